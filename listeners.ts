@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import type { Log } from './model/log';
 import { StartError } from './settings';
 import { urlHost } from './wire/addresses';
+import type { ClientLimits } from './wire/http/client-limits';
 import { listenError } from './wire/sockets/listen-errors';
 import { createHttpServer, type HttpServer, type TlsSettings } from './wire/http/listener-tls';
 
@@ -34,6 +35,7 @@ export interface HttpListener {
 }
 interface ListenerSetup {
   readonly options: ServerOptions;
+  readonly limits: ClientLimits;
   readonly address: ListenAddress;
   /** Purpose and option of the address, for the error message. */
   readonly what: string;
@@ -83,13 +85,13 @@ function listen(server: Server, address: ListenAddress, what: string): Promise<v
 }
 
 /** @throws Error for the operator */
-export async function listenHttp({ options, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
+export async function listenHttp({ options, limits, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const answer: RequestListener = (request, response) => listener(request, response);
   if ('path' in address) await removeStaleSocket(address.path, what);
   let http: HttpServer;
   try {
-    http = createHttpServer(options, tls, log, answer);
+    http = createHttpServer(options, tls, limits, log, answer);
   } catch (error) {
     throw new StartError((error as Error).message);
   }

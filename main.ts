@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { openAudit } from './audit';
 import type { AuditLog } from './api/http/audit';
+import { watchDelay } from './api/http/event-loop';
 import { createHealthcheck } from './api/http/healthcheck';
 import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
@@ -42,7 +43,9 @@ import { openStore, type OpenStore } from './store/postgres';
 import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
+import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
 import { createRedfishPool } from './wire/redfish';
+import { mostOf } from './wire/shares';
 import { programVersion } from './version';
 
 export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
@@ -148,6 +151,12 @@ function checkRoles({ roles, databaseUrl, sharesDatabase }: StartContext): void 
   );
 }
 
+const clientLimits = (options: LoadedOptions): ClientLimits => ({
+  connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
+  readTimeoutMs: API_READ_TIMEOUT_MS,
+  unreadBytes: API_UNREAD_BYTES,
+});
+
 interface Listeners {
   readonly api?: HttpListener;
   readonly inspector?: HttpListener;
@@ -156,7 +165,9 @@ interface Listeners {
 async function openListeners({ given, roles, stops, reloads, log }: StartContext): Promise<Listeners> {
   const open = async (role: Role, address: ListenAddress, what: string): Promise<HttpListener | undefined> => {
     if (!roles.includes(role)) return undefined;
-    const listener = await listenHttp({ options: serverOptions(given), address, what, tls: tlsOf(given, 'api'), log });
+    const listener = await listenHttp({
+      ...{ options: serverOptions(given), limits: clientLimits(given), address, what, tls: tlsOf(given, 'api'), log },
+    });
     stops.push(() => listener.close());
     reloads.push(() => listener.reload());
     return listener;
@@ -176,15 +187,16 @@ async function openListeners({ given, roles, stops, reloads, log }: StartContext
 
 /** Health check and metrics for the API, also on a port of their own if configured. */
 async function startProbes({ given, log, clock, scrape, stops, reloads }: StartContext, store: OpenStore): Promise<Probes> {
-  const healthcheck = createHealthcheck(
-    given,
-    () => store.isUp(),
-    () => clock.now(),
+  const delay = watchDelay();
+  stops.push(async () => delay.stop());
+  const healthcheck = createHealthcheck(given, { isDatabaseUp: () => store.isUp(), lastingDelay: () => delay.lasting() }, () =>
+    clock.now(),
   );
   const port = given['metrics.prometheus_port'];
   if (port !== null) {
     const listener = await listenHttp({
       options: serverOptions(given),
+      limits: clientLimits(given),
       address: { host: given['metrics.prometheus_host'], port },
       what: 'metrics, [metrics]prometheus_host and prometheus_port',
       tls: tlsOf(given, 'metrics'),
@@ -256,6 +268,7 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
   const common = { options, secret, clock, metrics, log: context.log.child({ component: 'conductor' }) };
   const client = createRpcClient({ ...common, random: randomBytes });
   stops.push(async () => client.close());
+  context.reloads.push(() => client.reload());
   if (!roles.includes('conductor')) return { client };
   // The configured address, else the one by which this host reaches the database.
   const configured = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);

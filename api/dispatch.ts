@@ -31,15 +31,17 @@ interface ParsedRequest {
   readonly values: number;
   readonly caller: Caller;
   readonly peer: Peer;
+  /** Where the request comes from, for limits. */
+  readonly source: string;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
 /** The parsed body. DELETE has none: the members of an object are unexpected arguments; any other body is ignored. */
-function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): unknown {
+async function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): Promise<unknown> {
   if (bodyArguments || bodyName !== null) return parseBody(raw, limits);
   if (method !== 'DELETE' || raw.length === 0) return {};
   try {
-    return parseBody(raw, limits);
+    return await parseBody(raw, limits);
   } catch (error) {
     if (error instanceof Fault) return {};
     throw error;
@@ -63,7 +65,7 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   const match = matcher(context.document);
   return async (parsed, report) => {
-    const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer } = parsed;
+    const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer, source } = parsed;
     const { operation, params, field, closed } = match(method, segments, minor);
     report.route = operation.path;
     report.operation = operation.operationId;
@@ -71,7 +73,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
     if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
     const { bodyName, bodyFirst, below, gate } = operation;
-    const body = bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
+    const body = await bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
     const given = {
       ...parsed.query,
       ...(bodyName === null ? membersOf(body) : NO_PARAMS),
@@ -87,7 +89,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     refuseNewer(operation, given, query, minor);
     const { origin } = report;
     const request: Request = {
-      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin, peer },
+      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin, peer, source },
       onNode: ({ uuid }) => {
         report.nodeUuid = uuid;
       },

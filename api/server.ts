@@ -25,7 +25,6 @@ import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
 import { baseOf } from './http/forwarded';
 import { measureNodes } from './http/node-counts';
-import { isFlooded } from './http/pipelining';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
 import { reportFields, type RequestReport } from './http/request-report';
@@ -221,7 +220,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     report.roles = caller.roles;
     const limits = bodyLimits(bare, options);
     const { result, head } = await receive(request, source, limits, (body) =>
-      perform(request, { caller, body, values: limits.values }, versions),
+      perform(request, { caller, source, body, values: limits.values }, versions),
     );
     report.status = result.status;
     if (result.status === 201) report.created = result.headers?.['Location'];
@@ -232,7 +231,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   /** Version and operation. `head`: the response has no body. */
   async function perform(
     request: IncomingMessage,
-    received: { readonly caller: Caller; readonly body: Buffer; readonly values: number },
+    received: { readonly caller: Caller; readonly source: string; readonly body: Buffer; readonly values: number },
     versions: { headers: Headers },
   ): Promise<{ readonly result: Answer; readonly head: boolean }> {
     const { report, target } = exchangeOf(request);
@@ -329,7 +328,5 @@ export function createApi(parts: ApiParts): RequestListener {
     sendError(error, request, response, {}, log);
     exchangeOf(request).finish();
   });
-  return (request, response) => {
-    if (!isFlooded(request, response)) (application as RequestListener)(request, response);
-  };
+  return application as RequestListener;
 }

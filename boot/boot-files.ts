@@ -24,7 +24,7 @@ interface BootFilesSetup {
   readonly cache: Cache;
   readonly log: Log;
   readonly reports?: ReportBoots | undefined;
-  /** [agent]api_ca_file: its authorities are added to the agent's ramdisks. */
+  /** [agent]api_ca_file: its authorities are added to the agent's ramdisks. Null or empty: none. */
   readonly apiCaFile: string | null;
 }
 
@@ -65,7 +65,7 @@ export function createBootFiles({ store, filter, cache, log, reports, apiCaFile 
       const file = await openSource(cache, source);
       if (!file) log.warn('a file of a boot record does not exist', { node: boot!.node_uuid, name, source: loggableUrl(source) });
       const isAgents = boot?.purpose === 'ramdisk' && name === 'ramdisk';
-      return file && isAgents && apiCaFile !== null ? withAuthorities(file, apiCaFile) : file;
+      return file && isAgents && apiCaFile ? withAuthorities(file, apiCaFile) : file;
     },
   };
 }

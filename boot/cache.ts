@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { mkdir, open, readdir, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { Agent, interceptors, request, type Dispatcher } from 'undici';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
@@ -15,6 +15,7 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
 import { webServerConnector } from '../wire/web-servers';
+import { readPieces } from './read-pieces';
 
 export interface CachedFile {
   /** Bytes. */
@@ -64,7 +65,6 @@ interface CacheEntry {
   readonly progress: EventEmitter;
 }
 
-const CHUNK = 1024 * 1024;
 /** Milliseconds without revalidation, because many machines boot at the same time. */
 const FRESH_MS = 2000;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -231,7 +231,7 @@ export async function openCache({ folder, maxBytes, verifyCa, log, clock, metric
       return {
         size: file.metadata.size,
         modified: file.metadata.modified,
-        read: (start, end) => Readable.from(follow(file, handle, start, end), { objectMode: false }),
+        read: (start, end) => readPieces(handle, start, end, arrivedAfter(file)),
         release: () => handle.close(),
       };
     },
@@ -243,18 +243,14 @@ export async function openCache({ folder, maxBytes, verifyCa, log, clock, metric
   };
 }
 
-/** Streams a file that may still be growing. */
-async function* follow(entry: CacheEntry, handle: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
-  for (let at = start; at <= end;) {
+/** Waits for the bytes after `at` of a file that may still be downloading. */
+const arrivedAfter =
+  (entry: CacheEntry) =>
+  async (at: number): Promise<number> => {
     while (entry.received <= at && !entry.failure) await once(entry.progress, 'more');
     if (entry.failure) throw entry.failure;
-    const length = Math.min(entry.received - at, end + 1 - at, CHUNK);
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, at);
-    if (bytesRead === 0) throw new Error('a file of the image cache was truncated');
-    at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
-}
+    return entry.received;
+  };
 
 /** Loads the files of an earlier run; incomplete ones are removed. */
 async function load(folder: string, clock: Clock): Promise<Map<string, CacheEntry>> {

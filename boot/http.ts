@@ -10,7 +10,9 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
 import { urlHost } from '../wire/addresses';
+import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
+import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
@@ -25,6 +27,8 @@ type HttpBootOptions = Pick<
   Options,
   | 'boot.http_port'
   | 'boot.https_port'
+  | 'boot.http_max_connections'
+  | 'boot.http_max_connections_per_source'
   | 'deploy.http_url'
   | 'deploy.http_root'
   | 'pxe.loader_file_paths'
@@ -64,8 +68,7 @@ export interface HttpBootService {
 
 /** Milliseconds until a client is disconnected that does not send its request, or that does not read the response. */
 const REQUEST_TIMEOUT_MS = 10_000;
-const IDLE_TIMEOUT_MS = 120_000;
-const MAX_CONNECTIONS = 4096;
+const READ_TIMEOUT_MS = 120_000;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 /** The first part is the secret token, also of media. */
 const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
@@ -184,17 +187,14 @@ function createHandler(
   };
 }
 
-function createBootServer(tls: TlsSettings | undefined, log: Log, listener: RequestListener): HttpServer {
-  const limits = {
+function createBootServer(tls: TlsSettings | undefined, limits: ClientLimits, log: Log, listener: RequestListener): HttpServer {
+  const timeouts = {
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
   };
-  const http = createHttpServer(limits, tls, log, listener);
-  http.server.timeout = IDLE_TIMEOUT_MS;
-  http.server.maxConnections = MAX_CONNECTIONS;
-  return http;
+  return createHttpServer(timeouts, tls, limits, log, listener);
 }
 
 /** Resolves with the port. */
@@ -221,6 +221,10 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
   const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
+  const limits: ClientLimits = {
+    connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
+    readTimeoutMs: READ_TIMEOUT_MS,
+  };
   const servers: HttpServer[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(servers.map((http) => http.close(0)));
@@ -232,7 +236,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     const servesMedia = option === 'https_port' || !secondTls;
     let port = given;
     for (const host of hosts) {
-      const started = createBootServer(security, log, (request, response) => void handle(request, response, servesMedia));
+      const started = createBootServer(security, limits, log, (request, response) => void handle(request, response, servesMedia));
       servers.push(started);
       port = await listen(started.server, host, port, `HTTP boot, [boot]http_host and ${option}`);
       bound.push(`${security ? 'https' : 'http'}://${urlHost(host)}:${port}`);

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { CPIO_ALIGNMENT, cpioArchive } from '../wire/images/cpio';
 import type { CachedFile } from './cache';
 import type { OpenFile } from './files';
+import { readPieces } from './read-pieces';
 
 /** A part of a composed file: bytes, or a file to read them from. */
 export interface Piece {
@@ -33,13 +34,10 @@ export function stitched(pieces: readonly Piece[], start: number, end: number): 
   return Readable.from(bytes(), { objectMode: false });
 }
 
-/** Large reads cost less time per byte. */
-const PIECE = 1024 * 1024;
-
 export const readable = ({ size, modified, handle }: OpenFile): CachedFile => ({
   size,
   modified,
-  read: (start, end) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false }),
+  read: (start, end) => readPieces(handle, start, end),
   release: () => handle.close(),
 });
 

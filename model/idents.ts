@@ -53,3 +53,6 @@ export function newUuid(random: (bytes: number) => Buffer): string {
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
+
+/** Whether an IP address names the host itself. */
+export const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';

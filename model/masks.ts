@@ -73,6 +73,24 @@ export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
   return masked;
 }
 
+/** Further keys with secrets: of driver_info, and of instance_info. */
+const DRIVER_KEYS = ['snmp_auth_key', 'snmp_priv_key'];
+const INSTANCE_KEYS = ['configdrive', 'image_url'];
+const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEYS, ...INSTANCE_KEYS].includes(key);
+/** What a message quotes of a request: a copy without the secrets of its objects and JSON patches. */
+export function withoutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value === 'string') return maskText(value, MASK);
+  if (typeof value !== 'object' || value === null) return value;
+  const { path } = value as { readonly path?: unknown };
+  const isSecretPath = typeof path === 'string' && SECRET.test(path);
+  const shown = (key: string, item: unknown): unknown => {
+    const isSecret = isSecretKey(key) || (isSecretPath && key === 'value');
+    return isSecret && (typeof item === 'string' || typeof item === 'number') ? MASK : withoutSecrets(item);
+  };
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(key, item)]));
+}
+
 const also = (object: JsonObject, keys: readonly string[]): JsonObject =>
   keys.some((key) => object[key])
     ? { ...object, ...Object.fromEntries(keys.filter((key) => object[key]).map((key) => [key, MASK])) }
@@ -80,7 +98,7 @@ const also = (object: JsonObject, keys: readonly string[]): JsonObject =>
 
 /** Field of a node → its mask for responses. */
 export const NODE_MASKS: Readonly<Record<string, (value: JsonObject) => JsonObject>> = {
-  driver_info: (value) => also(maskSecrets(value), ['snmp_auth_key', 'snmp_priv_key']),
+  driver_info: (value) => also(maskSecrets(value), DRIVER_KEYS),
   driver_internal_info: (value) => maskSecrets(value),
-  instance_info: (value) => also(maskSecrets(value), ['configdrive', 'image_url']),
+  instance_info: (value) => also(maskSecrets(value), INSTANCE_KEYS),
 };

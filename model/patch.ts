@@ -3,6 +3,7 @@
  * path component that failed.
  */
 import { Fault } from './errors';
+import { withoutSecrets } from './masks';
 import { repr, typeName } from './python';
 
 export interface PatchOperation {
@@ -75,7 +76,7 @@ const OPERATIONS: Readonly<Record<PatchOperation['op'], (target: Container, key:
 };
 
 /** An operation in a message, with its keys in the caller's order. */
-const quoted = (operation: PatchOperation): string => repr(operation);
+const quoted = (operation: PatchOperation): string => repr(withoutSecrets(operation));
 
 /**
  * @param document not modified

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, wr
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { parse } from 'yaml';
+import { writeSbom } from './sbom.mjs';
 
 const root = join(import.meta.dirname, '..');
 const stamp = join(root, 'dist/.built');
@@ -15,7 +16,9 @@ const below = (folder) =>
 const files = below(root);
 // What tests share is there too: the demo starts servers and machines as they do.
 const sources = files.filter((file) => file.endsWith('.ts') && !/\.(test|d)\.ts$/.test(file));
-const others = ['openapi.yaml', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts/build.mjs'].map((name) => join(root, name));
+const others = ['openapi.yaml', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts/build.mjs', 'scripts/sbom.mjs'].map((name) =>
+  join(root, name),
+);
 const newest = Math.max(...[...sources, ...others].map((file) => statSync(file).mtimeMs));
 if (existsSync(stamp) && statSync(stamp).mtimeMs > newest) process.exit(0);
 
@@ -33,6 +36,7 @@ for (const file of readdirSync(join(root, 'dist'), { recursive: true }))
 const text = readFileSync(join(root, 'openapi.yaml'), 'utf8');
 const read = { sha256: createHash('sha256').update(text).digest('hex'), document: parse(text, { maxAliasCount: -1 }) };
 writeFileSync(join(root, 'dist/openapi.json'), JSON.stringify(read));
+writeSbom();
 writeFileSync(stamp, '');
 // What changed while it was built is newer.
 utimesSync(stamp, begun, begun);

@@ -7,6 +7,7 @@ export const CHECKS = [
   { name: 'types', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded'] },
   { name: 'lint', command: [program('oxlint/bin/oxlint'), '.'] },
   { name: 'regular expressions', command: [join(root, 'scripts/regexes.mjs')] },
+  { name: 'licences', command: [join(root, 'scripts/licences.mjs')] },
   { name: 'exports', command: [program('knip/bin/knip.js'), '--no-config-hints'] },
   { name: 'format', command: [program('oxfmt/bin/oxfmt'), '--check', '.'] },
 ];

@@ -26,6 +26,12 @@ export const PARTS = {
   },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk'], seconds: 58 },
+  'deployment/tls': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent'],
+    seconds: 500,
+    namespaces: true,
+    pypi: true,
+  },
   'inspection/discoverd': { groups: ['network'], seconds: 30 },
   'inspection/discovery': { groups: ['machines', 'ipmi', 'python', 'ramdisk'], seconds: 100, namespaces: true, pypi: true },
   'inspection/inspection': { groups: ['machines', 'ramdisk', 'network'], seconds: 45, namespaces: true },

@@ -18,6 +18,7 @@ const COMPOSED = {
   'model/rules/json-path.ts': 1,
   'simulator/redfish/table.ts': 1,
   'store/embedded/embedded.ts': 1,
+  'wire/redfish/errors.ts': 1,
 };
 /** What the analysis must find, and what it must accept: an analysis that finds nothing would pass everything. */
 const SAMPLES = [

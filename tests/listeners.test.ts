@@ -9,6 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { listenHttp, type HttpListener, type ListenAddress } from '../listeners';
 import { silentLog, type Log } from '../model/log';
 import { ownCertificate, type OwnCertificate } from '../wire/http/certificate';
+import type { ClientLimits } from '../wire/http/client-limits';
 import type { TlsSettings } from '../wire/http/listener-tls';
 import { until } from './support/until';
 
@@ -17,6 +18,7 @@ const open: HttpListener[] = [];
 afterEach(() => Promise.all(open.splice(0).map((listener) => listener.close())));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const LIMITS: ClientLimits = { connections: { inAll: 100, ofSource: 100 }, readTimeoutMs: 30_000 };
 const LOCAL: ListenAddress = { host: '127.0.0.1', port: 0 };
 let count = 0;
 const made = (name: string): OwnCertificate => ownCertificate('127.0.0.1', name, Date.now(), randomBytes);
@@ -33,8 +35,8 @@ function files({ certificate, privateKey }: OwnCertificate, to?: TlsSettings): T
   writeFileSync(settings.key.path, privateKey);
   return settings;
 }
-async function listening(address: ListenAddress, tls?: TlsSettings, log: Log = silentLog): Promise<HttpListener> {
-  const listener = await listenHttp({ options: {}, address, what: 'a test, [test]option', tls, log });
+async function listening(address: ListenAddress, tls?: TlsSettings, log: Log = silentLog, limits = LIMITS): Promise<HttpListener> {
+  const listener = await listenHttp({ options: {}, limits, address, what: 'a test, [test]option', tls, log });
   open.push(listener);
   listener.answer((_, response) => void response.end('answer'));
   return listener;

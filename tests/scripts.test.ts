@@ -10,7 +10,7 @@ const said = (script: string, ...words: readonly string[]) =>
     });
   });
 
-it.each(['bench', 'chaos', 'fuzz', 'mutate', 'test', 'test-lab', 'test-reference', 'types'])('%s', async (script) => {
+it.each(['bench', 'chaos', 'fuzz', 'hostile', 'mutate', 'test', 'test-lab', 'test-reference', 'types'])('%s', async (script) => {
   const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
   expect(help).toMatchObject({ code: 0, errors: '' });
   expect(help.output).toMatch(/^usage: npm /);

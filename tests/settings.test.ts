@@ -31,6 +31,7 @@ describe('files of authorities', () => {
   });
   it.each(['True', 'no', ''])('are none for %j', (value) => {
     expect(check({ 'DEFAULT.webserver_verify_ca': value })()).toEqual([]);
+    expect(check({ 'agent.api_ca_file': '' })()).toEqual([]);
   });
 });
 

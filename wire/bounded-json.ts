@@ -1,7 +1,10 @@
 /**
  * Bounds JSON before it is parsed. JSON.parse blocks the process for seconds, and takes a hundred times the memory of the text, when the
- * text has millions of values. One linear scan of the bytes counts what costs.
+ * text has millions of values. One linear scan of the bytes counts what costs. Large JSON is scanned and parsed in pieces, and other work
+ * has its turn in between.
  */
+import { isUtf8 } from 'node:buffer';
+import { setImmediate } from 'node:timers/promises';
 
 export interface JsonLimits {
   /** Elements of arrays, names and values of objects, and containers. */
@@ -39,12 +42,35 @@ const [QUOTE, ESCAPE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_
 ] as const;
 /** Digits, sign, point, exponent (RFC 8259 §6). */
 const IS_NUMBER = Uint8Array.from({ length: 256 }, (_, byte) => ('0123456789+-.eE'.includes(String.fromCharCode(byte)) ? 1 : 0));
+/** Bytes that are scanned in one go. */
+const SLICE = 64 * 1024;
 
-/** Throws JsonLimitError. Text that is no JSON passes: JSON.parse refuses it at its first error. */
-export function checkJson(bytes: Uint8Array, { values, depth }: JsonLimits): void {
-  let [count, level, digits] = [0, 0, 0];
-  for (let at = 0; at < bytes.length; at++) {
+/** Gets the positions of brackets and commas outside of strings. */
+interface Visitor {
+  opened(at: number, isArray: boolean): void;
+  closed(at: number, isArray: boolean): void;
+  comma(at: number): void;
+}
+const NO_VISITOR: Visitor = { opened: () => {}, closed: () => {}, comma: () => {} };
+
+interface ScanState {
+  at: number;
+  count: number;
+  level: number;
+  /** Of the number at this position. */
+  digits: number;
+  isInText: boolean;
+}
+/** Scans up to `end`, or a byte further. */
+function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits, visitor: Visitor, state: ScanState): void {
+  let { at, count, level, digits, isInText } = state;
+  for (; at < end; at++) {
     const byte = bytes[at]!;
+    if (isInText) {
+      if (byte === QUOTE) isInText = false;
+      else if (byte === ESCAPE) at++;
+      continue;
+    }
     if (IS_NUMBER[byte] === 1) {
       if (++digits > LONGEST_NUMBER) throw new JsonLimitError('number');
       continue;
@@ -52,29 +78,177 @@ export function checkJson(bytes: Uint8Array, { values, depth }: JsonLimits): voi
     digits = 0;
     switch (byte) {
       case QUOTE:
-        for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === ESCAPE) at++;
+        isInText = true;
         break;
       case OPEN_OBJECT:
       case OPEN_ARRAY:
         if (++level > depth) throw new JsonLimitError('depth');
         if (++count > values) throw new JsonLimitError('values');
+        visitor.opened(at, byte === OPEN_ARRAY);
         break;
       case CLOSE_OBJECT:
       case CLOSE_ARRAY:
         level--;
+        visitor.closed(at, byte === CLOSE_ARRAY);
         break;
       case COMMA:
       case COLON:
         if (++count > values) throw new JsonLimitError('values');
+        if (byte === COMMA) visitor.comma(at);
     }
+  }
+  Object.assign(state, { at, count, level, digits, isInText });
+}
+/**
+ * Counts in slices, and yields after each. Text that is no JSON passes: JSON.parse refuses it.
+ * @throws JsonLimitError
+ */
+function* scan(bytes: Uint8Array, limits: JsonLimits, visitor: Visitor): Generator<void, void> {
+  const state: ScanState = { at: 0, count: 0, level: 0, digits: 0, isInText: false };
+  while (state.at < bytes.length) {
+    scanSlice(bytes, Math.min(state.at + SLICE, bytes.length), limits, visitor, state);
+    yield;
   }
 }
 
+/** JSON of so many bytes and more is parsed in pieces of about that size. A long string is one piece. */
+const PIECE = 128 * 1024;
+/** A container that is open at the scan's position. */
+interface Frame {
+  readonly isArray: boolean;
+  /** The position of its bracket. */
+  readonly openedAt: number;
+  /** Where its text begins that is not parsed yet. */
+  from: number;
+  /** Where its last member begins. */
+  memberAt: number;
+  /** What must follow at `from`. */
+  expects: 'member' | 'comma' | 'any';
+  /** Its members before `from`. Absent: it is parsed with the container that it is in. */
+  members?: unknown[] | Record<string, unknown>;
+}
+const unexpected = (what: string, at: number): SyntaxError => new SyntaxError(`Unexpected ${what} in JSON at position ${at}`);
+
+/** JSON.parse makes `__proto__` a property like any other; an assignment would not. */
+function setMember(members: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+  else members[name] = value;
+}
+
+/** Parses what is between commas and brackets, in pieces. */
+function createAssembler(bytes: Uint8Array, start: number, piece: number): Visitor & { result(): unknown } {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const frameAt = (openedAt: number, isArray: boolean, from: number): Frame => ({
+    isArray,
+    openedAt,
+    from,
+    memberAt: from,
+    expects: 'any',
+  });
+  /** The first one is around the document. */
+  const frames: Frame[] = [{ ...frameAt(start, true, start), members: [] }];
+  let parsedTo = start;
+
+  /** Adds the members from `from` to `end`, where a comma or the bracket is. */
+  function addMembers(frame: Frame, end: number, isLast: boolean): void {
+    const { isArray, from, members, expects } = frame;
+    const source = text.toString('utf8', from, end);
+    const part = JSON.parse(isArray ? `[${source}]` : `{${source}}`) as unknown[] | Record<string, unknown>;
+    parsedTo = end;
+    const names = Object.keys(part);
+    const isRight = names.length === 0 ? expects === 'comma' || (isLast && expects === 'any') : expects !== 'comma';
+    if (!isRight) throw unexpected('token', end);
+    if (Array.isArray(part)) for (const value of part) (members as unknown[]).push(value);
+    else for (const name of names) setMember(members as Record<string, unknown>, name, part[name]);
+  }
+  /** Adds the open container `child` as the last member of `parent`. */
+  function attach(parent: Frame, child: Frame): void {
+    if (parent.memberAt > parent.from) addMembers(parent, parent.memberAt - 1, false);
+    const isFirst = parent.memberAt === parent.from;
+    if (isFirst && parent.expects === 'comma') throw unexpected('token', child.openedAt);
+    child.members = child.isArray ? [] : {};
+    const before = text.toString('utf8', parent.memberAt, child.openedAt);
+    // The name and the colon; nothing in an array.
+    const [name, ...more] = Object.keys(JSON.parse(parent.isArray ? `[${before}]` : `{${before}null}`) as object);
+    if ((name === undefined) !== parent.isArray || more.length > 0) throw unexpected('token', child.openedAt);
+    if (parent.isArray) (parent.members as unknown[]).push(child.members);
+    else setMember(parent.members as Record<string, unknown>, name!, child.members);
+  }
+  return {
+    opened: (at, isArray) => void frames.push(frameAt(at, isArray, at + 1)),
+    closed(at, isArray) {
+      const frame = frames.pop()!;
+      const parent = frames.at(-1);
+      if (!parent || frame.isArray !== isArray) throw unexpected('token', at);
+      if (!frame.members) return;
+      addMembers(frame, at, true);
+      parent.from = at + 1;
+      parent.memberAt = at + 1;
+      parent.expects = 'comma';
+    },
+    comma(at) {
+      const frame = frames.at(-1)!;
+      if (frames.length === 1) throw unexpected('token ,', at);
+      if (at - parsedTo >= piece) frames.forEach((one, index) => index > 0 && !one.members && attach(frames[index - 1]!, one));
+      if (frame.members && (at - parsedTo >= piece || frame.expects === 'comma')) {
+        addMembers(frame, at, false);
+        frame.from = at + 1;
+        frame.expects = 'member';
+      }
+      frame.memberAt = at + 1;
+    },
+    result() {
+      const [root, unclosed] = frames;
+      if (unclosed) throw new SyntaxError('Unexpected end of JSON input');
+      addMembers(root!, bytes.length, true);
+      const values = root!.members as unknown[];
+      if (values.length !== 1) throw new SyntaxError('Unexpected end of JSON input');
+      return values[0];
+    },
+  };
+}
+
+/** RFC 8259 §8.1 lets parsers drop it. */
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+const startOf = (bytes: Uint8Array): number => (BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? BYTE_ORDER_MARK.length : 0);
+
+function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Generator<void, unknown> {
+  if (bytes.length < piece) {
+    for (const _ of scan(bytes, limits, NO_VISITOR));
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8', startOf(bytes))) as unknown;
+  }
+  const assembler = createAssembler(bytes, startOf(bytes), piece);
+  yield* scan(bytes, limits, assembler);
+  return assembler.result();
+}
+
+/** Other work has its turn after so many milliseconds. */
+const TURN_MS = 10;
 /**
  * @param bytes UTF-8; malformed bytes become U+FFFD, and a byte order mark is dropped
  * @throws JsonLimitError, SyntaxError
  */
-export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
-  checkJson(bytes, limits);
-  return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+export async function parseJson(bytes: Uint8Array, limits: JsonLimits): Promise<unknown> {
+  const work = inPieces(bytes, limits, PIECE);
+  for (let began = performance.now(); ;) {
+    const { done, value } = work.next();
+    if (done && bytes.length < PIECE) return value;
+    if (!done && performance.now() - began < TURN_MS) continue;
+    // Also before the result of much work is used.
+    await setImmediate();
+    if (done) return value;
+    began = performance.now();
+  }
+}
+/** For small JSON: no other work has a turn. */
+export function parseSmallJson(bytes: Uint8Array, limits: JsonLimits, piece = PIECE): unknown {
+  for (const work = inPieces(bytes, limits, piece); ;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+/** As parseJson, but throws TypeError for malformed UTF-8. */
+export async function parseStrictJson(bytes: Uint8Array, limits: JsonLimits): Promise<unknown> {
+  if (!isUtf8(bytes)) throw new TypeError('The encoded data was not valid for encoding utf-8');
+  return parseJson(bytes, limits);
 }

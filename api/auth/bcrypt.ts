@@ -1,7 +1,7 @@
 /** bcrypt in a worker thread. At usual costs one check takes a tenth of a second, and unauthenticated clients can cause them. */
 import { Worker } from 'node:worker_threads';
 import { Unauthenticated } from '../http/errors';
-import { createFairQueue } from './fair-queue';
+import { createFairTurns } from '../http/fair-turns';
 
 interface CheckOrigin {
   readonly source: string;
@@ -17,47 +17,39 @@ const WORKER = `
   const { compareSync } = require(workerData);
   parentPort.on('message', ({ password, digest }) => parentPort.postMessage(compareSync(password, digest)));`;
 
+const ONE_AT_A_TIME = { inAll: 1, ofSource: 1 };
 /** Further checks are refused. A source has fewer, so that one that guesses passwords leaves room for others. */
-const LIMITS = { most: 512, mostOfSource: 128 };
+const WAITING = { inAll: 256, ofSource: 128 };
 
-interface Check {
-  readonly password: string;
-  readonly digest: string;
-  readonly done: (right: boolean) => void;
-  readonly fail: (error: Error) => void;
-}
 /** The worker starts at the first check. It does not keep the process alive. */
 export function createBcrypt(): Bcrypt {
-  const queue = createFairQueue<Check>(LIMITS);
+  const turn = createFairTurns({
+    running: ONE_AT_A_TIME,
+    waiting: WAITING,
+    refusal: () => new Unauthenticated(503, 'Too many passwords are being checked; please try again later.'),
+  });
   let worker: Worker | undefined;
-  let running: Check | undefined;
-  const next = (): void => {
-    running = queue.take();
-    if (!running) return;
-    worker ??= start();
-    worker.postMessage({ password: running.password, digest: running.digest });
-  };
+  let running: { readonly done: (right: boolean) => void; readonly fail: (error: Error) => void } | undefined;
   const start = (): Worker => {
     const started = new Worker(WORKER, { eval: true, workerData: require.resolve('bcryptjs') });
     started.on('error', (error) => {
       worker = undefined;
       running?.fail(error);
-      next();
     });
-    started.on('message', (right: boolean) => {
-      running?.done(right);
-      next();
-    });
+    started.on('message', (right: boolean) => running?.done(right));
     // After the listeners, because adding one refs the worker again.
     started.unref();
     return started;
   };
   return (password, digest, { source, wasRight }) =>
-    new Promise((done, fail) => {
-      if (!queue.add({ password, digest, done, fail }, source, wasRight)) {
-        fail(new Unauthenticated(503, 'Too many passwords are being checked; please try again later.'));
-        return;
-      }
-      if (!running) next();
-    });
+    turn(
+      source,
+      () =>
+        new Promise((done, fail) => {
+          running = { done, fail };
+          worker ??= start();
+          worker.postMessage({ password, digest });
+        }),
+      wasRight,
+    );
 }

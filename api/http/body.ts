@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
-import { checkJson, JSON_LIMITS, JsonLimitError, type JsonLimits } from '../../wire/bounded-json';
+import { JSON_LIMITS, JsonLimitError, parseStrictJson, type JsonLimits } from '../../wire/bounded-json';
 import { Unread } from './errors';
 
 export interface BodyLimits {
@@ -100,11 +100,10 @@ const REFUSALS: Readonly<Record<JsonLimitError['limit'], (error: JsonLimitError)
  * @returns the JSON value; `{}` for no body
  * @throws Unread, Fault Invalid
  */
-export function parseBody(body: Buffer, limits: JsonLimits): unknown {
+export async function parseBody(body: Buffer, limits: JsonLimits): Promise<unknown> {
   if (body.length === 0) return {};
   try {
-    checkJson(body, limits);
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
+    return await parseStrictJson(body, limits);
   } catch (error) {
     throw error instanceof JsonLimitError ? REFUSALS[error.limit](error) : malformed((error as Error).message, error);
   }

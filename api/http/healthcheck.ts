@@ -11,6 +11,7 @@ import { isNetwork, networksOf } from './networks';
 export type HealthcheckOptions = Pick<
   Options,
   | 'healthcheck.detailed'
+  | 'healthcheck.max_event_loop_delay'
   | 'healthcheck.backends'
   | 'healthcheck.disable_by_file_path'
   | 'healthcheck.disable_by_file_paths'
@@ -42,13 +43,19 @@ interface CheckResult {
 }
 const OK: CheckResult = { available: true, reason: 'OK' };
 const DISABLED: CheckResult = { available: false, reason: 'DISABLED BY FILE' };
+/** What the extensions of oslo.middleware's backends check. */
+export interface HealthChecks {
+  readonly isDatabaseUp: () => Promise<boolean>;
+  /** Milliseconds above which the delay of the event loop stayed during the last half minute. */
+  readonly lastingDelay: () => number;
+}
 interface CheckInput {
   readonly options: HealthcheckOptions;
   /** The server's port of the connection. */
   readonly port: number | undefined;
-  readonly isDatabaseUp: () => Promise<boolean>;
+  readonly checks: HealthChecks;
 }
-/** [healthcheck]backends. `database` is an extension. */
+/** [healthcheck]backends. `database` and `event_loop` are extensions. */
 const BACKENDS: Readonly<Record<string, (input: CheckInput) => CheckResult | Promise<CheckResult>>> = {
   disable_by_file: ({ options }) => {
     const path = options['healthcheck.disable_by_file_path'];
@@ -65,8 +72,13 @@ const BACKENDS: Readonly<Record<string, (input: CheckInput) => CheckResult | Pro
       ? { ...OK, details: 'Specified file paths are available' }
       : { available: false, reason: 'FILE PATH MISSING', details: `File path ${missing} is missing` };
   },
-  database: async ({ isDatabaseUp }) =>
-    (await isDatabaseUp()) ? OK : { available: false, reason: 'DATABASE UNREACHABLE', details: 'The database does not answer' },
+  database: async ({ checks }) =>
+    (await checks.isDatabaseUp()) ? OK : { available: false, reason: 'DATABASE UNREACHABLE', details: 'The database does not answer' },
+  event_loop: ({ options, checks }) => {
+    const delay = checks.lastingDelay();
+    const details = `The delay of the event loop stays above ${delay} ms`;
+    return delay > options['healthcheck.max_event_loop_delay'] ? { available: false, reason: 'EVENT LOOP DELAYED', details } : OK;
+  },
 };
 
 /** The proxy headers that oslo.middleware checks. */
@@ -116,7 +128,7 @@ const WRITERS: Readonly<Record<string, (results: readonly CheckResult[], shown: 
 const TYPES = Object.keys(WRITERS);
 
 /** Throws an Error for invalid options, with a message for the operator. */
-export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () => Promise<boolean>, now: () => number): Healthcheck {
+export function createHealthcheck(options: HealthcheckOptions, checks: HealthChecks, now: () => number): Healthcheck {
   const names = options['healthcheck.backends'];
   const unknown = names.find((name) => !Object.hasOwn(BACKENDS, name));
   if (unknown !== undefined) throw new Error(`[healthcheck]backends: "${unknown}" is not one of ${Object.keys(BACKENDS).join(', ')}`);
@@ -131,7 +143,7 @@ export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () 
   return async ({ method, headers, from = '', port }) => {
     if (sources && !sources.contains(from)) return undefined;
     if (options['healthcheck.ignore_proxied_requests'] && PROXIED.some((name) => headers[name])) return undefined;
-    const results = await Promise.all(names.map(async (name) => BACKENDS[name]!({ options, port, isDatabaseUp })));
+    const results = await Promise.all(names.map(async (name) => BACKENDS[name]!({ options, port, checks })));
     const healthy = results.every(({ available }) => available);
     if (method === 'HEAD') return healthy ? { status: 204, text: '' } : { status: 503, type: 'text/plain; charset=UTF-8', text: '' };
     const chosen = preferred(headers.accept, TYPES) ?? TYPES[0]!;

@@ -3,13 +3,11 @@
  * of each source. Half-sent bodies would otherwise fill the memory.
  */
 import type { IncomingMessage } from 'node:http';
+import { createShares, type Most } from '../../wire/shares';
 import { hasBody, readBody, unpacked, type BodyLimits } from './body';
 import { Unread } from './errors';
+import { createFairTurns } from './fair-turns';
 
-interface Most {
-  readonly inAll: number;
-  readonly ofSource: number;
-}
 /** Requests whose body is incomplete. */
 const REQUESTS: Most = { inAll: 1024, ofSource: 256 };
 /** Bytes of bodies from their first byte to the end of the response. */
@@ -22,58 +20,6 @@ const WAITING: Most = { inAll: 512, ofSource: 256 };
 
 const busy = (): Unread => new Unread(503, 'Too many requests are being received; please try again later.');
 
-interface Shares {
-  /** @returns false when there is not so much left */
-  take(source: string, amount: number): boolean;
-  give(source: string, amount: number): void;
-}
-function createShares({ inAll, ofSource }: Most): Shares {
-  let taken = 0;
-  const sources = new Map<string, number>();
-  return {
-    take(source, amount) {
-      const own = (sources.get(source) ?? 0) + amount;
-      if (taken + amount > inAll || own > ofSource) return false;
-      taken += amount;
-      sources.set(source, own);
-      return true;
-    },
-    give(source, amount) {
-      taken -= amount;
-      const own = sources.get(source)! - amount;
-      if (own > 0) sources.set(source, own);
-      else sources.delete(source);
-    },
-  };
-}
-
-/** Runs work in turn: those that wait longest first, unless their source has as many turns as it may. */
-function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
-  const running = createShares(TURNS);
-  const waiting = createShares(WAITING);
-  const queue = new Set<{ readonly source: string; readonly start: () => void }>();
-  const startNext = (): void => {
-    for (const entry of queue) {
-      if (!running.take(entry.source, 1)) continue;
-      queue.delete(entry);
-      waiting.give(entry.source, 1);
-      entry.start();
-    }
-  };
-  return async (source, work) => {
-    if (!running.take(source, 1)) {
-      if (!waiting.take(source, 1)) throw busy();
-      await new Promise<void>((start) => queue.add({ source, start }));
-    }
-    try {
-      return await work();
-    } finally {
-      running.give(source, 1);
-      startNext();
-    }
-  };
-}
-
 /**
  * @param work gets the body, unpacked
  * @throws Unread, what `work` throws
@@ -83,7 +29,7 @@ export function createUploads(): Receive {
   const requests = createShares(REQUESTS);
   const general = createShares(BYTES);
   const open = createShares(PUBLIC_BYTES);
-  const turn = createTurns();
+  const turn = createFairTurns({ running: TURNS, waiting: WAITING, refusal: busy });
   return async <T>(request: IncomingMessage, source: string, limits: BodyLimits, work: (body: Buffer) => Promise<T>): Promise<T> => {
     if (!hasBody(request)) return work(Buffer.alloc(0));
     if (!requests.take(source, 1)) throw busy();

@@ -13,7 +13,7 @@ interface Request {
   readonly base: string;
   readonly hasBody: boolean;
   /** Parses the body. Throws Invalid, Unread. */
-  readonly json: () => unknown;
+  readonly json: () => Promise<unknown>;
 }
 export interface Answer {
   readonly status: number;

@@ -28,7 +28,7 @@ export const listRules: Handler = async (_, { store }) => ({
   body: { rules: (await store.introspectionRules.list({})).map(brief) },
 });
 export const createRule: Handler = async ({ json, minor }, { store, random }) => {
-  const body = json();
+  const body = await json();
   if (!isObject(body)) throw invalid('Invalid data: expected a JSON object');
   const { uuid, conditions = [], actions = [] } = body;
   if (uuid && !isUuid(uuid)) throw invalid('Invalid UUID value');

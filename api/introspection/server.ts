@@ -17,7 +17,6 @@ import { createCors, refuseForged } from '../http/cors';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
-import { isFlooded } from '../http/pipelining';
 import { originOf, reportRequest } from '../http/request-log';
 import type { RequestReport } from '../http/request-report';
 import { sourceOf } from '../http/source';
@@ -134,14 +133,13 @@ export function createIntrospectionApi(given: {
       checkReport: (report) => demand('data', problemOf(report)),
     };
     return receive(request, source, limits, (raw) => {
-      const json = (): unknown => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });
+      const json = (): Promise<unknown> => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });
       const query = new URLSearchParams(search);
       return operation.handler({ params, query, minor, base: baseOf(request, options), hasBody: raw.length > 0, json }, context);
     });
   }
 
   return (request, response) => {
-    if (isFlooded(request, response)) return;
     const took = metrics.timer();
     const head = request.method === 'HEAD';
     const report: RequestReport = { route: 'introspection:other', origin: originOf(request) };

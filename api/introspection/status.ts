@@ -108,7 +108,7 @@ export const reapply: Handler = async ({ params, json, hasBody }, { store, condu
   if (hasBody) {
     let body: unknown;
     try {
-      body = json();
+      body = await json();
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       throw invalid('Invalid data: expected a JSON object, got None');
@@ -128,7 +128,7 @@ export const reapply: Handler = async ({ params, json, hasBody }, { store, condu
 
 export const continueIntrospection: Handler = async ({ json, hasBody }, { conductor, checkReport }) => {
   if (!hasBody) throw invalid('Invalid data: expected a JSON object, got nothing');
-  const report = objectOf(json());
+  const report = objectOf(await json());
   checkReport(report);
   return { status: 200, body: await conductor.continueIntrospection(report) };
 };

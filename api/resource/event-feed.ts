@@ -9,8 +9,12 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import type { Store } from '../../store/store';
+import { createShares, mostOf } from '../../wire/shares';
 
-export type FeedOptions = Pick<Options, 'events.poll_interval' | 'events.keep_alive_interval' | 'events.max_listeners'>;
+export type FeedOptions = Pick<
+  Options,
+  'events.poll_interval' | 'events.keep_alive_interval' | 'events.max_listeners' | 'events.max_listeners_per_source'
+>;
 export interface EventPage {
   readonly events: readonly EventRecord[];
   /** The position at which the next page begins. */
@@ -19,8 +23,8 @@ export interface EventPage {
   readonly gap?: true;
 }
 export interface EventFeed {
-  /** Undefined: [events]max_listeners is reached. */
-  join(): Listener | undefined;
+  /** Undefined: [events]max_listeners or max_listeners_per_source is reached. */
+  join(source: string): Listener | undefined;
 }
 interface Listener {
   /** The events after a position. Empty after [events]keep_alive_interval, or when the signal is aborted. */
@@ -42,8 +46,8 @@ export async function pageAfter(store: Store, after: string, atMost: number): Pr
 }
 
 export function createEventFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): EventFeed {
-  let listeners = 0;
-  metrics.read('bloomery_event_listeners', () => [[{}, listeners]]);
+  const listeners = createShares(mostOf(options['events.max_listeners'], options['events.max_listeners_per_source']));
+  metrics.read('bloomery_event_listeners', () => [[{}, listeners.taken]]);
   /** The latest events; complete after the position `from`. Undefined: there is no listener. */
   let cache: { readonly from: string; readonly events: readonly EventRecord[]; readonly reached: string } | undefined;
   let following: AbortController | undefined;
@@ -108,9 +112,8 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
   }
 
   return {
-    join() {
-      if (listeners >= options['events.max_listeners']) return undefined;
-      listeners++;
+    join(source) {
+      if (!listeners.take(source, 1)) return undefined;
       if (!following) {
         following = new AbortController();
         void follow(following.signal);
@@ -121,7 +124,8 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
         leave() {
           if (!hasJoined) return;
           hasJoined = false;
-          if (--listeners > 0) return;
+          listeners.give(source, 1);
+          if (listeners.taken > 0) return;
           following?.abort();
           following = undefined;
           cache = undefined;

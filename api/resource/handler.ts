@@ -51,6 +51,8 @@ export interface Request {
   /** Scheme and host for links, without a trailing slash. */
   readonly base: string;
   readonly headers: IncomingHttpHeaders;
+  /** Where the request comes from, for limits. */
+  readonly source: string;
   /** The path as in the request. */
   readonly path: string;
   /** Below 1.91 a trailing `.json` was removed from the path. A name may really end so. */

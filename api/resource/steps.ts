@@ -15,11 +15,15 @@ export const pruned = (steps: unknown): unknown =>
 
 /** @throws Fault InvalidDeployTemplate, also for runbooks */
 export function checkDuplicates(steps: readonly StepInput[]): void {
-  const names = steps.map(({ interface: kind, step }) => `interface: ${kind}, step: ${step}`);
-  const twice = [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
-  if (twice.length === 0) return;
+  const names = new Set<string>();
+  const twice = new Set<string>();
+  for (const { interface: kind, step } of steps) {
+    const name = `interface: ${kind}, step: ${step}`;
+    (names.has(name) ? twice : names).add(name);
+  }
+  if (twice.size === 0) return;
   const err = 'Duplicate deploy steps. A template cannot have multiple deploy steps with the same interface and step. Duplicates: ';
-  throw new Fault('InvalidDeployTemplate', { err: err + twice.join('; ') });
+  throw new Fault('InvalidDeployTemplate', { err: err + [...twice].join('; ') });
 }
 
 /** A step in a request: numbers may be text, and `args` may be absent. */
@@ -40,8 +44,15 @@ export const stored = (steps: readonly StepInput[]): readonly StepRecord[] =>
 const sortKey = ({ interface: kind, step }: StepRecord): string => `${kind} ${step}`;
 /** Unchanged steps stay in place; new steps follow, sorted by name. */
 export function merged(before: readonly StepRecord[], after: readonly StepRecord[]): readonly StepRecord[] {
-  const added = after.filter((step) => !before.some((one) => same(one, step)));
-  const unchanged = before.filter((step) => after.some((one) => same(one, step)));
+  // A list has no two steps with the same key (checkDuplicates).
+  const byKey = (steps: readonly StepRecord[]): ReadonlyMap<string, StepRecord> => new Map(steps.map((step) => [sortKey(step), step]));
+  const isIn = (steps: ReadonlyMap<string, StepRecord>, step: StepRecord): boolean => {
+    const other = steps.get(sortKey(step));
+    return other !== undefined && same(other, step);
+  };
+  const [old, latest] = [byKey(before), byKey(after)];
+  const added = after.filter((step) => !isIn(old, step));
+  const unchanged = before.filter((step) => isIn(latest, step));
   return [...unchanged, ...added.sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))];
 }
 

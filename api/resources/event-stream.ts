@@ -62,14 +62,30 @@ const shown = ({ position, at, kind, node_uuid, node_name, payload }: EventRecor
 const framed = (id: string | undefined, event: string, data: object): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 
+/** Characters that are written before the client has read them: the most that one which reads nothing holds. */
+const WRITTEN_AT_ONCE = 64 * 1024;
+function* framedTogether(events: readonly EventRecord[]): Generator<string> {
+  let text = '';
+  for (const event of events) {
+    text += framed(event.position, event.kind, shown(event));
+    if (text.length < WRITTEN_AT_ONCE) continue;
+    yield text;
+    text = '';
+  }
+  if (text !== '') yield text;
+}
+
 /** The reconnection time of clients, in milliseconds. */
 const RETRY_MS = 2000;
 
 async function listen(request: Request, context: ApiContext) {
   const isWanted = filterOf(request, context);
   const since = sinceOf(request);
-  const listener = context.feed.join();
-  if (!listener) throw new Fault('TemporaryFailure', { message: 'As many listen to events as [events]max_listeners allows.' });
+  const listener = context.feed.join(request.source);
+  if (!listener)
+    throw new Fault('TemporaryFailure', {
+      message: 'As many listen to events as [events]max_listeners and max_listeners_per_source allow.',
+    });
   const { store, clock, options, log } = context;
   const stream = async (sink: Sink): Promise<void> => {
     const reportGap = (from: string, at: string): Promise<void> =>
@@ -87,11 +103,11 @@ async function listen(request: Request, context: ApiContext) {
         if (sink.signal.aborted) break;
         if (gap) await reportGap(at, reached);
         at = reached;
-        const texts = events.filter(isWanted).map((event) => framed(event.position, event.kind, shown(event)));
-        const isQuiet = texts.length === 0 && clock.now() - lastWrite >= options['events.keep_alive_interval'] * 1000;
+        const shownEvents = events.filter(isWanted);
+        const isQuiet = shownEvents.length === 0 && clock.now() - lastWrite >= options['events.keep_alive_interval'] * 1000;
         // A position without an event, so that a listener without events does not fall behind the retention.
         if (isQuiet) await sink.write(`: alive\nid: ${at}\n\n`);
-        else if (texts.length > 0) await sink.write(texts.join(''));
+        else if (shownEvents.length > 0) for (const text of framedTogether(shownEvents)) await sink.write(text);
         else continue;
         lastWrite = clock.now();
       }

@@ -127,6 +127,8 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
 const MAX_CALLBACK = 2048;
 const MAX_LOGGED = 200;
 const STATUSES = ['start', 'end', 'error'];
+/** Characters of an agent's message that are stored. */
+const MAX_STATUS_MESSAGE = 64 * 1024;
 /** Without credentials, query and fragment, and without what parsers of URLs read differently. */
 const CALLBACK = /^https?:\/\/[^\s\\@?#]+$/i;
 /** Undefined: an agent without a callback sends an empty URL. Throws InvalidParameterValue. */
@@ -205,7 +207,7 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, conte
     ...(version === undefined ? {} : { agentVersion: version }),
     ...(verifyCa === undefined ? {} : { agentVerifyCa: verifyCa }),
     ...(status === undefined ? {} : { agentStatus: status }),
-    ...(message === undefined ? {} : { agentStatusMessage: message }),
+    ...(message === undefined ? {} : { agentStatusMessage: message.slice(0, MAX_STATUS_MESSAGE) }),
   };
   await context.conductor.heartbeat(node.uuid, heartbeatData);
 }

@@ -1,6 +1,7 @@
 /** …/vendor_passthru of nodes and drivers: calls vendor methods, named in the path or in the query. */
 import type { HttpMethod, VendorAnswer } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
+import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { checkDriverServed } from './drivers';
@@ -15,7 +16,7 @@ function methodOf({ query }: Request): string {
 function argsOf({ body }: Request): JsonObject {
   const args = body ?? {};
   if (typeof args !== 'object' || Array.isArray(args))
-    throw new Fault('InvalidParameterValue', { message: `Expected types <class 'dict'> for data: ${str(args)}` });
+    throw new Fault('InvalidParameterValue', { message: `Expected types <class 'dict'> for data: ${str(withoutSecrets(args))}` });
   return args as JsonObject;
 }
 const answered = ({ async, result }: VendorAnswer): Answer => (async ? { status: 202 } : { status: 200, body: result });

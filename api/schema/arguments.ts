@@ -1,6 +1,7 @@
 /** Checks and converts the arguments of paths, queries and bodies. The messages are Ironic's. */
 import { Fault, type FaultName } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
+import { withoutSecrets } from '../../model/masks';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
 import { open } from '../../model/versions';
 import type { Argument, ArgumentKind, GateRefusal, Operation } from './document';
@@ -8,6 +9,8 @@ import { Refusal } from '../http/errors';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
+/** What the caller sent, without secrets. */
+const quoted = (value: unknown): string => str(withoutSecrets(value));
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 /** A boolean that clients may write as text. */
@@ -17,15 +20,15 @@ export function booleanOf(name: string, value: unknown): boolean {
   return boolean;
 }
 export function uuidOf(name: string, value: unknown): string {
-  if (!isUuid(value)) throw invalid(`Expected UUID for ${name}: ${str(value)}`);
+  if (!isUuid(value)) throw invalid(`Expected UUID for ${name}: ${quoted(value)}`);
   return value;
 }
 export function macOf(name: string, value: unknown): string {
-  if (!isMac(value)) throw invalid(`Expected valid MAC address for ${name}: ${str(value)}`);
+  if (!isMac(value)) throw invalid(`Expected valid MAC address for ${name}: ${quoted(value)}`);
   return value.toLowerCase();
 }
 function stringOf(name: string, value: unknown): string {
-  if (typeof value !== 'string') throw invalid(`Expected string for ${name}: ${str(value)}`);
+  if (typeof value !== 'string') throw invalid(`Expected string for ${name}: ${quoted(value)}`);
   return value;
 }
 function hostPort(name: string, value: unknown): string {
@@ -40,7 +43,7 @@ const PYTHON_TYPES: Readonly<Record<string, string>> = { object: 'dict', string:
 function typesOf(name: string, value: unknown, types: readonly string[]): unknown {
   const names = types.map((type) => PYTHON_TYPES[type]!);
   if (!names.includes(typeName(value)))
-    throw invalid(`Expected types ${['NoneType', ...names].map((one) => `<class '${one}'>`).join(', ')} for ${name}: ${str(value)}`);
+    throw invalid(`Expected types ${['NoneType', ...names].map((one) => `<class '${one}'>`).join(', ')} for ${name}: ${quoted(value)}`);
   return value;
 }
 
@@ -60,15 +63,15 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
   mac: macOf,
   integer: (name, value) => {
     const number = toInteger(value);
-    if (number === undefined) throw invalid(`Expected an integer for ${name}: ${str(value)}`);
+    if (number === undefined) throw invalid(`Expected an integer for ${name}: ${quoted(value)}`);
     return number;
   },
   ident: (name, value) => {
-    if (!isLogicalName(value) && !isUuid(value)) throw invalid(`Expected UUID or name for ${name}: ${str(value)}`);
+    if (!isLogicalName(value) && !isUuid(value)) throw invalid(`Expected UUID or name for ${name}: ${quoted(value)}`);
     return value;
   },
   name: (name, value) => {
-    if (!isLogicalName(value)) throw invalid(`Expected name for ${name}: ${str(value)}`);
+    if (!isLogicalName(value)) throw invalid(`Expected name for ${name}: ${quoted(value)}`);
     return value;
   },
   names: (name, value) => {

@@ -2,6 +2,7 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import { Fault } from '../../model/errors';
 import { isMac, isUuid } from '../../model/idents';
+import { withoutSecrets } from '../../model/masks';
 import { pformat, repr } from '../../model/python';
 import { isTrait } from '../../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
@@ -112,50 +113,64 @@ function bestOf(problems: readonly Problem[], parent?: string): { readonly found
 }
 const best = (problems: readonly Problem[], parent?: string): Problem => bestOf(problems, parent).found;
 
+/** The beginnings of a path, each a part longer than the one before; the whole path is the last one. */
+function beginningsOf(path: string): string[] {
+  const beginnings: string[] = [];
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) beginnings.push(path.slice(0, at));
+  return [...beginnings, path];
+}
 /** Moves the errors of a choice's branches below the error of the choice. */
 function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
   const problems: Problem[] = errors.map((error) => ({ ...error, context: [], position: positionOf(root, error) }));
   problems.sort((a, b) => compare(a.position, b.position));
-  const choices = problems.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
-  return problems.filter((problem) => {
-    const owners = choices.filter(
-      (choice) =>
-        problem !== choice &&
-        problem.schemaPath.startsWith(`${choice.schemaPath}/`) &&
-        `${problem.instancePath}/`.startsWith(`${choice.instancePath}/`),
-    );
-    const owner = owners.sort((a, b) => b.schemaPath.length - a.schemaPath.length)[0];
+  // By schema path, and by instance path in it: a body may have thousands of errors and of choices.
+  const choices = new Map<string, Map<string, Problem>>();
+  for (const problem of problems) {
+    if (problem.keyword !== 'anyOf' && problem.keyword !== 'oneOf') continue;
+    const { schemaPath, instancePath } = problem;
+    const ofSchema = choices.get(schemaPath) ?? new Map<string, Problem>();
+    if (!ofSchema.has(instancePath)) choices.set(schemaPath, ofSchema.set(instancePath, problem));
+  }
+  return problems.filter(({ schemaPath, instancePath }, index) => {
+    const instances = beginningsOf(instancePath);
+    const owner = beginningsOf(schemaPath)
+      .slice(0, -1)
+      .reverse()
+      .flatMap((path) => instances.flatMap((instance) => choices.get(path)?.get(instance) ?? []))[0];
+    const problem = problems[index]!;
     owner?.context.push(problem);
     return !owner;
   });
 }
 
 const bounded = (limit: number, otherwise: string): string => (limit === 1 ? 'should be non-empty' : otherwise);
+/** What the caller sent, without secrets: clients log errors. */
+const quoted = (data: unknown): string => repr(withoutSecrets(data));
 type Wording = (problem: Problem, siblings: readonly Problem[]) => string;
 const WORDING: Readonly<Record<string, Wording>> = {
   type: ({ data, parentSchema }) =>
-    `${repr(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
+    `${quoted(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
   required: ({ params }) => `${repr(params['missingProperty'])} is a required property`,
   additionalProperties: (problem, siblings) => {
     const same = siblings.filter((one) => one.schemaPath === problem.schemaPath && one.instancePath === problem.instancePath);
     const names = same.map(({ params }) => params['additionalProperty'] as string).sort();
     return `Additional properties are not allowed (${names.map(repr).join(', ')} ${names.length === 1 ? 'was' : 'were'} unexpected)`;
   },
-  enum: ({ data, schema }) => `${repr(data)} is not one of ${repr(schema)}`,
-  pattern: ({ data, schema }) => `${repr(data)} does not match ${repr(schema)}`,
-  format: ({ data, schema }) => `${repr(data)} is not a ${repr((schema as string).replace('strict ', ''))}`,
-  minLength: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
-  maxLength: ({ data }) => `${repr(data)} is too long`,
-  minItems: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
-  minimum: ({ data, schema }) => `${repr(data)} is less than the minimum of ${repr(schema)}`,
-  exclusiveMinimum: ({ data, schema }) => `${repr(data)} is less than or equal to the minimum of ${repr(schema)}`,
+  enum: ({ data, schema }) => `${quoted(data)} is not one of ${repr(schema)}`,
+  pattern: ({ data, schema }) => `${quoted(data)} does not match ${repr(schema)}`,
+  format: ({ data, schema }) => `${quoted(data)} is not a ${repr((schema as string).replace('strict ', ''))}`,
+  minLength: ({ data, schema }) => `${quoted(data)} ${bounded(schema as number, 'is too short')}`,
+  maxLength: ({ data }) => `${quoted(data)} is too long`,
+  minItems: ({ data, schema }) => `${quoted(data)} ${bounded(schema as number, 'is too short')}`,
+  minimum: ({ data, schema }) => `${quoted(data)} is less than the minimum of ${repr(schema)}`,
+  exclusiveMinimum: ({ data, schema }) => `${quoted(data)} is less than or equal to the minimum of ${repr(schema)}`,
   dependencies: ({ params }) => `${repr(params['deps'])} is a dependency of ${repr(params['property'])}`,
-  maximum: ({ data, schema }) => `${repr(data)} is greater than the maximum of ${repr(schema)}`,
-  anyOf: ({ data }) => `${repr(data)} is not valid under any of the given schemas`,
+  maximum: ({ data, schema }) => `${quoted(data)} is greater than the maximum of ${repr(schema)}`,
+  anyOf: ({ data }) => `${quoted(data)} is not valid under any of the given schemas`,
   oneOf: ({ data, params, schema }) => {
     const [first, ...more] = (params['passingSchemas'] as number[] | null) ?? [];
-    if (first === undefined) return `${repr(data)} is not valid under any of the given schemas`;
-    return `${repr(data)} is valid under each of ${[...more, first].map((index) => repr((schema as unknown[])[index])).join(', ')}`;
+    if (first === undefined) return `${quoted(data)} is not valid under any of the given schemas`;
+    return `${quoted(data)} is valid under each of ${[...more, first].map((index) => repr((schema as unknown[])[index])).join(', ')}`;
   },
 };
 
@@ -181,7 +196,7 @@ export function describeAtLength(errors: readonly ErrorObject[], root: unknown):
   ) as unknown;
   return (
     `${wordsOf(found, everyProblem(problems))}\n\nFailed validating ${repr(found.keyword)} in schema${schemaPath}:\n` +
-    `${shown(known)}\n\nOn instance${below(found.instancePath, owner?.instancePath)}:\n${shown(found.data)}`
+    `${shown(known)}\n\nOn instance${below(found.instancePath, owner?.instancePath)}:\n${shown(withoutSecrets(found.data))}`
   );
 }
 const WIDTH = 72;
@@ -218,7 +233,7 @@ const FORMATS = {
   'ipv6-prefix': (text: string) => isIP(text.replace(/\/\d{1,2}$/, '')) === 6,
 } as const;
 /** Above this number of values only the first error is collected. All errors of a huge body would allow denial of service. */
-const MAX_VALUES = 5000;
+const MAX_VALUES = 2500;
 function isHuge(value: unknown): boolean {
   let count = 0;
   const visit = (one: unknown): boolean =>

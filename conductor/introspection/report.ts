@@ -2,6 +2,7 @@
  * A report that a ramdisk posted to the introspection service: parsed before its node is known, and in the form in which it is stored.
  */
 import { isIP } from 'node:net';
+import { isLoopback } from '../../model/idents';
 import { isObject } from '../../model/json';
 import { repr, str } from '../../model/python';
 import type { Inventory, InventoryInterface, JsonObject } from '../../model/records';
@@ -62,7 +63,6 @@ function allInterfaces(raw: JsonObject): Readonly<Record<string, ReportedInterfa
   }
   return Object.fromEntries(found);
 }
-const isLoopback = (ip: string): boolean => isIP(ip) > 0 && (ip.startsWith('127.') || ip === '::1');
 
 /** The interfaces that get ports. Throws an Error if there are none. */
 function suitable(
@@ -72,7 +72,7 @@ function suitable(
 ): Readonly<Record<string, ReportedInterface>> {
   if (Object.keys(all).length === 0) throw new Error('No interfaces supplied by the ramdisk');
   const chosen = Object.entries(all).filter(([name, { ip, pxe }]) => {
-    if (name === 'lo' || (ip !== null && isLoopback(ip))) return false;
+    if (name === 'lo' || (ip !== null && isIP(ip) > 0 && isLoopback(ip))) return false;
     if (which === 'pxe' && namesBoot && !pxe) return false;
     return which === 'all' || ip !== null;
   });

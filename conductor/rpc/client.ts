@@ -2,12 +2,14 @@
  * Calls conductors in other processes over kept-alive connections with bounded waits. An error says whether the call may have been
  * executed.
  */
-import { readFileSync } from 'node:fs';
-import { Agent, errors, request } from 'undici';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { Agent, buildConnector, errors, request } from 'undici';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
+import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Probed } from '../runtime/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
@@ -34,12 +36,16 @@ export interface RpcClient {
   /** Throws the error that the remote call threw, or NoResponse. */
   call(callee: RemoteConductor, call: RpcCall, signal: AbortSignal): Promise<unknown>;
   probe(callee: RemoteConductor): Promise<Probed>;
+  /** Reads [json_rpc]cafile again. */
+  reload(): void;
   close(): Promise<void>;
 }
 
 const CONNECT_TIMEOUT_MS = 3000;
 const PROBE_TIMEOUT_MS = 5000;
 const KEEP_ALIVE_MS = 30_000;
+/** [json_rpc]cafile is compared this often. */
+const CHECK_MS = 2000;
 /** A response may hold a list of records. */
 const MAX_ANSWER_BYTES = 256 * 2 ** 20;
 /** Errors before anything was sent: no listener, or an untrusted one. */
@@ -51,16 +57,47 @@ const codeOf = (error: unknown): unknown => {
   return several?.length ? codeOf(several[0]) : (code ?? (cause ? codeOf(cause) : undefined));
 };
 
+/** @throws Error for the operator */
+function readCa(path: string): Buffer {
+  try {
+    const ca = readFileSync(path);
+    new X509Certificate(ca);
+    return ca;
+  } catch (error) {
+    throw new Error(`[json_rpc]cafile: cannot use ${path}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+const connectorOf = (options: RpcClientOptions): buildConnector.connector =>
+  buildConnector({
+    timeout: CONNECT_TIMEOUT_MS,
+    rejectUnauthorized: !options['json_rpc.insecure'],
+    ...(options['json_rpc.cafile'] === null ? {} : { ca: readCa(options['json_rpc.cafile']) }),
+  });
+
+/** @throws Error for the operator, for a [json_rpc]cafile that cannot be used */
 export function createRpcClient(setup: {
   readonly options: RpcClientOptions;
   readonly secret: string;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
+  readonly log: Log;
   /** Absent: nothing is measured. */
   readonly metrics?: Metrics;
 }): RpcClient {
-  const { options, secret, clock, random, metrics = silentMetrics } = setup;
+  const { options, secret, clock, random, log, metrics = silentMetrics } = setup;
   const ca = options['json_rpc.cafile'];
+  let connector = connectorOf(options);
+  /** Connections that are open stay. */
+  const reload = (): void => {
+    if (ca === null) return;
+    try {
+      connector = connectorOf(options);
+      log.info('the authorities were read again', { file: ca });
+    } catch (error) {
+      log.error('the new authorities cannot be used; those before stay', { error: reasonOf(error) });
+    }
+  };
+  if (ca !== null) watchFile(ca, { interval: CHECK_MS, persistent: false }, reload);
   const dispatcher = new Agent({
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
@@ -68,11 +105,7 @@ export function createRpcClient(setup: {
     headersTimeout: 0,
     bodyTimeout: 0,
     maxResponseSize: MAX_ANSWER_BYTES,
-    connect: {
-      timeout: CONNECT_TIMEOUT_MS,
-      rejectUnauthorized: !options['json_rpc.insecure'],
-      ...(ca === null ? {} : { ca: readFileSync(ca) }),
-    },
+    connect: (to, done) => connector(to, done),
   });
 
   async function call({ hostname, address }: RemoteConductor, rpcCall: RpcCall, signal: AbortSignal): Promise<unknown> {
@@ -135,6 +168,10 @@ export function createRpcClient(setup: {
         return cause === undefined || codeOf(cause) === 'ECONNREFUSED' ? 'gone' : 'silent';
       }
     },
-    close: () => dispatcher.destroy(),
+    reload,
+    close: async () => {
+      if (ca !== null) unwatchFile(ca, reload);
+      await dispatcher.destroy();
+    },
   };
 }

@@ -8,7 +8,9 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import { urlHost } from '../../wire/addresses';
+import { API_READ_TIMEOUT_MS, type ClientLimits } from '../../wire/http/client-limits';
 import { createHttpServer, type TlsSettings } from '../../wire/http/listener-tls';
+import { mostOf } from '../../wire/shares';
 import type { Perform } from '../operations';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
@@ -18,6 +20,8 @@ export type RpcServerOptions = Pick<
   | 'json_rpc.host_ip'
   | 'json_rpc.port'
   | 'json_rpc.client_use_ssl'
+  | 'api.max_connections'
+  | 'api.max_connections_per_source'
   | 'api.max_json_body_size_provision'
   | 'api.max_json_body_size_inspection'
 >;
@@ -171,8 +175,12 @@ export async function startRpcServer(setup: {
     response.end(body);
   }
 
-  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
-  const http = createHttpServer(limits, tls, log, (request, response) => {
+  const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
+  const limits: ClientLimits = {
+    connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
+    readTimeoutMs: API_READ_TIMEOUT_MS,
+  };
+  const http = createHttpServer(timeouts, tls, limits, log, (request, response) => {
     answer(request, response).catch((error: unknown) => {
       log.debug('a caller closed the connection', { error });
       response.destroy();

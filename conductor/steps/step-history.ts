@@ -1,6 +1,5 @@
 /** The history entries of a flow with steps: it starts, it ends, or it stops at a step. */
 import { entryOf } from '../core/history';
-import { maskSecrets } from '../../model/masks';
 import { showStep, type SavedKind } from './steps';
 import type { HistoryEntry, NodeTask } from '../core/node-task';
 
@@ -9,8 +8,7 @@ const STEP_FLOWS = { clean: 'automated_cleaning', deploy: 'deployment', service:
 const flowName = (task: NodeTask, kind: SavedKind): string =>
   kind === 'clean' && task.node.target_provision_state === 'manageable' ? 'manual_cleaning' : STEP_FLOWS[kind];
 const title = (name: string): string => name.replace(/(^|_)(\w)/g, (_, gap: string, letter: string) => (gap && ' ') + letter.toUpperCase());
-const listed = (steps: readonly object[]): string =>
-  `[${steps.map((step) => showStep('args' in step ? { ...step, args: maskSecrets(step.args as Record<string, unknown>) } : step)).join(', ')}]`;
+const listed = (steps: readonly object[]): string => `[${steps.map(showStep).join(', ')}]`;
 
 /** Records that a flow of steps starts, ends, or stops at a step. Entries without an error are written with the next write. */
 export async function recordSteps(

@@ -2,6 +2,7 @@
 import type { Options } from '../../config/options';
 import type { Driver, Interface, PlannedStep, SavedKind, Step, StepArgument, StepKind } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
+import { maskSecrets } from '../../model/masks';
 import { repr } from '../../model/python';
 import type { InterfaceKind, JsonObject } from '../../model/records';
 import { isDropped, plannedReserved, reservedStep } from './reserved-steps';
@@ -130,8 +131,8 @@ export function shaped<T extends object>(step: T): T {
   const place = (member: string): number => (members.includes(member) ? members.indexOf(member) : members.length);
   return Object.fromEntries(Object.entries(step).sort(([a], [b]) => place(a) - place(b))) as T;
 }
-/** A step as messages show it. */
-export const showStep = (step: object): string => repr(shaped(step));
+/** A step as messages show it: without secrets in its arguments. */
+export const showStep = (step: object): string => repr(shaped('args' in step ? { ...step, ...maskSecrets({ args: step.args }) } : step));
 
 function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
   // The steps of a child are checked when the step runs on it.

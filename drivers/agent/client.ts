@@ -1,6 +1,7 @@
 /** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
 import { Agent, request } from 'undici';
 import { Fault } from '../../model/errors';
+import { MASK } from '../../model/masks';
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
@@ -108,9 +109,11 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
       task.signal.throwIfAborted();
       throw new AgentError('connection', connectionReason(error), { cause: error });
     }
-    const parsed = parse(bytes);
+    const parsed = await parse(bytes);
     if (status < 300 && parsed !== undefined) return parsed;
-    const reason = parsed === undefined ? 'no JSON' : errorText(parsed);
+    // An agent may quote the URL of the request.
+    const told = parsed === undefined ? 'no JSON' : errorText(parsed);
+    const reason = typeof token === 'string' && token !== '' ? told.replaceAll(token, MASK) : told;
     if (status === 409 || /agent is busy/i.test(reason)) throw new AgentError('busy', reason);
     throw new AgentError('refused', `Agent API for node ${node.uuid} returned HTTP status code ${status} with error: ${reason}`);
   };
@@ -246,9 +249,9 @@ function errorText(error: unknown): string {
 }
 
 /** Undefined: it is no JSON, or more than an agent has to answer. */
-function parse(bytes: Buffer): unknown {
+async function parse(bytes: Buffer): Promise<unknown> {
   try {
-    return parseJson(bytes, JSON_LIMITS.agent);
+    return await parseJson(bytes, JSON_LIMITS.agent);
   } catch {
     return undefined;
   }

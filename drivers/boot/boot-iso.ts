@@ -102,7 +102,7 @@ const networkFiles = ({ node: { network_data: data } }: Task): Readonly<Record<s
 /** The authorities of the API. Throws InvalidParameterValue. */
 async function authorityFiles({ options }: Task): Promise<Readonly<Record<string, string>>> {
   const path = options['agent.api_ca_file'];
-  if (path === null) return {};
+  if (!path) return {};
   try {
     return agentCaFiles(await readRegularFile(path));
   } catch (error) {

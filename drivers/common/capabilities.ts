@@ -1,6 +1,6 @@
 /** Capabilities: the machine's (properties.capabilities, `a:b,c:d`) and the instance's requests (instance_info.capabilities, an object). */
 import { Fault } from '../../model/errors';
-import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
+import { JSON_LIMITS, parseSmallJson } from '../../wire/bounded-json';
 import type { NodeRecord } from '../../model/records';
 
 type Capabilities = Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ export function validateCapabilities(node: NodeRecord): void {
 const MAX_DEPTH = 8;
 function parsed(text: string): unknown {
   try {
-    return parseJson(Buffer.from(text), { ...JSON_LIMITS.request, depth: MAX_DEPTH });
+    return parseSmallJson(Buffer.from(text), { ...JSON_LIMITS.request, depth: MAX_DEPTH });
   } catch {
     return undefined;
   }

@@ -30,6 +30,9 @@ const MOST_PASSES = 4;
 
 export function qcow2Writer(sink: Sink): ImageWriter {
   let window: Buffer = Buffer.alloc(0);
+  /** Chunks after the window that have not been joined with it: joining at each chunk would take quadratic time. */
+  let arrived: Buffer[] = [];
+  let arrivedBytes = 0;
   /** The window's offset in the file. */
   let base = 0;
   let waiting = queue([headerWanted()]);
@@ -102,6 +105,11 @@ export function qcow2Writer(sink: Sink): ImageWriter {
     ];
   }
 
+  function join(): void {
+    window = Buffer.concat([window, ...arrived]);
+    arrived = [];
+    arrivedBytes = 0;
+  }
   /** Processes all ranges that are completely in the window; at the file's `end` also truncated ones. */
   async function drain(end: boolean): Promise<void> {
     for (;;) {
@@ -130,10 +138,17 @@ export function qcow2Writer(sink: Sink): ImageWriter {
   }
   return {
     async take(chunk) {
-      window = window.length === 0 ? chunk : Buffer.concat([window, chunk]);
+      arrived.push(chunk);
+      arrivedBytes += chunk.length;
+      const next = waiting.first();
+      const known = base + window.length + arrivedBytes;
+      const isIncomplete = next && next.offset >= base && next.offset < known && next.offset + next.length > known;
+      if (isIncomplete) return;
+      join();
       await drain(false);
     },
     async end() {
+      join();
       await drain(true);
       if (waiting.first()) throw new Error('the image is damaged: it points beyond its end');
       if (missed.length === 0) return 'done';

@@ -104,6 +104,8 @@ const setup = (): HttpBootSetup => ({
   options: {
     'boot.http_port': 0,
     'boot.https_port': null,
+    'boot.http_max_connections': 100,
+    'boot.http_max_connections_per_source': null,
     'deploy.http_url': 'http://127.0.0.1:0',
     'deploy.http_root': path('root'),
     'pxe.loader_file_paths': { 'snponly.efi': path('snponly.efi') },

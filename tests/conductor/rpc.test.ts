@@ -45,7 +45,7 @@ const metrics: Metrics = {
 };
 beforeEach(() => void measured.splice(0));
 const client = (secret = SECRET, clock = systemClock, settings = options) => {
-  const made = createRpcClient({ options: settings, secret, clock, random: randomBytes, metrics });
+  const made = createRpcClient({ options: settings, secret, clock, random: randomBytes, log: silentLog, metrics });
   ends.push(() => made.close());
   return made;
 };
@@ -285,7 +285,15 @@ describe('between processes', () => {
     writeFileSync(cert, second!.certificate);
     writeFileSync(key, second!.privateKey);
     server.reload();
-    await expect(trusting().call(there, validate('n'), never)).rejects.toMatchObject({ mayHaveRun: false });
+    const distrusting = trusting();
+    await expect(distrusting.call(there, validate('n'), never)).rejects.toMatchObject({ mayHaveRun: false });
+    // The authorities are read again too; a file that cannot be used changes nothing.
+    writeFileSync(ca, second!.certificate);
+    distrusting.reload();
+    writeFileSync(ca, 'no certificate');
+    distrusting.reload();
+    expect(await distrusting.call(there, validate('n'), never)).toBe('done');
+    expect(trusting).toThrow(/^\[json_rpc\]cafile: cannot use .*: /);
   });
   it('a port that is taken stops the start', async () => {
     const { address } = await serving(async () => 1);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expectBounded, useAttackedServer } from './watchdog';
 
@@ -59,12 +60,57 @@ it.each<[string, (at: number) => object]>([
   expectBounded(cost);
 });
 
-it('a template of thousands of steps', async () => {
-  const steps = Array.from({ length: 4000 }, (_, at) => ({ interface: 'deploy', step: `s${at}`, args: {}, priority: 10 }));
-  const cost = await server.attack(async () => {
-    const { status } = await post('/v1/deploy_templates', JSON.stringify({ name: 'CUSTOM_MANY', steps }));
-    expect([201, 400, 413]).toContain(status);
-  });
+const step = (at: number, more: object = {}): object => ({ interface: 'deploy', step: `s${at}`, args: {}, ...more });
+const steps = (count: number, more: object): readonly object[] => Array.from({ length: count }, (_, at) => step(at, more));
+const unique = (): string => `CUSTOM_${randomBytes(8).toString('hex').toUpperCase()}`;
+/** Name → path, body, status. */
+const LISTS: readonly (readonly [name: string, path: string, body: () => object, status: number])[] = [
+  ['a template of thousands of steps', 'deploy_templates', () => ({ name: unique(), steps: steps(4000, { priority: 10 }) }), 201],
+  [
+    'a template of the same step',
+    'deploy_templates',
+    () => ({ name: unique(), steps: Array.from({ length: 4000 }, () => step(0, { priority: 1 })) }),
+    400,
+  ],
+  ['a runbook of thousands of steps', 'runbooks', () => ({ name: unique(), steps: steps(4000, { order: 1 }) }), 201],
+  ['a runbook of wrong steps', 'runbooks', () => ({ name: unique(), steps: steps(900, { step: 5, args: [], order: 'x' }) }), 400],
+  [
+    'a template of unknown members',
+    'deploy_templates',
+    () => Object.fromEntries(Array.from({ length: 2400 }, (_, at) => [`n${at}`, at])),
+    400,
+  ],
+  [
+    'thousands of candidate nodes',
+    'allocations',
+    () => ({ resource_class: 'x', candidate_nodes: Array.from({ length: 20_000 }, (_, at) => `n${at}`) }),
+    400,
+  ],
+  ['a long name', 'nodes', () => ({ driver: 'fake-hardware', name: 'a.'.repeat(400_000) }), 400],
+];
+it.each(LISTS)('%s', async (_, path, body, status) => {
+  const text = JSON.stringify(body());
+  const cost = await server.attack(async () => expect(await post(`/v1/${path}`, text)).toMatchObject({ status }));
+  expectBounded(cost);
+});
+
+it('a patch that replaces thousands of steps', async () => {
+  const name = unique();
+  await post('/v1/deploy_templates', JSON.stringify({ name, steps: steps(4000, { priority: 10 }) }));
+  const body = JSON.stringify([{ op: 'replace', path: '/steps', value: steps(4000, { priority: 11 }) }]);
+  const headers = { 'content-type': 'application/json', ...VERSION };
+  const cost = await server.attack(async () =>
+    expect(await server.call('PATCH', `/v1/deploy_templates/${name}`, { body, headers })).toMatchObject({ status: 200 }),
+  );
+  expectBounded(cost);
+});
+
+it.each([
+  ['segments', `/v1${'/a'.repeat(7000)}`, 404],
+  ['fields', `/v1/nodes?fields=${'name,'.repeat(2500)}name`, 200],
+  ['parameters', `/v1/nodes?${'a&'.repeat(7000)}`, 400],
+])('a path with thousands of %s', async (_, path, status) => {
+  const cost = await server.attack(async () => expect(await server.call('GET', path, { headers: VERSION })).toMatchObject({ status }));
   expectBounded(cost);
 });
 

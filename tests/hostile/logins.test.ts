@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
-import { createFairQueue } from '../../api/auth/fair-queue';
+import { createFairTurns } from '../../api/http/fair-turns';
 import { until } from '../support/until';
 import { expectBounded, useAttackedServer } from './watchdog';
 
@@ -37,13 +37,20 @@ it('answers right logins while a hundred connections guess', async () => {
   expectBounded({ ...cost, cpuSeconds: 0 });
 });
 
-describe('the queue', () => {
-  it('gives each source its turn, and preferred items the first', () => {
-    const queue = createFairQueue<string>({ most: 10, mostOfSource: 3 });
-    expect(['a1', 'a2', 'a3', 'a4'].map((item) => queue.add(item, 'a', false))).toEqual([true, true, true, false]);
-    expect(['b1', 'b2', 'b3'].map((item) => queue.add(item, 'b', false))).toEqual([true, true, false]);
-    expect(queue.add('p', 'a', true)).toBe(true);
-    expect(Array.from({ length: 7 }, () => queue.take())).toEqual(['p', 'a1', 'b1', 'a2', 'b2', 'a3', undefined]);
-    expect(queue.add('a5', 'a', false)).toBe(true);
-  });
+it('turns: each source has its own, and preferred work the first', async () => {
+  const refusal = new Error('full');
+  const turn = createFairTurns({ running: { inAll: 1, ofSource: 1 }, waiting: { inAll: 5, ofSource: 3 }, refusal: () => refusal });
+  const started: string[] = [];
+  let release = (): void => {};
+  const first = turn('a', () => new Promise<void>((done) => (release = done)));
+  const add = (name: string, isPreferred = false): Promise<unknown> =>
+    turn(name[0]!, async () => started.push(name), isPreferred).catch((error: unknown) => error);
+  const others = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'b3'].map((name) => add(name));
+  const preferred = add('a5', true);
+  release();
+  await first;
+  await preferred;
+  const refused = (await Promise.all(others)).map((result) => result === refusal);
+  expect(refused).toEqual([false, false, false, true, false, false, true]);
+  expect(started).toEqual(['a5', 'a1', 'b1', 'a2', 'b2', 'a3']);
 });

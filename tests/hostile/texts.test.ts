@@ -67,9 +67,9 @@ it.each([
   ['names', `{${Array.from({ length: 600_000 }, (_, at) => `"n${at}":1`).join()}}`],
   ['nesting', '['.repeat(8_000_000)],
   ['digits', '1'.repeat(8_000_000)],
-])('eight megabytes of %s that a BMC answers', (_, text) => {
+])('eight megabytes of %s that a BMC answers', async (_, text) => {
   const bytes = Buffer.from(text);
   const before = process.cpuUsage();
-  expect(() => evaluate('GET', 'http://bmc/redfish/v1/', 200, {}, bytes)).toThrow('answered with more than is read');
+  await expect(evaluate('GET', 'http://bmc/redfish/v1/', 200, {}, bytes)).rejects.toThrow('answered with more than is read');
   expect(process.cpuUsage(before).user / 1000).toBeLessThan(MOST_CPU_MS);
 });

@@ -1,4 +1,4 @@
-import { maskSecrets, NODE_MASKS } from '../../model/masks';
+import { maskSecrets, NODE_MASKS, withoutSecrets } from '../../model/masks';
 
 const M = '******';
 
@@ -39,3 +39,26 @@ it('masks more in some fields of a node', () => {
     image_source: 's',
   });
 });
+
+it.each<[unknown, unknown]>([
+  ['password=hunter2', `password=${M}`],
+  [
+    [
+      { op: 'add', path: '/driver_info/ipmi_password', value: 'x' },
+      { op: 'add', path: '/extra/a', value: 'y' },
+    ],
+    [
+      { op: 'add', path: '/driver_info/ipmi_password', value: M },
+      { op: 'add', path: '/extra/a', value: 'y' },
+    ],
+  ],
+  [
+    { driver_info: { ipmi_password: 5, snmp_auth_key: 'k', ipmi_address: 'h' }, configdrive: { meta_data: { secret: 's' } } },
+    { driver_info: { ipmi_password: M, snmp_auth_key: M, ipmi_address: 'h' }, configdrive: { meta_data: { secret: M } } },
+  ],
+  [
+    { password: true, path: '/password' },
+    { password: true, path: '/password' },
+  ],
+  [null, null],
+])('quotes %j of a request without secrets', (given, expected) => expect(withoutSecrets(given)).toEqual(expected));

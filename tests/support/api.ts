@@ -56,6 +56,7 @@ export const OPTIONS: Options = optionsOf({
   'events.poll_interval': 0.05,
   'events.keep_alive_interval': 1,
   'events.max_listeners': 2,
+  'events.max_listeners_per_source': 2,
 });
 
 /** The version of a request whose response has no version header. */

@@ -11,13 +11,18 @@ export interface Ended {
 export interface Processes {
   /** @param settings its configuration file. Answers its URL once it is ready; how it ended when it does not start. */
   start(host: string, roles: string, settings: string): Promise<string | Ended>;
+  /** Of a process that runs. */
+  pid(host: string): number;
   end(host: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Ends those that run, and removes what they kept. */
   close(): Promise<void>;
 }
 
-/** @param connection of their database */
-export function openProcesses(connection: () => string): Processes {
+/**
+ * @param connection of their database
+ * @param environment variables besides those of the tests
+ */
+export function openProcesses(connection: () => string, environment: Readonly<Record<string, string>> = {}): Processes {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-several-'));
   const running = new Map<string, ChildProcess>();
   const end: Processes['end'] = async (host, signal) => {
@@ -30,13 +35,14 @@ export function openProcesses(connection: () => string): Processes {
   };
   return {
     end,
+    pid: (host) => running.get(host)!.pid!,
     start: (host, roles, settings) => {
       const file = join(folder, `${host}.conf`);
       writeFileSync(file, settings);
       const words = ['serve', '--config-file', file, '--state-dir', join(folder, host), '--roles', roles];
       const child = spawn(process.execPath, [join(__dirname, '../../bin/bloomery'), ...words], {
         stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...process.env, DATABASE_URL: connection() },
+        env: { ...process.env, ...environment, DATABASE_URL: connection() },
       });
       let output = '';
       let errors = '';

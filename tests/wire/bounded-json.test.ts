@@ -1,8 +1,8 @@
-import { JsonLimitError, parseJson } from '../../wire/bounded-json';
+import { JsonLimitError, parseJson, parseSmallJson, parseStrictJson } from '../../wire/bounded-json';
 
 const parse = (text: string, limits = {}): unknown => {
   try {
-    return parseJson(Buffer.from(text), { values: 10, depth: 3, ...limits });
+    return parseSmallJson(Buffer.from(text), { values: 10, depth: 3, ...limits });
   } catch (error) {
     return error instanceof JsonLimitError ? error.limit : (error as Error).name;
   }
@@ -28,4 +28,53 @@ it.each<[string, unknown]>([
   [']]]]', 'SyntaxError'],
 ])('%s', (text, expected) => expect(parse(text)).toEqual(expected));
 
-it('replaces bytes that are no UTF-8', () => expect(parseJson(Buffer.from([0x22, 0xff, 0x22]), { values: 1, depth: 1 })).toBe('\uFFFD'));
+it('replaces bytes that are no UTF-8', () =>
+  expect(parseSmallJson(Buffer.from([0x22, 0xff, 0x22]), { values: 1, depth: 1 })).toBe('\uFFFD'));
+it('refuses bytes that are no UTF-8 where it is strict', async () => {
+  await expect(parseStrictJson(Buffer.from([0x22, 0xff, 0x22]), { values: 1, depth: 1 })).rejects.toThrow(TypeError);
+});
+
+/** So short that each comma is between two pieces. */
+const PIECE = 2;
+const LIMITS = { values: 1000, depth: 10 };
+const outcome = (parsing: () => unknown): unknown => {
+  try {
+    return JSON.stringify(parsing());
+  } catch (error) {
+    return (error as Error).name;
+  }
+};
+it.each([
+  '["x,]}\\"\\\\",1,[2,[3,"~",{"a":4}],5],6]',
+  '{"a":"~","__proto__":{"b":1,"c":1,"d":2},"a":["~",[],{}],"10":1,"9":{}}',
+  '{"e":[[],{},[["~",1]],{}],"f":[{"a":1},{"b":2,"c":[]}]}',
+  ' [ { "n" : 1 , "z" : [ "~" , [ ] ] } , 2 ] ',
+  '\uFEFF["é\\u00e9日",{"a":["é\\u00e9日",1]}]',
+  '[[1,2],[3,4],[[5,6],7]]',
+])('parses %s in pieces as at once, and refuses what is wrong in it', (text) => {
+  const differing: unknown[] = [];
+  const tokens = ['', ',', ']', '}', '[', '{', ':', '1', '"', '\u00a0', ' '];
+  for (let at = 0; at <= text.length; at++)
+    for (const changed of tokens.flatMap((token) => [
+      text.slice(0, at) + token + text.slice(at),
+      text.slice(0, at) + token + text.slice(at + 1),
+    ])) {
+      const inPieces = outcome(() => parseSmallJson(Buffer.from(changed), LIMITS, PIECE));
+      const atOnce = outcome(() => JSON.parse(changed.replace(/^\uFEFF/, '')));
+      if (inPieces !== atOnce) differing.push([changed, inPieces, atOnce]);
+    }
+  expect(differing).toEqual([]);
+});
+it('does not let a name become the prototype', () => {
+  const parsed = parseSmallJson(Buffer.from('{"a":1,"__proto__":{"b":1,"c":2},"__proto__":3}'), LIMITS, PIECE);
+  expect([Object.getPrototypeOf(parsed), Object.keys(parsed as object)]).toEqual([Object.prototype, ['a', '__proto__']]);
+});
+it('gives other work its turn', async () => {
+  const large = Buffer.from(`[${'"abcdefgh",'.repeat(400_000)}1]`);
+  let turns = 0;
+  const counting = setInterval(() => turns++);
+  const parsed = await parseJson(large, { values: 500_000, depth: 2 });
+  clearInterval(counting);
+  expect(parsed).toHaveLength(400_001);
+  expect(turns).toBeGreaterThan(1);
+});

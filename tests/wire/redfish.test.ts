@@ -142,6 +142,32 @@ describe('what goes wrong', () => {
     expect(error).toMatchObject({ kind: 'status', status: 500 });
     expect(error.message.length).toBeLessThan(1500);
   });
+  // Some services quote the request, whose headers and body hold the login.
+  it.each(['basic', 'session'] as const)('an error answer that quotes the request has no secrets (%s)', async (authType) => {
+    const pool = poolOf();
+    const login = { username: 'admin', password: 'se"cr.t ü' };
+    service.reply = ({ method, path, headers, body }) => {
+      if (method === 'POST' && path.endsWith('/Sessions')) return { status: 201, body: {}, headers: { 'x-auth-token': 'token-1234' } };
+      return { status: 400, body: redfishError(`cannot: ${JSON.stringify(headers)} ${login.password} ${JSON.stringify(body)}`) };
+    };
+    const { message } = await failure(get(pool, target({ ...login, authType })));
+    expect(message).toContain('cannot: {');
+    expect(message).toContain('******');
+    for (const secret of [login.password, 'token-1234', Buffer.from(`admin:${login.password}`).toString('base64')])
+      expect(message).not.toContain(secret);
+    service.reply = ({ body }) => ({
+      status: 401,
+      body: redfishError(`refused: ${(body as { Password?: string } | undefined)?.Password}`),
+    });
+    if (authType === 'session') expect((await failure(get(poolOf(), target({ ...login, authType })))).message).toMatch(/refused: \*{6}$/);
+  });
+  it('a password in the messages of a task, but not in other members', async () => {
+    service.reply = () => ({ status: 200, body: { Name: 'secret', Messages: [{ Message: 'by secret', MessageArgs: ['secret'] }] } });
+    expect((await get(poolOf(), target({ ...user, authType: 'basic' }))).body).toEqual({
+      Name: 'secret',
+      Messages: [{ Message: 'by ******', MessageArgs: ['******'] }],
+    });
+  });
   it('no JSON', async () => {
     service.reply = (_, response) => {
       response.end('<html>');

@@ -3,7 +3,7 @@
  * and connections. Redirects are not followed.
  */
 import { Agent, request } from 'undici';
-import { JSON_LIMITS, parseJson } from '../bounded-json';
+import { JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 
 interface IntrospectionSetup {
@@ -74,7 +74,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 function parsed(text: string): unknown {
   try {
-    return parseJson(Buffer.from(text), JSON_LIMITS.introspection);
+    return parseSmallJson(Buffer.from(text), JSON_LIMITS.introspection);
   } catch {
     return undefined;
   }

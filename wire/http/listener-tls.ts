@@ -2,6 +2,7 @@
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import { limitClients, type ClientLimits } from './client-limits';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
 
 type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
@@ -24,6 +25,7 @@ export interface TlsSettings {
 }
 interface TlsLog {
   info(message: string, fields?: object): void;
+  warn(message: string, fields?: object): void;
   error(message: string, fields?: object): void;
 }
 
@@ -113,10 +115,17 @@ export interface HttpServer {
  * @param tls absent: without TLS
  * @throws Error for the operator, for files that cannot be used
  */
-export function createHttpServer(options: ServerOptions, tls: TlsSettings | undefined, log: TlsLog, listener: RequestListener): HttpServer {
-  const secure = tls && createTlsServer({ ...options, ...serverOptions(tls) }, listener);
+export function createHttpServer(
+  options: ServerOptions,
+  tls: TlsSettings | undefined,
+  limits: ClientLimits,
+  log: TlsLog,
+  listener: RequestListener,
+): HttpServer {
+  const secure = tls && createTlsServer({ ...options, ...serverOptions(tls) });
   const watch = secure && watchTls(secure, tls, log);
-  const server = secure ?? createServer(options, listener);
+  const server = secure ?? createServer(options);
+  limitClients(server, limits, listener, log);
   return {
     server,
     scheme: secure ? 'https' : 'http',

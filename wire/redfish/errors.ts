@@ -37,6 +37,35 @@ export const isStatus = (error: unknown, ...statuses: readonly number[]): error 
 export const hasMessage = (error: unknown, name: string): boolean =>
   error instanceof RedfishError && error.messageIds.some((id) => id === name || id.endsWith(`.${name}`));
 
+/** Secrets of a request that a service may quote in its messages. */
+export interface Echoes {
+  readonly pattern: RegExp;
+  /** As JSON has them. */
+  readonly written: readonly string[];
+}
+/** Shorter texts occur by chance. */
+const SHORTEST_ECHO = 4;
+/** Undefined: there is no secret. */
+export function echoesOf(secrets: readonly (string | undefined)[]): Echoes | undefined {
+  const texts = secrets.filter((secret) => secret !== undefined && secret.length >= SHORTEST_ECHO) as string[];
+  if (texts.length === 0) return undefined;
+  const escaped = texts
+    .sort((one, other) => other.length - one.length)
+    .map((text) => text.replace(/\W/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`));
+  return { pattern: new RegExp(escaped.join('|'), 'gu'), written: texts.map((text) => JSON.stringify(text).slice(1, -1)) };
+}
+/** Members with texts for people. */
+const MESSAGE = /^(?:code|message|messageargs|messageid|resolution)$/i;
+/** A copy whose messages have stars in place of the secrets. */
+export function withoutEchoes(value: unknown, pattern: RegExp, isMessage = false): unknown {
+  if (typeof value === 'string') return isMessage ? value.replace(pattern, '******') : value;
+  if (Array.isArray(value)) return value.map((item) => withoutEchoes(item, pattern, isMessage));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, withoutEchoes(item, pattern, isMessage || MESSAGE.test(key))]),
+  );
+}
+
 /** Characters of a service's text in a message. */
 const MAX_CHARACTERS = 1000;
 /** Messages that are read of one response. */

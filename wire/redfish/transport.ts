@@ -1,9 +1,10 @@
 /** One HTTP exchange with a Redfish service, over undici: bounded in time, size and redirects; failures as RedfishError. */
-import { gunzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { readAuthorities } from '../authorities';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
-import { RedfishError, errorWords } from './errors';
+import { echoesOf, withoutEchoes, RedfishError, errorWords, type Echoes } from './errors';
 
 export interface RedfishTarget {
   /** scheme://host[:port][/prefix] */
@@ -97,17 +98,17 @@ async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown)
   const bytes = Buffer.concat(parts);
   if (encoding !== 'gzip' || size === 0) return bytes;
   try {
-    return gunzipSync(bytes, { maxOutputLength: MAX_BODY });
+    return await promisify(gunzip)(bytes, { maxOutputLength: MAX_BODY });
   } catch (error) {
     throw new RedfishError('protocol', `${url} answered with something that cannot be unpacked`, { cause: error });
   }
 }
 const SPACE = 0x20;
 /** Undefined for an empty response, and for error pages that are no JSON. */
-function parsed(bytes: Uint8Array, status: number, url: string): unknown {
+async function parsed(bytes: Uint8Array, status: number, url: string): Promise<unknown> {
   if (bytes.every((byte) => byte <= SPACE)) return undefined;
   try {
-    return parseJson(bytes, JSON_LIMITS.bmc);
+    return await parseJson(bytes, JSON_LIMITS.bmc);
   } catch (error) {
     if (error instanceof JsonLimitError) throw new RedfishError('protocol', `${url} answered with more than is read: ${error.message}`);
     if (status >= 300) return undefined;
@@ -134,15 +135,22 @@ function locationPath(location: string, url: string): string | undefined {
   return `${pathname}${search}`;
 }
 
-/** Evaluates a response. Throws RedfishError for a status ≥ 400, and for anything but JSON. */
-export function evaluate(
+/**
+ * Evaluates a response. Throws RedfishError for a status ≥ 400, and for anything but JSON.
+ * @param echoes secrets of the request, which the messages of the response must not contain
+ */
+export async function evaluate(
   method: RedfishMethod,
   url: string,
   status: number,
   raw: Readonly<Record<string, string | string[] | undefined>>,
   bytes: Uint8Array,
-): RedfishAnswer {
-  const body = parsed(bytes, status, url);
+  echoes?: Echoes,
+): Promise<RedfishAnswer> {
+  const received = await parsed(bytes, status, url);
+  const body = echoes?.written.some((text) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(text))
+    ? withoutEchoes(received, echoes.pattern)
+    : received;
   const headers = Object.fromEntries(Object.entries(raw).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
   if (status >= 400) {
     const { words, messageIds } = errorWords(body);
@@ -171,6 +179,7 @@ export async function exchange(
   const stop = new AbortController();
   const aborted = (): void => stop.abort(signal?.reason);
   signal?.addEventListener('abort', aborted);
+  const echoes = echoesOf([target.password, headers['x-auth-token'], headers['authorization']?.replace('Basic ', '')]);
   const late = new RedfishError('interrupted', `Unable to connect to ${origin}${first}. Error: no answer within ${timeoutMs / 1000} s`);
   const timer = setTimeout(() => stop.abort(late), timeoutMs);
 
@@ -190,7 +199,7 @@ export async function exchange(
       body: body === undefined ? null : JSON.stringify(body),
     });
     const bytes = await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']);
-    return evaluate(method, url, answer.statusCode, answer.headers, bytes);
+    return evaluate(method, url, answer.statusCode, answer.headers, bytes, echoes);
   };
 
   let at = first;

@@ -1,4 +1,5 @@
 /** Hooks for network interfaces: which of them are valid, and how the node's ports change. */
+import { isLoopback } from '../../../model/idents';
 import type { Inventory, InventoryInterface } from '../../../model/records';
 import { invalidInventory, type Change, type InspectionData } from './hook';
 
@@ -24,7 +25,6 @@ const addressOf = (one: Loose): string | undefined => {
   const address = [one.ipv4_address, one.ipv6_address].find((value) => typeof value === 'string' && value !== '');
   return address as string | undefined;
 };
-const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
 
 /** Virtual functions count too (SR-IOV). */
 const MOST_INTERFACES = 4096;

@@ -1,24 +1,26 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { createHealthcheck, type HealthAnswer } from '../../../api/http/healthcheck';
+import { createLeast } from '../../../api/http/event-loop';
+import { createHealthcheck, type HealthAnswer, type HealthChecks } from '../../../api/http/healthcheck';
 import { loadOptions } from '../../../config/load';
 import { HEALTH_CASES, type HealthCase } from '../../support/health-cases';
 
 const { options: DEFAULTS } = loadOptions([], {});
-const make = (changed: HealthCase['options'] = {}, isUp = async (): Promise<boolean> => true) =>
+const CALM: HealthChecks = { isDatabaseUp: async () => true, lastingDelay: () => 0 };
+const make = (changed: HealthCase['options'] = {}, checks: Partial<HealthChecks> = {}) =>
   createHealthcheck(
     {
       ...DEFAULTS,
       ...Object.fromEntries(Object.entries(changed).map(([name, value]) => [`healthcheck.${name}`, value])),
     },
-    isUp,
+    { ...CALM, ...checks },
     () => 0,
   );
 const ask = (
   { options, method = 'GET', headers = {}, remote = '127.0.0.1' }: Omit<HealthCase, 'expected'>,
-  isUp?: () => Promise<boolean>,
+  checks?: Partial<HealthChecks>,
 ): Promise<HealthAnswer | undefined> => {
   const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])) as IncomingHttpHeaders;
-  return make(options, isUp)({ method, headers: lower, from: remote, port: 6385 });
+  return make(options, checks)({ method, headers: lower, from: remote, port: 6385 });
 };
 
 it.each(HEALTH_CASES)('$method $headers $remote with $options', async ({ expected, ...request }) => {
@@ -34,8 +36,25 @@ it('knows IPv4 callers of a socket that takes both kinds', async () => {
 it('fails when the database is away, if it is to look', async () => {
   const options = { backends: ['database'] };
   expect(await ask({ options })).toMatchObject({ status: 200, text: 'OK' });
-  expect(await ask({ options }, async () => false)).toMatchObject({ status: 503, text: 'DATABASE UNREACHABLE' });
-  expect(await ask({}, async () => false)).toMatchObject({ status: 200 });
+  const away = { isDatabaseUp: async () => false };
+  expect(await ask({ options }, away)).toMatchObject({ status: 503, text: 'DATABASE UNREACHABLE' });
+  expect(await ask({}, away)).toMatchObject({ status: 200 });
+});
+
+it('fails while the event loop stays delayed, if it is to look', async () => {
+  const options = { backends: ['event_loop'] };
+  const delayed = { lastingDelay: () => 251 };
+  expect(await ask({ options })).toMatchObject({ status: 200, text: 'OK' });
+  expect(await ask({ options }, delayed)).toMatchObject({ status: 503, text: 'EVENT LOOP DELAYED' });
+  expect(await ask({}, delayed)).toMatchObject({ status: 200 });
+});
+it('takes a delay for lasting when each of the last periods had it', () => {
+  const last = createLeast(3);
+  const after = (value: number): number => {
+    last.add(value);
+    return last.least();
+  };
+  expect([300, 400, 350, 10, 500, 500, 500].map(after)).toEqual([0, 0, 300, 10, 10, 10, 500]);
 });
 
 it('tells details when it is to', async () => {

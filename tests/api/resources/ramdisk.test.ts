@@ -104,6 +104,10 @@ describe('heartbeat', () => {
       arguments: [ONE, { callbackUrl: 'https://10.0.0.2:9999', agentVersion: '1.0', agentToken: SECRET, agentVerifyCa: 'pem' }],
     });
   });
+  it('is handed on with the beginning of a long message', async () => {
+    expect((await beat({ agent_status: 'error', agent_status_message: 'x'.repeat(900_000) })).status).toBe(202);
+    expect(api.conductor.calls.at(-1)!.arguments[1]).toMatchObject({ agentStatusMessage: 'x'.repeat(2 ** 16) });
+  });
   it.each([
     [{ callback_url: undefined }, 115, 'Missing mandatory parameter: callback_url'],
     [{ callback_url: 'http://x' }, 115, 'TLS is required by configuration'],

@@ -98,6 +98,12 @@ describe('a command', () => {
     const { task } = await against(() => ({ status, body }));
     await expect(withAgent(task, (one) => one.command('a.b', {}))).rejects.toMatchObject({ kind, message });
   });
+  it('does not show the token that an agent quotes', async () => {
+    const { task } = await against((asked) => ({ status: 401, body: { message: `wrong token in ${JSON.stringify(asked.query)}` } }));
+    await expect(withAgent(task, (one) => one.command('a.b', {}))).rejects.toMatchObject({
+      message: expect.stringMatching(/wrong token in .*"agent_token":"\*{6}"/) as unknown,
+    });
+  });
   it('does not follow a redirect', async () => {
     const elsewhere = await startFakeAgent(succeed);
     agents.push(elsewhere);
@@ -196,8 +202,10 @@ it.each([
   [{ details: 'd', message: 'm' }, 'd'],
   [{ message: 'm' }, 'm'],
   ['text', 'text'],
+  ['x'.repeat(6 * 2 ** 20), 'x'.repeat(2 ** 16)],
+  [{ details: 'x'.repeat(6 * 2 ** 20) }, 'x'.repeat(2 ** 16)],
   [{ odd: 1 }, 'Invalid agent response'],
   [null, 'Invalid agent response'],
-])('command error %j reads %s', (command_error, expected) => {
+])('command error %# reads its text', (command_error, expected) => {
   expect(commandError({ command_name: 'x', command_status: 'FAILED', command_error })).toBe(expected);
 });

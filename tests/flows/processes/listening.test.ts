@@ -1,7 +1,7 @@
 /** Where `bloomery serve` listens, and with which certificate. Runs the built program (npm test builds it). */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request as plainRequest, type IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -94,6 +94,32 @@ it('answers at a Unix socket, without authentication', async () => {
       .end();
   });
   expect(JSON.parse(version)).toMatchObject({ id: 'v1' });
+});
+
+it('writes its audit log to the standard output, or to a file that it opens again at SIGHUP', async () => {
+  const create = (socketPath: string): Promise<string> =>
+    new Promise((done, fail) => {
+      plainRequest({ socketPath, path: '/v1/chassis', method: 'POST' }, (response) => void textOf(response).then(done))
+        .once('error', fail)
+        .end('{}');
+    });
+  const [one, two] = ['one.sock', 'two.sock'].map((name) => join(folder, name)) as [string, string];
+  const first = await serve(`${COMMON}[api]\nunix_socket = ${one}\n[audit]\nenabled = true\n`);
+  let output = '';
+  first.child.stdout!.on('data', (data: Buffer) => (output += data.toString()));
+  await create(one);
+  await until('the entry', () => output.endsWith('\n'));
+  expect(JSON.parse(output)).toMatchObject({ operation: 'createChassis', address: null, outcome: 'success' });
+
+  const file = join(folder, 'audit.log');
+  const second = await serve(`${COMMON}host = other\n[api]\nunix_socket = ${two}\n[audit]\nenabled = true\nlog_file = ${file}\n`);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  renameSync(file, `${file}.1`);
+  second.child.kill('SIGHUP');
+  await until('a new file', () => existsSync(file));
+  await create(two);
+  await until('the entry in it', () => readFileSync(file, 'utf8').endsWith('\n'));
+  expect(readFileSync(`${file}.1`, 'utf8')).toBe('');
 });
 
 it('names the address that it is bound to', async () => {

@@ -43,6 +43,8 @@ async function main(): Promise<void> {
       ...url,
       'boot.http_port': 8080,
       'boot.https_port': null,
+      'boot.http_max_connections': 4096,
+      'boot.http_max_connections_per_source': null,
       'deploy.http_root': folder,
       'pxe.loader_file_paths': loaders,
       'pxe.image_cache_size': 100,

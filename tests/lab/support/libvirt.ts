@@ -10,7 +10,7 @@ import { programs } from './venv';
 const run = promisify(execFile);
 
 export interface Libvirt {
-  /** http://ADDRESS:PORT of the Redfish service. */
+  /** The URL of the Redfish service, without a path. */
   readonly redfish: string;
   /** The libvirtd's, for other BMCs before its domains. */
   readonly uri: string;
@@ -54,13 +54,23 @@ const domainXml = (domain: Domain, bridge: string): string => `<domain type='qem
 </domain>
 `;
 
-/** @param lab the namespace with its bridge, the address in it for the Redfish service, and a folder for all files */
+interface LibvirtTls {
+  readonly certificate: string;
+  readonly key: string;
+  /** Authorities by which it verifies the servers of virtual media. */
+  readonly ca: string;
+}
+/**
+ * @param lab the namespace with its bridge, the address in it for the Redfish service, and a folder for all files; `tls`: files for a
+ * Redfish service with TLS
+ */
 export async function startLibvirt(lab: {
   readonly namespace: string;
   readonly bridge: string;
   readonly address: string;
   readonly port: number;
   readonly folder: string;
+  readonly tls?: LibvirtTls;
 }): Promise<Libvirt> {
   const emulator = join(await programs('sushy', ['sushy-tools==2.2.0'], true), 'sushy-emulator');
   const folder = join(lab.folder, 'libvirt');
@@ -116,17 +126,21 @@ export async function startLibvirt(lab: {
       LIBVIRT_URI: `"${uri}"`,
       LISTEN_IP: `"${lab.address}"`,
       LISTEN_PORT: lab.port,
+      ...(lab.tls ? { SSL_CERT: `"${lab.tls.certificate}"`, SSL_KEY: `"${lab.tls.key}"`, VMEDIA_VERIFY_SSL: 'True' } : {}),
       BOOT_LOADER_MAP: `{"UEFI": {"x86_64": "${UEFI}"}, "Legacy": {"x86_64": None}}`,
     };
     const lines = Object.entries(values).map(([name, value]) => `SUSHY_EMULATOR_${name} = ${value}\n`);
     writeFileSync(config, lines.join(''));
-    start('sushy-emulator', emulator, '--config', config);
-    const redfish = `http://${lab.address}:${lab.port}`;
+    const environment = lab.tls ? ['env', `REQUESTS_CA_BUNDLE=${lab.tls.ca}`] : [];
+    start('sushy-emulator', ...environment, emulator, '--config', config);
+    const redfish = `${lab.tls ? 'https' : 'http'}://${lab.address}:${lab.port}`;
+    const trust = lab.tls ? ['--cacert', lab.tls.ca] : [];
     await until(
       240,
       () => 'sushy-emulator',
       async () => {
-        const answer = await run('ip', ['netns', 'exec', lab.namespace, 'curl', '-sf', `${redfish}/redfish/v1/`]).catch(() => undefined);
+        const words = ['netns', 'exec', lab.namespace, 'curl', '-sf', ...trust, `${redfish}/redfish/v1/`];
+        const answer = await run('ip', words).catch(() => undefined);
         return answer !== undefined;
       },
     );

@@ -38,6 +38,8 @@ export const bootingSections = (lab: { readonly address: string; readonly bridge
     file_url_allowed_paths: `${root}/.cache`,
   },
   redfish: { kernel_append_params: KERNEL },
+  // A BMC of the lab is a program that waits for the processor like the machines.
+  ipmi: { command_retry_timeout: '600' },
   pxe: { kernel_append_params: KERNEL },
   dhcp: { dhcp_provider: 'builtin' },
   boot: { interface: lab.bridge, dhcp_range: '10.77.0.100-10.77.0.200' },

@@ -1,0 +1,16 @@
+/**
+ * Jest's runtime, but these packages are loaded once for a worker. Jest would load and compile them again for each test file, which takes
+ * longer than most files run. Not every package may be among them: ajv and prom-client look for their caller's types (`instanceof RegExp`,
+ * `instanceof Object`), which Jest makes anew for each file. The program itself is loaded for each file: its state is the file's own.
+ */
+const { createRequire } = require('node:module');
+const { default: Runtime } = require('jest-runtime');
+
+const SHARED = new Set(['express', 'knex', 'pg', 'undici', 'yaml']);
+const requirePackage = createRequire(__filename);
+
+module.exports = class extends Runtime {
+  requireModuleOrMock(from, name) {
+    return SHARED.has(name) ? requirePackage(name) : super.requireModuleOrMock(from, name);
+  }
+};

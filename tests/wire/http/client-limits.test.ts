@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { limitClients, networkOf, type ClientLimits } from '../../../wire/http/client-limits';
+import { until } from '../../support/until';
+
+const LIMITS: ClientLimits = { connections: { inAll: 4, ofSource: 2 }, readTimeoutMs: 30_000 };
+const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+const MIB = 2 ** 20;
+const warnings: object[] = [];
+const servers: Server[] = [];
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) server.close();
+  warnings.length = 0;
+});
+async function limited(handler: RequestListener, limits: Partial<ClientLimits> = {}): Promise<Server> {
+  const server = createServer();
+  limitClients(server, { ...LIMITS, ...limits }, handler, { warn: (_, fields = {}) => void warnings.push(fields) });
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+interface Client {
+  readonly socket: Socket;
+  text: string;
+  isClosed: boolean;
+}
+function client(server: Server, localAddress = '127.0.0.1'): Client {
+  const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', localAddress });
+  sockets.push(socket);
+  const made: Client = { socket, text: '', isClosed: false };
+  socket.on('data', (data: Buffer) => (made.text += data.toString()));
+  socket.on('error', () => {});
+  socket.once('close', () => (made.isClosed = true));
+  return made;
+}
+const isAnswered = ({ text }: Client): boolean => text.startsWith('HTTP/1.1 200');
+const answerAll: RequestListener = (_, response) => void response.end('answer');
+/** A client with an answered request, so that its connection is known. */
+async function answered(server: Server, localAddress?: string): Promise<Client> {
+  const made = client(server, localAddress);
+  made.socket.write(REQUEST);
+  await until('it is answered', () => isAnswered(made));
+  return made;
+}
+
+it('refuses connections of a source, and of all, beyond the limits, until others are closed', async () => {
+  const server = await limited(answerAll);
+  const first = await answered(server);
+  await answered(server);
+  const third = client(server);
+  await until('the third is refused', () => third.isClosed);
+  await answered(server, '127.0.0.2');
+  await answered(server, '127.0.0.2');
+  const fifth = client(server, '127.0.0.3');
+  await until('the fifth is refused', () => fifth.isClosed);
+  // One line a minute.
+  expect(warnings).toEqual([{ source: '127.0.0.1', limit: 4, limit_of_source: 2 }]);
+  first.socket.destroy();
+  await until('there is room', async () => {
+    const again = client(server);
+    again.socket.write(REQUEST);
+    await until('it ends', () => again.isClosed || isAnswered(again));
+    return isAnswered(again);
+  });
+});
+
+it('handles the requests of a connection in order, and closes a connection that sends too many', async () => {
+  const started: (() => void)[] = [];
+  const server = await limited((_, response) => void started.push(() => response.end('answer')));
+  const polite = client(server);
+  polite.socket.write(REQUEST.repeat(3));
+  for (let turn = 1; turn <= 3; turn++) {
+    await until('one is handled', () => started.length === turn);
+    started.at(-1)!();
+    await until('it is answered', () => polite.text.split('answer').length === turn + 1);
+  }
+  const flood = client(server);
+  flood.socket.write(REQUEST.repeat(17));
+  await until('it is closed', () => flood.isClosed);
+  expect(started).toHaveLength(4);
+});
+
+it('disconnects clients that do not read, and waits for handlers', async () => {
+  const handled: (() => void)[] = [];
+  const server = await limited(
+    (request, response) => {
+      if (request.url === '/slow') handled.push(() => response.end('answer'));
+      else response.end(Buffer.alloc(16 * MIB));
+    },
+    { readTimeoutMs: 300 },
+  );
+  const slow = client(server);
+  slow.socket.write(REQUEST.replace('/', '/slow'));
+  await until('it is handled', () => handled.length === 1);
+  const deaf = client(server);
+  deaf.socket.pause();
+  deaf.socket.write(REQUEST);
+  const connections = (): Promise<number> => new Promise((done) => server.getConnections((_, count) => done(count)));
+  await until('both are open', async () => (await connections()) === 2);
+  await until('one is closed', async () => (await connections()) === 1);
+  handled[0]!();
+  await until('the other one is answered', () => isAnswered(slow));
+});
+
+it('disconnects a source that leaves too much unread, and no other', async () => {
+  const server = await limited((_, response) => void response.end(Buffer.alloc(16 * MIB)), {
+    connections: { inAll: 10, ofSource: 10 },
+    unreadBytes: { inAll: 64 * MIB, ofSource: 20 * MIB },
+  });
+  const deaf = Array.from({ length: 3 }, () => client(server));
+  for (const { socket } of deaf) {
+    socket.pause();
+    socket.write(REQUEST);
+  }
+  const connections = (): Promise<number> => new Promise((done) => server.getConnections((_, count) => done(count)));
+  await until('all but one are closed', async () => (await connections()) === 1);
+  const other = await answered(server, '127.0.0.2');
+  await until('it has all', () => other.text.length > 16 * MIB);
+});
+
+it.each([
+  ['10.1.2.3', '10.1.2.3'],
+  ['::ffff:10.1.2.3', '::ffff:10.1.2.3'],
+  ['2001:db8::1', '2001:db8:0:0'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['::1', '0:0:0:0'],
+])('takes %s for the source %s', (address, source) => {
+  expect(networkOf(address)).toBe(source);
+});

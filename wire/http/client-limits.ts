@@ -1,0 +1,120 @@
+/**
+ * Limits what the clients of an HTTP server hold: connections, in all and of each source; requests without a response; responses that
+ * they do not read.
+ */
+import type { RequestListener, Server, ServerResponse } from 'node:http';
+import { isIPv6, type DropArgument, type Socket } from 'node:net';
+import { createShares, type Most } from '../shares';
+
+export interface ClientLimits {
+  readonly connections: Most;
+  /** Milliseconds for a client to read a part of its response. */
+  readonly readTimeoutMs: number;
+  /** Bytes of complete responses that clients have not read. Absent: no limit. */
+  readonly unreadBytes?: Most;
+}
+/** For clients of APIs. Firmware may stop reading for longer. */
+export const API_READ_TIMEOUT_MS = 30_000;
+export const API_UNREAD_BYTES: Most = { inAll: 192 << 20, ofSource: 96 << 20 };
+
+interface LimitLog {
+  warn(message: string, fields?: object): void;
+}
+
+/** Requests of one connection: a client may send some before it reads responses (RFC 9112 §9.3.2). Clients of APIs send one. */
+const MAX_UNANSWERED = 16;
+const WARN_EVERY_MS = 60_000;
+
+/** An IPv6 source has a whole /64 at its disposal (RFC 4291 §2.5.4); `::ffff:` is IPv4 (§2.5.5.2). */
+export function networkOf(address: string): string {
+  if (!isIPv6(address) || address.toLowerCase().startsWith('::ffff:')) return address;
+  const [head = '', tail = ''] = address.split('::');
+  const front = head.split(':').filter(Boolean);
+  const back = address.includes('::') ? tail.split(':').filter(Boolean) : [];
+  const zeros = Array.from({ length: Math.max(8 - front.length - back.length, 0) }, () => '0');
+  return [...front, ...zeros, ...back].slice(0, 4).join(':');
+}
+
+/** Refuses connections beyond the limits. Connections to a Unix socket have no source. */
+function limitConnections(server: Server, most: Most, log: LimitLog): void {
+  const open = createShares(most);
+  let warned = -Infinity;
+  const warn = (source: string | undefined): void => {
+    if (performance.now() - warned < WARN_EVERY_MS) return;
+    warned = performance.now();
+    log.warn('connections are refused: there are too many', { source, limit: most.inAll, limit_of_source: most.ofSource });
+  };
+  server.maxConnections = most.inAll;
+  server.on('drop', (dropped?: DropArgument) => warn(dropped?.remoteAddress));
+  server.on('connection', (socket: Socket) => {
+    if (socket.remoteAddress === undefined) return;
+    const source = networkOf(socket.remoteAddress);
+    if (!open.take(source, 1)) {
+      warn(source);
+      socket.destroy();
+      return;
+    }
+    socket.once('close', () => open.give(source, 1));
+  });
+}
+
+/** Disconnects clients that do not read a response. A handler may take any time. */
+function limitReading(server: Server, readTimeoutMs: number): void {
+  server.timeout = readTimeoutMs;
+  server.on('timeout', (socket: Socket) => {
+    // Any other timeout is that of an idle connection (keepAliveTimeout).
+    const isIdle = socket.timeout !== readTimeoutMs;
+    if (isIdle || socket.writableLength > 0) socket.destroy();
+  });
+}
+
+/** The handler's requests of one connection run one after another, so that it holds one response. */
+function inOrder(handler: RequestListener): RequestListener {
+  const unanswered = new WeakMap<Socket, ServerResponse[]>();
+  return (request, response) => {
+    const { socket } = request;
+    if (socket.destroyed) return;
+    const all = unanswered.get(socket) ?? [];
+    if (all.length >= MAX_UNANSWERED) {
+      socket.destroy();
+      return;
+    }
+    const previous = all.at(-1);
+    unanswered.set(socket, all);
+    all.push(response);
+    response.once('close', () => all.splice(all.indexOf(response), 1));
+    if (!previous) handler(request, response);
+    else
+      previous.once('close', () => {
+        if (!socket.destroyed) handler(request, response);
+      });
+  };
+}
+
+/** Disconnects a client that leaves too many bytes of responses unread. A source may always have one response. */
+function limitUnread(handler: RequestListener, most: Most): RequestListener {
+  const unread = createShares(most);
+  return (request, response) => {
+    const source = networkOf(request.socket.remoteAddress ?? '');
+    response.once('prefinish', () => {
+      const { socket } = response;
+      const bytes = Math.min(socket?.writableLength ?? 0, most.ofSource);
+      if (bytes === 0) return;
+      if (unread.take(source, bytes)) response.once('close', () => unread.give(source, bytes));
+      else socket?.destroy();
+    });
+    handler(request, response);
+  };
+}
+
+/** @param server without a listener for requests */
+export function limitClients(
+  server: Server,
+  { connections, readTimeoutMs, unreadBytes }: ClientLimits,
+  handler: RequestListener,
+  log: LimitLog,
+): void {
+  limitConnections(server, connections, log);
+  limitReading(server, readTimeoutMs);
+  server.on('request', inOrder(unreadBytes ? limitUnread(handler, unreadBytes) : handler));
+}

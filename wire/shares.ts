@@ -1,0 +1,38 @@
+/** Counts what is taken, in all and by each source, up to limits. */
+
+export interface Most {
+  readonly inAll: number;
+  readonly ofSource: number;
+}
+/** Absent a limit of its own, a source may take half. */
+export const mostOf = (inAll: number, ofSource: number | null): Most => ({ inAll, ofSource: ofSource ?? Math.ceil(inAll / 2) });
+
+export interface Shares {
+  /** @returns false when less than that is left */
+  take(source: string, amount: number): boolean;
+  /** Returns what was taken. */
+  give(source: string, amount: number): void;
+  readonly taken: number;
+}
+export function createShares({ inAll, ofSource }: Most): Shares {
+  let taken = 0;
+  const sources = new Map<string, number>();
+  return {
+    get taken() {
+      return taken;
+    },
+    take(source, amount) {
+      const own = (sources.get(source) ?? 0) + amount;
+      if (taken + amount > inAll || own > ofSource) return false;
+      taken += amount;
+      sources.set(source, own);
+      return true;
+    },
+    give(source, amount) {
+      taken -= amount;
+      const own = sources.get(source)! - amount;
+      if (own > 0) sources.set(source, own);
+      else sources.delete(source);
+    },
+  };
+}
