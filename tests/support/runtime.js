@@ -4,10 +4,10 @@
  * `instanceof Object`), which Jest makes anew for each file. The program itself is loaded for each file: its state is the file's own.
  */
 const { createRequire } = require('node:module');
-const { default: Runtime } = require('jest-runtime');
 
 const SHARED = new Set(['express', 'knex', 'pg', 'undici', 'yaml']);
 const requirePackage = createRequire(__filename);
+const { default: Runtime } = requirePackage('jest-runtime');
 
 module.exports = class extends Runtime {
   requireModuleOrMock(from, name) {
