@@ -3,13 +3,13 @@
  * (the real counterparts).
  */
 const { availableParallelism } = require('node:os');
-const { join } = require('node:path');
+const path = require('node:path');
 
 const shared = {
   rootDir: __dirname,
   testEnvironment: 'node',
   cacheDirectory: '<rootDir>/.cache/jest',
-  runtime: join(__dirname, 'tests/support/runtime.js'),
+  runtime: path.join(__dirname, 'tests/support/runtime.js'),
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };

@@ -8,7 +8,7 @@ import { readRegularFile } from '../wire/authorities';
 import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
-import { ramdiskWith, readable, sizeOf, stitched } from './pieces';
+import { ramdiskWith, readable, sizeOf, stitched } from './composed-files';
 
 /** The caller must close or release the file. */
 export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };

@@ -21,7 +21,7 @@ import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
-import { readable } from './pieces';
+import { readable } from './composed-files';
 
 type HttpBootOptions = Pick<
   Options,

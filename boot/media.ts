@@ -11,7 +11,7 @@ import type { MediumContent, MediumRecord } from '../model/records';
 import { fatImage, fatLayout } from '../wire/images/fat';
 import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660';
 import { UpstreamError, type CachedFile } from './cache';
-import { ramdiskWith, sizeOf, stitched, type Piece } from './pieces';
+import { ramdiskWith, sizeOf, stitched, type Piece } from './composed-files';
 import { grubWords, kernelWords } from './pxe';
 
 /** Opens a source. Throws UpstreamError. */

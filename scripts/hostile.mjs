@@ -190,7 +190,8 @@ async function run() {
     ['bin/bloomery', ...words, '--boot-url', bootUrl, '--register', url, '--resources', resources, '--json'].map(String),
   );
   let node;
-  for (let count = 0; count < machines; await delay(500)) {
+  for (let count = 0; count < machines;) {
+    await delay(500);
     if (isOver(fleet)) throw new Error(`the fleet does not start: ${fleet.output()}`);
     const { nodes } = (await call('GET', `/v1/nodes?fields=uuid&limit=${machines}`)).body;
     count = nodes.length;

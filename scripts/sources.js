@@ -1,8 +1,8 @@
 // The TypeScript files of the project, for checks that read them. CommonJS: tests read it too.
 const { readdirSync } = require('node:fs');
-const { join, relative } = require('node:path');
+const path = require('node:path');
 
-const root = join(__dirname, '..');
+const root = path.join(__dirname, '..');
 const NO_SOURCE = ['node_modules', 'dist', 'tests', 'docs', 'scripts', 'bin'];
 
 /** Paths from the root, sorted. Tests, scripts and built files are not among them. */
@@ -12,9 +12,9 @@ exports.sourceFiles = () =>
     .flatMap((entry) =>
       entry.isFile()
         ? [entry.name]
-        : readdirSync(join(root, entry.name), { withFileTypes: true, recursive: true })
+        : readdirSync(path.join(root, entry.name), { withFileTypes: true, recursive: true })
             .filter((file) => file.isFile())
-            .map((file) => relative(root, join(file.parentPath, file.name))),
+            .map((file) => path.relative(root, path.join(file.parentPath, file.name))),
     )
     .filter((file) => file.endsWith('.ts'))
     .sort();

@@ -276,9 +276,11 @@ describe('ipxe: prepareRamdisk', () => {
     await ipxeBoot.prepareRamdisk(task, { 'ipa-inspection-callback-url': 'http://10.0.0.1:6385/v1/continue_inspection', quiet: '' });
     expect(boots.get(NODE_UUID)).toEqual({
       node_uuid: NODE_UUID,
+      token: NODE_UUID,
       macs: ['52:54:00:00:00:01'],
       method: 'ipxe',
       purpose: 'ramdisk',
+      token: NODE_UUID,
       kernel_args:
         'selinux=0 troubleshoot=0 text nofb vga=normal ipa-api-url=http://10.0.0.1:6385 ipa-global-request-id=req-1 ' +
         'ipa-inspection-callback-url=http://10.0.0.1:6385/v1/continue_inspection quiet',

@@ -94,7 +94,7 @@ export async function startWholeServer(
       method,
       headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: timeoutSignal(60_000),
+      signal: timeoutSignal(240_000),
     });
     const text = await response.text();
     const type = response.headers.get('content-type') ?? undefined;

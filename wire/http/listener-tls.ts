@@ -1,5 +1,5 @@
 /** HTTP servers with or without TLS. The certificate is replaced when its files change, without ending a connection. */
-import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { limitClients, type ClientLimits } from './client-limits';
@@ -82,11 +82,24 @@ interface TlsWatch {
   reload(): void;
   stop(): void;
 }
+/** What changes with a file's content, whether it is written, replaced or linked anew; empty for a file that cannot be read. */
+function versionOf({ path }: TlsFile): string {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = statSync(path);
+    return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+  } catch {
+    return '';
+  }
+}
 /** Connections that are open keep the certificate that they began with. */
 function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): TlsWatch {
   const files = [settings.cert, settings.key, ...(settings.ca ? [settings.ca] : [])];
+  const versions = (): string => files.map(versionOf).join('\n');
+  // Not fs.watchFile: its first look is later, and what changes before stays unnoticed.
+  let known = versions();
   const reload = (): void => {
     const fields = { file: settings.cert.path };
+    known = versions();
     try {
       server.setSecureContext(contextOf(settings));
       log.info('the certificate was read again', fields);
@@ -94,13 +107,10 @@ function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): TlsWat
       log.error('the new certificate cannot be used; the one before stays', { ...fields, error: (error as Error).message });
     }
   };
-  for (const { path } of files) watchFile(path, { interval: CHECK_MS, persistent: false }, reload);
-  return {
-    reload,
-    stop: () => {
-      for (const { path } of files) unwatchFile(path, reload);
-    },
-  };
+  const timer = setInterval(() => {
+    if (versions() !== known) reload();
+  }, CHECK_MS).unref();
+  return { reload, stop: () => clearInterval(timer) };
 }
 
 export interface HttpServer {

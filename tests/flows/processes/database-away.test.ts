@@ -19,7 +19,7 @@ beforeAll(async () => {
       'recorder.enabled': true,
       'healthcheck.enabled': true,
       'conductor.heartbeat_interval': 1,
-      'conductor.heartbeat_timeout': 2,
+      'conductor.heartbeat_timeout': 20,
     },
   });
   node = await whole.enrol(whole.fleet.machines[0]!);

@@ -204,6 +204,7 @@ async function record(name) {
   const number = names.indexOf(name) + 1;
   const given = MACHINES[name];
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-record-'));
+  /** @type {(() => Promise<unknown> | void)[]} */
   const ends = [() => rmSync(folder, { recursive: true, force: true })];
   try {
     let told;
@@ -281,7 +282,10 @@ async function record(name) {
     let errors = '';
     qemu.stderr.on('data', (data) => (errors += data));
     const ended = once(qemu, 'exit');
-    ends.push(() => (qemu.kill('SIGKILL'), ended));
+    ends.push(() => {
+      qemu.kill('SIGKILL');
+      return ended;
+    });
     const failed = Promise.race([
       ended.then(() => 'QEMU ended'),
       new Promise((resolve) => setTimeout(resolve, PATIENCE_S * 1000, 'it was silent').unref()),

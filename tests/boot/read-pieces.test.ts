@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readPieces } from '../../boot/pieces';
+import { readPieces } from '../../boot/read-pieces';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-pieces-'));
