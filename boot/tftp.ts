@@ -236,7 +236,11 @@ export function negotiate(requested: TftpOptions, file: Pick<BlockSource, 'size'
 }
 
 /** Text from the network, shortened and printable for the log. */
-const shown = (text: string): string => text.slice(0, 200).replace(/[^\x20-\x7e]/g, '?');
+const shown = (text: string): string =>
+  text
+    .slice(0, 200)
+    .replace(/[^\x20-\x7e]/g, '?')
+    .replace(/(boot\/)[0-9a-f-]{32,36}/i, '$1***');
 
 const bind = (socket: Socket, address: string, port: number): Promise<void> =>
   new Promise((done, fail) => {

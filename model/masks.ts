@@ -77,10 +77,12 @@ export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
 const DRIVER_KEYS = ['snmp_auth_key', 'snmp_priv_key'];
 const INSTANCE_KEYS = ['configdrive', 'image_url'];
 const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEYS, ...INSTANCE_KEYS].includes(key);
+/** Characters of a text in which secrets are searched: longer ones would take too long. */
+const MAX_SEARCHED = 4096;
 /** What a message quotes of a request: a copy without the secrets of its objects and JSON patches. */
 export function withoutSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecrets);
-  if (typeof value === 'string') return maskText(value, MASK);
+  if (typeof value === 'string') return value.length > MAX_SEARCHED ? value : maskText(value, MASK);
   if (typeof value !== 'object' || value === null) return value;
   const { path } = value as { readonly path?: unknown };
   const isSecretPath = typeof path === 'string' && SECRET.test(path);

@@ -280,7 +280,6 @@ describe('ipxe: prepareRamdisk', () => {
       macs: ['52:54:00:00:00:01'],
       method: 'ipxe',
       purpose: 'ramdisk',
-      token: NODE_UUID,
       kernel_args:
         'selinux=0 troubleshoot=0 text nofb vga=normal ipa-api-url=http://10.0.0.1:6385 ipa-global-request-id=req-1 ' +
         'ipa-inspection-callback-url=http://10.0.0.1:6385/v1/continue_inspection quiet',

@@ -5,7 +5,7 @@ import { lldpFacts, tlvOf } from '../../conductor/inspection/hooks/lldp';
 import { httpBasic } from '../../api/auth/http-basic';
 import { findChecksum } from '../../drivers/common/images';
 import { isHostName, isLogicalName, isUuid } from '../../model/idents';
-import { maskSecrets } from '../../model/masks';
+import { maskSecrets, withoutSecrets } from '../../model/masks';
 import { silentLog } from '../../model/log';
 import { systemClock } from '../../model/clock';
 import { evaluate } from '../../wire/redfish/transport';
@@ -40,6 +40,7 @@ it.each<[string, () => unknown]>([
   ['a checksum file of closing brackets', () => findChecksum(`(${') '.repeat(LENGTH)}${'a'.repeat(32)}x y`, 'http://x/a', 'http://x/b')],
   ['a checksum file of digits', () => findChecksum(`${'a'.repeat(LENGTH)} b`, 'http://x/a', 'http://x/b')],
   ['a URL of question marks', () => loggableUrl(`http://x/${'?'.repeat(LENGTH)}\n`)],
+  ['secrets in what a message quotes', () => withoutSecrets([{ text: 'password="'.repeat(LENGTH / 10) }])],
   ['secrets in a text', () => maskSecrets({ text: 'password="'.repeat(LENGTH / 10) })],
 ])('%s', async (_, work) => {
   const before = process.cpuUsage();

@@ -30,7 +30,7 @@ measure() { # NAME
 }
 
 mkdir "$work/state"; chmod 755 "$work" "$work/state"
-DHCP_STATE_DIR=$work/state ip netns exec "$server" node "$root/.cache/lab/dhcp-server.js" '{"boot.interface":"boot0","boot.dhcp_range":"10.78.1.0-10.78.254.255","boot.dhcp_unknown_macs":"discover"}' > "$work/ready" 2> "$work/log" &
+DHCP_STATE_DIR=$work/state ip netns exec "$server" node "$root/.cache/lab/dhcp-server.js" '{"boot.interface":"boot0","boot.dhcp_range":"10.78.1.0-10.78.254.255","boot.dhcp_unknown_macs":"discover","boot.dhcp_max_unknown":65536}' > "$work/ready" 2> "$work/log" &
 pid=$!
 for _ in $(seq 300); do grep -qs ready "$work/ready" && break; kill -0 "$pid" || { cat "$work/log" >&2; exit 1; }; sleep 0.1; done
 measure bloomery

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
-import type { BootRecord } from '../../../model/records';
+import type { ServedBoot } from '../../../model/records';
 import type { BootServerSetup } from './boot-server';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
 import { needs } from '../support/needs';
@@ -45,8 +45,9 @@ beforeAll(async () => {
   }
   const folder = join(lab.folder, 'served');
   mkdirSync(folder);
-  const boots = machines.map(({ uuid, macs, firmware }): BootRecord => ({
+  const boots = machines.map(({ uuid, macs, firmware }): ServedBoot => ({
     node_uuid: uuid,
+    token: uuid.replaceAll('-', ''),
     macs,
     method: firmware === 'uefi-http' ? 'http-ipxe' : 'ipxe',
     purpose: 'disk',

@@ -8,7 +8,7 @@ import { startHttpBoot } from '../../../boot/http';
 import { startTftp } from '../../../boot/tftp';
 import { systemClock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
-import type { BootRecord } from '../../../model/records';
+import type { ServedBoot } from '../../../model/records';
 import type { Store } from '../../../store/store';
 import { dhcpStore } from '../../support/dhcp-store';
 import { filterWith } from '../../support/pxe-filter';
@@ -20,7 +20,7 @@ export interface BootServerSetup {
   readonly address: string;
   readonly interface: string;
   readonly folder: string;
-  readonly boots: readonly BootRecord[];
+  readonly boots: readonly ServedBoot[];
   /** Name → path of boot loaders beside iPXE. */
   readonly loaders?: Readonly<Record<string, string>>;
 }
@@ -29,10 +29,10 @@ async function main(): Promise<void> {
   const { address, interface: bridge, folder, boots, loaders: more = {} } = JSON.parse(process.argv[2]!) as BootServerSetup;
   const macs = boots.flatMap((boot) => boot.macs);
   const find = { forMac: async (mac: string) => boots.find((boot) => boot.macs.includes(mac)) };
-  const ofNode = async (uuid: string): Promise<BootRecord | undefined> => boots.find((boot) => boot.node_uuid === uuid);
+  const byToken = async (token: string): Promise<ServedBoot | undefined> => boots.find((boot) => boot.token === token);
   const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
   const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
-  const store = { ...known, boots: { ...find, ofNode } } as unknown as Store;
+  const store = { ...known, boots: { ...find, byToken } } as unknown as Store;
   const common = { store, filter: filterWith(), log, clock: systemClock };
   const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };
   const url = { 'deploy.http_url': `http://${address}:8080` };

@@ -111,7 +111,7 @@ afterAll(async () => {
 
 describe('clients', () => {
   let server: Server;
-  beforeAll(async () => (server = await serve({ 'boot.dhcp_unknown_macs': 'discover' })), 30_000);
+  beforeAll(async () => (server = await serve({ 'boot.dhcp_unknown_macs': 'discover', 'boot.dhcp_max_unknown': 101 })), 30_000);
   afterAll(() => server.stop(), 30_000);
 
   it('udhcpc gets an address of the range, the same one again', async () => {
