@@ -225,7 +225,7 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
     child.members = child.isArray ? [] : {};
     // The name and the colon; nothing in an array.
     const [open, close] = parent.isArray ? ['[', ']'] : ['{', 'null}'];
-    const [name, ...more] = Object.keys(parsed(open!, parent.memberAt, child.openedAt, close!));
+    const [name, ...more] = Object.keys(parsed(open, parent.memberAt, child.openedAt, close));
     if ((name === undefined) !== parent.isArray || more.length > 0) throw unexpected('token', child.openedAt);
     if (parent.isArray) (parent.members as unknown[]).push(child.members);
     else setMember(parent.members as Record<string, unknown>, name!, child.members);
