@@ -248,7 +248,7 @@ describe('agent', () => {
   });
 
   it('runs commands for whoever has the token, one at a time, and tells at once when one is over', async () => {
-    machine().behave({ stepMs: 400 });
+    machine().behave({ stepMs: 3000 });
     const callback = await agentUp();
     expect((await askAgent(`${callback}/v1/commands/?agent_token=wrong`)).status).toBe(401);
     expect(await command(callback, 'no.such')).toMatchObject({ type: 'InvalidCommandError', code: 404 });
