@@ -1,16 +1,16 @@
 /** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ReportBoots } from './boot/discovery';
 import { checkAccess, listenHosts } from './config/access';
-import { writtenName } from './config/names';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
 import { verifies } from './wire/authorities';
+import { withoutCredentials } from './model/urls';
 import { urlHost } from './wire/addresses';
 
 /** The program cannot start with these settings. The message is for the operator. */
@@ -100,11 +100,14 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
     const [section, name] = key.split('.');
     throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
   }
-  for (const key of ['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const) {
-    const path = options[key];
-    if (path === null || path.trim() === '' || verifies(path) !== undefined) continue;
-    if (!isReadable(path)) throw new StartError(`${writtenName(key)}: cannot read ${path}`);
-  }
+  const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;
+  if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
+    throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
+  if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
+    throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is no file`);
+  const mediaUrl = options['deploy.external_http_url'];
+  if (options['boot.https_port'] !== null && mediaUrl !== null && !/^https:/i.test(mediaUrl))
+    throw new StartError(`[boot]https_port serves media with TLS only, but [deploy]external_http_url is ${withoutCredentials(mediaUrl)}`);
   try {
     tlsOf(options, 'api');
     tlsOf(options, 'metrics');

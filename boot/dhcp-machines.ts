@@ -16,21 +16,22 @@ interface UnknownLimit {
 }
 /**
  * Unknown machines beyond the limit boot nothing, so that they get no address: anybody can make up MAC addresses, and each takes an address
- * for a lease time. A machine that was admitted stays so for the period.
+ * for a lease time. An admitted machine counts until it has been silent for the period, or is known.
  */
 export function limitUnknown(lookup: MachineLookup, { max, periodMs, clock, refused }: UnknownLimit): MachineLookup {
-  /** The time of each admission, the earliest first. */
+  /** When each admitted machine was heard last, the earliest first. */
   const admitted = new Map<string, number>();
   return async (mac) => {
     const machine = await lookup(mac);
+    if (machine.known) admitted.delete(mac);
     if (machine.known || !machine.boots) return machine;
     const now = clock.now();
     for (const [earliest, at] of admitted) {
       if (now - at < periodMs) break;
       admitted.delete(earliest);
     }
-    if (admitted.has(mac)) return machine;
-    if (admitted.size >= max) {
+    // A renewed lease takes its address for another lease time.
+    if (!admitted.delete(mac) && admitted.size >= max) {
       refused(mac);
       return { known: false };
     }

@@ -3,7 +3,10 @@ import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
-    ALTER TABLE boots ADD COLUMN token text COLLATE "C" NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', '');
+    ALTER TABLE boots ADD COLUMN token text COLLATE "C";
+    -- Machines that boot during the upgrade have the URLs from before.
+    UPDATE boots SET token = node_uuid;
+    ALTER TABLE boots ALTER COLUMN token SET NOT NULL, ALTER COLUMN token SET DEFAULT replace(gen_random_uuid()::text, '-', '');
     CREATE UNIQUE INDEX boots_token ON boots (token);
   `);
 }

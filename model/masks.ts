@@ -77,20 +77,32 @@ export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
 const DRIVER_KEYS = ['snmp_auth_key', 'snmp_priv_key'];
 const INSTANCE_KEYS = ['configdrive', 'image_url'];
 const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEYS, ...INSTANCE_KEYS].includes(key);
-/** Characters of a text in which secrets are searched: longer ones would take too long. */
-const MAX_SEARCHED = 4096;
-/** What a message quotes of a request: a copy without the secrets of its objects and JSON patches. */
+/** Characters of one text, and of all texts, that a message quotes: the search for secrets in more would take too long. */
+const MOST_OF_TEXT = 4096;
+const MOST_OF_ALL = 64 * 1024;
+/** What a message quotes of a request: a copy without the secrets of its objects and JSON patches. Long texts are cut. */
 export function withoutSecrets(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutSecrets);
-  if (typeof value === 'string') return value.length > MAX_SEARCHED ? value : maskText(value, MASK);
-  if (typeof value !== 'object' || value === null) return value;
-  const { path } = value as { readonly path?: unknown };
-  const isSecretPath = typeof path === 'string' && SECRET.test(path);
-  const shown = (key: string, item: unknown): unknown => {
-    const isSecret = isSecretKey(key) || (isSecretPath && key === 'value');
-    return isSecret && (typeof item === 'string' || typeof item === 'number') ? MASK : withoutSecrets(item);
+  let left = MOST_OF_ALL;
+  const ofText = (text: string): string => {
+    const most = Math.min(left, MOST_OF_TEXT);
+    left -= Math.min(text.length, most);
+    return text.length > most ? `${maskText(text.slice(0, most), MASK)}…` : maskText(text, MASK);
   };
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(key, item)]));
+  const ofValue = (item: unknown): unknown => {
+    if (Array.isArray(item)) return item.map(ofValue);
+    if (typeof item === 'string') return ofText(item);
+    return typeof item === 'object' && item !== null ? ofObject(item) : item;
+  };
+  const ofObject = (object: object): object => {
+    const { path } = object as { readonly path?: unknown };
+    const isSecretPath = typeof path === 'string' && path.split('/').some(isSecretKey);
+    const ofMember = (key: string, item: unknown): unknown => {
+      const isSecret = isSecretKey(key) || (isSecretPath && key === 'value');
+      return isSecret && (typeof item === 'string' || typeof item === 'number') ? MASK : ofValue(item);
+    };
+    return Object.fromEntries(Object.entries(object).map(([key, item]) => [key, ofMember(key, item)]));
+  };
+  return ofValue(value);
 }
 
 const also = (object: JsonObject, keys: readonly string[]): JsonObject =>

@@ -221,15 +221,22 @@ const discoveryOf = ({
 
 /** The microversion whose answer to inspection data is that of a lookup. Agents without a version use ironic-inspector's protocol. */
 const ANSWERS_NODE = 84;
-/** The nodes whose inventory this may be; none for a new machine. */
+/** The nodes whose inventory this may be, by MAC addresses, UUID and addresses of the BMC; none for a new machine. */
 async function ownersOf(
   macs: readonly string[],
+  bmcAddresses: readonly string[],
   nodeUuid: string | null | undefined,
   { store }: ApiContext,
 ): Promise<readonly NodeRecord[]> {
   const owners = (await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid);
   const uuids = [...new Set(nodeUuid ? [...owners, nodeUuid] : owners)];
-  return uuids.length === 0 ? [] : store.nodes.list({ where: { uuid: uuids }, children: 'all' });
+  const found = uuids.length === 0 ? [] : await store.nodes.list({ where: { uuid: uuids }, children: 'all' });
+  if (found.length > 0 || bmcAddresses.length === 0) return found;
+  const waiting = await store.nodes.list({ where: { provision_state: 'inspect wait' }, children: 'all' });
+  // Several machines may share the address of a BMC: then the conductor refuses the report.
+  return waiting.filter(({ driver_internal_info: { lookup_bmc_addresses: hints } }) =>
+    bmcAddresses.some((address) => Array.isArray(hints) && hints.includes(address)),
+  );
 }
 
 async function continueInspection(request: Request, context: ApiContext): Promise<Answer> {
@@ -240,7 +247,7 @@ async function continueInspection(request: Request, context: ApiContext): Promis
   const addresses = [inventory.bmc_address, inventory.bmc_v6address].filter((one): one is string => !!one);
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
-  for (const owner of await ownersOf(macs, uuid, context)) await refuseForeignSource(owner, request, context);
+  for (const owner of await ownersOf(macs, addresses, uuid, context)) await refuseForeignSource(owner, request, context);
   const node = await context.conductor.continueInspection(
     {
       macs,

@@ -109,6 +109,22 @@ describe('unknown machines', () => {
   });
 });
 
+it('an unknown machine counts while it renews its lease, and no longer once it is known', async () => {
+  const known = new Set<string>();
+  let now = START;
+  const lookup = limitUnknown(async (mac) => ({ known: known.has(mac), boots: 'ipxe' }), {
+    ...{ max: 1, periodMs: 1000, clock: { now: () => now }, refused: () => {} },
+  });
+  const boots = async (mac: string): Promise<boolean> => (await lookup(mac)).boots !== undefined;
+  expect([await boots('one'), await boots('other')]).toEqual([true, false]);
+  now += 900;
+  expect(await boots('one')).toBe(true);
+  now += 900;
+  expect(await boots('other')).toBe(false);
+  known.add('one');
+  expect([await boots('one'), await boots('other')]).toEqual([true, true]);
+});
+
 describe('the boot file', () => {
   const tftp = (bootFileName: string) => ({
     siaddr: '10.0.0.3',

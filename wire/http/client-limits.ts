@@ -14,7 +14,7 @@ export interface ClientLimits {
   readonly unreadBytes?: Most;
 }
 /** For clients of APIs. Firmware may stop reading for longer. */
-export const API_READ_TIMEOUT_MS = 30_000;
+export const API_READ_TIMEOUT_MS = 90_000;
 export const API_UNREAD_BYTES: Most = { inAll: 192 << 20, ofSource: 96 << 20 };
 
 interface LimitLog {

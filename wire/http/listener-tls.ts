@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { limitClients, type ClientLimits } from './client-limits';
+import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
 
 type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
@@ -136,6 +137,12 @@ export function createHttpServer(
   const watch = secure && watchTls(secure, tls, log);
   const server = secure ?? createServer(options);
   limitClients(server, limits, listener, log);
+  // Connections whose handshake is not over: the server itself knows them only afterwards.
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   return {
     server,
     scheme: secure ? 'https' : 'http',
@@ -144,7 +151,9 @@ export function createHttpServer(
       watch?.stop();
       const closed = new Promise<void>((done) => server.close(() => done()));
       server.closeIdleConnections();
-      const late = setTimeout(() => server.closeAllConnections(), graceMs);
+      const late = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, graceMs);
       await closed;
       clearTimeout(late);
     },

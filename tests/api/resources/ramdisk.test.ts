@@ -250,6 +250,17 @@ describe('a request from another address than DHCP gave', () => {
       { severity: 'ERROR', event: 'A request of an agent was refused: the request came from 10.0.0.66, but DHCP gave the node 10.0.0.8' },
     ]);
   });
+  it('is refused for a report that only the address of the BMC leads to the node', async () => {
+    await store().nodes.mergeInternal(ONE, { lookup_bmc_addresses: ['10.9.9.9'] });
+    const report = { inventory: { interfaces: [{ name: 'eth0', mac_address: '52:54:00:99:00:01' }], bmc_address: '10.9.9.9' } };
+    const post = (address: string) => api.ask('POST', '/v1/continue_inspection', 84, { ...from(address), body: report });
+    await store().nodes.update(ONE, { provision_state: 'inspect wait' });
+    const calls = api.conductor.calls.length;
+    expect((await post('10.0.0.66')).status).toBe(404);
+    expect(api.conductor.calls.length).toBe(calls);
+    await post('10.0.0.2');
+    expect(api.conductor.calls.length).toBe(calls + 1);
+  });
   it('is answered when the leases are over', async () => {
     await lease(MAC, '10.0.0.2', Date.now() - 1);
     await lease(OTHER, '10.0.0.7', Date.now() - 1);
