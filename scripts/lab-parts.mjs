@@ -14,13 +14,13 @@ export const PARTS = {
   'deployment/disk': { groups: ['image', 'machines'], seconds: 11 },
   'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
-    seconds: 480,
+    seconds: 620,
     namespaces: true,
     pypi: true,
   },
   'deployment/end-to-end-redfish': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
-    seconds: 480,
+    seconds: 550,
     namespaces: true,
     pypi: true,
   },
