@@ -229,3 +229,6 @@ export const VERBS: Readonly<Record<string, { readonly event: Event; readonly si
 export function next(from: ProvisionState, event: Event): ProvisionState | undefined {
   return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
 }
+
+/** States in which the inspection data of a node's machine are awaited. */
+export const INSPECTED_STATES: readonly ProvisionState[] = ['inspecting', 'inspect wait'];

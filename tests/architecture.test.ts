@@ -149,6 +149,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http/listener-tls',
     'wire/shares',
     'wire/timeout-signal',
+    'wire/watch-files',
   ],
   'conductor/runtime': ['model', 'store/store'],
   'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],

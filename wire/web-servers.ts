@@ -24,8 +24,9 @@ const withoutFiles = (verifyCa: string): boolean | undefined => (verifyCa.trim()
 
 /** What undici connects with. Files are read for each connection, so that changes count at once. */
 export function webServerConnector(verifyCa: string, timeoutMs: number): buildConnector.connector {
-  const common = buildConnector({ timeout: timeoutMs, rejectUnauthorized: withoutFiles(verifyCa) ?? true });
-  if (withoutFiles(verifyCa) !== undefined) return common;
+  const verified = withoutFiles(verifyCa);
+  const common = buildConnector({ timeout: timeoutMs, rejectUnauthorized: verified ?? true });
+  if (verified !== undefined) return common;
   return (target, callback) => {
     if (target.protocol !== 'https:') common(target, callback);
     else

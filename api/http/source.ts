@@ -1,7 +1,7 @@
 /** Where a request comes from, for limits that are fair to sources. */
 import type { IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
-import { canonicalAddress } from '../../model/idents';
+import { canonicalAddress, isLoopback } from '../../model/idents';
 import { networkOf } from '../../wire/http/client-limits';
 
 type ProxyOptions = Pick<Options, 'oslo_middleware.enable_proxy_headers_parsing'>;
@@ -33,7 +33,6 @@ export interface Peer {
   /** The port of the listener that received the request. */
   readonly listenerPort: number | undefined;
 }
-const isLoopback = (address: string): boolean => /^(?:127\.|::1$)/.test(address);
 /**
  * A proxy on this host is believed without the option: its own address says nothing about the client, and hosts elsewhere cannot connect
  * to loopback addresses and Unix sockets.

@@ -1,12 +1,12 @@
 /** The endpoints of ramdisks, without authentication: lookup, heartbeat, continue_inspection (ironic-python-agent's protocol). */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
-import { isMac } from '../../model/idents';
+import { hasBmcAddress, isMac } from '../../model/idents';
 import { originFields } from '../../model/origin';
 import { toBoolean } from '../../model/python';
 import { isSameSecret, MASK } from '../../model/masks';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/records';
-import { FAST_TRACK_STATES, stateRow } from '../../model/states';
+import { FAST_TRACK_STATES, INSPECTED_STATES, stateRow } from '../../model/states';
 import { withoutUrlCredentials } from '../../model/urls';
 import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
@@ -232,11 +232,9 @@ async function ownersOf(
   const uuids = [...new Set(nodeUuid ? [...owners, nodeUuid] : owners)];
   const found = uuids.length === 0 ? [] : await store.nodes.list({ where: { uuid: uuids }, children: 'all' });
   if (found.length > 0 || bmcAddresses.length === 0) return found;
-  const waiting = await store.nodes.list({ where: { provision_state: 'inspect wait' }, children: 'all' });
+  const waiting = await store.nodes.list({ where: { provision_state: INSPECTED_STATES }, children: 'all' });
   // Several machines may share the address of a BMC: then the conductor refuses the report.
-  return waiting.filter(({ driver_internal_info: { lookup_bmc_addresses: hints } }) =>
-    bmcAddresses.some((address) => Array.isArray(hints) && hints.includes(address)),
-  );
+  return waiting.filter((one) => hasBmcAddress(one, bmcAddresses));
 }
 
 async function continueInspection(request: Request, context: ApiContext): Promise<Answer> {

@@ -1,8 +1,9 @@
 /** Finds the node of an inventory by UUID, by MAC addresses of ports and by BMC addresses. These must not contradict each other. */
 import { Fault } from '../../model/errors';
+import { hasBmcAddress } from '../../model/idents';
 import type { Log } from '../../model/log';
 import type { NodeRecord } from '../../model/records';
-import type { ProvisionState } from '../../model/states';
+import { INSPECTED_STATES } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { Lookup } from '../conductor';
 import { normalMac } from './hooks/interfaces';
@@ -11,7 +12,6 @@ import { normalMac } from './hooks/interfaces';
  * A fast machine may report before its conductor has written `inspect wait`, so `inspecting` is accepted too. The state is checked again
  * under the node's lock.
  */
-const AWAITED: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
 
 /** Addresses in one line of the log: anyone may send thousands. */
 const MAX_LOGGED = 16;
@@ -38,10 +38,8 @@ async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | 
 }
 
 async function byBmc(store: Store, addresses: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
-  const waiting = await store.nodes.list({ where: { provision_state: AWAITED }, children: 'all' });
-  const matching = waiting.filter(({ driver_internal_info: { lookup_bmc_addresses: hints } }) =>
-    addresses.some((address) => Array.isArray(hints) && hints.includes(address)),
-  );
+  const waiting = await store.nodes.list({ where: { provision_state: INSPECTED_STATES }, children: 'all' });
+  const matching = waiting.filter((one) => hasBmcAddress(one, addresses));
   // Several machines may share one BMC address (a chassis, a proxy). Then the node found so far is enough.
   if (node && (matching.length === 0 || matching.some(({ uuid }) => uuid === node.uuid))) return node;
   if (matching.length > 1 || (node && matching.length > 0)) {
@@ -65,7 +63,7 @@ export async function lookupInspected(store: Store, lookup: Lookup, log: Log): P
     throw new Fault('Invalid', { message: 'No lookup information provided' });
   let node = lookup.nodeUuid === undefined ? undefined : await findOrNothing(store, lookup.nodeUuid);
   if (macs.length > 0) node = await byMacs(store, macs, node, log);
-  if (node && !AWAITED.includes(node.provision_state)) {
+  if (node && !INSPECTED_STATES.includes(node.provision_state)) {
     log.warn(`refused inspection data of node ${node.uuid} in state ${node.provision_state}`);
     throw nodeNotFound();
   }

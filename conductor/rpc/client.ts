@@ -3,7 +3,7 @@
  * executed.
  */
 import { X509Certificate } from 'node:crypto';
-import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Agent, buildConnector, errors, request } from 'undici';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
@@ -11,6 +11,7 @@ import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
+import { watchFiles } from '../../wire/watch-files';
 import type { Probed } from '../runtime/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
 import { timeoutSignal } from '../../wire/timeout-signal';
@@ -44,8 +45,6 @@ export interface RpcClient {
 const CONNECT_TIMEOUT_MS = 3000;
 const PROBE_TIMEOUT_MS = 5000;
 const KEEP_ALIVE_MS = 30_000;
-/** [json_rpc]cafile is compared this often. */
-const CHECK_MS = 2000;
 /** A response may hold a list of records. */
 const MAX_ANSWER_BYTES = 256 * 2 ** 20;
 /** Errors before anything was sent: no listener, or an untrusted one. */
@@ -88,7 +87,7 @@ export function createRpcClient(setup: {
   const ca = options['json_rpc.cafile'];
   let connector = connectorOf(options);
   /** Connections that are open stay. */
-  const reload = (): void => {
+  const watch = watchFiles(ca === null ? [] : [ca], () => {
     if (ca === null) return;
     try {
       connector = connectorOf(options);
@@ -96,8 +95,7 @@ export function createRpcClient(setup: {
     } catch (error) {
       log.error('the new authorities cannot be used; those before stay', { error: reasonOf(error) });
     }
-  };
-  if (ca !== null) watchFile(ca, { interval: CHECK_MS, persistent: false }, reload);
+  });
   const dispatcher = new Agent({
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
@@ -168,9 +166,9 @@ export function createRpcClient(setup: {
         return cause === undefined || codeOf(cause) === 'ECONNREFUSED' ? 'gone' : 'silent';
       }
     },
-    reload,
+    reload: () => watch.reload(),
     close: async () => {
-      if (ca !== null) unwatchFile(ca, reload);
+      watch.stop();
       await dispatcher.destroy();
     },
   };

@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import { watchFiles, type FileWatch } from '../watch-files';
 import { limitClients, type ClientLimits } from './client-limits';
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
@@ -33,8 +34,6 @@ interface TlsLog {
 /** Longer ones are no certificates. */
 const LARGEST_FILE = 4 * 2 ** 20;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** The files are compared this often. A poll also notices links that a container platform replaces. */
-const CHECK_MS = 2000;
 
 function read({ option, path }: TlsFile, howToMake?: string): Buffer {
   try {
@@ -79,39 +78,21 @@ const serverOptions = (settings: TlsSettings): TlsOptions => ({
   handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
 });
 
-interface TlsWatch {
-  reload(): void;
-  stop(): void;
-}
-/** What changes with a file's content, whether it is written, replaced or linked anew; empty for a file that cannot be read. */
-function versionOf({ path }: TlsFile): string {
-  try {
-    const { dev, ino, size, mtimeMs, ctimeMs } = statSync(path);
-    return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
-  } catch {
-    return '';
-  }
-}
 /** Connections that are open keep the certificate that they began with. */
-function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): TlsWatch {
+function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): FileWatch {
   const files = [settings.cert, settings.key, ...(settings.ca ? [settings.ca] : [])];
-  const versions = (): string => files.map(versionOf).join('\n');
-  // Not fs.watchFile: its first look is later, and what changes before stays unnoticed.
-  let known = versions();
-  const reload = (): void => {
-    const fields = { file: settings.cert.path };
-    known = versions();
-    try {
-      server.setSecureContext(contextOf(settings));
-      log.info('the certificate was read again', fields);
-    } catch (error) {
-      log.error('the new certificate cannot be used; the one before stays', { ...fields, error: (error as Error).message });
-    }
-  };
-  const timer = setInterval(() => {
-    if (versions() !== known) reload();
-  }, CHECK_MS).unref();
-  return { reload, stop: () => clearInterval(timer) };
+  return watchFiles(
+    files.map(({ path }) => path),
+    () => {
+      const fields = { file: settings.cert.path };
+      try {
+        server.setSecureContext(contextOf(settings));
+        log.info('the certificate was read again', fields);
+      } catch (error) {
+        log.error('the new certificate cannot be used; the one before stays', { ...fields, error: (error as Error).message });
+      }
+    },
+  );
 }
 
 export interface HttpServer {

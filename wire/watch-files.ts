@@ -1,0 +1,37 @@
+/** Notices changes of files that a server reads again, such as certificates. */
+import { statSync } from 'node:fs';
+
+/** A poll also notices links that a container platform replaces. */
+const CHECK_MS = 2000;
+
+export interface FileWatch {
+  /** Reads the files now. */
+  reload(): void;
+  stop(): void;
+}
+/** What changes with a file's content, whether it is written, replaced or linked anew; empty for a file that cannot be read. */
+function versionOf(path: string): string {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = statSync(path);
+    return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+  } catch {
+    return '';
+  }
+}
+/**
+ * Does not keep the process alive.
+ * @param read called when one of the files has changed; throws nothing
+ */
+export function watchFiles(paths: readonly string[], read: () => void): FileWatch {
+  const versions = (): string => paths.map(versionOf).join('\n');
+  // Not fs.watchFile: its first look is later, and what changes before stays unnoticed.
+  let known = versions();
+  const reload = (): void => {
+    known = versions();
+    read();
+  };
+  const timer = setInterval(() => {
+    if (versions() !== known) reload();
+  }, CHECK_MS).unref();
+  return { reload, stop: () => clearInterval(timer) };
+}
