@@ -1,10 +1,9 @@
 /** The files that machines boot: the boot record for a MAC address, and the files that a record names, local or remote. */
 import { fileURLToPath } from 'node:url';
-import { agentCaFiles } from '../wire/agent-authorities';
+import { readAgentCaFiles } from '../wire/agent-authorities';
 import type { Log } from '../model/log';
 import type { ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
-import { readRegularFile } from '../wire/authorities';
 import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
@@ -44,11 +43,11 @@ export async function openSource(cache: Cache, source: string): Promise<BootFile
 async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFile> {
   const ramdisk = opened.kind === 'local' ? readable(opened.file) : opened.file;
   try {
-    const pieces = ramdiskWith(ramdisk, agentCaFiles(await readRegularFile(caFile)));
+    const pieces = ramdiskWith(ramdisk, await readAgentCaFiles(caFile));
     return { kind: 'remote', file: { ...ramdisk, size: sizeOf(pieces), read: (start, end) => stitched(pieces, start, end) } };
   } catch (error) {
     await ramdisk.release();
-    throw new Error(`[agent]api_ca_file: cannot read ${caFile}: ${(error as Error).message}`, { cause: error });
+    throw error;
   }
 }
 

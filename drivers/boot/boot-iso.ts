@@ -1,11 +1,10 @@
 /** ISO images for booting from CD: the agent's ramdisk or an instance in memory, either given or built here. */
 import { access } from 'node:fs/promises';
-import { agentCaFiles } from '../../wire/agent-authorities';
+import { readAgentCaFiles } from '../../wire/agent-authorities';
 import { Fault } from '../../model/errors';
 import type { MediumContent } from '../../model/records';
 import { instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll, servable, type RamdiskMode } from '../agent/ramdisk';
 import { bootModeOf, isTrue } from '../common/boot-settings';
-import { readRegularFile } from '../../wire/authorities';
 import { locate } from '../common/images';
 import type { Property, Task } from '../interfaces';
 
@@ -104,13 +103,9 @@ async function authorityFiles({ options }: Task): Promise<Readonly<Record<string
   const path = options['agent.api_ca_file'];
   if (!path) return {};
   try {
-    return agentCaFiles(await readRegularFile(path));
+    return await readAgentCaFiles(path);
   } catch (error) {
-    throw new Fault(
-      'InvalidParameterValue',
-      { message: `[agent]api_ca_file: cannot read ${path}: ${(error as Error).message}` },
-      { cause: error },
-    );
+    throw new Fault('InvalidParameterValue', { message: (error as Error).message }, { cause: error });
   }
 }
 

@@ -9,7 +9,7 @@ import { openCache } from '../../boot/cache';
 import { parseRange } from '../../boot/content';
 import { startHttpBoot, type HttpBootService, type HttpBootSetup } from '../../boot/http';
 import { systemClock } from '../../model/clock';
-import { agentCaFiles } from '../../wire/agent-authorities';
+import { readAgentCaFiles } from '../../wire/agent-authorities';
 import type { Log } from '../../model/log';
 import type { ServedBoot, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
@@ -372,7 +372,7 @@ describe('with [agent]api_ca_file', () => {
     files.ramdisk = path('root', 'big');
     files.kernel = path('root', 'big');
     const archive = cpioArchive(
-      Object.fromEntries(Object.entries(agentCaFiles('the authority')).map(([name, text]) => [name, Buffer.from(text)])),
+      Object.fromEntries(Object.entries(await readAgentCaFiles(path('api.pem'))).map(([name, text]) => [name, Buffer.from(text)])),
     );
     const expected = Buffer.concat([big, archive]);
     expect((await read('ramdisk')).equals(expected)).toBe(true);
