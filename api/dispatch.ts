@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
 import { Fault } from '../model/errors';
+import type { Caller } from '../policy/caller';
 import { handlers } from './handlers';
 import { accepts } from './http/accept';
 import { parseBody } from './http/body';
@@ -9,7 +10,7 @@ import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
 import type { Peer } from './http/source';
-import type { Answer, ApiContext, Caller, Request } from './resource/handler';
+import type { Answer, ApiContext, Request } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
 import type { Operation } from './schema/document';

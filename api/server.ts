@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express, { type NextFunction, type RequestHandler } from 'express';
 import type { ConductorApi } from '../conductor/conductor';
+import type { Caller } from '../policy/caller';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -14,8 +15,7 @@ import type { Metrics } from '../model/metrics';
 import { silentNotifier, type Notifier } from '../model/notifications';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
-import { httpBasic } from './auth/http-basic';
-import { noauth } from './auth/noauth';
+import { createAuth } from './auth/auth';
 import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
@@ -36,7 +36,7 @@ import { createUploads } from './http/uploads';
 import { createAgentAddresses } from './resource/agent-addresses';
 import { createEventFeed } from './resource/event-feed';
 import { createFragments } from './resource/fragments';
-import type { Answer, ApiContext, Auth, Caller } from './resource/handler';
+import type { Answer, ApiContext, Auth } from './resource/handler';
 import { createHardwarePushes } from './resource/hardware-pushes';
 import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
@@ -101,10 +101,9 @@ const exchangeOf = (request: IncomingMessage): Exchange => (request as Exchanged
 
 function createContext(parts: ApiParts, document: Document, stopping: AbortSignal): Omit<ApiContext, 'conductor'> {
   const { store, options, log, clock, metrics } = parts;
-  const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth,
+    auth: createAuth({ options, log, clock }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),

@@ -17,10 +17,11 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/conductor',
     'config/options',
     'model',
+    'policy',
     'store/store',
     'wire/bounded-json',
   ],
-  'api/auth': ['api/http', 'api/resource', 'model'],
+  'api/auth': ['api/http', 'api/resource', 'config/options', 'model', 'policy'],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
     'api/auth',
@@ -33,7 +34,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'api/nodes': ['api/resource', 'api/schema', 'conductor/conductor', 'model', 'store/store'],
-  'api/resource': ['api/http', 'api/schema', 'conductor/conductor', 'config/options', 'model', 'store/store', 'wire/shares'],
+  'api/resource': ['api/http', 'api/schema', 'conductor/conductor', 'config/options', 'model', 'policy', 'store/store', 'wire/shares'],
   'api/resources': [
     'api/http',
     'api/nodes',
@@ -43,6 +44,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'model',
     'model/rules',
+    'policy',
     'store/store',
   ],
   'api/schema': ['api/http', 'model'],
@@ -182,6 +184,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   migrations: [],
   model: [],
   'model/rules': ['model'],
+  policy: ['config/options', 'model', 'wire'],
   'ramdisk-agent': [
     'model',
     'ramdisk-agent/disk',

@@ -5,14 +5,14 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
 import { Unauthenticated } from '../http/errors';
-import type { Auth, Caller } from '../resource/handler';
+import { NOBODY } from '../../policy/caller';
+import type { Strategy } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 
 /** Paths without authentication: version discovery and ramdisk endpoints. Matched unescaped, so that the router cannot read them otherwise. */
 const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
 /** Recorders authenticate with a token of their own. */
 const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
-const NOBODY: Caller = { user: null, project: null, roles: [], system: false };
 const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
 class HtpasswdError extends Error {}
@@ -75,7 +75,7 @@ const CACHE_SIZE = 1024;
  * @param path of the htpasswd file
  * @throws HtpasswdError, with a line for the operator, when it cannot be used
  */
-export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt = createBcrypt()): Auth {
+export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt = createBcrypt()): Strategy {
   const users = watchHtpasswd(path);
   try {
     users();
@@ -135,6 +135,5 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
         throw new Unauthenticated(401, 'Incorrect username or password', all.has(user) ? user : undefined);
       return { ...NOBODY, user };
     },
-    allowed: () => true,
   };
 }

@@ -1,10 +1,12 @@
 /** [DEFAULT]auth_strategy = noauth: no authentication; everything is allowed. Identity headers are trusted. */
-import type { Auth } from '../resource/handler';
+import { NOBODY } from '../../policy/caller';
+import type { Strategy } from '../resource/handler';
 
 const first = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) || null;
 
-export const noauth: Auth = {
+export const noauth: Strategy = {
   identify: async (headers) => ({
+    ...NOBODY,
     user: first(headers['x-user-id']),
     project: first(headers['x-project-id']),
     roles: (first(headers['x-roles']) ?? '')
@@ -13,5 +15,4 @@ export const noauth: Auth = {
       .filter(Boolean),
     system: first(headers['openstack-system-scope']) === 'all',
   }),
-  allowed: () => true,
 };

@@ -9,8 +9,7 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import { originFields } from '../../model/origin';
 import type { Store } from '../../store/store';
-import { httpBasic } from '../auth/http-basic';
-import { noauth } from '../auth/noauth';
+import { createAuth } from '../auth/auth';
 import type { AuditLog } from '../http/audit';
 import { bodyLimits, parseBody } from '../http/body';
 import { createCors, refuseForged } from '../http/cors';
@@ -97,8 +96,7 @@ export function createIntrospectionApi(given: {
   readonly document?: Document;
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
-  const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
-  const auth = basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
+  const auth = createAuth({ options, log, clock });
   const cors = createCors(options);
   const receive = createUploads();
   const { schemas } = given.document ?? loadDocument();

@@ -7,6 +7,7 @@ import type { Log } from '../../model/log';
 import type { Notifier } from '../../model/notifications';
 import type { Metrics } from '../../model/metrics';
 import type { Origin } from '../../model/origin';
+import type { Caller } from '../../policy/caller';
 import type { Store } from '../../store/store';
 import type { Peer } from '../http/source';
 import type { CurrentState } from '../http/current-state';
@@ -19,21 +20,17 @@ import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
 import type { HardwarePushes } from './hardware-pushes';
 
-/** The identity behind a request. */
-export interface Caller {
-  readonly user: string | null;
-  readonly project: string | null;
-  readonly roles: readonly string[];
-  readonly system: boolean;
-}
-/** Authentication and authorization. */
-export interface Auth {
+/** Authentication: a strategy of [DEFAULT]auth_strategy. */
+export interface Strategy {
   /**
    * @param path as in the request, without trailing slashes: some paths are public
    * @param source where the request comes from, for limits
    * @throws Unauthenticated
    */
   identify(headers: IncomingHttpHeaders, path: string, method: string, source: string): Promise<Caller>;
+}
+/** Authentication and authorization. */
+export interface Auth extends Strategy {
   /**
    * A step (`step:execute:…`) is allowed unless the operator's rules name it.
    * @param target the projects that the resource belongs to; absent: whether the caller may do this to any resource

@@ -7,7 +7,8 @@ import { open, REWRITES, type Rewrite } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { shapeOf } from './fragments';
 import { linksTo } from './links';
-import type { Auth, Caller } from './handler';
+import type { Caller } from '../../policy/caller';
+import type { Auth } from './handler';
 
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>

@@ -1,7 +1,8 @@
 import { checkStepPolicies } from '../../../api/resource/step-policies';
-import type { Auth, Caller } from '../../../api/resource/handler';
+import type { Auth } from '../../../api/resource/handler';
+import { NOBODY } from '../../../policy/caller';
 
-const who: Caller = { user: 'u', project: 'p1', roles: [], system: false };
+const who = { ...NOBODY, user: 'u', project: 'p1' };
 /** Flashing is for owners; every other step is for all. */
 const auth: Auth = {
   identify: async () => who,
