@@ -16,6 +16,8 @@ export interface Caller {
   readonly roles: readonly string[];
   /** The scope of the token is the whole system. */
   readonly system: boolean;
+  /** Policies do not count: this caller may do everything. */
+  readonly exempt: boolean;
 }
 
 /** A caller that did not authenticate. */
@@ -29,4 +31,5 @@ export const NOBODY: Caller = {
   domain: null,
   roles: [],
   system: false,
+  exempt: false,
 };

@@ -14,7 +14,7 @@ interface AuthParts {
 
 /** @throws an error with a line for the operator when a file or an option cannot be used */
 export function createAuth({ options, log, clock }: AuthParts): Auth {
-  const strategy =
-    options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
-  return { ...strategy, allowed: () => true };
+  const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
+  const strategy = options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(files, log, clock) : noauth;
+  return { ...strategy, allowed: ({ exempt }) => exempt };
 }
