@@ -103,7 +103,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   const { store, options, log, clock, metrics } = parts;
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({ options, log, clock }),
+    auth: createAuth({ options, log, clock, store }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),
@@ -217,6 +217,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;
+    report.tokenName = caller.tokenName;
     const limits = bodyLimits(bare, options);
     const { result, head } = await receive(request, source, limits, (body) =>
       perform(request, { caller, source, body, values: limits.values }, versions),

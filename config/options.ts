@@ -96,6 +96,7 @@ export const OPTIONS = [
   { section: 'api', name: 'max_limit', kind: 'integer', default: 1000, min: 1, help: 'Maximum number of rows in the response to a list request.' },
   { section: 'api', name: 'public_endpoint', kind: 'string', default: null, help: 'Base URL of links in responses. Default: the host of the request.' },
   { section: 'api', name: 'restrict_lookup', kind: 'boolean', default: true, help: 'Ramdisks can look up their node only in states in which a ramdisk is expected.' },
+  { section: 'api', name: 'enable_tokens', kind: 'boolean', default: true, ours: true, help: 'Accept tokens that `bloomery token create` made, beside the strategy of [DEFAULT]auth_strategy.' },
   { section: 'api', name: 'agent_source_check', kind: 'string', default: 'lease', choices: ['lease', 'off'], ours: true, help: "Where lookups, heartbeats and inventories of a node may come from. lease: if our DHCP service gave an address to the node's machine, from that address only. off: from anywhere." },
   { section: 'api', name: 'ramdisk_heartbeat_timeout', kind: 'integer', default: 300, min: 1, help: 'Seconds within which a ramdisk must send a heartbeat. The lookup response contains it.' },
   { section: 'api', name: 'enable_ramdisk_endpoints', kind: 'boolean', default: true, help: 'Serve lookup, heartbeat and continue_inspection in this process.' },

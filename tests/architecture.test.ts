@@ -21,7 +21,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/bounded-json',
   ],
-  'api/auth': ['api/http', 'api/resource', 'config/ini', 'config/options', 'model', 'policy'],
+  'api/auth': ['api/http', 'api/resource', 'config/ini', 'config/options', 'model', 'policy', 'store/store'],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
     'api/auth',
@@ -63,12 +63,14 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/load',
     'config/options',
     'model',
+    'policy',
     'simulator/bmc',
     'simulator/fleet',
     'simulator/qemu',
     'store/backup',
     'store/embedded',
     'store/sql',
+    'store/tables',
     'wire',
   ],
   conductor: [

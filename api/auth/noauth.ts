@@ -35,7 +35,7 @@ export const noauth: Strategy = {
     ...Object.fromEntries(Object.entries(HEADERS).map(([member, names]) => [member, textOf(headers, names)])),
     roles: (textOf(headers, ROLES) ?? '')
       .split(',')
-      .map((role) => role.trim())
+      .map((role) => role.trim().toLowerCase())
       .filter((role) => role !== '')
       .slice(0, MOST_ROLES),
     system: textOf(headers, SYSTEM) === 'all',
