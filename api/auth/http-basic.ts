@@ -121,6 +121,7 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
   }
 
   return {
+    enforces: false,
     identify: async (headers, path_, method, source) => {
       if (PUBLIC.test(path_) || (method === 'PUT' && PUSH.test(path_))) return NOBODY;
       const { user, password } = credentialsOf(headers.authorization);
