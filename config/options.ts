@@ -28,6 +28,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
   { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'keystone'], help: 'Authentication of callers of the API and the introspection service; keystone is refused. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Reloaded when it changes.' },
+  { section: 'DEFAULT', name: 'http_basic_roles_file', kind: 'string', default: null, ours: true, help: 'File with the roles and projects of the users of http_basic (docs/authentication.md). Policies then count. Reloaded when it changes. Default: every user may do everything.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
   { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, help: 'Log to this file instead of standard error. SIGHUP reopens it, for logrotate.' },
   { section: 'DEFAULT', name: 'log_dir', kind: 'string', default: null, help: 'Folder of a relative log_file. Without log_file: the folder of bloomery.log.' },

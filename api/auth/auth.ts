@@ -1,4 +1,4 @@
-/** The authentication strategies by [DEFAULT]auth_strategy, and whether policies count with each of them. */
+/** The authentication strategies by [DEFAULT]auth_strategy, and what their callers may do. */
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
@@ -19,11 +19,10 @@ const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_in
 
 /** @throws an error with a line for the operator when a file or an option cannot be used */
 export function createAuth({ options, log, clock, enforcer }: AuthParts): Auth {
-  const strategy =
-    options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
-  const { enforces } = strategy;
+  const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
+  const strategy = options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(files, log, clock) : noauth;
   return {
     ...strategy,
-    allowed: (caller, policy, target) => (enforces || ALWAYS_EVALUATED.has(policy) ? enforcer.allowed(caller, policy, target) : true),
+    allowed: (caller, policy, target) => (caller.exempt && !ALWAYS_EVALUATED.has(policy)) || enforcer.allowed(caller, policy, target),
   };
 }
