@@ -71,6 +71,8 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, used if no bootloader is set.' },
   { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives: True (those of the system), False (no verification), or a file or folder, which replaces those of the system.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. oslo has the same effect as json-rpc; none disables RPC.' },
+  { section: 'DEFAULT', name: 'rbac_service_role_elevated_access', kind: 'boolean', default: false, help: 'Callers with the role service in the project of rbac_service_project_name have the rights of the system.' },
+  { section: 'DEFAULT', name: 'rbac_service_project_name', kind: 'string', default: 'service', help: 'Name of the project of services (rbac_service_role_elevated_access).' },
 
   // [json_rpc]
   { section: 'json_rpc', name: 'host_ip', kind: 'string', default: null, help: 'Address on which a conductor listens for RPC. :: and 0.0.0.0 mean all addresses. Default: ::, and 127.0.0.1 without [DEFAULT]auth_strategy.' },
@@ -112,6 +114,10 @@ export const OPTIONS = [
   { section: 'api', name: 'max_connections', kind: 'integer', default: 4096, min: 1, ours: true, help: 'Maximum number of connections to each of these listeners: the API, the introspection service, JSON-RPC, metrics.' },
   { section: 'api', name: 'max_connections_per_source', kind: 'integer', default: null, min: 1, ours: true, help: 'Maximum number of these from one address (IPv6: one /64). A reverse proxy is one address. Default: half of max_connections.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
+  // [oslo_policy]
+  { section: 'oslo_policy', name: 'enforce_scope', kind: 'boolean', default: true, ours: true, help: 'Policies refuse tokens of a scope that they do not name. (Ironic 39: always.)' },
+  { section: 'oslo_policy', name: 'enforce_new_defaults', kind: 'boolean', default: true, help: 'The defaults of policies are those with system scope and project roles only. False: the former ones (rule:is_admin, rule:is_observer) allow requests too.' },
+  { section: 'oslo_policy', name: 'policy_default_rule', kind: 'string', default: 'default', help: 'Rule in place of one that another rule names and that does not exist. Without it, nobody passes such a rule.' },
   // [audit]
   { section: 'audit', name: 'enabled', kind: 'boolean', default: false, help: 'Record requests in the audit log: one line of JSON each, for refused ones too.' },
   { section: 'audit', name: 'ignore_req_list', kind: 'list', default: ['GET', 'HEAD', 'OPTIONS'], help: 'HTTP methods that are not recorded. (Ironic: none.)' },

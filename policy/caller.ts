@@ -20,6 +20,10 @@ export interface Caller {
   readonly exempt: boolean;
   /** The name of the token of `bloomery token`. Absent: the caller used none. */
   readonly tokenName?: string;
+  /** Absent: true, as in requests without X-Is-Admin-Project. */
+  readonly isAdminProject?: boolean;
+  /** The service that passes on the request, with a token of its own. */
+  readonly service?: Pick<Caller, 'user' | 'userDomain' | 'project' | 'projectDomain' | 'roles'>;
 }
 
 /** A caller that did not authenticate. */

@@ -31,6 +31,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'model',
     'model/rules',
+    'policy',
     'store/store',
   ],
   'api/nodes': ['api/resource', 'api/schema', 'conductor/conductor', 'model', 'store/store'],

@@ -1,8 +1,9 @@
-/** The authentication strategies by [DEFAULT]auth_strategy, and whether policies count with each of them. */
+/** The authentication strategies by [DEFAULT]auth_strategy, and what their callers may do. */
 import { randomBytes } from 'node:crypto';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
+import type { Enforcer } from '../../policy/enforcer';
 import type { Store } from '../../store/store';
 import type { Auth, Strategy } from '../resource/handler';
 import { apiTokens } from './api-tokens';
@@ -14,21 +15,30 @@ interface AuthParts {
   readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
+  readonly enforcer: Enforcer;
   readonly store: Pick<Store, 'apiTokens' | 'secrets'>;
 }
+
+/** Ironic evaluates these with every strategy. */
+const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
 
 function strategyOf({ options, log, clock }: AuthParts): Strategy {
   const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
   return options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(files, log, clock) : noauth;
 }
-function tokenKindsOf({ options, log, clock, store }: AuthParts): readonly TokenKind[] {
+/** Without authentication there are none: they would only take rights away. */
+function tokenKindsOf({ options, log, clock, store }: AuthParts, base: Strategy): readonly TokenKind[] {
+  if (base === noauth) return [];
   return options['api.enable_tokens'] ? [apiTokens({ store, clock, log, random: randomBytes })] : [];
 }
 
 /** @throws an error with a line for the operator when a file or an option cannot be used */
 export function createAuth(parts: AuthParts): Auth {
+  const { enforcer } = parts;
   const base = strategyOf(parts);
-  // Without authentication a token would only take rights away.
-  const strategy = base === noauth ? base : beside(base, tokenKindsOf(parts));
-  return { ...strategy, allowed: ({ exempt }) => exempt };
+  const kinds = tokenKindsOf(parts, base);
+  return {
+    ...(kinds.length === 0 ? base : beside(base, kinds)),
+    allowed: (caller, policy, target) => (caller.exempt && !ALWAYS_EVALUATED.has(policy)) || enforcer.allowed(caller, policy, target),
+  };
 }

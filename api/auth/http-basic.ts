@@ -134,7 +134,6 @@ export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcry
 
   const exempt = roles === undefined;
   return {
-    enforces: !exempt,
     identify: async (headers, path, method, source) => {
       if (isPublic(path, method)) return { ...NOBODY, exempt };
       const { user, password } = credentialsOf(headers.authorization);

@@ -29,7 +29,6 @@ function textOf(headers: IncomingHttpHeaders, names: readonly string[]): string 
 }
 
 export const noauth: Strategy = {
-  enforces: false,
   identify: async (headers) => ({
     ...NOBODY,
     ...Object.fromEntries(Object.entries(HEADERS).map(([member, names]) => [member, textOf(headers, names)])),

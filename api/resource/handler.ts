@@ -22,8 +22,6 @@ import type { HardwarePushes } from './hardware-pushes';
 
 /** Authentication: a strategy of [DEFAULT]auth_strategy. */
 export interface Strategy {
-  /** Whether policies count for any of its callers (those that are not exempt). */
-  readonly enforces: boolean;
   /**
    * @param path as in the request, without trailing slashes: some paths are public
    * @param source where the request comes from, for limits

@@ -167,14 +167,12 @@ describe('the file of roles', () => {
   it('gives users roles and a scope, and none to users without a section', async () => {
     writeFileSync(path, '[a]\nroles = member\nproject = p\n');
     const auth = start();
-    expect(auth.enforces).toBe(true);
     expect(await identify(auth, 'a:one')).toEqual({ ...NOBODY, user: 'a', userName: 'a', roles: ['member', 'reader'], project: 'p' });
     expect(await identify(auth, 'b:two')).toEqual({ ...NOBODY, user: 'b', userName: 'b' });
     expect(await identify(auth, 'b:two', '/v1/lookup')).toEqual(NOBODY);
   });
   it('is optional: without it, policies do not count', async () => {
     const auth = httpBasic({ users, roles: null }, log, testClock());
-    expect(auth.enforces).toBe(false);
     expect(await identify(auth, 'a:one')).toEqual({ ...NOBODY, user: 'a', userName: 'a', exempt: true });
     expect(await identify(auth, 'a:one', '/v1/lookup')).toEqual({ ...NOBODY, exempt: true });
   });

@@ -5,7 +5,6 @@ import { NOBODY } from '../../../policy/caller';
 const who = { ...NOBODY, user: 'u', project: 'p1' };
 /** Flashing is for owners; every other step is for all. */
 const auth: Auth = {
-  enforces: true,
   identify: async () => who,
   allowed: ({ project }, policy, target) => policy !== 'step:execute:firmware.update' || target?.owner === project,
 };
