@@ -35,7 +35,6 @@ function tokensOf(headers: IncomingHttpHeaders): readonly GivenToken[] {
 
 /** The strategy, and tokens of these kinds. */
 export const beside = (base: Strategy, kinds: readonly TokenKind[]): Strategy => ({
-  enforces: true,
   async identify(headers, path, method, source) {
     if (!isPublic(path, method))
       for (const given of tokensOf(headers)) {

@@ -142,7 +142,7 @@ it('works after a failure of the database', async () => {
 
 describe('beside a strategy', () => {
   const base = { ...NOBODY, user: 'base' };
-  const auth = beside({ enforces: false, identify: async () => base }, [
+  const auth = beside({ identify: async () => base }, [
     { matches: ({ token }) => token.startsWith('blm_'), identify: async (token) => ({ ...NOBODY, user: token }) },
     { matches: ({ header }) => header === 'authorization', identify: async (token) => ({ ...NOBODY, user: `jwt ${token}` }) },
   ]);
