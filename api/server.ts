@@ -106,7 +106,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   const { store, options, log, clock, metrics } = parts;
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({ options, log, clock, enforcer: parts.enforcer ?? createEnforcer(options), store }),
+    auth: createAuth({ options, log, clock, enforcer: parts.enforcer ?? createEnforcer(options), store, signal: stopping }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),

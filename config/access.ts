@@ -1,4 +1,5 @@
 /** Who may reach the services that callers have to prove themselves to: where they listen, and which combinations are refused. */
+import { providerUrlProblem } from '../wire/http/openid';
 import { writtenName } from './names';
 import type { LoadedOptions } from './options';
 
@@ -63,6 +64,27 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
   );
 }
 
+const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
+function checkOpenId(options: LoadedOptions): void {
+  const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
+  if (issuer === null) {
+    if (strategy === 'oidc') throw new AccessError('[DEFAULT]auth_strategy = oidc needs [oidc]issuer');
+    return;
+  }
+  if (strategy === null || strategy === 'noauth')
+    throw new AccessError(
+      `[oidc]issuer is set, but everybody may do everything ${strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth'}: ` +
+        'set auth_strategy = oidc, or http_basic to accept both',
+    );
+  const problem = providerUrlProblem(issuer);
+  if (problem !== undefined) throw new AccessError(`[oidc]issuer: ${problem}`);
+  if (options['oidc.audience'].length === 0)
+    throw new AccessError('[oidc]issuer needs [oidc]audience: otherwise tokens for other services of the provider would be accepted');
+  const wrong = options['oidc.algorithms'].find((name) => !SIGNATURES.test(name));
+  if (wrong !== undefined || options['oidc.algorithms'].length === 0)
+    throw new AccessError(`[oidc]algorithms: "${wrong ?? ''}" is not an algorithm of asymmetric signatures`);
+}
+
 /**
  * @param roles of this process
  * @param hasRpc whether other processes may call this one
@@ -75,6 +97,7 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
     throw new AccessError(
       '[DEFAULT]auth_strategy = keystone is not supported yet: use http_basic with [DEFAULT]http_basic_auth_user_file, or noauth',
     );
+  checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
   checkPlainText(options, exposed);
   const [first] = exposed;

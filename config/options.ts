@@ -26,7 +26,7 @@ export const OPTIONS = [
   // [DEFAULT]
   { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'IP address of this host on the provisioning network, used in URLs and DHCP responses for machines. Default: the address of [boot]interface, else 127.0.0.1.' },
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
-  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'keystone'], help: 'Authentication of callers of the API and the introspection service; keystone is refused. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
+  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'oidc', 'keystone'], help: 'Authentication of callers of the API and the introspection service; oidc: tokens of [oidc]issuer only; keystone is refused. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Reloaded when it changes.' },
   { section: 'DEFAULT', name: 'http_basic_roles_file', kind: 'string', default: null, ours: true, help: 'File with the roles and projects of the users of http_basic (docs/authentication.md). Policies then count. Reloaded when it changes. Default: every user may do everything.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
@@ -403,6 +403,19 @@ export const OPTIONS = [
   { section: 'discoverd', name: 'certfile', kind: 'string', default: null, ours: true, help: 'Client certificate for the service, PEM.' },
   { section: 'discoverd', name: 'keyfile', kind: 'string', default: null, ours: true, help: 'Private key of that certificate, PEM.' },
   { section: 'discoverd', name: 'insecure', kind: 'boolean', default: false, ours: true, help: 'Do not verify the certificate of the service.' },
+  // [oidc]
+  { section: 'oidc', name: 'issuer', kind: 'string', default: null, ours: true, help: 'URL of the OpenID provider, as in the claim iss of its tokens. Its JWTs are then accepted as bearer tokens, also beside another strategy.' },
+  { section: 'oidc', name: 'audience', kind: 'list', default: [], ours: true, help: 'Values of the claim aud that are accepted. Needed with issuer.' },
+  { section: 'oidc', name: 'roles_claim', kind: 'string', default: 'roles', ours: true, help: 'Claim with the roles or groups of the caller; a.b means the member b of the claim a.' },
+  { section: 'oidc', name: 'system_roles', kind: 'dict', default: {}, ours: true, help: 'Values of that claim, and the role that each gives in the whole system, as value:role.' },
+  { section: 'oidc', name: 'project_claim', kind: 'string', default: null, ours: true, help: 'Claim with the id of the project of the caller. Default: none, and callers have no project.' },
+  { section: 'oidc', name: 'project_roles', kind: 'dict', default: {}, ours: true, help: 'Values of the claim of roles, and the role that each gives in that project, as value:role. They do not count for callers with a role in the system.' },
+  { section: 'oidc', name: 'user_claim', kind: 'string', default: 'sub', ours: true, help: 'Claim with the id of the user.' },
+  { section: 'oidc', name: 'user_name_claim', kind: 'string', default: 'preferred_username', ours: true, help: 'Claim with the name of the user. Default for tokens without it: the id.' },
+  { section: 'oidc', name: 'algorithms', kind: 'list', default: ['RS256', 'PS256', 'ES256', 'EdDSA'], ours: true, help: 'Signature algorithms that are accepted: RS, PS or ES with 256, 384 or 512, EdDSA.' },
+  { section: 'oidc', name: 'clock_tolerance', kind: 'integer', default: 30, min: 0, max: 300, ours: true, help: 'Seconds by which the clock of the provider may differ.' },
+  { section: 'oidc', name: 'cafile', kind: 'string', default: null, ours: true, help: 'CA certificates for verifying the provider, PEM. Default: those of the system.' },
+  { section: 'oidc', name: 'timeout', kind: 'number', default: 10, min: 0.1, max: 60, ours: true, help: 'Seconds to wait for the keys of the provider.' },
   // [redfish]
   { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Images for virtual media in Swift. Not supported: the HTTP boot service serves them.' },
   { section: 'redfish', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes that do not set kernel_append_params.' },

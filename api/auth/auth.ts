@@ -7,9 +7,10 @@ import type { Enforcer } from '../../policy/enforcer';
 import type { Store } from '../../store/store';
 import type { Auth, Strategy } from '../resource/handler';
 import { apiTokens } from './api-tokens';
-import { beside, type TokenKind } from './beside';
+import { beside, tokensOnly, type TokenKind } from './beside';
 import { httpBasic } from './http-basic';
 import { noauth } from './noauth';
+import { oidc } from './oidc';
 
 interface AuthParts {
   readonly options: Options;
@@ -17,19 +18,35 @@ interface AuthParts {
   readonly clock: Clock;
   readonly enforcer: Enforcer;
   readonly store: Pick<Store, 'apiTokens' | 'secrets'>;
+  /** Aborted when the server stops. Absent: never. */
+  readonly signal?: AbortSignal;
 }
+const NEVER = new AbortController().signal;
 
 /** Ironic evaluates these with every strategy. */
 const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
 
 function strategyOf({ options, log, clock }: AuthParts): Strategy {
-  const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
-  return options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(files, log, clock) : noauth;
+  switch (options['DEFAULT.auth_strategy']) {
+    case 'http_basic':
+      return httpBasic(
+        { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] },
+        log,
+        clock,
+      );
+    case 'oidc':
+      return tokensOnly;
+    default:
+      return noauth;
+  }
 }
 /** Without authentication there are none: they would only take rights away. */
-function tokenKindsOf({ options, log, clock, store }: AuthParts, base: Strategy): readonly TokenKind[] {
+function tokenKindsOf({ options, log, clock, store, signal = NEVER }: AuthParts, base: Strategy): readonly TokenKind[] {
   if (base === noauth) return [];
-  return options['api.enable_tokens'] ? [apiTokens({ store, clock, log, random: randomBytes })] : [];
+  return [
+    ...(options['api.enable_tokens'] ? [apiTokens({ store, clock, log, random: randomBytes })] : []),
+    ...(options['oidc.issuer'] === null ? [] : [oidc({ options, clock, log, signal })]),
+  ];
 }
 
 /** @throws an error with a line for the operator when a file or an option cannot be used */

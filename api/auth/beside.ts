@@ -1,6 +1,6 @@
 /** Tokens that are accepted beside the strategy of [DEFAULT]auth_strategy: those of `bloomery token`, and those of OpenID Connect. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Caller } from '../../policy/caller';
+import { NOBODY, type Caller } from '../../policy/caller';
 import { Unauthenticated } from '../http/errors';
 import type { Strategy } from '../resource/handler';
 import { isPublic } from './public-paths';
@@ -32,6 +32,14 @@ function tokensOf(headers: IncomingHttpHeaders): readonly GivenToken[] {
     ...(own === undefined || own === '' ? [] : [{ header: 'x-auth-token', token: own } as const]),
   ];
 }
+
+/** [DEFAULT]auth_strategy = oidc: tokens only. */
+export const tokensOnly: Strategy = {
+  identify: async (_, path, method) => {
+    if (isPublic(path, method)) return NOBODY;
+    throw refusal('Authorization required', CHALLENGE);
+  },
+};
 
 /** The strategy, and tokens of these kinds. */
 export const beside = (base: Strategy, kinds: readonly TokenKind[]): Strategy => ({
