@@ -108,7 +108,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
     ...{ store, options, log, clock, metrics, document },
     auth: createAuth({ options, log, clock, enforcer: parts.enforcer ?? createEnforcer(options), store, signal: stopping }),
     random: randomBytes,
-    agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
+    agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
     validators: createValidators(),
     current: createCurrentState(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
