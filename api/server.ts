@@ -103,7 +103,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   const { store, options, log, clock, metrics } = parts;
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({ options, log, clock }),
+    auth: createAuth({ options, log, clock, service: 'baremetal', signal: stopping }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),

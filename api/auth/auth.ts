@@ -2,19 +2,35 @@
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import type { Auth } from '../resource/handler';
+import type { Auth, Strategy } from '../resource/handler';
 import { httpBasic } from './http-basic';
+import { keystone } from './keystone';
 import { noauth } from './noauth';
 
 interface AuthParts {
   readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
+  /** Where requests are sent to. */
+  readonly service: 'baremetal' | 'baremetal-introspection';
+  /** Aborted when the server stops. Absent: never. */
+  readonly signal?: AbortSignal;
+}
+
+function strategyOf({ options, log, clock, service, signal = new AbortController().signal }: AuthParts): Strategy {
+  switch (options['DEFAULT.auth_strategy']) {
+    case 'keystone': {
+      const own = options['keystone_authtoken.service_type'];
+      return keystone({ options, log, clock, signal, serviceType: service === 'baremetal' || own === null ? own : service });
+    }
+    case 'http_basic':
+      return httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock);
+    default:
+      return noauth;
+  }
 }
 
 /** @throws an error with a line for the operator when a file or an option cannot be used */
-export function createAuth({ options, log, clock }: AuthParts): Auth {
-  const strategy =
-    options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
-  return { ...strategy, allowed: () => true };
+export function createAuth(parts: AuthParts): Auth {
+  return { ...strategyOf(parts), allowed: () => true };
 }

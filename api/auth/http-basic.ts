@@ -8,11 +8,8 @@ import { Unauthenticated } from '../http/errors';
 import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
+import { isPublic } from './public-paths';
 
-/** Paths without authentication: version discovery and ramdisk endpoints. Matched unescaped, so that the router cannot read them otherwise. */
-const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
-/** Recorders authenticate with a token of their own. */
-const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
 const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
 class HtpasswdError extends Error {}
@@ -122,7 +119,7 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
 
   return {
     identify: async (headers, path_, method, source) => {
-      if (PUBLIC.test(path_) || (method === 'PUT' && PUSH.test(path_))) return NOBODY;
+      if (isPublic(path_, method)) return NOBODY;
       const { user, password } = credentialsOf(headers.authorization);
       let all;
       try {
