@@ -106,7 +106,15 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   const { store, options, log, clock, metrics } = parts;
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({ options, log, clock, service: 'baremetal', signal: stopping, enforcer: parts.enforcer ?? createEnforcer(options) }),
+    auth: createAuth({
+      options,
+      log,
+      clock,
+      service: 'baremetal',
+      enforcer: parts.enforcer ?? createEnforcer(options),
+      store,
+      signal: stopping,
+    }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),
@@ -220,6 +228,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;
+    report.tokenName = caller.tokenName;
     const limits = bodyLimits(bare, options);
     const { result, head } = await receive(request, source, limits, (body) =>
       perform(request, { caller, source, body, values: limits.values }, versions),

@@ -5,7 +5,7 @@
  */
 const { createRequire } = require('node:module');
 
-const SHARED = new Set(['express', 'knex', 'pg', 'undici', 'yaml']);
+const SHARED = new Set(['express', 'jose', 'knex', 'pg', 'undici', 'yaml']);
 const requirePackage = createRequire(__filename);
 const { default: Runtime } = requirePackage('jest-runtime');
 
