@@ -106,7 +106,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   const { store, options, log, clock, metrics } = parts;
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({ options, log, clock, enforcer: parts.enforcer ?? createEnforcer(options) }),
+    auth: createAuth({ options, log, clock, service: 'baremetal', signal: stopping, enforcer: parts.enforcer ?? createEnforcer(options) }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),

@@ -8,8 +8,6 @@ interface GuardRow {
   readonly name?: string;
   /** Values that ask for nothing that this program does not do anyway. */
   readonly harmless?: readonly string[];
-  /** An option (`section.name`) that makes this one irrelevant where it is set, as in Ironic. */
-  readonly unless?: string;
   /** What to do instead, for the operator. */
   readonly instead: string;
 }
@@ -23,7 +21,8 @@ const SIGNED = 'calls between processes are signed and never listen on a socket 
 // prettier-ignore
 export const GUARDS: readonly GuardRow[] = [
   // Authentication.
-  { section: 'keystone_authtoken', unless: 'DEFAULT.auth_strategy', instead: 'Keystone is not supported yet: set [DEFAULT]auth_strategy to http_basic or noauth' },
+  { section: 'keystone_authtoken', name: 'delay_auth_decision', harmless: ['false'], instead: 'requests without a valid token are refused' },
+  { section: 'keystone_authtoken', name: 'enforce_token_bind', harmless: ['permissive', 'disabled', 'strict'], instead: 'Keystone issues no bound tokens any more' },
   { section: 'json_rpc', name: 'unix_socket', instead: SIGNED },
   { section: 'json_rpc', name: 'unix_socket_mode', instead: SIGNED },
   // Policy.
@@ -68,12 +67,10 @@ interface GivenOption {
 }
 /** One line for each option of the table that is given a value which is not harmless. */
 export function refusalsOf(given: readonly GivenOption[]): readonly string[] {
-  const keys = new Set(given.map(({ key }) => key));
   return given.flatMap(({ key, value, from }) => {
     const [section, name] = [key.slice(0, key.indexOf('.')), key.slice(key.indexOf('.') + 1)];
     const row = GUARDS.find((guard) => guard.section === section && (guard.name === undefined || guard.name === name));
-    if (!row || value.trim() === '' || (row.unless !== undefined && keys.has(row.unless)) || row.harmless?.includes(normal(value)))
-      return [];
+    if (!row || value.trim() === '' || row.harmless?.includes(normal(value))) return [];
     return [`${from}: option [${section}]${name} protects something, and has no effect here: remove it. Instead: ${row.instead}`];
   });
 }

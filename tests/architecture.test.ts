@@ -21,7 +21,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/bounded-json',
   ],
-  'api/auth': ['api/http', 'api/resource', 'config/options', 'model', 'policy'],
+  'api/auth': ['api/http', 'api/resource', 'config/ini', 'config/options', 'model', 'policy', 'wire/keystone'],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
     'api/auth',
@@ -248,6 +248,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/ipmi': [],
   'wire/ipmi/records': ['wire/ipmi'],
   'wire/ipmi/server': ['wire/ipmi'],
+  'wire/keystone': ['wire'],
   'wire/redfish': ['wire'],
   'wire/sockets': [],
 };

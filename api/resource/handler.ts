@@ -8,7 +8,6 @@ import type { Notifier } from '../../model/notifications';
 import type { Metrics } from '../../model/metrics';
 import type { Origin } from '../../model/origin';
 import type { Caller } from '../../policy/caller';
-import type { Enforcer } from '../../policy/enforcer';
 import type { Store } from '../../store/store';
 import type { Peer } from '../http/source';
 import type { CurrentState } from '../http/current-state';
@@ -23,8 +22,6 @@ import type { HardwarePushes } from './hardware-pushes';
 
 /** Authentication: a strategy of [DEFAULT]auth_strategy. */
 export interface Strategy {
-  /** Whether policies count. False: callers may do everything. */
-  readonly enforces: boolean;
   /**
    * @param path as in the request, without trailing slashes: some paths are public
    * @param source where the request comes from, for limits
@@ -33,7 +30,13 @@ export interface Strategy {
   identify(headers: IncomingHttpHeaders, path: string, method: string, source: string): Promise<Caller>;
 }
 /** Authentication and authorization. */
-export interface Auth extends Strategy, Enforcer {}
+export interface Auth extends Strategy {
+  /**
+   * A step (`step:execute:…`) is allowed unless the operator's rules name it.
+   * @param target the projects that the resource belongs to; absent: whether the caller may do this to any resource
+   */
+  allowed(caller: Caller, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
+}
 export interface Request {
   readonly minor: number;
   readonly caller: Caller;

@@ -21,7 +21,7 @@ const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim(
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
 const UNUSED =
-  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci|keystone_authtoken)\]/;
+  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci)\]/;
 /** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',
@@ -82,8 +82,12 @@ it('files and variables are read', () => {
   expect(refusals('[conductor]\npermitted_image_formats = raw\n')).toHaveLength(1);
 });
 
-it('options of Keystone are refused where no strategy is named', () => {
+it('options of Keystone that would protect something else are refused', () => {
   const keystone = '[keystone_authtoken]\nwww_authenticate_uri = http://keystone\n';
-  expect(refusals(keystone)).toEqual([expect.stringMatching(/Keystone is not supported yet: set \[DEFAULT\]auth_strategy/)]);
-  expect(refusals(`[DEFAULT]\nauth_strategy = http_basic\n${keystone}`)).toEqual([]);
+  expect(refusals(keystone)).toEqual([]);
+  expect(refusals(`${keystone}delay_auth_decision = true\nenforce_token_bind = required\n`)).toEqual([
+    expect.stringMatching(/\[keystone_authtoken\]delay_auth_decision protects something/),
+    expect.stringMatching(/\[keystone_authtoken\]enforce_token_bind protects something/),
+  ]);
+  expect(refusals(`${keystone}delay_auth_decision = false\nenforce_token_bind = permissive\n`)).toEqual([]);
 });

@@ -6,7 +6,6 @@ const who = { ...NOBODY, user: 'u', project: 'p1' };
 /** Flashing is for owners; every other step is for all. */
 const auth: Auth = {
   identify: async () => who,
-  enforces: true,
   allowed: ({ project }, policy, target) => policy !== 'step:execute:firmware.update' || target?.owner === project,
 };
 const update = { interface: 'firmware', step: 'update' };
