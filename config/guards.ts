@@ -13,6 +13,7 @@ interface GuardRow {
 }
 
 const NO_POLICY = 'there are no policies and roles here: every user of the API may do everything';
+const NO_REMOTE = 'write the rule itself: rules that ask another server (http:, https:) are refused';
 const NODE_TLS = 'set the limit for the whole process: NODE_OPTIONS with --tls-min-v1.3 or --tls-cipher-list';
 const SIGNED = 'calls between processes are signed and never listen on a socket file';
 
@@ -25,12 +26,10 @@ export const GUARDS: readonly GuardRow[] = [
   { section: 'json_rpc', name: 'unix_socket', instead: SIGNED },
   { section: 'json_rpc', name: 'unix_socket_mode', instead: SIGNED },
   // Policy.
-  { section: 'oslo_policy', name: 'policy_file', harmless: ['policy.yaml', 'policy.json'], instead: NO_POLICY },
-  { section: 'oslo_policy', name: 'policy_dirs', harmless: ['policy.d'], instead: NO_POLICY },
-  { section: 'oslo_policy', name: 'remote_ssl_verify_server_crt', harmless: ['false'], instead: NO_POLICY },
-  { section: 'oslo_policy', name: 'remote_ssl_ca_crt_file', instead: NO_POLICY },
-  { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_POLICY },
-  { section: 'oslo_policy', name: 'remote_ssl_client_key_file', instead: NO_POLICY },
+  { section: 'oslo_policy', name: 'remote_ssl_verify_server_crt', harmless: ['false'], instead: NO_REMOTE },
+  { section: 'oslo_policy', name: 'remote_ssl_ca_crt_file', instead: NO_REMOTE },
+  { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_REMOTE },
+  { section: 'oslo_policy', name: 'remote_ssl_client_key_file', instead: NO_REMOTE },
   { section: 'api', name: 'project_admin_can_manage_own_nodes', harmless: ['true'], instead: NO_POLICY },
   { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', harmless: ['true'], instead: NO_POLICY },
   // Verification of servers that this one calls.

@@ -18,6 +18,8 @@ export interface OptionRow {
   readonly repeated?: true;
   /** The former section and name, used if the option itself is not set. */
   readonly formerly?: string;
+  /** A relative path is beside a configuration file, or in /etc/ironic. */
+  readonly beside?: true;
   /** Not an option of Ironic. */
   readonly ours?: true;
 }
@@ -150,6 +152,8 @@ export const OPTIONS = [
   { section: 'api', name: 'max_connections_per_source', kind: 'integer', default: null, min: 1, ours: true, help: 'Maximum number of these from one address (IPv6: one /64). A reverse proxy is one address. Default: half of max_connections.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
   // [oslo_policy]
+  { section: 'oslo_policy', name: 'policy_file', kind: 'string', default: 'policy.yaml', beside: true, help: 'Rules that replace defaults, YAML or JSON. A relative path is beside a configuration file, or in /etc/ironic. Reloaded when it changes.' },
+  { section: 'oslo_policy', name: 'policy_dirs', kind: 'list', default: ['policy.d'], repeated: true, beside: true, help: 'Folders of such files, which are read after policy_file in the order of their names; hidden files are not. Reloaded when they change.' },
   { section: 'oslo_policy', name: 'enforce_scope', kind: 'boolean', default: true, ours: true, help: 'Policies refuse tokens of a scope that they do not name. (Ironic 39: always.)' },
   { section: 'oslo_policy', name: 'enforce_new_defaults', kind: 'boolean', default: true, help: 'The defaults of policies are those with system scope and project roles only. False: the former ones (rule:is_admin, rule:is_observer) allow requests too.' },
   { section: 'oslo_policy', name: 'policy_default_rule', kind: 'string', default: 'default', help: 'Rule in place of one that another rule names and that does not exist. Without it, nobody passes such a rule.' },

@@ -197,7 +197,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   migrations: [],
   model: [],
   'model/rules': ['model'],
-  policy: ['config/options', 'model', 'wire'],
+  policy: ['config/options', 'config/suggestion', 'model', 'wire'],
   'ramdisk-agent': [
     'model',
     'ramdisk-agent/disk',

@@ -74,8 +74,8 @@ it.each(GUARDS.filter(({ name }) => name !== undefined).map((row) => [`[${row.se
 );
 
 it('files and variables are read', () => {
-  expect(refusals('[DEFAULT]\nmy_ip = 10.0.0.1\n[oslo_policy]\npolicy_file = strict.yaml\n')).toEqual([
-    expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]policy_file protects something/),
+  expect(refusals('[DEFAULT]\nmy_ip = 10.0.0.1\n[oslo_policy]\nremote_ssl_ca_crt_file = ca.pem\n')).toEqual([
+    expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]remote_ssl_ca_crt_file protects something/),
   ]);
   expect(refusals('', { OS_JSON_RPC__UNIX_SOCKET: '/run/x' })).toEqual([expect.stringMatching(/^OS_JSON_RPC__UNIX_SOCKET: option/)]);
   expect(refusals('[conductor]\npermitted_image_formats = gpt, raw,iso,qcow2\nconductor_always_validates_images = No\n')).toEqual([]);
