@@ -64,6 +64,12 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
   );
 }
 
+/** Whoever sets one of these expects that Keystone is asked. */
+const KEYSTONE_OPTIONS = [
+  'keystone_authtoken.auth_url',
+  'keystone_authtoken.www_authenticate_uri',
+  'keystone_authtoken.auth_type',
+] as const;
 const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
 function checkOpenId(options: LoadedOptions): void {
   const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
@@ -74,7 +80,7 @@ function checkOpenId(options: LoadedOptions): void {
   if (strategy === null || strategy === 'noauth')
     throw new AccessError(
       `[oidc]issuer is set, but everybody may do everything ${strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth'}: ` +
-        'set auth_strategy = oidc, or http_basic to accept both',
+        'set auth_strategy = oidc, or http_basic or keystone to accept both',
     );
   const problem = providerUrlProblem(issuer);
   if (problem !== undefined) throw new AccessError(`[oidc]issuer: ${problem}`);
@@ -93,9 +99,12 @@ function checkOpenId(options: LoadedOptions): void {
  */
 export function checkAccess(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
   const strategy = options['DEFAULT.auth_strategy'];
-  if (strategy === 'keystone')
+  const asked = roles.includes('api') || roles.includes('inspector');
+  const keystone = KEYSTONE_OPTIONS.find((option) => options[option] !== null);
+  if (strategy === null && asked && keystone !== undefined)
     throw new AccessError(
-      '[DEFAULT]auth_strategy = keystone is not supported yet: use http_basic with [DEFAULT]http_basic_auth_user_file, or noauth',
+      `${writtenName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
+        'or remove the options of [keystone_authtoken]',
     );
   checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
@@ -105,6 +114,7 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
     throw new AccessError(
       `[DEFAULT]auth_strategy is not set, and ${first.service} would listen on ${first.host} (${first.option}): ` +
         'set auth_strategy = http_basic with a file of users in [DEFAULT]http_basic_auth_user_file (htpasswd -B -c FILE USER makes one); ' +
+        'or auth_strategy = keystone with [keystone_authtoken]; ' +
         'or auth_strategy = noauth, to let everybody who reaches this address do everything; ' +
         `or ${first.option} = 127.0.0.1`,
     );
@@ -114,7 +124,6 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
     return [
       `[DEFAULT]auth_strategy = noauth: everybody who reaches ${open.map(({ service, host }) => `${service} on ${host}`).join(' or ')} may do everything`,
     ];
-  const asked = roles.includes('api') || roles.includes('inspector');
   if (strategy === null && asked && options['api.unix_socket'] === null)
     return ['[DEFAULT]auth_strategy is not set: this host only can reach the API (docs/install.md, Authentication)'];
   return [];

@@ -10,6 +10,7 @@ import { createVocabulary, resourceOf, type Resource, type Target } from './voca
 const PREFIX = 'baremetal:';
 /** Rules of single steps. There are those that operators define. */
 const STEP = 'step:execute:';
+export const STEP_RULE = PREFIX + STEP;
 
 export interface Enforcer {
   /**
@@ -28,7 +29,7 @@ interface Policy {
   readonly domain: boolean;
 }
 
-type PolicyOptions = Pick<
+export type PolicyOptions = Pick<
   Options,
   | 'oslo_policy.enforce_scope'
   | 'oslo_policy.enforce_new_defaults'
@@ -74,7 +75,7 @@ export function compilePolicies(options: PolicyOptions, files: FileRules): Reado
   };
   const policies = new Map<string, Policy>();
   for (const name of files.keys()) {
-    if (!name.startsWith(PREFIX + STEP)) continue;
+    if (!name.startsWith(STEP_RULE)) continue;
     const policy = name.slice(PREFIX.length);
     policies.set(policy, { check: checkOf(policy, name), system: true, project: true, domain: true });
   }
@@ -91,12 +92,19 @@ export function compilePolicies(options: PolicyOptions, files: FileRules): Reado
 const hasScope = ({ system, project, domain }: Policy, caller: Caller): boolean =>
   caller.system ? system : caller.domain === null ? project : domain;
 
-export function createEnforcer(options: PolicyOptions, files: FileRules = new Map()): Enforcer {
-  const policies = compilePolicies(options, files);
+export interface ReplaceableEnforcer extends Enforcer {
+  replace(policies: ReadonlyMap<string, Policy>): void;
+}
+/** @throws RuleError */
+export function createEnforcer(options: PolicyOptions, files: FileRules = new Map()): ReplaceableEnforcer {
+  let policies = compilePolicies(options, files);
   return {
     allowed: (caller, policy, target) => {
       const found = policies.get(policy);
       return found ? hasScope(found, caller) && found.check(caller, target) : policy.startsWith(STEP);
+    },
+    replace: (others) => {
+      policies = others;
     },
   };
 }

@@ -29,6 +29,10 @@ export type Rule =
 /** A rule that cannot be used. The message says why, without the rule's name. */
 export class RuleError extends Error {}
 
+/** Longer texts in messages are cut. */
+const SHOWN = 100;
+const quoted = (text: string): string => `"${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}"`;
+
 export const MAX_RULE_LENGTH = 16_384;
 /** Of parentheses and `not`. */
 export const MAX_RULE_DEPTH = 64;
@@ -64,7 +68,7 @@ function parseTemplate(text: string): Template {
     const close = text.indexOf(')', percent);
     const name = text.slice(percent + 2, close < 0 ? undefined : close);
     if (text[percent + 1] !== '(' || close < 0 || text[close + 1] !== 's' || name === '' || name.includes('('))
-      throw new RuleError(`"${text}" has a % that is neither %(name)s nor %%`);
+      throw new RuleError(`${quoted(text)} has a % that is neither %(name)s nor %%`);
     names.push(name);
     texts.push('');
     at = close + 2;
@@ -76,16 +80,16 @@ function parseCheck(text: string): Rule {
   if (text === '@') return { kind: 'always' };
   if (text === '!') return { kind: 'never' };
   const colon = text.indexOf(':');
-  if (colon < 0) throw new RuleError(`"${text}" is not a check: it has no colon`);
+  if (colon < 0) throw new RuleError(`${quoted(text)} is not a check: it has no colon`);
   const [kind, match] = [text.slice(0, colon), text.slice(colon + 1)];
   if (kind === 'rule') return { kind, name: match };
   if (kind === 'role') return { kind, match: parseTemplate(match) };
-  if (kind === 'http' || kind === 'https') throw new RuleError(`"${text}" asks another server, which is not supported`);
+  if (kind === 'http' || kind === 'https') throw new RuleError(`${quoted(text)} asks another server, which is not supported`);
   if (STRING.test(kind)) return { kind: 'literal', written: kind, value: kind.slice(1, -1), match: parseTemplate(match) };
   if (CONSTANTS.includes(kind) || INTEGER.test(kind)) return { kind: 'literal', written: kind, value: kind, match: parseTemplate(match) };
   const path = kind.split('.');
   if (!PATH.test(kind) || path.some((name) => KEYWORDS.includes(name)))
-    throw new RuleError(`"${kind}" is neither the name of a credential nor a literal`);
+    throw new RuleError(`${quoted(kind)} is neither the name of a credential nor a literal`);
   return { kind: 'credential', path, match: parseTemplate(match) };
 }
 
@@ -106,7 +110,7 @@ function tokenize(text: string): readonly Token[] {
     else if (inner !== '') {
       const rest = word.slice(opening);
       if (rest.length >= 2 && (rest.startsWith("'") || rest.startsWith('"')) && rest.endsWith(rest[0]!))
-        throw new RuleError(`${rest} is not a check`);
+        throw new RuleError(`${quoted(rest)} is not a check`);
       tokens.push(parseCheck(inner));
     }
     for (let count = end; count < word.length; count++) tokens.push(')');
@@ -127,7 +131,7 @@ function parseText(text: string): Rule {
     return new RuleError(
       token === undefined
         ? 'it ends where a check is missing, or a parenthesis is not closed'
-        : `${typeof token === 'string' ? token : formatRule(token)} is not expected there`,
+        : `${quoted(typeof token === 'string' ? token : formatRule(token))} is not expected there`,
     );
   };
   const several = (operator: 'and' | 'or', operand: (depth: number) => Rule, depth: number): Rule => {
@@ -340,17 +344,18 @@ export function compileRule<Caller, Target>(
   }
 }
 
-/** The names of the rules that a rule refers to. */
-export function referencesOf(rule: Rule): readonly string[] {
+/** The checks of a rule, without those of the rules that it refers to. */
+export function checksOf(rule: Rule): readonly Rule[] {
   switch (rule.kind) {
-    case 'rule':
-      return [rule.name];
     case 'not':
-      return referencesOf(rule.rule);
+      return checksOf(rule.rule);
     case 'and':
     case 'or':
-      return rule.rules.flatMap(referencesOf);
+      return rule.rules.flatMap(checksOf);
     default:
-      return [];
+      return [rule];
   }
 }
+/** The names of the rules that a rule refers to. */
+export const referencesOf = (rule: Rule): readonly string[] =>
+  checksOf(rule).flatMap((check) => (check.kind === 'rule' ? [check.name] : []));

@@ -1,5 +1,5 @@
 /** Rules that refer to each other by name. */
-import { compileRule, referencesOf, RuleError, type Check, type Rule, type Vocabulary } from './language';
+import { checksOf, compileRule, RuleError, type Check, type Rule, type Vocabulary } from './language';
 
 export interface RuleSet {
   readonly rules: ReadonlyMap<string, Rule>;
@@ -7,46 +7,59 @@ export interface RuleSet {
   readonly defaultRule: string;
 }
 /** A rule that cannot be used, because of the rules that it refers to. */
-export class ReferenceError extends RuleError {
+export class CircleError extends RuleError {
   constructor(
-    /** Its name. */
-    readonly rule: string,
+    /** The rules on the way. */
+    readonly names: readonly string[],
     message: string,
   ) {
     super(message);
   }
 }
 
-/** References that a check may follow. Rules that use others twice, which use others twice, would take for ever. */
-const MAX_REFERENCES = 4096;
+/** Checks of an evaluation. Rules that use others twice, which use others twice, would take for ever. */
+const MAX_CHECKS = 20_000;
 /** References of references. */
-const MAX_REFERENCE_DEPTH = 64;
+const MAX_DEPTH = 64;
 
 /** The rule that counts for a name; undefined if nobody passes. */
 export const ruleNamed = ({ rules, defaultRule }: RuleSet, name: string): Rule | undefined => rules.get(name) ?? rules.get(defaultRule);
 
-/** @throws ReferenceError if a rule refers to itself, also by way of others, or to too many others */
+/** @throws CircleError if a rule refers to itself, also by way of others, or to too many others */
 export function checkReferences(set: RuleSet): void {
-  /** How many references the evaluation of a rule follows at most. */
-  const costs = new Map<Rule, number>();
+  /** How many checks the evaluation of a rule takes at most, and how deep its references go. */
+  const sizes = new Map<Rule, { readonly checks: number; readonly depth: number }>();
+  /** The rules on the way from the first one. */
   const under = new Map<Rule, string>();
-  const costOf = (name: string, rule: Rule): number => {
-    const known = costs.get(rule);
-    if (known !== undefined) return known;
-    if (under.has(rule)) throw new ReferenceError(name, `it refers to itself: ${[...under.values(), name].join(' → ')}`);
-    if (under.size >= MAX_REFERENCE_DEPTH) throw new ReferenceError(name, `rules refer to others more than ${MAX_REFERENCE_DEPTH} times`);
+  const sizeOf = (name: string, rule: Rule): { readonly checks: number; readonly depth: number } => {
+    const known = sizes.get(rule);
+    if (known) return known;
+    const names = [...under.values(), name];
+    if (under.has(rule)) {
+      const circle = names.slice([...under.keys()].indexOf(rule));
+      throw new CircleError(circle, `it refers to itself: ${circle.join(' → ')}`);
+    }
     under.set(rule, name);
-    let cost = 1;
-    for (const reference of referencesOf(rule)) {
-      const referred = ruleNamed(set, reference);
-      if (referred) cost += costOf(reference, referred);
-      if (cost > MAX_REFERENCES) throw new ReferenceError(name, `it needs more than ${MAX_REFERENCES} other rules`);
+    let checks = 0;
+    let depth = 0;
+    for (const check of checksOf(rule)) {
+      checks++;
+      const referred = check.kind === 'rule' ? ruleNamed(set, check.name) : undefined;
+      if (check.kind === 'rule' && referred) {
+        if (under.size > MAX_DEPTH) throw new CircleError(names, `rules refer to rules more than ${MAX_DEPTH} times`);
+        const size = sizeOf(check.name, referred);
+        checks += size.checks;
+        depth = Math.max(depth, size.depth + 1);
+      }
+      if (checks > MAX_CHECKS) throw new CircleError(names, `it takes more than ${MAX_CHECKS} checks`);
+      if (depth > MAX_DEPTH) throw new CircleError(names, `rules refer to rules more than ${MAX_DEPTH} times`);
     }
     under.delete(rule);
-    costs.set(rule, cost);
-    return cost;
+    const size = { checks, depth };
+    sizes.set(rule, size);
+    return size;
   };
-  for (const [name, rule] of set.rules) costOf(name, rule);
+  for (const [name, rule] of set.rules) sizeOf(name, rule);
 }
 
 /** @param set without circular references; the result is the check of a rule by its name */

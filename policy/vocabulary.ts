@@ -1,6 +1,6 @@
 /** What the rules of the API may name: the credentials of a caller, and the projects of a resource. */
 import { NOBODY, type Caller } from './caller';
-import { RuleError, type Value, type Vocabulary } from './language';
+import { checksOf, RuleError, type Rule, type Value, type Vocabulary } from './language';
 
 /** The projects that a resource belongs to. */
 export interface Target {
@@ -53,7 +53,21 @@ export function createVocabulary(resource: Resource, serviceProject: string | nu
   };
 }
 
-/** @throws RuleError for members of credentials, which have none */
-export function checkPath(path: readonly string[]): void {
-  if (path.length > 1 && CREDENTIALS.has(path[0]!)) throw new RuleError(`"${path.join('.')}": ${path[0]!} has no members`);
+/** @throws RuleError for a member of a credential, which none has */
+export function checkCredentials(rule: Rule): void {
+  for (const check of checksOf(rule))
+    if (check.kind === 'credential' && check.path.length > 1 && CREDENTIALS.has(check.path[0]!))
+      throw new RuleError(`"${check.path.join('.')}": ${check.path[0]!} has no members`);
+}
+
+const TARGETS: ReadonlySet<string> = new Set([SERVICE_PROJECT, 'node.owner', 'node.lessee', 'allocation.owner', 'runbook.owner']);
+/** Credentials and values of targets that a rule names, and that no caller and no resource has. */
+export function unknownNames(rule: Rule): readonly string[] {
+  const names = checksOf(rule).flatMap((check) => [
+    ...(check.kind === 'credential' && !CREDENTIALS.has(check.path[0]!) ? [check.path.join('.')] : []),
+    ...('match' in check
+      ? check.match.names.filter((name) => !TARGETS.has(name) && !CREDENTIALS.has(name)).map((name) => `%(${name})s`)
+      : []),
+  ]);
+  return [...new Set(names)];
 }

@@ -21,7 +21,17 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/bounded-json',
   ],
-  'api/auth': ['api/http', 'api/resource', 'config/ini', 'config/options', 'model', 'policy', 'store/store', 'wire/http/openid'],
+  'api/auth': [
+    'api/http',
+    'api/resource',
+    'config/ini',
+    'config/options',
+    'model',
+    'policy',
+    'store/store',
+    'wire/http/openid',
+    'wire/keystone',
+  ],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
     'api/auth',
@@ -187,7 +197,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   migrations: [],
   model: [],
   'model/rules': ['model'],
-  policy: ['config/options', 'model', 'wire'],
+  policy: ['config/options', 'config/suggestion', 'model', 'wire'],
   'ramdisk-agent': [
     'model',
     'ramdisk-agent/disk',
@@ -250,6 +260,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/ipmi': [],
   'wire/ipmi/records': ['wire/ipmi'],
   'wire/ipmi/server': ['wire/ipmi'],
+  'wire/keystone': ['wire'],
   'wire/redfish': ['wire'],
   'wire/sockets': [],
 };

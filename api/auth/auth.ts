@@ -9,6 +9,7 @@ import type { Auth, Strategy } from '../resource/handler';
 import { apiTokens } from './api-tokens';
 import { beside, tokensOnly, type TokenKind } from './beside';
 import { httpBasic } from './http-basic';
+import { keystone } from './keystone';
 import { noauth } from './noauth';
 import { oidc } from './oidc';
 
@@ -17,6 +18,8 @@ interface AuthParts {
   readonly log: Log;
   readonly clock: Clock;
   readonly enforcer: Enforcer;
+  /** Where requests are sent to. */
+  readonly service: 'baremetal' | 'baremetal-introspection';
   readonly store: Pick<Store, 'apiTokens' | 'secrets'>;
   /** Aborted when the server stops. Absent: never. */
   readonly signal?: AbortSignal;
@@ -26,8 +29,12 @@ const NEVER = new AbortController().signal;
 /** Ironic evaluates these with every strategy. */
 const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
 
-function strategyOf({ options, log, clock }: AuthParts): Strategy {
+function strategyOf({ options, log, clock, service, signal = NEVER }: AuthParts): Strategy {
   switch (options['DEFAULT.auth_strategy']) {
+    case 'keystone': {
+      const own = options['keystone_authtoken.service_type'];
+      return keystone({ options, log, clock, signal, serviceType: service === 'baremetal' || own === null ? own : service });
+    }
     case 'http_basic':
       return httpBasic(
         { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] },

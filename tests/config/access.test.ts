@@ -51,8 +51,12 @@ it('noauth beyond loopback is a warning', () => {
   expect(check({ 'DEFAULT.auth_strategy': 'noauth', 'api.host_ip': '::1' }, ['api', 'conductor'])).toEqual([]);
 });
 
-it('keystone is refused', () => {
-  expect(() => check({ 'DEFAULT.auth_strategy': 'keystone' })).toThrow(/keystone is not supported yet: use http_basic/);
+it('options of Keystone without a strategy are refused where callers are asked who they are', () => {
+  const given = { 'keystone_authtoken.auth_url': 'http://192.0.2.1:5000' };
+  expect(() => check(given, ['api'])).toThrow(/^\[keystone_authtoken\]auth_url is set, but \[DEFAULT\]auth_strategy is not/);
+  expect(check(given, ['boot'])).toEqual([]);
+  expect(check({ ...given, 'DEFAULT.auth_strategy': 'http_basic' })).toEqual([]);
+  expect(check({ ...given, 'DEFAULT.auth_strategy': 'keystone' })).toEqual([]);
 });
 
 it.each(['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as const)(

@@ -1,11 +1,14 @@
 import { NOBODY, type Caller } from '../../policy/caller';
-import { createEnforcer } from '../../policy/enforcer';
+import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import { parseRule } from '../../policy/language';
 import { optionsOf } from '../support/options';
 import type { Options } from '../../config/options';
 
-const allowedBy = (rules: Readonly<Record<string, unknown>> = {}, changes: Partial<Options> = {}) =>
-  createEnforcer(optionsOf(changes), new Map(Object.entries(rules).map(([name, rule]) => [name, parseRule(rule)]))).allowed;
+type Allowed = (...check: Parameters<Enforcer['allowed']>) => boolean;
+function allowedBy(rules: Readonly<Record<string, unknown>> = {}, changes: Partial<Options> = {}): Allowed {
+  const enforcer = createEnforcer(optionsOf(changes), new Map(Object.entries(rules).map(([name, rule]) => [name, parseRule(rule)])));
+  return (caller, policy, target) => enforcer.allowed(caller, policy, target);
+}
 
 /** As Keystone's implied roles make them. */
 const ROLES: Readonly<Record<string, readonly string[]>> = {
