@@ -36,7 +36,7 @@ const domainOf = (value: unknown): NamedDomain => {
 };
 const ownedOf = (value: Readonly<Record<string, unknown>>) => ({ ...domainOf(value), domain: domainOf(value['domain']) });
 
-/** Characters of all rules of a token. Keystone stores 128 of a path. */
+/** Characters of all rules of a token: those of more than a hundred of the longest. */
 const MOST_RULE_TEXT = 32 * 1024;
 /** Rules that are not understood, and too many of them, allow nothing. */
 function accessRulesOf(credential: unknown): readonly AccessRule[] | null {
@@ -70,7 +70,7 @@ function contentsOf(body: unknown): TokenContents | undefined {
 }
 
 interface ValidationOptions {
-  /** Also tokens that have expired, as long as Keystone's `[token]allow_expired_window` allows. */
+  /** Also tokens that have expired, as long as Keystone's `allow_expired_window` allows. */
   readonly allowExpired: boolean;
   /** Without it, `serviceTypes` is empty. */
   readonly withCatalog: boolean;
