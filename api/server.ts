@@ -16,6 +16,7 @@ import { silentNotifier, type Notifier } from '../model/notifications';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
 import { createAuth } from './auth/auth';
+import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
@@ -72,6 +73,8 @@ export interface ApiParts {
   readonly notifier?: Notifier;
   /** Absent: no audit log. */
   readonly audit?: AuditLog;
+  /** Absent: one of the default rules. */
+  readonly enforcer?: Enforcer;
   /** Absent: read now. */
   readonly document?: Document;
   /** Aborted when the server stops, which ends streams. */
@@ -103,7 +106,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   const { store, options, log, clock, metrics } = parts;
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({ options, log, clock, service: 'baremetal', signal: stopping }),
+    auth: createAuth({ options, log, clock, service: 'baremetal', signal: stopping, enforcer: parts.enforcer ?? createEnforcer(options) }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),

@@ -27,7 +27,6 @@ export const GUARDS: readonly GuardRow[] = [
   // Policy.
   { section: 'oslo_policy', name: 'policy_file', harmless: ['policy.yaml', 'policy.json'], instead: NO_POLICY },
   { section: 'oslo_policy', name: 'policy_dirs', harmless: ['policy.d'], instead: NO_POLICY },
-  { section: 'oslo_policy', name: 'policy_default_rule', harmless: ['default'], instead: NO_POLICY },
   { section: 'oslo_policy', name: 'remote_ssl_verify_server_crt', harmless: ['false'], instead: NO_POLICY },
   { section: 'oslo_policy', name: 'remote_ssl_ca_crt_file', instead: NO_POLICY },
   { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_POLICY },

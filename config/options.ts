@@ -30,6 +30,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
   { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'keystone'], help: 'Authentication of callers of the API and the introspection service. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Reloaded when it changes.' },
+  { section: 'DEFAULT', name: 'http_basic_roles_file', kind: 'string', default: null, ours: true, help: 'File with the roles and projects of the users of http_basic (docs/authentication.md). Policies then count. Reloaded when it changes. Default: every user may do everything.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
   { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, help: 'Log to this file instead of standard error. SIGHUP reopens it, for logrotate.' },
   { section: 'DEFAULT', name: 'log_dir', kind: 'string', default: null, help: 'Folder of a relative log_file. Without log_file: the folder of bloomery.log.' },
@@ -72,6 +73,8 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, used if no bootloader is set.' },
   { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives: True (those of the system), False (no verification), or a file or folder, which replaces those of the system.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. oslo has the same effect as json-rpc; none disables RPC.' },
+  { section: 'DEFAULT', name: 'rbac_service_role_elevated_access', kind: 'boolean', default: false, help: 'Callers with the role service in the project of rbac_service_project_name have the rights of the system.' },
+  { section: 'DEFAULT', name: 'rbac_service_project_name', kind: 'string', default: 'service', help: 'Name of the project of services (rbac_service_role_elevated_access).' },
 
   // [keystone_authtoken]
   { section: 'keystone_authtoken', name: 'www_authenticate_uri', kind: 'string', default: null, formerly: 'keystone_authtoken.auth_uri', help: 'URL of the Identity API for callers, in the header WWW-Authenticate of responses with 401. Default: auth_url.' },
@@ -145,6 +148,10 @@ export const OPTIONS = [
   { section: 'api', name: 'max_connections', kind: 'integer', default: 4096, min: 1, ours: true, help: 'Maximum number of connections to each of these listeners: the API, the introspection service, JSON-RPC, metrics.' },
   { section: 'api', name: 'max_connections_per_source', kind: 'integer', default: null, min: 1, ours: true, help: 'Maximum number of these from one address (IPv6: one /64). A reverse proxy is one address. Default: half of max_connections.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
+  // [oslo_policy]
+  { section: 'oslo_policy', name: 'enforce_scope', kind: 'boolean', default: true, ours: true, help: 'Policies refuse tokens of a scope that they do not name. (Ironic 39: always.)' },
+  { section: 'oslo_policy', name: 'enforce_new_defaults', kind: 'boolean', default: true, help: 'The defaults of policies are those with system scope and project roles only. False: the former ones (rule:is_admin, rule:is_observer) allow requests too.' },
+  { section: 'oslo_policy', name: 'policy_default_rule', kind: 'string', default: 'default', help: 'Rule in place of one that another rule names and that does not exist. Without it, nobody passes such a rule.' },
   // [audit]
   { section: 'audit', name: 'enabled', kind: 'boolean', default: false, help: 'Record requests in the audit log: one line of JSON each, for refused ones too.' },
   { section: 'audit', name: 'ignore_req_list', kind: 'list', default: ['GET', 'HEAD', 'OPTIONS'], help: 'HTTP methods that are not recorded. (Ironic: none.)' },

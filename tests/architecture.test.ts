@@ -21,7 +21,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/bounded-json',
   ],
-  'api/auth': ['api/http', 'api/resource', 'config/options', 'model', 'policy', 'wire/keystone'],
+  'api/auth': ['api/http', 'api/resource', 'config/ini', 'config/options', 'model', 'policy', 'wire/keystone'],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
     'api/auth',
@@ -31,6 +31,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'model',
     'model/rules',
+    'policy',
     'store/store',
   ],
   'api/nodes': ['api/resource', 'api/schema', 'conductor/conductor', 'model', 'store/store'],

@@ -1,7 +1,8 @@
-/** The authentication strategies by [DEFAULT]auth_strategy, and whether policies count with each of them. */
+/** The authentication strategies by [DEFAULT]auth_strategy, and what their callers may do. */
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
+import type { Enforcer } from '../../policy/enforcer';
 import type { Auth, Strategy } from '../resource/handler';
 import { httpBasic } from './http-basic';
 import { keystone } from './keystone';
@@ -11,6 +12,7 @@ interface AuthParts {
   readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
+  readonly enforcer: Enforcer;
   /** Where requests are sent to. */
   readonly service: 'baremetal' | 'baremetal-introspection';
   /** Aborted when the server stops. Absent: never. */
@@ -23,14 +25,23 @@ function strategyOf({ options, log, clock, service, signal = new AbortController
       const own = options['keystone_authtoken.service_type'];
       return keystone({ options, log, clock, signal, serviceType: service === 'baremetal' || own === null ? own : service });
     }
-    case 'http_basic':
-      return httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock);
+    case 'http_basic': {
+      const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
+      return httpBasic(files, log, clock);
+    }
     default:
       return noauth;
   }
 }
 
+/** Ironic evaluates these with every strategy. */
+const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
+
 /** @throws an error with a line for the operator when a file or an option cannot be used */
 export function createAuth(parts: AuthParts): Auth {
-  return { ...strategyOf(parts), allowed: () => true };
+  const { enforcer } = parts;
+  return {
+    ...strategyOf(parts),
+    allowed: (caller, policy, target) => (caller.exempt && !ALWAYS_EVALUATED.has(policy)) || enforcer.allowed(caller, policy, target),
+  };
 }

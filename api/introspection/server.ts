@@ -10,6 +10,7 @@ import type { Metrics } from '../../model/metrics';
 import { originFields } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { createAuth } from '../auth/auth';
+import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import type { AuditLog } from '../http/audit';
 import { bodyLimits, parseBody } from '../http/body';
 import { createCors, refuseForged } from '../http/cors';
@@ -96,11 +97,13 @@ export function createIntrospectionApi(given: {
   readonly metrics: Metrics;
   /** Absent: no audit log. */
   readonly audit?: AuditLog;
+  /** Absent: one of the default rules. */
+  readonly enforcer?: Enforcer;
   /** Absent: read now. */
   readonly document?: Document;
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
-  const auth = createAuth({ options, log, clock, service: 'baremetal-introspection' });
+  const auth = createAuth({ options, log, clock, service: 'baremetal-introspection', enforcer: given.enforcer ?? createEnforcer(options) });
   const cors = createCors(options);
   const receive = createUploads();
   const { schemas } = given.document ?? loadDocument();

@@ -25,8 +25,6 @@ const UNUSED =
 /** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',
-  '[DEFAULT]rbac_service_role_elevated_access': 'opens',
-  '[DEFAULT]rbac_service_project_name': 'names the project for which that opens',
   '[DEFAULT]minimum_required_memory': 'memory for work that agents do here',
   '[DEFAULT]webserver_verify_timeout': 'a time',
   '[agent]certificates_path': 'a folder of files that are made here in memory',
@@ -43,7 +41,6 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   '[json_rpc]http_basic_auth_user_file': 'each call is signed',
   '[json_rpc]password': 'each call is signed',
   '[json_rpc]system_scope': 'each call is signed',
-  '[oslo_policy]enforce_new_defaults': 'Ironic without Keystone has no policies either',
   '[pxe]enable_insecure_template_override': 'opens',
 };
 

@@ -69,7 +69,7 @@ beforeAll(async () => {
   project = await identity.project('tenant');
   serviceProject = await identity.project('service');
   member = await identity.user('Member', { [project]: ['member', 'Own-Role'], domain: ['reader'], system: ['reader'] });
-  service = await identity.user('baremetal', { [serviceProject]: ['admin', 'service'], system: ['admin'], domain: ['admin'] });
+  service = await identity.user('baremetal', { [serviceProject]: ['admin', 'service'], system: ['admin', 'service'], domain: ['admin'] });
   const port = await freePort();
   apiUrl = `http://127.0.0.1:${port}`;
   await identity.service('baremetal', apiUrl);
@@ -109,7 +109,7 @@ async function addIdentityEndpoint(region: string, url: string): Promise<void> {
 }
 
 describe('a token identifies', () => {
-  const person = (): object => ({ user: member, userName: 'Member', userDomain: 'default' });
+  const person = (): object => ({ user: member, userName: 'Member', userDomain: 'default', exempt: false, isAdminProject: true });
   const tenant = (): object => ({ project, projectName: 'tenant', projectDomain: 'default', domain: null, system: false });
   const noProject = { project: null, projectName: null, projectDomain: null };
   const memberRoles = ['member', 'own-role', 'reader'];
@@ -149,7 +149,7 @@ describe('a token identifies', () => {
     const trustee = await keystone.identity.user(`trustee ${impersonation}`);
     const trust = await trustOf(member, trustee, 'member', impersonation);
     const token = await keystone.identity.token(trustee, { 'OS-TRUST:trust': { id: trust } });
-    const expected = impersonation ? person() : { user: trustee, userName: 'trustee false', userDomain: 'default' };
+    const expected = impersonation ? person() : { ...person(), user: trustee, userName: 'trustee false' };
     expect(await sorted(token)).toEqual({ ...expected, ...tenant(), roles: ['member', 'reader'] });
   });
 
@@ -225,6 +225,20 @@ describe('beside the token of a service', () => {
   it('it is valid within the window of Keystone', async () => {
     const strategy = strategyOf({ ...credentials(), 'keystone_authtoken.region_name': 'RegionWithoutWindow' });
     expect(await refusal(identify(strategy, expired, { 'x-service-token': serviceToken }))).toBe(401);
+  });
+
+  it('the scope is that of the user', async () => {
+    const inSystem = await keystone.identity.token(service, { system: { all: true } });
+    const inProject = await keystone.identity.token(member, { project: { id: project } });
+    expect(await identify(strategyOf(), inProject, { 'x-service-token': inSystem })).toMatchObject({
+      ...{ user: member, project, system: false },
+      service: { user: service, roles: expect.arrayContaining(['service']) as unknown },
+    });
+    const ofUser = await keystone.identity.token(member, { system: { all: true } });
+    expect(await identify(strategyOf(), ofUser, { 'x-service-token': serviceToken })).toMatchObject({
+      ...{ user: member, project: null, system: true },
+      service: { user: service, project: serviceProject },
+    });
   });
 
   it('any token is refused if that of the service is not valid', async () => {

@@ -22,6 +22,8 @@ export interface TokenContents {
   readonly project: (NamedDomain & { readonly domain: NamedDomain }) | null;
   readonly domain: NamedDomain | null;
   readonly isSystem: boolean;
+  /** True unless Keystone names another project as that of administrators. */
+  readonly isAdminProject: boolean;
   /** Names as in Keystone. */
   readonly roles: readonly string[];
   /** Null: every request is allowed. */
@@ -61,6 +63,7 @@ function contentsOf(body: unknown): TokenContents | undefined {
     project: isObject(project) ? ownedOf(project) : null,
     domain: isObject(domain) ? domainOf(domain) : null,
     isSystem: isObject(system) && system['all'] === true,
+    isAdminProject: token['is_admin_project'] === undefined || token['is_admin_project'] === true,
     roles: listOf(roles).flatMap(({ name }) => (typeof name === 'string' ? [name] : [])),
     accessRules: accessRulesOf(credential),
     serviceTypes: listOf(catalog).flatMap(({ type }) => (typeof type === 'string' ? [type] : [])),

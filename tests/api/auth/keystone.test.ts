@@ -1,13 +1,13 @@
-import { keystone } from '../../api/auth/keystone';
-import { createValidatedTokens } from '../../api/auth/validated-tokens';
-import { Unauthenticated } from '../../api/http/errors';
-import type { Options } from '../../config/options';
-import { systemClock } from '../../model/clock';
-import { silentLog } from '../../model/log';
-import { startFakeKeystone, tokenBody, type FakeKeystone } from '../support/fake-keystone';
-import { useApi } from '../support/api';
-import { optionsOf } from '../support/options';
-import { until } from '../support/until';
+import { keystone } from '../../../api/auth/keystone';
+import { createValidatedTokens } from '../../../api/auth/validated-tokens';
+import { Unauthenticated } from '../../../api/http/errors';
+import type { Options } from '../../../config/options';
+import { systemClock } from '../../../model/clock';
+import { silentLog } from '../../../model/log';
+import { startFakeKeystone, tokenBody, type FakeKeystone } from '../../support/fake-keystone';
+import { useApi } from '../../support/api';
+import { optionsOf } from '../../support/options';
+import { until } from '../../support/until';
 
 const TOKENS: Readonly<Record<string, unknown>> = {
   good: tokenBody(),
@@ -20,6 +20,7 @@ const TOKENS: Readonly<Record<string, unknown>> = {
   'two-scopes': tokenBody({ system: { all: true } }),
   'wrong-types': tokenBody({ roles: 'admin', project: 'p1', domain: ['d'], system: 'all' }),
   'wrong-members': tokenBody({ roles: [{ name: 5 }, null, { name: 'Reader' }], project: undefined, system: { all: 'yes' } }),
+  'not-admin': tokenBody({ is_admin_project: false }),
   text: 'no JSON',
   list: [],
   'no-token': {},
@@ -72,8 +73,9 @@ const statusOf = (identified: Promise<unknown>): Promise<number> =>
 it('takes what the token says', async () => {
   expect(await identify(strategyOf(), 'good')).toEqual({
     ...{ user: 'u1', userName: 'user', userDomain: 'default', project: 'p1', projectName: 'tenant', projectDomain: 'default' },
-    ...{ domain: null, roles: ['member'], system: false },
+    ...{ domain: null, roles: ['member'], system: false, exempt: false, isAdminProject: true },
   });
+  expect(await identify(strategyOf(), 'not-admin')).toMatchObject({ isAdminProject: false });
   expect(await identify(strategyOf(), 'wrong-members')).toMatchObject({ roles: ['reader'], project: null, system: false });
   expect(await identify(strategyOf(), 'wrong-types')).toMatchObject({ roles: [], project: null, domain: null, system: false });
 });
