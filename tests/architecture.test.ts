@@ -63,7 +63,9 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   commands: [
     'config/load',
     'config/options',
+    'config/suggestion',
     'model',
+    'policy',
     'simulator/bmc',
     'simulator/fleet',
     'simulator/qemu',
