@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
 import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
+import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
 import { readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
@@ -71,6 +72,7 @@ withSetup(program.command('serve').description('Run the server in the foreground
   .action(serve);
 
 addDatabaseCommands(program);
+addTokenCommands(program);
 addWhyCommand(program);
 addPolicyCommands(program);
 addSimulateCommand(program);

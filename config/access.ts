@@ -1,4 +1,5 @@
 /** Who may reach the services that callers have to prove themselves to: where they listen, and which combinations are refused. */
+import { providerUrlProblem } from '../wire/http/openid';
 import { writtenName } from './names';
 import type { LoadedOptions } from './options';
 
@@ -69,6 +70,26 @@ const KEYSTONE_OPTIONS = [
   'keystone_authtoken.www_authenticate_uri',
   'keystone_authtoken.auth_type',
 ] as const;
+const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
+function checkOpenId(options: LoadedOptions): void {
+  const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
+  if (issuer === null) {
+    if (strategy === 'oidc') throw new AccessError('[DEFAULT]auth_strategy = oidc needs [oidc]issuer');
+    return;
+  }
+  if (strategy === null || strategy === 'noauth')
+    throw new AccessError(
+      `[oidc]issuer is set, but everybody may do everything ${strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth'}: ` +
+        'set auth_strategy = oidc, or http_basic or keystone to accept both',
+    );
+  const problem = providerUrlProblem(issuer);
+  if (problem !== undefined) throw new AccessError(`[oidc]issuer: ${problem}`);
+  if (options['oidc.audience'].length === 0)
+    throw new AccessError('[oidc]issuer needs [oidc]audience: otherwise tokens for other services of the provider would be accepted');
+  const wrong = options['oidc.algorithms'].find((name) => !SIGNATURES.test(name));
+  if (wrong !== undefined || options['oidc.algorithms'].length === 0)
+    throw new AccessError(`[oidc]algorithms: "${wrong ?? ''}" is not an algorithm of asymmetric signatures`);
+}
 
 /**
  * @param roles of this process
@@ -85,6 +106,7 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
       `${writtenName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
         'or remove the options of [keystone_authtoken]',
     );
+  checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
   checkPlainText(options, exposed);
   const [first] = exposed;

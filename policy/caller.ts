@@ -18,6 +18,8 @@ export interface Caller {
   readonly system: boolean;
   /** Policies do not count: this caller may do everything. */
   readonly exempt: boolean;
+  /** The name of the token of `bloomery token`. Absent: the caller used none. */
+  readonly tokenName?: string;
   /** Absent: true, as in requests without X-Is-Admin-Project. */
   readonly isAdminProject?: boolean;
   /** The service that passes on the request, with a token of its own. */

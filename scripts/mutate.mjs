@@ -6,6 +6,8 @@ import { spawnSync } from 'node:child_process';
 import { cliArguments } from './cli-arguments.mjs';
 import { installPackages, root } from './install.mjs';
 
+/** Components whose tests need no database. */
+const WITHOUT_DATABASE = new Set(['config', 'model', 'wire']);
 const { positionals, jobs } = cliArguments({
   command: 'npm run mutate',
   usage: 'PATH[:LINE-LINE] … [--jobs N]',
@@ -21,11 +23,18 @@ mkdirSync(folder, { recursive: true });
 const config = join(folder, 'stryker.config.json');
 const components = [...new Set(positionals.map((path) => path.split(/[/:]/)[0]))];
 const testMatch = components.map((name) => `<rootDir>/tests/${name}/**/*.test.ts`);
+// Stryker runs jest once for each change: a database server for each would take most of the time.
+const database = components.every((name) => WITHOUT_DATABASE.has(name)) ? { globalSetup: null, globalTeardown: null } : {};
 const settings = {
   mutate: positionals.map((path) => (/\.ts(:[\d-]+)?$/.test(path) ? path : `${path.replace(/\/$/, '')}/**/*.ts`)),
   testRunner: 'jest',
   // The unit tests of the same components that import a mutated file, and of those the ones that run it.
-  jest: { projectType: 'custom', configFile: 'scripts/jest-unit.config.js', config: { testMatch }, enableFindRelatedTests: true },
+  jest: {
+    projectType: 'custom',
+    configFile: 'scripts/jest-unit.config.js',
+    config: { testMatch, ...database },
+    enableFindRelatedTests: true,
+  },
   coverageAnalysis: 'perTest',
   concurrency: jobs,
   tempDirName: '.cache/mutate/sandbox',

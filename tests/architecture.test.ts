@@ -21,7 +21,17 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/bounded-json',
   ],
-  'api/auth': ['api/http', 'api/resource', 'config/ini', 'config/options', 'model', 'policy', 'wire/keystone'],
+  'api/auth': [
+    'api/http',
+    'api/resource',
+    'config/ini',
+    'config/options',
+    'model',
+    'policy',
+    'store/store',
+    'wire/http/openid',
+    'wire/keystone',
+  ],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
     'api/auth',
@@ -72,6 +82,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/backup',
     'store/embedded',
     'store/sql',
+    'store/tables',
     'wire',
   ],
   conductor: [
@@ -158,7 +169,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'conductor/runtime': ['model', 'store/store'],
   'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],
-  config: ['wire/http/listener-tls'],
+  config: ['wire/http/listener-tls', 'wire/http/openid'],
   demo: ['model', 'simulator/fleet', 'tests/lab/ipmi', 'tests/lab/support', 'wire/timeout-signal'],
   drivers: [
     'config/options',

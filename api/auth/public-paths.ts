@@ -1,4 +1,4 @@
-/** Requests that need no authentication, whatever the strategy. */
+/** The requests that need no authentication, whatever the strategy. */
 
 /** Version discovery and ramdisk endpoints. Matched unescaped, so that the router cannot read them otherwise. */
 const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;

@@ -1,6 +1,6 @@
 /** [DEFAULT]http_basic_roles_file: the roles and the scope of the users of http_basic, in the format of ironic.conf, a section for each. */
 import { parseIni } from '../../config/ini';
-import { GRANT_OPTIONS, NO_GRANT, scopeProblem, type Grant } from './grants';
+import { GRANT_OPTIONS, NO_GRANT, scopeProblem, type Grant } from '../../policy/grants';
 
 export interface UserRoles extends Grant {
   /** Id of the domain of the user. */

@@ -103,7 +103,14 @@ export function createIntrospectionApi(given: {
   readonly document?: Document;
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
-  const auth = createAuth({ options, log, clock, service: 'baremetal-introspection', enforcer: given.enforcer ?? createEnforcer(options) });
+  const auth = createAuth({
+    options,
+    log,
+    clock,
+    service: 'baremetal-introspection',
+    enforcer: given.enforcer ?? createEnforcer(options),
+    store: given.store,
+  });
   const cors = createCors(options);
   const receive = createUploads();
   const { schemas } = given.document ?? loadDocument();
@@ -129,6 +136,7 @@ export function createIntrospectionApi(given: {
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : path, request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;
+    report.tokenName = caller.tokenName;
     const limits = bodyLimits('continue_inspection', options);
     const context: IntrospectionContext = {
       store: given.store,

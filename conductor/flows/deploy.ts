@@ -62,7 +62,7 @@ async function validateDeployment(task: NodeTask, asked: readonly JsonObject[]):
   try {
     await validateInterface(task, 'power');
     await validateInterface(task, 'deploy');
-    await checkDeployRequest(task, asked);
+    await checkDeployRequest(task, { asked });
   } catch (error) {
     if (!(error instanceof Fault) || error.status !== 400) throw error;
     const message = `Failed to validate deploy or power info for node ${task.node.uuid}: ${reasonOf(error)}`;

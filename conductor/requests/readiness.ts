@@ -17,10 +17,11 @@ const KINDS: readonly InterfaceKind[] = ['power', 'deploy', 'boot', 'management'
 const INSTANCE_IMAGES = ['image_source', 'boot_iso', 'kernel', 'ramdisk'] as const;
 const RAMDISK_IMAGES = ['deploy_kernel', 'deploy_ramdisk'] as const;
 
+/** Without the traits, which have a check of their own. */
 async function validated(task: NodeTask): Promise<Probes['validation']> {
-  const said: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
-  for (const kind of KINDS) said[kind] = await validationOf(task, kind);
-  return said;
+  const results: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
+  for (const kind of KINDS) results[kind] = await validationOf(task, kind, false);
+  return results;
 }
 
 /** The images that a deployment fetches by URL. */

@@ -8,11 +8,14 @@ import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 import { checkDeployRequest } from '../steps/deploy-request';
 
-/** One interface. `deploy` includes what the instance requires: traits, deploy templates, steps. */
-export async function validationOf(task: NodeTask, kind: InterfaceKind): Promise<Validation> {
+/**
+ * One interface. `deploy` includes what the instance requires: traits, deploy templates, steps.
+ * @param traits false: the caller checks the instance's traits itself
+ */
+export async function validationOf(task: NodeTask, kind: InterfaceKind, traits = true): Promise<Validation> {
   try {
     await validateInterface(task, kind);
-    if (kind === 'deploy') await checkDeployRequest(task);
+    if (kind === 'deploy') await checkDeployRequest(task, { traits });
     return { result: true };
   } catch (error) {
     if (!(error instanceof Fault)) task.log.error(`validation of the ${kind} interface ended unexpectedly`, { error });

@@ -87,10 +87,14 @@ export async function missingDeploySteps(task: NodeTask): Promise<{ readonly ste
 /**
  * What can be checked before the agent runs, beyond the deploy interface itself.
  * @param asked the steps of the client; default: those on the node
+ * @param traits false: the caller checks the instance's traits itself
  * @throws Fault with status 400
  */
-export async function checkDeployRequest(task: NodeTask, asked?: readonly JsonObject[]): Promise<void> {
-  checkTraits(task);
+export async function checkDeployRequest(
+  task: NodeTask,
+  { asked, traits = true }: { readonly asked?: readonly JsonObject[] | undefined; readonly traits?: boolean } = {},
+): Promise<void> {
+  if (traits) checkTraits(task);
   await checkNoBootVolume(task);
   await requestedDeploySteps(task, offeredSteps(task.driver, 'deploy'), true, asked && askedSteps(asked));
 }

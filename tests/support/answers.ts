@@ -39,7 +39,12 @@ function operationFinder(
   };
 }
 
-export function answerCheck(document = loadDocument()): AnswerCheck {
+let check: AnswerCheck | undefined;
+/** One for all files that a worker of Jest runs (runtime.js). */
+export const answerCheck = (): AnswerCheck => (check ??= createAnswerCheck());
+
+function createAnswerCheck(): AnswerCheck {
+  const document = loadDocument();
   const find = operationFinder(document);
   const ajv = new Ajv({
     strict: false,

@@ -42,6 +42,8 @@ it('follows a node until it can be deployed, and does what it says', async () =>
   expect(second.blockers).toEqual(['images']);
   expect(messageOf(second, 'images')).toMatch(/^image_source \(http.*none\.raw\): .*404/);
 
+  await patch(uuid, '/instance_info', whole.deployable({ traits: ['CUSTOM_A'] }));
+  expect((await ask(uuid)).blockers).toEqual(['traits']);
   await patch(uuid, '/instance_info', whole.deployable());
   expect(await ask(uuid)).toMatchObject({ ready: true, blockers: [], warnings: [] });
   await whole.order(uuid, 'active');

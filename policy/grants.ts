@@ -1,6 +1,6 @@
 /** The roles and the scope of callers that Keystone does not know: users of http_basic, tokens of our own, OpenID Connect. */
-import { NOBODY, type Caller } from '../../policy/caller';
-import { withImpliedRoles } from '../../policy/implied-roles';
+import { NOBODY, type Caller } from './caller';
+import { withImpliedRoles } from './implied-roles';
 
 type Scope = Pick<Caller, 'project' | 'projectName' | 'projectDomain' | 'domain' | 'system'>;
 /** What a caller may use the API as. */
