@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
 import { addSimulateCommand } from './commands/simulate';
+import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
 import { readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
@@ -70,6 +71,7 @@ withSetup(program.command('serve').description('Run the server in the foreground
   .action(serve);
 
 addDatabaseCommands(program);
+addTokenCommands(program);
 addWhyCommand(program);
 addSimulateCommand(program);
 

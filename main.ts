@@ -34,6 +34,8 @@ import { createMetrics, type MetricsAndScrape, withoutMachines } from './metrics
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
+import type { Enforcer } from './policy/enforcer';
+import { startEnforcer } from './policy/live';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';
 import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError } from './settings';
@@ -78,7 +80,7 @@ export interface Server {
   readonly database: string;
   /** Accepts no new work and lets running work end, as RunningConductor.stop does. */
   stop(how?: StopOptions): Promise<void>;
-  /** Reads certificates again. */
+  /** Reads certificates and policy files again. */
   reload(): void;
 }
 
@@ -324,6 +326,8 @@ interface ApiParts {
   readonly notifier: Notifier;
   readonly rpc: Rpc | undefined;
   readonly conductor: RunningConductor | undefined;
+  /** Absent: without the role `api`. */
+  readonly enforcer: Enforcer | undefined;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -336,10 +340,18 @@ function startAudit({ options, log, clock, metrics, stops, reloads }: StoreConte
   return audit;
 }
 
+/** Throws an Error for the operator when the policy files cannot be used. */
+async function startPolicies({ given, log, stops, reloads }: StartContext): Promise<Enforcer> {
+  const live = await startEnforcer(given, log.child({ component: 'api' }));
+  stops.push(() => live.stop());
+  reloads.push(() => live.reload());
+  return live.enforcer;
+}
+
 /** Answers on the listeners. The APIs stop first, because they use all other services. */
 function startApis(context: StoreContext, parts: ApiParts): void {
   const { store, options, clock, metrics, log, stops } = context;
-  const { listeners, document, probes, notifier, rpc, conductor: localConductor, stopping } = parts;
+  const { listeners, document, probes, notifier, rpc, conductor: localConductor, enforcer, stopping } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
     ...{ store, clock, log: log.child({ component: 'api' }), options },
@@ -356,7 +368,7 @@ function startApis(context: StoreContext, parts: ApiParts): void {
   if (api) {
     const apiLog = log.child({ component: 'api' });
     const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document };
-    api.answer(createApi({ ...services, signal: stopping, ...audited }));
+    api.answer(createApi({ ...services, ...(enforcer ? { enforcer } : {}), signal: stopping, ...audited }));
     stops.push(() => api.close());
   }
 }
@@ -386,6 +398,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const { given, roles, stateDir, log, clock, metrics, databaseUrl, stops } = context;
   const inventories = inventoriesOf(given, stateDir);
   checkRoles(context);
+  const enforcer = roles.includes('api') ? await startPolicies(context) : undefined;
   // The database takes longest to start; meanwhile the ports are opened.
   const starting = databaseUrl ? undefined : startEmbedded({ stateDir, log: log.child({ component: 'database' }), clock });
   starting?.catch(() => {});
@@ -419,7 +432,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const { notifier } = notifications;
   const rpc = await startRpc(complete);
   const conductor = roles.includes('conductor') ? await startConductorRole(complete, notifier, rpc, stopOptions) : undefined;
-  if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, stopping });
+  if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, enforcer, stopping });
   await announce(complete, conductor !== undefined, inspector);
   const [apiUrl, inspectorUrl] = [api, inspector].map((listener) => listener && urlOf(listener, options));
   return {

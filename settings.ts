@@ -10,6 +10,7 @@ import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
 import { verifies } from './wire/authorities';
+import { keystoneSettings } from './wire/keystone/settings';
 import { withoutCredentials } from './model/urls';
 import { urlHost } from './wire/addresses';
 
@@ -113,7 +114,10 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
     tlsOf(options, 'metrics');
     if (roles.includes('boot')) for (const listener of ['boot', 'boot with TLS'] as const) tlsOf(options, listener);
     if (hasRpc && roles.includes('conductor')) tlsOf(options, 'json_rpc');
-    return checkAccess(options, roles, hasRpc);
+    const warnings = checkAccess(options, roles, hasRpc);
+    if (options['DEFAULT.auth_strategy'] === 'keystone' && (roles.includes('api') || roles.includes('inspector')))
+      keystoneSettings(options, 'keystone_authtoken');
+    return warnings;
   } catch (error) {
     throw new StartError((error as Error).message);
   }

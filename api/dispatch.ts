@@ -90,7 +90,18 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     refuseNewer(operation, given, query, minor);
     const { origin } = report;
     const request: Request = {
-      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin, peer, source },
+      minor,
+      caller,
+      params: paramsOf(operation, params, query),
+      query,
+      body,
+      headers,
+      base,
+      path,
+      jsonSuffix,
+      origin,
+      peer,
+      source,
       onNode: ({ uuid }) => {
         report.nodeUuid = uuid;
       },

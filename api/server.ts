@@ -1,11 +1,12 @@
 /**
- * The API's HTTP server: an Express application. The order of its middleware is metrics and log, CORS, probes, OPTIONS, the API.
+ * The API's HTTP server: metrics and log, then an Express router. The order of its middleware is CORS, probes, OPTIONS, the API.
+ * Not an Express application, which gives each request and response another prototype: that alone costs as much as the router.
  * Only this file converts faults to responses. Handlers use neither Express nor sockets (resource/handler.ts).
  */
 import type { Options } from '../config/options';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
-import express, { type NextFunction, type RequestHandler } from 'express';
+import { Router, type Request, type RequestHandler, type Response } from 'express';
 import type { ConductorApi } from '../conductor/conductor';
 import type { Caller } from '../policy/caller';
 import type { Clock } from '../model/clock';
@@ -16,6 +17,7 @@ import { silentNotifier, type Notifier } from '../model/notifications';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
 import { createAuth } from './auth/auth';
+import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
@@ -72,6 +74,8 @@ export interface ApiParts {
   readonly notifier?: Notifier;
   /** Absent: no audit log. */
   readonly audit?: AuditLog;
+  /** Absent: one of the default rules. */
+  readonly enforcer?: Enforcer;
   /** Absent: read now. */
   readonly document?: Document;
   /** Aborted when the server stops, which ends streams. */
@@ -103,7 +107,15 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   const { store, options, log, clock, metrics } = parts;
   return {
     ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({ options, log, clock }),
+    auth: createAuth({
+      options,
+      log,
+      clock,
+      service: 'baremetal',
+      enforcer: parts.enforcer ?? createEnforcer(options),
+      store,
+      signal: stopping,
+    }),
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),
@@ -116,11 +128,11 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
 }
 
 /** Assigns the request ID, and logs and measures the finished request. */
-function reportRequests(parts: ApiParts): RequestHandler {
+function reportRequests(parts: ApiParts): RequestListener {
   const { metrics } = parts;
   let inFlight = 0;
   metrics.read('bloomery_api_requests_in_flight', () => [[{}, inFlight]]);
-  return (request, response, next) => {
+  return (request, response) => {
     const took = metrics.timer();
     const origin = originOf(request);
     const report: RequestReport = { route: NO_ROUTE, origin };
@@ -130,9 +142,8 @@ function reportRequests(parts: ApiParts): RequestHandler {
       const status = response.headersSent ? response.statusCode : undefined;
       reportRequest(parts, request, { service: 'baremetal', report, status, seconds: took() });
     };
-    (request as Exchanged)[EXCHANGE] = { report, target: targetOf(request.url), ids, finish };
+    (request as Exchanged)[EXCHANGE] = { report, target: targetOf(request.url ?? '/'), ids, finish };
     inFlight++;
-    next();
   };
 }
 
@@ -146,16 +157,24 @@ function addCorsHeaders(options: Options): RequestHandler {
 }
 
 function answerProbes(probes: Probes): RequestHandler {
-  return async (request, response, next) => {
+  return (request, response, next) => {
     const { target, report, ids, finish } = exchangeOf(request);
-    const answer = await probes(request, target.path);
-    if (!answer) {
+    const probing = probes(request, target.path);
+    if (!probing) {
       next();
       return;
     }
-    report.route = answer.route;
-    sendProbe(request, response, answer, ids);
-    finish();
+    probing
+      .then((answer) => {
+        if (!answer) {
+          next();
+          return;
+        }
+        report.route = answer.route;
+        sendProbe(request, response, answer, ids);
+        finish();
+      })
+      .catch(next);
   };
 }
 
@@ -217,6 +236,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;
+    report.tokenName = caller.tokenName;
     const limits = bodyLimits(bare, options);
     const { result, head } = await receive(request, source, limits, (body) =>
       perform(request, { caller, source, body, values: limits.values }, versions),
@@ -242,7 +262,13 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const head = method === 'HEAD' && segments.length < 2;
     const result = await dispatch(
       {
-        ...{ segments, minor, jsonSuffix, ...received },
+        segments,
+        minor,
+        jsonSuffix,
+        caller: received.caller,
+        source: received.source,
+        body: received.body,
+        values: received.values,
         method: head || segments.length === 0 ? 'GET' : method,
         path: target.path,
         query: queryOf(target.search),
@@ -261,7 +287,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     );
   }
 
-  return async (request, response) => {
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const versions: { headers: Headers } = { headers: {} };
     try {
       await answer(request, response, versions);
@@ -270,7 +296,8 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     } finally {
       exchangeOf(request).finish();
     }
-  };
+  }
+  return (request, response, next) => void respond(request, response).catch(next);
 }
 
 /** Responses to these errors have no version headers in Ironic either: the router or earlier middleware sends them. */
@@ -299,7 +326,7 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
 }
 
 /**
- * @returns a listener for node:http, in front of an Express application
+ * @returns a listener for node:http, in front of an Express router
  * @throws Error when openapi.yaml and the handlers do not match
  */
 export function createApi(parts: ApiParts): RequestListener {
@@ -310,22 +337,23 @@ export function createApi(parts: ApiParts): RequestListener {
   const context = createContext(parts, document, stopping);
   measureNodes(store, clock, metrics);
 
-  const application = express();
-  application.disable('x-powered-by');
-  application.disable('etag');
-  application.use(reportRequests(parts));
-  application.use(addCorsHeaders(options));
-  application.use(answerProbes(parts.probes ?? createProbes({})));
-  application.use(answerOptions);
-  application.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
-  // Handles failed probes; the API handles its own errors.
-  application.use((error: unknown, request: IncomingMessage, response: ServerResponse, next: NextFunction) => {
-    if (response.headersSent) {
-      next(error);
-      return;
-    }
-    sendError(error, request, response, {}, log);
-    exchangeOf(request).finish();
-  });
-  return application as RequestListener;
+  const router = Router();
+  router.use(addCorsHeaders(options));
+  router.use(answerProbes(parts.probes ?? createProbes({})));
+  router.use(answerOptions);
+  router.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
+  const report = reportRequests(parts);
+  return (request, response) => {
+    report(request, response);
+    router(request as Request, response as Response, (error: unknown) => {
+      // Failed probes, and targets that are no URL, which the router passes over. The API answers its own errors.
+      if (response.headersSent) {
+        log.error('request failed', { path: request.url, error: reasonOf(error) });
+        response.destroy();
+        return;
+      }
+      sendError(error ?? new Refusal(404), request, response, {}, log);
+      exchangeOf(request).finish();
+    });
+  };
 }

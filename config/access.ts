@@ -1,4 +1,5 @@
 /** Who may reach the services that callers have to prove themselves to: where they listen, and which combinations are refused. */
+import { providerUrlProblem } from '../wire/http/openid';
 import { writtenName } from './names';
 import type { LoadedOptions } from './options';
 
@@ -63,6 +64,33 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
   );
 }
 
+/** Whoever sets one of these expects that Keystone is asked. */
+const KEYSTONE_OPTIONS = [
+  'keystone_authtoken.auth_url',
+  'keystone_authtoken.www_authenticate_uri',
+  'keystone_authtoken.auth_type',
+] as const;
+const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
+function checkOpenId(options: LoadedOptions): void {
+  const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
+  if (issuer === null) {
+    if (strategy === 'oidc') throw new AccessError('[DEFAULT]auth_strategy = oidc needs [oidc]issuer');
+    return;
+  }
+  if (strategy === null || strategy === 'noauth')
+    throw new AccessError(
+      `[oidc]issuer is set, but everybody may do everything ${strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth'}: ` +
+        'set auth_strategy = oidc, or http_basic or keystone to accept both',
+    );
+  const problem = providerUrlProblem(issuer);
+  if (problem !== undefined) throw new AccessError(`[oidc]issuer: ${problem}`);
+  if (options['oidc.audience'].length === 0)
+    throw new AccessError('[oidc]issuer needs [oidc]audience: otherwise tokens for other services of the provider would be accepted');
+  const wrong = options['oidc.algorithms'].find((name) => !SIGNATURES.test(name));
+  if (wrong !== undefined || options['oidc.algorithms'].length === 0)
+    throw new AccessError(`[oidc]algorithms: "${wrong ?? ''}" is not an algorithm of asymmetric signatures`);
+}
+
 /**
  * @param roles of this process
  * @param hasRpc whether other processes may call this one
@@ -71,10 +99,14 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
  */
 export function checkAccess(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
   const strategy = options['DEFAULT.auth_strategy'];
-  if (strategy === 'keystone')
+  const asked = roles.includes('api') || roles.includes('inspector');
+  const keystone = KEYSTONE_OPTIONS.find((option) => options[option] !== null);
+  if (strategy === null && asked && keystone !== undefined)
     throw new AccessError(
-      '[DEFAULT]auth_strategy = keystone is not supported yet: use http_basic with [DEFAULT]http_basic_auth_user_file, or noauth',
+      `${writtenName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
+        'or remove the options of [keystone_authtoken]',
     );
+  checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
   checkPlainText(options, exposed);
   const [first] = exposed;
@@ -82,6 +114,7 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
     throw new AccessError(
       `[DEFAULT]auth_strategy is not set, and ${first.service} would listen on ${first.host} (${first.option}): ` +
         'set auth_strategy = http_basic with a file of users in [DEFAULT]http_basic_auth_user_file (htpasswd -B -c FILE USER makes one); ' +
+        'or auth_strategy = keystone with [keystone_authtoken]; ' +
         'or auth_strategy = noauth, to let everybody who reaches this address do everything; ' +
         `or ${first.option} = 127.0.0.1`,
     );
@@ -91,7 +124,6 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
     return [
       `[DEFAULT]auth_strategy = noauth: everybody who reaches ${open.map(({ service, host }) => `${service} on ${host}`).join(' or ')} may do everything`,
     ];
-  const asked = roles.includes('api') || roles.includes('inspector');
   if (strategy === null && asked && options['api.unix_socket'] === null)
     return ['[DEFAULT]auth_strategy is not set: this host only can reach the API (docs/install.md, Authentication)'];
   return [];

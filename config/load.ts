@@ -1,5 +1,6 @@
 /** From files and the environment to options: later files win, `OS_<SECTION>__<OPTION>` variables win over files. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { GUARDS, refusalsOf } from './guards';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
@@ -82,6 +83,14 @@ function substitute(text: string, section: string, raw: ReadonlyMap<string, stri
   });
 }
 
+/** Where relative paths of options marked `beside` are looked for besides the folders of the configuration files. */
+const SYSTEM_FOLDER = '/etc/ironic';
+/** The first that exists; else in the folder of the last configuration file, where it may appear. */
+function placed(path: string, files: readonly string[]): string {
+  const folders = [...files.map((file) => dirname(resolve(file))).reverse(), SYSTEM_FOLDER];
+  return resolve(folders.find((folder) => existsSync(join(folder, path))) ?? folders[0]!, path);
+}
+
 /** More than these are only counted. */
 const MOST_NAMED = 50;
 /** @param unknown `section.name` → file and line */
@@ -149,15 +158,18 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
   const given = [...raw].map(([key, value]) => ({ key, value, from: from.get(key)! }));
   const refusals = refusalsOf([...given, ...variables]);
   for (const { section, name } of GUARDS) unknown.delete(`${section}.${name ?? ''}`);
-  const values = ROWS.map((row): readonly [string, unknown] => {
+  const valueOf = (row: OptionRow): unknown => {
     const text = raw.get(keyOf(row));
-    if (text === undefined || (text === '' && row.default === null)) return [keyOf(row), row.default];
+    if (text === undefined || (text === '' && row.default === null)) return row.default;
     try {
-      return [keyOf(row), convert(row, substitute(text, row.section, raw))];
+      return convert(row, substitute(text, row.section, raw));
     } catch (error) {
       const shown = row.secret ? '' : ` "${text}"`;
       throw new ConfigurationError(`${from.get(keyOf(row))!}: option [${row.section}]${row.name}${shown} ${(error as Error).message}`);
     }
-  });
+  };
+  const pathsOf = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map((path) => placed(String(path), files)) : placed(String(value), files);
+  const values = ROWS.map((row): readonly [string, unknown] => [keyOf(row), row.beside ? pathsOf(valueOf(row)) : valueOf(row)]);
   return { options: Object.fromEntries(values) as unknown as LoadedOptions, warnings: warningsOf(unknown), refusals };
 }

@@ -1,3 +1,5 @@
+import { AUTH_ROWS, inSection, TLS_ROWS } from './keystoneauth';
+
 /**
  * The table of options. Sections and names are Ironic's, so that an ironic.conf works unchanged. Ironic does not have rows marked `ours`.
  * docs/configuration.md and `bloomery config --sample` are generated from this table.
@@ -16,6 +18,8 @@ export interface OptionRow {
   readonly repeated?: true;
   /** The former section and name, used if the option itself is not set. */
   readonly formerly?: string;
+  /** A relative path is beside a configuration file, or in /etc/ironic. */
+  readonly beside?: true;
   /** Not an option of Ironic. */
   readonly ours?: true;
 }
@@ -26,8 +30,9 @@ export const OPTIONS = [
   // [DEFAULT]
   { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'IP address of this host on the provisioning network, used in URLs and DHCP responses for machines. Default: the address of [boot]interface, else 127.0.0.1.' },
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
-  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'keystone'], help: 'Authentication of callers of the API and the introspection service; keystone is refused. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
+  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'oidc', 'keystone'], help: 'Authentication of callers of the API and the introspection service; oidc: tokens of [oidc]issuer only. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Reloaded when it changes.' },
+  { section: 'DEFAULT', name: 'http_basic_roles_file', kind: 'string', default: null, ours: true, help: 'File with the roles and projects of the users of http_basic (docs/authentication.md). Policies then count. Reloaded when it changes. Default: every user may do everything.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
   { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, help: 'Log to this file instead of standard error. SIGHUP reopens it, for logrotate.' },
   { section: 'DEFAULT', name: 'log_dir', kind: 'string', default: null, help: 'Folder of a relative log_file. Without log_file: the folder of bloomery.log.' },
@@ -70,6 +75,41 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, used if no bootloader is set.' },
   { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives: True (those of the system), False (no verification), or a file or folder, which replaces those of the system.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. oslo has the same effect as json-rpc; none disables RPC.' },
+  { section: 'DEFAULT', name: 'rbac_service_role_elevated_access', kind: 'boolean', default: false, help: 'Callers with the role service in the project of rbac_service_project_name have the rights of the system.' },
+  { section: 'DEFAULT', name: 'rbac_service_project_name', kind: 'string', default: 'service', help: 'Name of the project of services (rbac_service_role_elevated_access).' },
+
+  // [keystone_authtoken]
+  { section: 'keystone_authtoken', name: 'www_authenticate_uri', kind: 'string', default: null, formerly: 'keystone_authtoken.auth_uri', help: 'URL of the Identity API for callers, in the header WWW-Authenticate of responses with 401. Default: auth_url.' },
+  ...inSection('keystone_authtoken', AUTH_ROWS),
+  ...inSection('keystone_authtoken', TLS_ROWS),
+  { section: 'keystone_authtoken', name: 'interface', kind: 'string', default: 'internal', help: 'Interface of the Identity API in the catalog, for validating tokens: public, internal or admin.' },
+  { section: 'keystone_authtoken', name: 'region_name', kind: 'string', default: null, help: 'Region of the Identity API in the catalog.' },
+  { section: 'keystone_authtoken', name: 'http_connect_timeout', kind: 'integer', default: 30, min: 1, max: 3600, help: 'Seconds for a request to Keystone, with its retries. (Ironic: no limit.)' },
+  { section: 'keystone_authtoken', name: 'http_request_max_retries', kind: 'integer', default: 3, min: 0, max: 20, help: 'Number of retries of a request to Keystone whose connection failed, after 0.5, 1, 2 … seconds.' },
+  { section: 'keystone_authtoken', name: 'token_cache_time', kind: 'integer', default: 300, min: -1, help: 'Seconds for which the result of a validation is used. A revoked token is valid for so long. 0 or -1: each request validates its token.' },
+  { section: 'keystone_authtoken', name: 'service_token_roles', kind: 'list', default: ['service'], help: 'Roles, one of which the token of a service (X-Service-Token) must have.' },
+  { section: 'keystone_authtoken', name: 'service_token_roles_required', kind: 'boolean', default: true, help: 'Refuse requests whose service token has none of service_token_roles. False: such a token only has no effect on an expired token of a user.' },
+  { section: 'keystone_authtoken', name: 'service_type', kind: 'string', default: null, help: 'Type of this service in the catalog, for tokens of application credentials with access rules: usually baremetal. Without it, such tokens are refused.' },
+  { section: 'keystone_authtoken', name: 'include_service_catalog', kind: 'boolean', default: true, help: 'Ask for the catalog with each validation. Tokens of application credentials with access rules need it.' },
+  { section: 'keystone_authtoken', name: 'auth_version', kind: 'string', default: null, help: 'Accepted for compatibility; no effect, because only version 3 is used.' },
+  { section: 'keystone_authtoken', name: 'cache', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcached_servers', kind: 'list', default: [], formerly: 'keystone_authtoken.memcache_servers', help: 'Accepted for compatibility; no effect: each process keeps the results of validations in its memory.' },
+  { section: 'keystone_authtoken', name: 'memcache_security_strategy', kind: 'string', default: 'None', help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_secret_key', kind: 'string', default: null, secret: true, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_pool_dead_retry', kind: 'integer', default: 300, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_pool_maxsize', kind: 'integer', default: 10, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_pool_socket_timeout', kind: 'integer', default: 3, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_pool_unused_timeout', kind: 'integer', default: 60, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_pool_conn_get_timeout', kind: 'integer', default: 10, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_use_advanced_pool', kind: 'boolean', default: true, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_sasl_enabled', kind: 'boolean', default: false, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_username', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_password', kind: 'string', default: null, secret: true, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_tls_enabled', kind: 'boolean', default: false, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_tls_cafile', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_tls_certfile', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_tls_keyfile', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
+  { section: 'keystone_authtoken', name: 'memcache_tls_allowed_ciphers', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
 
   // [json_rpc]
   { section: 'json_rpc', name: 'host_ip', kind: 'string', default: null, help: 'Address on which a conductor listens for RPC. :: and 0.0.0.0 mean all addresses. Default: ::, and 127.0.0.1 without [DEFAULT]auth_strategy.' },
@@ -95,6 +135,7 @@ export const OPTIONS = [
   { section: 'api', name: 'max_limit', kind: 'integer', default: 1000, min: 1, help: 'Maximum number of rows in the response to a list request.' },
   { section: 'api', name: 'public_endpoint', kind: 'string', default: null, help: 'Base URL of links in responses. Default: the host of the request.' },
   { section: 'api', name: 'restrict_lookup', kind: 'boolean', default: true, help: 'Ramdisks can look up their node only in states in which a ramdisk is expected.' },
+  { section: 'api', name: 'enable_tokens', kind: 'boolean', default: true, ours: true, help: 'Accept tokens that `bloomery token create` made, beside the strategy of [DEFAULT]auth_strategy.' },
   { section: 'api', name: 'agent_source_check', kind: 'string', default: 'lease', choices: ['lease', 'off'], ours: true, help: "Where lookups, heartbeats and inventories of a node may come from. lease: if our DHCP service gave an address to the node's machine, from that address only. off: from anywhere." },
   { section: 'api', name: 'ramdisk_heartbeat_timeout', kind: 'integer', default: 300, min: 1, help: 'Seconds within which a ramdisk must send a heartbeat. The lookup response contains it.' },
   { section: 'api', name: 'enable_ramdisk_endpoints', kind: 'boolean', default: true, help: 'Serve lookup, heartbeat and continue_inspection in this process.' },
@@ -110,6 +151,12 @@ export const OPTIONS = [
   { section: 'api', name: 'max_connections', kind: 'integer', default: 4096, min: 1, ours: true, help: 'Maximum number of connections to each of these listeners: the API, the introspection service, JSON-RPC, metrics.' },
   { section: 'api', name: 'max_connections_per_source', kind: 'integer', default: null, min: 1, ours: true, help: 'Maximum number of these from one address (IPv6: one /64). A reverse proxy is one address. Default: half of max_connections.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
+  // [oslo_policy]
+  { section: 'oslo_policy', name: 'policy_file', kind: 'string', default: 'policy.yaml', beside: true, help: 'Rules that replace defaults, YAML or JSON. A relative path is beside a configuration file, or in /etc/ironic. Reloaded when it changes.' },
+  { section: 'oslo_policy', name: 'policy_dirs', kind: 'list', default: ['policy.d'], repeated: true, beside: true, help: 'Folders of such files, which are read after policy_file in the order of their names; hidden files are not. Reloaded when they change.' },
+  { section: 'oslo_policy', name: 'enforce_scope', kind: 'boolean', default: true, ours: true, help: 'Policies refuse tokens of a scope that they do not name. (Ironic 39: always.)' },
+  { section: 'oslo_policy', name: 'enforce_new_defaults', kind: 'boolean', default: true, help: 'The defaults of policies are those with system scope and project roles only. False: the former ones (rule:is_admin, rule:is_observer) allow requests too.' },
+  { section: 'oslo_policy', name: 'policy_default_rule', kind: 'string', default: 'default', help: 'Rule in place of one that another rule names and that does not exist. Without it, nobody passes such a rule.' },
   // [audit]
   { section: 'audit', name: 'enabled', kind: 'boolean', default: false, help: 'Record requests in the audit log: one line of JSON each, for refused ones too.' },
   { section: 'audit', name: 'ignore_req_list', kind: 'list', default: ['GET', 'HEAD', 'OPTIONS'], help: 'HTTP methods that are not recorded. (Ironic: none.)' },
@@ -395,6 +442,19 @@ export const OPTIONS = [
   { section: 'discoverd', name: 'certfile', kind: 'string', default: null, ours: true, help: 'Client certificate for the service, PEM.' },
   { section: 'discoverd', name: 'keyfile', kind: 'string', default: null, ours: true, help: 'Private key of that certificate, PEM.' },
   { section: 'discoverd', name: 'insecure', kind: 'boolean', default: false, ours: true, help: 'Do not verify the certificate of the service.' },
+  // [oidc]
+  { section: 'oidc', name: 'issuer', kind: 'string', default: null, ours: true, help: 'URL of the OpenID provider, as in the claim iss of its tokens. Its JWTs are then accepted as bearer tokens, also beside another strategy.' },
+  { section: 'oidc', name: 'audience', kind: 'list', default: [], ours: true, help: 'Values of the claim aud that are accepted. Needed with issuer.' },
+  { section: 'oidc', name: 'roles_claim', kind: 'string', default: 'roles', ours: true, help: 'Claim with the roles or groups of the caller; a.b means the member b of the claim a.' },
+  { section: 'oidc', name: 'system_roles', kind: 'dict', default: {}, ours: true, help: 'Values of that claim, and the role that each gives in the whole system, as value:role.' },
+  { section: 'oidc', name: 'project_claim', kind: 'string', default: null, ours: true, help: 'Claim with the id of the project of the caller. Default: none, and callers have no project.' },
+  { section: 'oidc', name: 'project_roles', kind: 'dict', default: {}, ours: true, help: 'Values of the claim of roles, and the role that each gives in that project, as value:role. They do not count for callers with a role in the system.' },
+  { section: 'oidc', name: 'user_claim', kind: 'string', default: 'sub', ours: true, help: 'Claim with the id of the user.' },
+  { section: 'oidc', name: 'user_name_claim', kind: 'string', default: 'preferred_username', ours: true, help: 'Claim with the name of the user. Default for tokens without it: the id.' },
+  { section: 'oidc', name: 'algorithms', kind: 'list', default: ['RS256', 'PS256', 'ES256', 'EdDSA'], ours: true, help: 'Signature algorithms that are accepted: RS, PS or ES with 256, 384 or 512, EdDSA.' },
+  { section: 'oidc', name: 'clock_tolerance', kind: 'integer', default: 30, min: 0, max: 300, ours: true, help: 'Seconds by which the clock of the provider may differ.' },
+  { section: 'oidc', name: 'cafile', kind: 'string', default: null, ours: true, help: 'CA certificates for verifying the provider, PEM. Default: those of the system.' },
+  { section: 'oidc', name: 'timeout', kind: 'number', default: 10, min: 0.1, max: 60, ours: true, help: 'Seconds to wait for the keys of the provider.' },
   // [redfish]
   { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Images for virtual media in Swift. Not supported: the HTTP boot service serves them.' },
   { section: 'redfish', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes that do not set kernel_append_params.' },

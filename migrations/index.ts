@@ -15,6 +15,7 @@ import { up as discoveredAddresses } from './0009_discovered_addresses';
 import { up as introspections } from './0010_introspections';
 import { up as inventoryFiles } from './0011_inventory_files';
 import { up as bootTokens } from './0012_boot_tokens';
+import { up as apiTokens } from './0013_api_tokens';
 
 export interface Migration {
   readonly name: string;
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0010_introspections', up: introspections },
   { name: '0011_inventory_files', up: inventoryFiles },
   { name: '0012_boot_tokens', up: bootTokens },
+  { name: '0013_api_tokens', up: apiTokens },
 ];

@@ -1,6 +1,5 @@
 /** Formats of UUIDs, names and addresses. */
 import { isIP } from 'node:net';
-import type { NodeRecord } from './records';
 
 /** Accepts all spellings of Ironic: with or without hyphens, braces or `urn:uuid:`, in either case. */
 const UUID = /^[0-9a-f]{32}$/;
@@ -57,9 +56,3 @@ export function newUuid(random: (bytes: number) => Buffer): string {
 
 /** Whether an IP address names the host itself. */
 export const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
-
-/** Whether one of these is an address of the node's BMC, as its inspection noted them. */
-export const hasBmcAddress = (
-  { driver_internal_info: { lookup_bmc_addresses: hints } }: Pick<NodeRecord, 'driver_internal_info'>,
-  addresses: readonly string[],
-): boolean => addresses.some((address) => Array.isArray(hints) && hints.includes(address));

@@ -307,3 +307,19 @@ export interface InventoryRecord {
   readonly inventory: Inventory;
   readonly plugin_data: JsonObject;
 }
+
+/** A token of `bloomery token`, without the token itself. */
+export interface ApiTokenRecord {
+  readonly name: string;
+  readonly user_name: string;
+  /** With the implied ones. */
+  readonly roles: readonly string[];
+  readonly project: string | null;
+  readonly domain: string | null;
+  readonly system: boolean;
+  readonly created_at: string;
+  /** Null: never. */
+  readonly expires_at: string | null;
+  /** To the hour. */
+  readonly last_used_at: string | null;
+}

@@ -16,6 +16,14 @@ export interface Caller {
   readonly roles: readonly string[];
   /** The scope of the token is the whole system. */
   readonly system: boolean;
+  /** Policies do not count: this caller may do everything. */
+  readonly exempt: boolean;
+  /** The name of the token of `bloomery token`. Absent: the caller used none. */
+  readonly tokenName?: string;
+  /** Absent: true, as in requests without X-Is-Admin-Project. */
+  readonly isAdminProject?: boolean;
+  /** The service that passes on the request, with a token of its own. */
+  readonly service?: Pick<Caller, 'user' | 'userDomain' | 'project' | 'projectDomain' | 'roles'>;
 }
 
 /** A caller that did not authenticate. */
@@ -29,4 +37,5 @@ export const NOBODY: Caller = {
   domain: null,
   roles: [],
   system: false,
+  exempt: false,
 };

@@ -19,14 +19,14 @@ const WORDS: Readonly<Record<string, boolean>> = Object.fromEntries([
 export const verifies = (setting: string): boolean | undefined => WORDS[setting.trim().toLowerCase()];
 
 /** @throws Error when it is no regular file, or too large */
-export async function readRegularFile(path: string): Promise<string> {
+export async function readRegularFile(path: string, most = MAX_FILE_BYTES): Promise<string> {
   // Before it is opened, since opening a device may already do something. O_NONBLOCK is for what replaces the file in between.
   if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`);
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const { size } = await file.stat();
     if (!(await file.stat()).isFile()) throw new Error(`${path} is not a regular file`);
-    if (size > MAX_FILE_BYTES) throw new Error(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
+    if (size > most) throw new Error(`${path} is larger than ${most} bytes`);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0);
     return buffer.toString('utf8', 0, bytesRead);
   } finally {

@@ -30,6 +30,8 @@ export const JSON_LIMITS = {
   bmc: { values: 200_000, depth: 64 },
   /** The status of an introspection. */
   introspection: { values: 10_000, depth: 64 },
+  /** A token with the catalog of a large cloud. */
+  openstack: { values: 100_000, depth: 64 },
 } as const satisfies Readonly<Record<string, Partial<JsonLimits>>>;
 
 export class JsonLimitError extends Error {

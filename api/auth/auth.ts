@@ -1,20 +1,68 @@
-/** The authentication strategies by [DEFAULT]auth_strategy, and whether policies count with each of them. */
+/** The authentication strategies by [DEFAULT]auth_strategy, and what their callers may do. */
+import { randomBytes } from 'node:crypto';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import type { Auth } from '../resource/handler';
+import type { Enforcer } from '../../policy/enforcer';
+import type { Store } from '../../store/store';
+import type { Auth, Strategy } from '../resource/handler';
+import { apiTokens } from './api-tokens';
+import { beside, tokensOnly, type TokenKind } from './beside';
 import { httpBasic } from './http-basic';
+import { keystone } from './keystone';
 import { noauth } from './noauth';
+import { oidc } from './oidc';
 
 interface AuthParts {
   readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
+  readonly enforcer: Enforcer;
+  /** Where requests are sent to. */
+  readonly service: 'baremetal' | 'baremetal-introspection';
+  readonly store: Pick<Store, 'apiTokens' | 'secrets'>;
+  /** Aborted when the server stops. Absent: never. */
+  readonly signal?: AbortSignal;
+}
+const NEVER = new AbortController().signal;
+
+/** Ironic evaluates these with every strategy. */
+const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
+
+function strategyOf({ options, log, clock, service, signal = NEVER }: AuthParts): Strategy {
+  switch (options['DEFAULT.auth_strategy']) {
+    case 'keystone': {
+      const own = options['keystone_authtoken.service_type'];
+      return keystone({ options, log, clock, signal, serviceType: service === 'baremetal' || own === null ? own : service });
+    }
+    case 'http_basic':
+      return httpBasic(
+        { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] },
+        log,
+        clock,
+      );
+    case 'oidc':
+      return tokensOnly;
+    default:
+      return noauth;
+  }
+}
+/** Without authentication there are none: they would only take rights away. */
+function tokenKindsOf({ options, log, clock, store, signal = NEVER }: AuthParts, base: Strategy): readonly TokenKind[] {
+  if (base === noauth) return [];
+  return [
+    ...(options['api.enable_tokens'] ? [apiTokens({ store, clock, log, random: randomBytes })] : []),
+    ...(options['oidc.issuer'] === null ? [] : [oidc({ options, clock, log, signal })]),
+  ];
 }
 
 /** @throws an error with a line for the operator when a file or an option cannot be used */
-export function createAuth({ options, log, clock }: AuthParts): Auth {
-  const strategy =
-    options['DEFAULT.auth_strategy'] === 'http_basic' ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
-  return { ...strategy, allowed: () => true };
+export function createAuth(parts: AuthParts): Auth {
+  const { enforcer } = parts;
+  const base = strategyOf(parts);
+  const kinds = tokenKindsOf(parts, base);
+  return {
+    ...(kinds.length === 0 ? base : beside(base, kinds)),
+    allowed: (caller, policy, target) => (caller.exempt && !ALWAYS_EVALUATED.has(policy)) || enforcer.allowed(caller, policy, target),
+  };
 }

@@ -1,6 +1,8 @@
-/** [DEFAULT]auth_strategy = http_basic: users and bcrypt digests in an htpasswd file. Each of these users may do everything. */
+/**
+ * [DEFAULT]auth_strategy = http_basic: users and bcrypt digests in an htpasswd file. Each of these users may do everything, or what the
+ * file of roles says.
+ */
 import { createHmac, randomBytes } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
@@ -8,11 +10,10 @@ import { Unauthenticated } from '../http/errors';
 import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
+import { isPublic } from './public-paths';
+import { NO_ROLES, parseUserRoles } from './user-roles';
+import { watchedFile } from './watched-file';
 
-/** Paths without authentication: version discovery and ramdisk endpoints. Matched unescaped, so that the router cannot read them otherwise. */
-const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
-/** Recorders authenticate with a token of their own. */
-const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
 const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
 class HtpasswdError extends Error {}
@@ -29,17 +30,6 @@ export function parseHtpasswd(text: string): ReadonlyMap<string, string> {
     if (!users.has(user)) users.set(user, digest);
   }
   return users;
-}
-
-/** The users of the file. Reads it again when it has changed. */
-function watchHtpasswd(path: string): () => ReadonlyMap<string, string> {
-  let read: { readonly stamp: string; readonly users: ReadonlyMap<string, string> } | undefined;
-  return () => {
-    const { mtimeMs, ctimeMs, size, ino } = statSync(path);
-    const stamp = [mtimeMs, ctimeMs, size, ino].join(' ');
-    if (read?.stamp !== stamp) read = { stamp, users: parseHtpasswd(readFileSync(path, 'utf8')) };
-    return read.users;
-  };
 }
 
 interface Login {
@@ -71,17 +61,39 @@ const CACHE_TTL_MS = 60_000;
 /** Logins that were right once: their checks go before those of logins that never were. */
 const CACHE_SIZE = 1024;
 
-/**
- * @param path of the htpasswd file
- * @throws HtpasswdError, with a line for the operator, when it cannot be used
- */
-export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt = createBcrypt()): Strategy {
-  const users = watchHtpasswd(path);
+/** Reads a file of the options now. @throws HtpasswdError, with a line for the operator, when it cannot be used */
+function usableFile<T>(option: string, path: string, parse: (text: string) => T): () => T {
+  const file = watchedFile(path, parse);
   try {
-    users();
+    file();
   } catch (error) {
-    throw new HtpasswdError(`[DEFAULT]http_basic_auth_user_file: cannot use ${path}: ${reasonOf(error)}`);
+    throw new HtpasswdError(`[DEFAULT]${option}: cannot use ${path}: ${reasonOf(error)}`);
   }
+  return file;
+}
+
+interface UserFiles {
+  /** The htpasswd file. */
+  readonly users: string;
+  /** Null: every user may do everything. */
+  readonly roles: string | null;
+}
+/** @throws HtpasswdError, with a line for the operator, when a file cannot be used */
+export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcrypt = createBcrypt()): Strategy {
+  const users = usableFile('http_basic_auth_user_file', files.users, parseHtpasswd);
+  const roles = files.roles === null ? undefined : usableFile('http_basic_roles_file', files.roles, parseUserRoles);
+  let logged: unknown;
+  /** A file that cannot be used now gives nobody access. */
+  const current = <T>(file: () => T, what: string, sentence: string): T => {
+    try {
+      return file();
+    } catch (error) {
+      // Once for each version of the file.
+      if (error !== logged) log.error(`cannot read the ${what}`, { error: reasonOf(error) });
+      logged = error;
+      throw new Unauthenticated(503, sentence);
+    }
+  };
   /**
    * Successful checks and when they expire. The key is an HMAC, so that no password is stored. It contains the digest, so that a changed
    * file invalidates it.
@@ -120,20 +132,16 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
     return result;
   }
 
+  const exempt = roles === undefined;
   return {
-    identify: async (headers, path_, method, source) => {
-      if (PUBLIC.test(path_) || (method === 'PUT' && PUSH.test(path_))) return NOBODY;
+    identify: async (headers, path, method, source) => {
+      if (isPublic(path, method)) return { ...NOBODY, exempt };
       const { user, password } = credentialsOf(headers.authorization);
-      let all;
-      try {
-        all = users();
-      } catch (error) {
-        log.error('cannot read the users', { error: reasonOf(error) });
-        throw new Unauthenticated(503, 'Problem reading auth user file');
-      }
+      const all = current(users, 'users', 'Problem reading auth user file');
       if (!(await isRight({ user, password, source }, all)))
         throw new Unauthenticated(401, 'Incorrect username or password', all.has(user) ? user : undefined);
-      return { ...NOBODY, user };
+      const granted = roles && current(roles, 'roles of users', 'Problem reading the file of roles').get(user);
+      return { ...NO_ROLES, ...granted, user, userName: user, exempt };
     },
   };
 }

@@ -1,18 +1,43 @@
-/** [DEFAULT]auth_strategy = noauth: no authentication; everything is allowed. Identity headers are trusted. */
+/**
+ * [DEFAULT]auth_strategy = noauth: no authentication, and everything is allowed. As in Ironic, the identity of the caller is what its
+ * headers claim, and decides nothing.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
 import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 
-const first = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) || null;
+/** Characters of a header that are read. */
+const MOST_CHARACTERS = 1024;
+const MOST_ROLES = 100;
+
+/** The headers of Keystone's middleware, and their former names. The first one that is given counts. */
+const HEADERS = {
+  user: ['x-user-id', 'x-user'],
+  userName: ['x-user-name'],
+  userDomain: ['x-user-domain-id'],
+  project: ['x-project-id', 'x-tenant-id', 'x-tenant'],
+  projectName: ['x-project-name', 'x-tenant-name'],
+  projectDomain: ['x-project-domain-id'],
+  domain: ['x-domain-id'],
+} as const;
+const ROLES = ['x-roles', 'x-role'];
+const SYSTEM = ['openstack-system-scope'];
+
+function textOf(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
+  const value = names.flatMap((name) => headers[name] ?? [])[0];
+  return value === undefined || value === '' ? null : value.slice(0, MOST_CHARACTERS);
+}
 
 export const noauth: Strategy = {
   identify: async (headers) => ({
     ...NOBODY,
-    user: first(headers['x-user-id']),
-    project: first(headers['x-project-id']),
-    roles: (first(headers['x-roles']) ?? '')
+    ...Object.fromEntries(Object.entries(HEADERS).map(([member, names]) => [member, textOf(headers, names)])),
+    roles: (textOf(headers, ROLES) ?? '')
       .split(',')
-      .map((role) => role.trim())
-      .filter(Boolean),
-    system: first(headers['openstack-system-scope']) === 'all',
+      .map((role) => role.trim().toLowerCase())
+      .filter((role) => role !== '')
+      .slice(0, MOST_ROLES),
+    system: textOf(headers, SYSTEM) === 'all',
+    exempt: true,
   }),
 };

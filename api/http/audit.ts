@@ -13,6 +13,8 @@ export interface AuditEntry {
   readonly user: string | null;
   /** A user of the server whose password was wrong. */
   readonly claimed_user?: string | undefined;
+  /** The name of the token of `bloomery token` that the user sent. */
+  readonly token_name?: string | undefined;
   readonly project: string | null;
   readonly roles?: readonly string[] | undefined;
   /** Of the client, or what the proxy says that it is. Null: a Unix socket. */
@@ -81,6 +83,7 @@ export function auditEntry({ time, service, address, method, path, report }: Aud
     global_request_id: origin.globalRequestId,
     user: bounded(origin.user) ?? null,
     claimed_user: bounded(claimedUser),
+    token_name: bounded(report.tokenName),
     project: bounded(origin.project) ?? null,
     roles: roles.length > 0 ? roles.slice(0, MOST_ENTRIES).map((role) => bounded(role) ?? '') : undefined,
     method: bounded(method) ?? '',

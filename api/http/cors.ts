@@ -33,22 +33,21 @@ const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL
 /**
  * Whether a page of another origin may have sent this request unasked: browsers send forms, plain text and empty bodies with the login of
  * their user. For methods other than POST they make a preflight request first.
- * @param base the URL of this server as its clients use it
  */
-function isForged(method: string | undefined, headers: IncomingHttpHeaders, base: string, options: Options): boolean {
+function isForged(request: IncomingMessage, options: Options): boolean {
+  const { method, headers } = request;
   const { origin, host = '' } = headers;
   if (method !== 'POST' || origin === undefined || permittedOrigin(origin, options['cors.allowed_origin']) !== undefined) return false;
   const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
   if (JSON_TYPE.test(type.trim())) return false;
   const from = hostOf(origin);
   // Behind a proxy the scheme of the origin may be another.
-  return from === undefined || ![base, `http://${host}`].some((own) => hostOf(own) === from);
+  return from === undefined || ![baseOf(request, options), `http://${host}`].some((own) => hostOf(own) === from);
 }
 
 /** @throws Unread for a request that may be forged */
 export function refuseForged(request: IncomingMessage, options: Options): void {
-  if (isForged(request.method, request.headers, baseOf(request, options), options))
-    throw new Unread(415, 'Pages of other origins may send JSON only, with its Content-Type.');
+  if (isForged(request, options)) throw new Unread(415, 'Pages of other origins may send JSON only, with its Content-Type.');
 }
 
 /** @returns the headers to add to the response; none if the origin, the method or a header is not allowed */

@@ -27,6 +27,12 @@ export class Unauthenticated extends Error {
     readonly sentence: string,
     /** A user of the server whose password was wrong, for the audit log. */
     readonly claimedUser?: string,
+    /** Replaces the response of http_basic. */
+    readonly response?: {
+      readonly body: object;
+      /** The value of WWW-Authenticate. */
+      readonly challenge?: string;
+    },
   ) {
     super(sentence);
   }
@@ -56,9 +62,13 @@ export function explain(error: unknown): {
   if (error instanceof Unread)
     return { status: error.status, body: { faultcode: 'Client', faultstring: error.sentence }, headers: {}, known: true };
   if (error instanceof Unauthenticated) {
-    const { status, sentence } = error;
-    const challenge: Record<string, string> = status === 401 ? { 'WWW-Authenticate': 'Basic realm="Baremetal API"' } : {};
-    return { status, body: { error: { message: sentence, code: status } }, headers: challenge, known: true };
+    const {
+      status,
+      sentence,
+      response = { body: { error: { message: sentence, code: status } }, challenge: 'Basic realm="Baremetal API"' },
+    } = error;
+    const headers: Record<string, string> = status === 401 && response.challenge ? { 'WWW-Authenticate': response.challenge } : {};
+    return { status, body: response.body, headers, known: true };
   }
   if (error instanceof Unacceptable) {
     const accept = error.message;

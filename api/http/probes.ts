@@ -11,23 +11,22 @@ export interface ProbeAnswer {
   readonly type?: string;
   readonly text: string;
 }
-/** @param path as in the request, without the query. Undefined: not a probe. */
-export type Probes = (request: IncomingMessage, path: string) => Promise<ProbeAnswer | undefined>;
+/** @param path as in the request, without the query. Undefined, at once or later: not a probe. */
+export type Probes = (request: IncomingMessage, path: string) => Promise<ProbeAnswer | undefined> | undefined;
 
 const METRICS_PATH = '/metrics';
 
 /** A part that is absent has no path. */
 export const createProbes =
   ({ scrape, healthcheck }: { readonly scrape?: Scrape; readonly healthcheck?: Healthcheck }): Probes =>
-  async (request, path) => {
+  (request, path) => {
     const { method = 'GET' } = request;
     if (healthcheck && isHealthcheck(path)) {
       const { remoteAddress: from, localPort: port } = request.socket;
-      const answer = await healthcheck({ method, headers: request.headers, from, port });
-      return answer && { route: '/healthcheck', ...answer };
+      return healthcheck({ method, headers: request.headers, from, port }).then((answer) => answer && { route: '/healthcheck', ...answer });
     }
     if (scrape && path === METRICS_PATH && (method === 'GET' || method === 'HEAD'))
-      return { route: METRICS_PATH, status: 200, ...(await scrape(request.headers.accept)) };
+      return scrape(request.headers.accept).then((scraped) => ({ route: METRICS_PATH, status: 200, ...scraped }));
     return undefined;
   };
 

@@ -22,13 +22,11 @@ const LOGGED: Readonly<Record<string, (method: string, status: number | undefine
 
 /** A new request ID. The client's own becomes the global one. */
 export function originOf({ headers }: IncomingMessage): Origin {
-  const given = [headers['x-openstack-request-id']].flat().join(',');
-  return {
-    requestId: `req-${randomUUID()}`,
-    ...(isRequestId(given) ? { globalRequestId: given } : {}),
-    user: null,
-    project: null,
-  };
+  const given = headers['x-openstack-request-id'];
+  const requestId = `req-${randomUUID()}`;
+  return typeof given === 'string' && isRequestId(given)
+    ? { requestId, globalRequestId: given, user: null, project: null }
+    : { requestId, user: null, project: null };
 }
 
 interface Reporting {

@@ -7,6 +7,8 @@ export interface RequestReport {
   route: string;
   origin: Origin;
   roles?: readonly string[];
+  /** The caller's token of `bloomery token`. */
+  tokenName?: string | undefined;
   /** A user of the server whose password was wrong. */
   claimedUser?: string | undefined;
   operation?: string;

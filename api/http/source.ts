@@ -26,25 +26,23 @@ export const sourceOf = (request: Connection, options: ProxyOptions): string => 
 
 /** The two ends of a connection, for checks of the client's address. */
 export interface Peer {
-  /** The client's address in one spelling. Undefined: unknown, because of a Unix socket or a malformed header of a proxy. */
+  /** The client's address in one spelling. Undefined: unknown, because of a Unix socket or a proxy. */
   readonly address: string | undefined;
-  /** A proxy reported the address. */
+  /** A proxy forwarded the request: the client is no program of this host, whatever the address of the connection is. */
   readonly isReported: boolean;
   /** The port of the listener that received the request. */
   readonly listenerPort: number | undefined;
 }
 /**
- * A proxy on this host is believed without the option: its own address says nothing about the client, and hosts elsewhere cannot connect
- * to loopback addresses and Unix sockets.
+ * Without the option no header is believed: many proxies pass on what their client sends. Behind a proxy on this host the client is then
+ * unknown, since the address of the connection is the proxy's.
  */
 export function peerOf(request: Connection, options: ProxyOptions): Peer {
-  const own = canonicalAddress(request.socket.remoteAddress ?? '');
+  const { headers, socket } = request;
+  const own = canonicalAddress(socket.remoteAddress ?? '');
+  const reported = reportedSource(request, options);
+  if (reported !== undefined) return { address: canonicalAddress(reported), isReported: true, listenerPort: socket.localPort };
   const isLocal = own === undefined || isLoopback(own);
-  const byLocalProxy = isLocal ? lastOf(request.headers['x-forwarded-for']) || undefined : undefined;
-  const reported = reportedSource(request, options) ?? byLocalProxy;
-  return {
-    address: reported === undefined ? own : canonicalAddress(reported),
-    isReported: reported !== undefined,
-    listenerPort: request.socket.localPort,
-  };
+  const isForwarded = isLocal && [headers['x-forwarded-for'], headers.forwarded].some(Boolean);
+  return { address: isForwarded ? undefined : own, isReported: isForwarded, listenerPort: socket.localPort };
 }

@@ -18,6 +18,7 @@ const PUBLIC_BYTES: Most = { inAll: 64 << 20, ofSource: 32 << 20 };
 const TURNS: Most = { inAll: 4, ofSource: 2 };
 const WAITING: Most = { inAll: 512, ofSource: 256 };
 
+const NO_BODY = Buffer.alloc(0);
 const busy = (): Unread => new Unread(503, 'Too many requests are being received; please try again later.');
 
 /**
@@ -31,7 +32,7 @@ export function createUploads(): Receive {
   const open = createShares(PUBLIC_BYTES);
   const turn = createFairTurns({ running: TURNS, waiting: WAITING, refusal: busy });
   return async <T>(request: IncomingMessage, source: string, limits: BodyLimits, work: (body: Buffer) => Promise<T>): Promise<T> => {
-    if (!hasBody(request)) return work(Buffer.alloc(0));
+    if (!hasBody(request)) return work(NO_BODY);
     if (!requests.take(source, 1)) throw busy();
     const bytes = limits.isPublic ? open : general;
     let held = 0;

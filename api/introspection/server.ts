@@ -10,6 +10,7 @@ import type { Metrics } from '../../model/metrics';
 import { originFields } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { createAuth } from '../auth/auth';
+import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import type { AuditLog } from '../http/audit';
 import { bodyLimits, parseBody } from '../http/body';
 import { createCors, refuseForged } from '../http/cors';
@@ -68,7 +69,11 @@ interface Reply extends Answer {
 /** The response to an error. Unexpected errors are a 500 without details. */
 function explain(error: unknown): Reply {
   const refusal = (status: number, message: string): Reply => ({ status, body: { error: { message } } });
-  if (error instanceof Unauthenticated) return refusal(error.status, error.status === 401 ? 'Authentication required' : error.sentence);
+  if (error instanceof Unauthenticated) {
+    const { status, sentence, response } = error;
+    const headers: Record<string, string> = status === 401 && response?.challenge ? { 'WWW-Authenticate': response.challenge } : {};
+    return { ...refusal(status, status === 401 ? 'Authentication required' : sentence), headers };
+  }
   if (error instanceof Unread) return { ...refusal(error.status, error.sentence), headers: { Connection: 'close' } };
   if (error instanceof Fault) return refusal(error.status, error.message);
   return refusal(500, 'Internal server error');
@@ -92,11 +97,20 @@ export function createIntrospectionApi(given: {
   readonly metrics: Metrics;
   /** Absent: no audit log. */
   readonly audit?: AuditLog;
+  /** Absent: one of the default rules. */
+  readonly enforcer?: Enforcer;
   /** Absent: read now. */
   readonly document?: Document;
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
-  const auth = createAuth({ options, log, clock });
+  const auth = createAuth({
+    options,
+    log,
+    clock,
+    service: 'baremetal-introspection',
+    enforcer: given.enforcer ?? createEnforcer(options),
+    store: given.store,
+  });
   const cors = createCors(options);
   const receive = createUploads();
   const { schemas } = given.document ?? loadDocument();
@@ -116,12 +130,13 @@ export function createIntrospectionApi(given: {
     const operation = route.methods[head ? 'GET' : request.method!];
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     report.operation = operation.operationId;
-    // The public paths differ from the API's, so each route is mapped to a public or a protected path of the API.
+    // The public paths differ from the API's.
     const source = sourceOf(request, options);
     refuseForged(request, options);
-    const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!, source);
+    const caller = await auth.identify(request.headers, route.isPublic ? '/' : path, request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;
+    report.tokenName = caller.tokenName;
     const limits = bodyLimits('continue_inspection', options);
     const context: IntrospectionContext = {
       store: given.store,

@@ -1,7 +1,7 @@
 /** The endpoints of ramdisks, without authentication: lookup, heartbeat, continue_inspection (ironic-python-agent's protocol). */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
-import { hasBmcAddress, isMac } from '../../model/idents';
+import { isMac } from '../../model/idents';
 import { originFields } from '../../model/origin';
 import { toBoolean } from '../../model/python';
 import { isSameSecret, MASK } from '../../model/masks';
@@ -221,20 +221,22 @@ const discoveryOf = ({
 
 /** The microversion whose answer to inspection data is that of a lookup. Agents without a version use ironic-inspector's protocol. */
 const ANSWERS_NODE = 84;
+const INSPECTED_COLUMNS = ['uuid', 'provision_state'] as const;
+type Inspected = Pick<NodeRecord, (typeof INSPECTED_COLUMNS)[number]>;
 /** The nodes whose inventory this may be, by MAC addresses, UUID and addresses of the BMC; none for a new machine. */
 async function ownersOf(
   macs: readonly string[],
   bmcAddresses: readonly string[],
   nodeUuid: string | null | undefined,
   { store }: ApiContext,
-): Promise<readonly NodeRecord[]> {
+): Promise<readonly Inspected[]> {
   const owners = (await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid);
   const uuids = [...new Set(nodeUuid ? [...owners, nodeUuid] : owners)];
-  const found = uuids.length === 0 ? [] : await store.nodes.list({ where: { uuid: uuids }, children: 'all' });
+  const found = uuids.length === 0 ? [] : await store.nodes.listColumns(INSPECTED_COLUMNS, { where: { uuid: uuids }, children: 'all' });
   if (found.length > 0 || bmcAddresses.length === 0) return found;
-  const waiting = await store.nodes.list({ where: { provision_state: INSPECTED_STATES }, children: 'all' });
-  // Several machines may share the address of a BMC: then the conductor refuses the report.
-  return waiting.filter((one) => hasBmcAddress(one, bmcAddresses));
+  // Several machines may share the address of a BMC: then the conductor refuses the report. It looks for the node again, because it may be
+  // another process, which does not know where the request comes from.
+  return store.nodes.listColumns(INSPECTED_COLUMNS, { where: { provision_state: INSPECTED_STATES }, bmcAddresses, children: 'all' });
 }
 
 async function continueInspection(request: Request, context: ApiContext): Promise<Answer> {

@@ -1,6 +1,5 @@
 /** Finds the node of an inventory by UUID, by MAC addresses of ports and by BMC addresses. These must not contradict each other. */
 import { Fault } from '../../model/errors';
-import { hasBmcAddress } from '../../model/idents';
 import type { Log } from '../../model/log';
 import type { NodeRecord } from '../../model/records';
 import { INSPECTED_STATES } from '../../model/states';
@@ -38,8 +37,7 @@ async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | 
 }
 
 async function byBmc(store: Store, addresses: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
-  const waiting = await store.nodes.list({ where: { provision_state: INSPECTED_STATES }, children: 'all' });
-  const matching = waiting.filter((one) => hasBmcAddress(one, addresses));
+  const matching = await store.nodes.list({ where: { provision_state: INSPECTED_STATES }, bmcAddresses: addresses, children: 'all' });
   // Several machines may share one BMC address (a chassis, a proxy). Then the node found so far is enough.
   if (node && (matching.length === 0 || matching.some(({ uuid }) => uuid === node.uuid))) return node;
   if (matching.length > 1 || (node && matching.length > 0)) {

@@ -10,6 +10,7 @@ import type {
   VolumeConnectorRecord,
   VolumeTargetRecord,
 } from '../../model/records';
+import { apiTokensOn } from './api-tokens';
 import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { discoveriesOn } from './discoveries';
@@ -83,6 +84,7 @@ export const TABLES = {
   leases: leasesOn,
   conductors: conductorsOn,
   secrets: secretsOn,
+  apiTokens: apiTokensOn,
   events: eventsOn,
 } as const;
 

@@ -38,6 +38,8 @@ export interface NodeFilter extends Paging {
   readonly sharded?: boolean;
   /** Only nodes with this key in driver_internal_info. */
   readonly internal?: string;
+  /** Only nodes whose inspection noted one of these addresses of their BMC. */
+  readonly bmcAddresses?: readonly string[];
   /** SQL LIKE on the description, with its `%` and `_`. */
   readonly descriptionContains?: string;
   /** The owner or the lessee. */
@@ -177,6 +179,8 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     ] as const)
       if (expected !== undefined) void (expected ? query.whereNotNull(column) : query.whereNull(column));
     if (filter.internal !== undefined) void query.whereRaw('jsonb_exists(driver_internal_info, ?)', [filter.internal]);
+    if (filter.bmcAddresses !== undefined)
+      void query.whereRaw("jsonb_exists_any(driver_internal_info -> 'lookup_bmc_addresses', ?)", [filter.bmcAddresses.filter(findable)]);
     if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
     const project = filter.project;
     if (project !== undefined) void query.where((either) => void either.where('owner', project).orWhere('lessee', project));

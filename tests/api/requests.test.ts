@@ -178,6 +178,15 @@ it('answers monitors without being asked who asks', async () => {
   expect(await (await fetch(`${api.url()}/metrics`, { method: 'POST' })).text()).not.toContain('up');
 });
 
+it.each(['GET http://[', 'OPTIONS http://[', 'POST //[x'])('%s, whose target is no URL, has nothing', async (target) => {
+  const { hostname, port } = new URL(api.url());
+  const socket = connect(Number(port), hostname);
+  socket.end(`${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  let answered = '';
+  for await (const data of socket) answered += String(data);
+  expect(answered).toMatch(/^HTTP\/1.1 404 [^]*\r\nopenstack-request-id: req-/);
+});
+
 describe('whoever is slow is cut off', () => {
   it.each([
     ['headers', 'GET /v1/nodes HTTP/1.1\r\nHost: x\r\n', 'X: y\r\n'],

@@ -51,8 +51,12 @@ it('noauth beyond loopback is a warning', () => {
   expect(check({ 'DEFAULT.auth_strategy': 'noauth', 'api.host_ip': '::1' }, ['api', 'conductor'])).toEqual([]);
 });
 
-it('keystone is refused', () => {
-  expect(() => check({ 'DEFAULT.auth_strategy': 'keystone' })).toThrow(/keystone is not supported yet: use http_basic/);
+it('options of Keystone without a strategy are refused where callers are asked who they are', () => {
+  const given = { 'keystone_authtoken.auth_url': 'http://192.0.2.1:5000' };
+  expect(() => check(given, ['api'])).toThrow(/^\[keystone_authtoken\]auth_url is set, but \[DEFAULT\]auth_strategy is not/);
+  expect(check(given, ['boot'])).toEqual([]);
+  expect(check({ ...given, 'DEFAULT.auth_strategy': 'http_basic' })).toEqual([]);
+  expect(check({ ...given, 'DEFAULT.auth_strategy': 'keystone' })).toEqual([]);
 });
 
 it.each(['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as const)(
@@ -101,4 +105,26 @@ describe('TLS', () => {
   ])('refuses %j', (changes, message) => {
     expect(() => tls(changes)).toThrow(message);
   });
+});
+
+describe('OpenID Connect', () => {
+  const oidc = { 'DEFAULT.auth_strategy': 'oidc', 'oidc.issuer': 'https://id.example.com', 'oidc.audience': ['a'] } as const;
+  it.each([
+    [oidc],
+    [{ ...oidc, 'DEFAULT.auth_strategy': 'http_basic' }],
+    [{ ...oidc, 'oidc.issuer': 'http://127.0.0.1:8080/x' }],
+    [{ ...oidc, 'oidc.algorithms': ['ES512', 'EdDSA'] }],
+  ] as const)('%j', (options) => expect(check(options)).toEqual([]));
+  it.each([
+    [{ 'DEFAULT.auth_strategy': 'oidc' }, '[DEFAULT]auth_strategy = oidc needs [oidc]issuer'],
+    [{ ...oidc, 'DEFAULT.auth_strategy': 'noauth' }, 'everybody may do everything with [DEFAULT]auth_strategy = noauth'],
+    [{ ...oidc, 'DEFAULT.auth_strategy': null }, 'everybody may do everything without [DEFAULT]auth_strategy'],
+    [{ ...oidc, 'oidc.audience': [] }, '[oidc]issuer needs [oidc]audience'],
+    [{ ...oidc, 'oidc.issuer': 'http://id.example.com' }, '[oidc]issuer: it must begin with https://'],
+    [{ ...oidc, 'oidc.issuer': 'id.example.com' }, '[oidc]issuer: it is not a URL'],
+    [{ ...oidc, 'oidc.issuer': 'https://a:b@id.example.com' }, '[oidc]issuer: it has a user name or a password in it'],
+    [{ ...oidc, 'oidc.algorithms': ['RS256', 'HS256'] }, '[oidc]algorithms: "HS256" is not an algorithm of asymmetric signatures'],
+    [{ ...oidc, 'oidc.algorithms': ['none'] }, '[oidc]algorithms: "none" is not'],
+    [{ ...oidc, 'oidc.algorithms': [] }, '[oidc]algorithms: "" is not'],
+  ] as const)('%j is refused', (options, message) => expect(() => check(options)).toThrow(message));
 });

@@ -21,12 +21,10 @@ const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim(
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
 const UNUSED =
-  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci|keystone_authtoken)\]/;
+  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci)\]/;
 /** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',
-  '[DEFAULT]rbac_service_role_elevated_access': 'opens',
-  '[DEFAULT]rbac_service_project_name': 'names the project for which that opens',
   '[DEFAULT]minimum_required_memory': 'memory for work that agents do here',
   '[DEFAULT]webserver_verify_timeout': 'a time',
   '[agent]certificates_path': 'a folder of files that are made here in memory',
@@ -43,7 +41,6 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   '[json_rpc]http_basic_auth_user_file': 'each call is signed',
   '[json_rpc]password': 'each call is signed',
   '[json_rpc]system_scope': 'each call is signed',
-  '[oslo_policy]enforce_new_defaults': 'Ironic without Keystone has no policies either',
   '[pxe]enable_insecure_template_override': 'opens',
 };
 
@@ -77,16 +74,20 @@ it.each(GUARDS.filter(({ name }) => name !== undefined).map((row) => [`[${row.se
 );
 
 it('files and variables are read', () => {
-  expect(refusals('[DEFAULT]\nmy_ip = 10.0.0.1\n[oslo_policy]\npolicy_file = strict.yaml\n')).toEqual([
-    expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]policy_file protects something/),
+  expect(refusals('[DEFAULT]\nmy_ip = 10.0.0.1\n[oslo_policy]\nremote_ssl_ca_crt_file = ca.pem\n')).toEqual([
+    expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]remote_ssl_ca_crt_file protects something/),
   ]);
   expect(refusals('', { OS_JSON_RPC__UNIX_SOCKET: '/run/x' })).toEqual([expect.stringMatching(/^OS_JSON_RPC__UNIX_SOCKET: option/)]);
   expect(refusals('[conductor]\npermitted_image_formats = gpt, raw,iso,qcow2\nconductor_always_validates_images = No\n')).toEqual([]);
   expect(refusals('[conductor]\npermitted_image_formats = raw\n')).toHaveLength(1);
 });
 
-it('options of Keystone are refused where no strategy is named', () => {
+it('options of Keystone that would protect something else are refused', () => {
   const keystone = '[keystone_authtoken]\nwww_authenticate_uri = http://keystone\n';
-  expect(refusals(keystone)).toEqual([expect.stringMatching(/Keystone is not supported yet: set \[DEFAULT\]auth_strategy/)]);
-  expect(refusals(`[DEFAULT]\nauth_strategy = http_basic\n${keystone}`)).toEqual([]);
+  expect(refusals(keystone)).toEqual([]);
+  expect(refusals(`${keystone}delay_auth_decision = true\nenforce_token_bind = required\n`)).toEqual([
+    expect.stringMatching(/\[keystone_authtoken\]delay_auth_decision protects something/),
+    expect.stringMatching(/\[keystone_authtoken\]enforce_token_bind protects something/),
+  ]);
+  expect(refusals(`${keystone}delay_auth_decision = false\nenforce_token_bind = permissive\n`)).toEqual([]);
 });

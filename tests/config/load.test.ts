@@ -106,6 +106,24 @@ describe('options', () => {
     expect(() => load(text)).toThrow(ConfigurationError);
   });
 
+  it('place relative paths of policy files beside a configuration file that has them, else beside the last one', () => {
+    const [one, other] = [mkdtempSync(join(tmpdir(), 'bloomery-beside-')), mkdtempSync(join(tmpdir(), 'bloomery-beside-'))];
+    try {
+      const files = [one, other].map((folder) => join(folder, 'ironic.conf'));
+      for (const file of files) writeFileSync(file, '[oslo_policy]\npolicy_dirs = /absolute\npolicy_dirs = more.d\n');
+      writeFileSync(join(one, 'policy.yaml'), '');
+      expect(loadOptions(files, {}).options).toMatchObject({
+        'oslo_policy.policy_file': join(one, 'policy.yaml'),
+        'oslo_policy.policy_dirs': ['/absolute', join(other, 'more.d'), '/absolute', join(other, 'more.d')],
+      });
+      writeFileSync(join(other, 'policy.yaml'), '');
+      expect(loadOptions(files, {}).options['oslo_policy.policy_file']).toBe(join(other, 'policy.yaml'));
+      expect(loadOptions([], {}).options['oslo_policy.policy_file']).toBe('/etc/ironic/policy.yaml');
+    } finally {
+      for (const folder of [one, other]) rmSync(folder, { recursive: true });
+    }
+  });
+
   it('name the file that cannot be read', () => {
     expect(() => loadOptions(['/nonexistent/ironic.conf'], {})).toThrow(/cannot read the configuration file \/nonexistent\/ironic.conf/);
   });

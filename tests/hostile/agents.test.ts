@@ -1,7 +1,7 @@
-/** A machine behind a proxy on the server's host. It has the token of its node, and wants the server to call another host. */
+/** Machines behind a proxy on the server's host. One has the token of its node, and wants the server to call another host. */
 import { useAttackedServer, expectBounded } from './watchdog';
 
-const server = useAttackedServer();
+const server = useAttackedServer(undefined, '[oslo_middleware]\nenable_proxy_headers_parsing = true');
 const headers = {
   'content-type': 'application/json',
   'x-openstack-ironic-api-version': '1.115',

@@ -18,7 +18,7 @@ const MOST_CPU_MS = 1000;
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-texts-'));
 const users = join(folder, 'users');
 writeFileSync(users, '');
-const auth = httpBasic(users, silentLog, systemClock);
+const auth = httpBasic({ users, roles: null }, silentLog, systemClock);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const outcome = async (work: () => unknown): Promise<void> => {

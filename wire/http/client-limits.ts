@@ -27,7 +27,7 @@ const WARN_EVERY_MS = 60_000;
 
 /** An IPv6 source has a whole /64 at its disposal (RFC 4291 §2.5.4); `::ffff:` is IPv4 (§2.5.5.2). */
 export function networkOf(address: string): string {
-  if (!isIPv6(address) || address.toLowerCase().startsWith('::ffff:')) return address;
+  if (!address.includes(':') || !isIPv6(address) || address.toLowerCase().startsWith('::ffff:')) return address;
   const [head = '', tail = ''] = address.split('::');
   const front = head.split(':').filter(Boolean);
   const back = address.includes('::') ? tail.split(':').filter(Boolean) : [];
@@ -95,11 +95,11 @@ function inOrder(handler: RequestListener): RequestListener {
 function limitUnread(handler: RequestListener, most: Most): RequestListener {
   const unread = createShares(most);
   return (request, response) => {
-    const source = networkOf(request.socket.remoteAddress ?? '');
     response.once('prefinish', () => {
       const { socket } = response;
       const bytes = Math.min(socket?.writableLength ?? 0, most.ofSource);
       if (bytes === 0) return;
+      const source = networkOf(request.socket.remoteAddress ?? '');
       if (unread.take(source, bytes)) response.once('close', () => unread.give(source, bytes));
       else socket?.destroy();
     });

@@ -29,9 +29,14 @@ it.each<[string | undefined, object, boolean, string | undefined, boolean]>([
   ['192.0.2.1', { forwarded: 'proto=https' }, true, '192.0.2.1', false],
   [undefined, {}, true, undefined, false],
   ['127.0.0.1', {}, false, '127.0.0.1', false],
-  ['::ffff:127.0.0.1', { 'x-forwarded-for': '203.0.113.1, 198.51.100.7' }, false, '198.51.100.7', true],
+  ['::ffff:127.0.0.1', { 'x-forwarded-for': '203.0.113.1, 198.51.100.7' }, false, undefined, true],
+  ['127.0.0.1', { forwarded: 'for=198.51.100.7' }, false, undefined, true],
+  ['127.0.0.1', { forwarded: 'proto=https' }, true, undefined, true],
+  ['127.0.0.1', { 'x-forwarded-for': '', forwarded: 'for=198.51.100.7' }, false, undefined, true],
+  ['127.0.0.1', { 'x-forwarded-for': '127.0.0.1' }, false, undefined, true],
   ['::1', { 'x-forwarded-for': '' }, false, '::1', false],
-  [undefined, { 'x-forwarded-for': '198.51.100.7' }, false, '198.51.100.7', true],
+  [undefined, { 'x-forwarded-for': '198.51.100.7' }, false, undefined, true],
+  [undefined, { 'x-forwarded-for': '198.51.100.7' }, true, '198.51.100.7', true],
   ['::ffff:192.0.2.1', { 'x-forwarded-for': '127.0.0.1' }, false, '192.0.2.1', false],
 ])('the client of %s with %j (behind a proxy: %s) is %s', (remoteAddress, headers, behindProxy, address, isReported) => {
   const request = { headers, socket: { remoteAddress, localPort: 6385 } } as unknown as IncomingMessage;

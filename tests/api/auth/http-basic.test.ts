@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { httpBasic, parseHtpasswd } from '../../api/auth/http-basic';
-import { silentLog } from '../../model/log';
-import { useApi } from '../support/api';
-import { testClock } from '../support/clock';
+import { httpBasic, parseHtpasswd } from '../../../api/auth/http-basic';
+import { silentLog, type Log } from '../../../model/log';
+import { NOBODY } from '../../../policy/caller';
+import { useApi } from '../../support/api';
+import { testClock } from '../../support/clock';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-htpasswd-'));
 const file = join(folder, 'htpasswd');
@@ -105,7 +107,7 @@ describe('the file', () => {
 
   it('is read again when it changes, and what was remembered does not survive it', async () => {
     write(`a:${digest('one')}\n`);
-    const auth = httpBasic(path, silentLog, testClock());
+    const auth = httpBasic({ users: path, roles: null }, silentLog, testClock());
     expect([await who(auth, 'a:one'), await who(auth, 'b:two')]).toEqual(['a', 401]);
     write(`a:${digest('new one')}\nb:${digest('two')}\n`);
     expect([await who(auth, 'a:one'), await who(auth, 'b:two')]).toEqual([401, 'b']);
@@ -117,7 +119,7 @@ describe('the file', () => {
     write(`a:${digest('one')}\n`);
     let checks = 0;
     const clock = testClock();
-    const auth = httpBasic(path, silentLog, clock, async (password) => {
+    const auth = httpBasic({ users: path, roles: null }, silentLog, clock, async (password) => {
       checks++;
       return password === 'one';
     });
@@ -140,12 +142,68 @@ describe('the file', () => {
   ])('%s is refused at the start, without the digest', (text, message) => {
     expect(() => parseHtpasswd(text)).toThrow(message);
     write(text);
-    expect(() => httpBasic(path, silentLog, testClock())).toThrow(`[DEFAULT]http_basic_auth_user_file: cannot use ${path}: ${message}`);
+    expect(() => httpBasic({ users: path, roles: null }, silentLog, testClock())).toThrow(
+      `[DEFAULT]http_basic_auth_user_file: cannot use ${path}: ${message}`,
+    );
     expect(() => parseHtpasswd(text)).not.toThrow('apr1');
   });
   it('must be there at the start', () => {
-    expect(() => httpBasic('/nonexistent', silentLog, testClock())).toThrow(
+    expect(() => httpBasic({ users: '/nonexistent', roles: null }, silentLog, testClock())).toThrow(
       /\[DEFAULT\]http_basic_auth_user_file: cannot use \/nonexistent: .*ENOENT/,
     );
+  });
+});
+
+describe('the file of roles', () => {
+  const users = join(folder, 'users');
+  const path = join(folder, 'roles');
+  beforeAll(() => writeFileSync(users, `a:${digest('one')}\nb:${digest('two')}\n`));
+  const logged: string[] = [];
+  const log: Log = { ...silentLog, error: (message, fields) => void logged.push(`${message}: ${JSON.stringify(fields)}`) };
+  const start = () => httpBasic({ users, roles: path }, log, testClock());
+  const identify = (auth: ReturnType<typeof start>, pair: string, at = '/v1/nodes') =>
+    auth.identify({ authorization: basic(pair) }, at, 'GET', 'test');
+
+  it('gives users roles and a scope, and none to users without a section', async () => {
+    writeFileSync(path, '[a]\nroles = member\nproject = p\n');
+    const auth = start();
+    expect(await identify(auth, 'a:one')).toEqual({ ...NOBODY, user: 'a', userName: 'a', roles: ['member', 'reader'], project: 'p' });
+    expect(await identify(auth, 'b:two')).toEqual({ ...NOBODY, user: 'b', userName: 'b' });
+    expect(await identify(auth, 'b:two', '/v1/lookup')).toEqual(NOBODY);
+  });
+  it('is optional: without it, policies do not count', async () => {
+    const auth = httpBasic({ users, roles: null }, log, testClock());
+    expect(await identify(auth, 'a:one')).toEqual({ ...NOBODY, user: 'a', userName: 'a', exempt: true });
+    expect(await identify(auth, 'a:one', '/v1/lookup')).toEqual({ ...NOBODY, exempt: true });
+  });
+  it('counts at once when it changes, and gives nobody access while it cannot be used', async () => {
+    writeFileSync(path, '[a]\nroles = admin\nsystem = all\n');
+    const auth = start();
+    expect(await identify(auth, 'a:one')).toMatchObject({ system: true });
+    writeFileSync(path, '[a]\nroles = reader\n');
+    expect(await identify(auth, 'a:one')).toMatchObject({ system: false, roles: ['reader'] });
+    writeFileSync(path, '[a]\nroles = reader\nproject\n');
+    logged.length = 0;
+    const refused = { status: 503, sentence: 'Problem reading the file of roles' };
+    await expect(identify(auth, 'a:one')).rejects.toMatchObject(refused);
+    await expect(identify(auth, 'b:two')).rejects.toMatchObject(refused);
+    expect(logged).toEqual([expect.stringMatching(/cannot read the roles of users: .*line 3: neither/)]);
+    rmSync(path);
+    await expect(identify(auth, 'a:one')).rejects.toMatchObject(refused);
+    writeFileSync(path, '[a]\nroles = reader\n');
+    expect(await identify(auth, 'a:one')).toMatchObject({ roles: ['reader'] });
+  });
+  it.each([
+    ['a wrong line', () => writeFileSync(path, '[a]\nrole = admin\n'), 'line 2: "role" is none of'],
+    ['too many bytes', () => writeFileSync(path, `# ${'x'.repeat(4 * 2 ** 20)}`), 'it has more than 4194304 bytes'],
+    ['a folder', () => mkdirSync(path), 'it is not a regular file'],
+    ['no file', () => {}, 'ENOENT'],
+    ['a pipe', () => execFileSync('mkfifo', [path]), 'it is not a regular file'],
+  ])('%s refuses the start', (_, make, message) => {
+    rmSync(path, { recursive: true, force: true });
+    make();
+    expect(start).toThrow(`[DEFAULT]http_basic_roles_file: cannot use ${path}: `);
+    expect(start).toThrow(message);
+    rmSync(path, { recursive: true, force: true });
   });
 });

@@ -1,0 +1,63 @@
+/** Tokens of `bloomery token`. */
+import { apiTokenHash, API_TOKEN_KEY, API_TOKEN_PREFIX, isApiToken } from '../../policy/api-tokens';
+import type { ApiTokenRecord } from '../../model/records';
+import { timestamp, type Clock } from '../../model/clock';
+import { reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
+import { NOBODY } from '../../policy/caller';
+import type { Store } from '../../store/store';
+import { invalidToken, type TokenKind } from './beside';
+
+/** A token that is revoked is refused after this time. */
+const CACHE_TTL_MS = 3000;
+const CACHE_SIZE = 4096;
+/** As the database rounds it. */
+const USE_EVERY_MS = 3_600_000;
+
+interface ApiTokenParts {
+  readonly store: Pick<Store, 'apiTokens' | 'secrets'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (bytes: number) => Buffer;
+}
+export function apiTokens({ store, clock, log, random }: ApiTokenParts): TokenKind {
+  /** The answers of the database and when they expire, the oldest first. */
+  const known = new Map<string, { readonly record: ApiTokenRecord | undefined; readonly until: number }>();
+  let key: Promise<string> | undefined;
+  const currentKey = (): Promise<string> => {
+    key ??= store.secrets
+      .shared(API_TOKEN_KEY, () => random(32).toString('hex'))
+      .catch((error: unknown) => {
+        key = undefined;
+        throw error;
+      });
+    return key;
+  };
+
+  async function find(hash: string): Promise<ApiTokenRecord | undefined> {
+    const now = clock.now();
+    const cached = known.get(hash);
+    if (cached && cached.until > now) return cached.record;
+    const record = await store.apiTokens.find(hash);
+    known.delete(hash);
+    known.set(hash, { record, until: now + CACHE_TTL_MS });
+    if (known.size > CACHE_SIZE) known.delete(known.keys().next().value!);
+    if (record && isLive(record) && now - Date.parse(record.last_used_at ?? '1970-01-01') >= USE_EVERY_MS)
+      store.apiTokens
+        .recordUse(hash, timestamp(now))
+        .catch((error: unknown) => log.warn('the use of a token is not recorded', { token: record.name, error: reasonOf(error) }));
+    return record;
+  }
+  const isLive = ({ expires_at: end }: ApiTokenRecord): boolean => end === null || Date.parse(end) > clock.now();
+
+  return {
+    matches: ({ token }) => token.startsWith(API_TOKEN_PREFIX),
+    async identify(token) {
+      if (!isApiToken(token, await currentKey())) throw invalidToken();
+      const record = await find(apiTokenHash(token));
+      if (!record || !isLive(record)) throw invalidToken();
+      const { user_name: user, roles, project, domain, system } = record;
+      return { ...NOBODY, user, userName: user, roles, project, domain, system, tokenName: record.name };
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/** [DEFAULT]auth_strategy = keystone: tokens of Keystone in X-Auth-Token, and those of services in X-Service-Token. */
+import type { Options } from '../../config/options';
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { NOBODY, type Caller } from '../../policy/caller';
+import { createKeystoneSession } from '../../wire/keystone/session';
+import { keystoneSettings } from '../../wire/keystone/settings';
+import { validateToken, type TokenContents } from '../../wire/keystone/tokens';
+import { Unauthenticated } from '../http/errors';
+import type { Strategy } from '../resource/handler';
+import { isAllowed } from './access-rules';
+import { isPublic } from './public-paths';
+import { createValidatedTokens } from './validated-tokens';
+
+const SECTION = 'keystone_authtoken';
+
+const callerOf = ({ user, project, domain, isSystem, roles }: TokenContents): Caller => ({
+  user: user.id,
+  userName: user.name,
+  userDomain: user.domain.id,
+  project: project?.id ?? null,
+  projectName: project?.name ?? null,
+  projectDomain: project?.domain.id ?? null,
+  domain: domain?.id ?? null,
+  roles: [...new Set(roles.map((role) => role.toLowerCase()))],
+  system: isSystem,
+  exempt: false,
+});
+const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+
+interface KeystoneParts {
+  readonly options: Options;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Type of the service that requests are sent to, in access rules. */
+  readonly serviceType: string | null;
+  /** Aborted when the server stops. */
+  readonly signal: AbortSignal;
+}
+/** @throws SettingsError, with a line for the operator */
+export function keystone({ options, log, clock, serviceType, signal }: KeystoneParts): Strategy {
+  const settings = keystoneSettings(options, SECTION);
+  const session = createKeystoneSession(settings, {
+    clock,
+    timeoutMs: options['keystone_authtoken.http_connect_timeout'] * 1000,
+    connectRetries: options['keystone_authtoken.http_request_max_retries'],
+    signal,
+  });
+  const region = options['keystone_authtoken.region_name'];
+  const identity = { interfaces: [options['keystone_authtoken.interface']], ...(region === null ? {} : { region }) };
+  const withCatalog = options['keystone_authtoken.include_service_catalog'];
+  const tokens = createValidatedTokens({
+    validate: async (token, allowExpired) => {
+      const contents = await validateToken(session, identity, token, { allowExpired, withCatalog });
+      return contents && { ...contents, caller: callerOf(contents) };
+    },
+    cacheMs: options['keystone_authtoken.token_cache_time'] * 1000,
+    clock,
+    log,
+  });
+  const challenge = `Keystone uri="${options['keystone_authtoken.www_authenticate_uri'] ?? options['keystone_authtoken.auth_url']}"`;
+  const refused = (): Unauthenticated => {
+    const message = 'The request you have made requires authentication.';
+    return new Unauthenticated(401, message, undefined, { body: { error: { code: 401, title: 'Unauthorized', message } }, challenge });
+  };
+  const serviceRoles = options['keystone_authtoken.service_token_roles'];
+
+  /** @returns whether the token of the service allows an expired token of a user */
+  async function checkService(token: string, source: string): Promise<boolean> {
+    const contents = await tokens(token, { source, allowExpired: false });
+    if (!contents) throw refused();
+    const hasRole = contents.roles.some((role) => serviceRoles.includes(role));
+    if (!hasRole && options['keystone_authtoken.service_token_roles_required']) throw refused();
+    return hasRole;
+  }
+  return {
+    identify: async (headers, path, method, source) => {
+      if (isPublic(path, method)) return NOBODY;
+      const token = first(headers['x-auth-token'] ?? headers['x-storage-token']);
+      const serviceToken = first(headers['x-service-token']);
+      if (!token) throw refused();
+      const allowExpired = serviceToken ? await checkService(serviceToken, source) : false;
+      const contents = await tokens(token, { source, allowExpired });
+      if (!contents) throw refused();
+      const { accessRules, serviceTypes, caller } = contents;
+      // A service makes requests of its own, which no rule of the user names.
+      const mayRequest = (): boolean =>
+        serviceType !== null &&
+        serviceTypes.includes(serviceType) &&
+        (Boolean(serviceToken) || isAllowed(accessRules!, { method, path }, serviceType));
+      if (accessRules !== null && !mayRequest()) throw refused();
+      return caller;
+    },
+  };
+}

@@ -1,0 +1,9 @@
+/** The requests that need no authentication, whatever the strategy. */
+
+/** Version discovery and ramdisk endpoints. Matched unescaped, so that the router cannot read them otherwise. */
+const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
+/** Recorders authenticate with a token of their own. */
+const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
+
+/** @param path as in the request, without trailing slashes */
+export const isPublic = (path: string, method: string): boolean => PUBLIC.test(path) || (method === 'PUT' && PUSH.test(path));

@@ -1,0 +1,110 @@
+/** Validates tokens at Keystone: each once in [keystone_authtoken]token_cache_time, and few at the same time. */
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Clock } from '../../model/clock';
+import { reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
+import type { TokenContents } from '../../wire/keystone/tokens';
+import { Unauthenticated } from '../http/errors';
+import { createFairTurns } from '../http/fair-turns';
+
+interface TokenUse {
+  readonly source: string;
+  /** Also a token that has expired. */
+  readonly allowExpired: boolean;
+}
+export interface ValidatedTokens<Contents> {
+  /**
+   * @returns undefined: the token is not valid
+   * @throws Unauthenticated when Keystone cannot be asked
+   */
+  (token: string, use: TokenUse): Promise<Contents | undefined>;
+}
+interface Parts<Contents> {
+  /** Asks Keystone. Throws without its response. */
+  readonly validate: (token: string, allowExpired: boolean) => Promise<Contents | undefined>;
+  readonly cacheMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Real ones have some hundred characters. Others reach no cache and no Keystone. */
+const TOKEN = /^[\x21-\x7e]{1,8192}$/;
+/** Results in memory, of each kind. */
+const CACHE_SIZE = 4096;
+/** A token that another process of Keystone cannot verify yet is valid soon. */
+const REJECTED_MS = 10_000;
+/** After a failure, so long each validation fails at once. */
+const PAUSE_MS = 1000;
+const RUNNING = { inAll: 16, ofSource: 8 };
+const WAITING = { inAll: 512, ofSource: 128 };
+
+const UNAVAILABLE = 'The Keystone service is temporarily unavailable.';
+const unavailable = (): Unauthenticated =>
+  new Unauthenticated(503, UNAVAILABLE, undefined, {
+    body: {
+      message: `The server is currently unavailable. Please try again at a later time.<br /><br />\n${UNAVAILABLE}\n\n`,
+      code: '503 Service Unavailable',
+      title: 'Service Unavailable',
+    },
+  });
+
+/** Removes the oldest entry of a full cache. */
+function remember<Value>(cache: Map<string, Value>, key: string, value: Value): void {
+  cache.delete(key);
+  const oldest = cache.size >= CACHE_SIZE ? cache.keys().next().value : undefined;
+  if (oldest !== undefined) cache.delete(oldest);
+  cache.set(key, value);
+}
+
+export function createValidatedTokens<Contents extends Pick<TokenContents, 'expiresAt'>>(
+  parts: Parts<Contents>,
+): ValidatedTokens<Contents> {
+  const { validate, cacheMs, clock, log } = parts;
+  /** An entry that is too old still says that the token was valid, so that its validation goes before those of unknown tokens. */
+  const valid = new Map<string, { readonly contents: Contents; readonly until: number }>();
+  const rejected = new Map<string, number>();
+  const running = new Map<string, Promise<Contents | undefined>>();
+  const turn = createFairTurns({ running: RUNNING, waiting: WAITING, refusal: unavailable });
+  /** Keys are HMACs, so that no token is stored. */
+  const secret = randomBytes(32);
+  let pausedUntil = -Infinity;
+
+  async function ask(token: string, allowExpired: boolean): Promise<Contents | undefined> {
+    if (pausedUntil > clock.now()) throw unavailable();
+    try {
+      return await validate(token, allowExpired);
+    } catch (error) {
+      pausedUntil = clock.now() + PAUSE_MS;
+      log.error('cannot validate tokens', { error: reasonOf(error) });
+      throw unavailable();
+    }
+  }
+  async function validated(token: string, key: string, { source, allowExpired }: TokenUse): Promise<Contents | undefined> {
+    const contents = await turn(source, () => ask(token, allowExpired), valid.has(key));
+    if (!contents) {
+      valid.delete(key);
+      remember(rejected, keyOfUse(key, allowExpired), clock.now() + REJECTED_MS);
+    } else if (cacheMs > 0) remember(valid, key, { contents, until: clock.now() + cacheMs });
+    return contents;
+  }
+  /** Keystone's answer differs for a token that has expired. */
+  const keyOfUse = (key: string, allowExpired: boolean): string => (allowExpired ? `${key} expired` : key);
+
+  return async (given, use) => {
+    const token = given.trim();
+    if (!TOKEN.test(token)) return undefined;
+    const usable = (contents: Contents | undefined): Contents | undefined =>
+      contents && (use.allowExpired || contents.expiresAt > clock.now()) ? contents : undefined;
+    const key = createHmac('sha256', secret).update(token).digest('base64');
+    const entry = valid.get(key);
+    if (entry && entry.until > clock.now()) return usable(entry.contents);
+    const useKey = keyOfUse(key, use.allowExpired);
+    if ((rejected.get(useKey) ?? -Infinity) > clock.now()) return undefined;
+    let validation = running.get(useKey);
+    if (!validation) {
+      validation = validated(token, key, use).finally(() => running.delete(useKey));
+      running.set(useKey, validation);
+    }
+    return usable(await validation);
+  };
+}

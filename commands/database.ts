@@ -1,0 +1,77 @@
+/** The database of a command: the one that a server with the same settings uses. */
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { LoadedOptions } from '../config/options';
+import { systemClock } from '../model/clock';
+import type { Log } from '../model/log';
+import { findEmbedded, startEmbedded } from '../store/embedded/embedded';
+import { connect, type Connected } from '../store/sql/connection';
+import { databaseUrl, readOptions, type SetupArguments } from './setup';
+
+/** Progress goes to standard error, because standard output is for results. */
+export const say = (line: string): void => console.error(`bloomery: ${line}`);
+const log: Log = { debug: () => {}, info: () => {}, warn: say, error: say, child: () => log };
+
+/** Aborts at Ctrl-C, so that the command can clean up. A second Ctrl-C ends the process at once. */
+function interrupted(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort(new Error(`stopped by ${name}`)));
+  return controller.signal;
+}
+
+interface DatabaseJob {
+  readonly connected: Connected;
+  /** The database's name in messages. */
+  readonly what: string;
+  /** The command started the database, so nobody else uses it. */
+  readonly own: boolean;
+  readonly options: LoadedOptions;
+  readonly signal: AbortSignal;
+}
+interface DatabaseNeeds {
+  /** Creates the embedded database if there is none. */
+  readonly make?: boolean;
+  /** Refuses while a server uses it. */
+  readonly alone?: boolean;
+}
+
+/**
+ * Connects to the database that a server with these settings would use. Starts the embedded database for the duration of the command,
+ * unless a server runs it.
+ */
+export async function onDatabase<T>(
+  given: SetupArguments,
+  { make = false, alone = false }: DatabaseNeeds,
+  work: (job: DatabaseJob) => Promise<T>,
+): Promise<T> {
+  const { options } = readOptions(given);
+  const signal = interrupted();
+  const on = async (connection: string, what: (where: string) => string, own = false): Promise<T> => {
+    const connected = await connect({ connection, poolSize: 1, log, patient: true });
+    try {
+      return await work({ connected, what: what(connected.where), own, options, signal });
+    } finally {
+      await connected.db.destroy();
+    }
+  };
+  const url = databaseUrl(options);
+  if (url !== undefined) return on(url, (where) => where);
+
+  const stateDir = resolve(given.stateDir);
+  const what = (): string => `The embedded database in ${stateDir}`;
+  const found = await findEmbedded(stateDir);
+  if (!found && !make)
+    throw new Error(`there is no embedded database in ${stateDir} yet, and DATABASE_URL and [database]connection are not set`);
+  if (found?.running) {
+    const { process: user, connection } = found.running;
+    if (alone) throw new Error(`the embedded database in ${stateDir} is used by the server with process ID ${user}: stop it first`);
+    return on(connection, what);
+  }
+  await mkdir(stateDir, { recursive: true });
+  const server = await startEmbedded({ stateDir, log, clock: systemClock, signal });
+  try {
+    return await on(server.connection, what, true);
+  } finally {
+    await server.stop();
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * keystoneauth's options, which each section of a service has: how this program authenticates, and how it connects.
+ * The rows have no section: `inSection` adds it.
+ */
+interface SectionlessRow {
+  readonly name: string;
+  /** The former name in the same section. */
+  readonly formerly?: string;
+}
+
+/** Rows of one section of `OPTIONS`. */
+export const inSection = <const S extends string, const R extends readonly SectionlessRow[]>(section: S, rows: R) =>
+  rows.map((row) => ({
+    ...row,
+    section,
+    ...(row.formerly === undefined ? {} : { formerly: `${section}.${row.formerly}` }),
+  })) as unknown as {
+    readonly [K in keyof R]: R[K] & { readonly section: S };
+  };
+
+// prettier-ignore
+export const AUTH_ROWS = [
+  { name: 'auth_type', kind: 'string', default: null, formerly: 'auth_plugin', help: 'How this program authenticates to Keystone: password, v3password, token, v3token or v3applicationcredential.' },
+  { name: 'auth_section', kind: 'string', default: null, help: 'Section with these options. Only the section itself is supported.' },
+  { name: 'auth_url', kind: 'string', default: null, help: 'URL of the Identity API, with or without its version.' },
+  { name: 'username', kind: 'string', default: null, formerly: 'user_name', help: 'Name of the user.' },
+  { name: 'user_id', kind: 'string', default: null, help: 'ID of the user, instead of username.' },
+  { name: 'user_domain_name', kind: 'string', default: null, help: 'Name of the domain of the user.' },
+  { name: 'user_domain_id', kind: 'string', default: null, help: 'ID of the domain of the user.' },
+  { name: 'password', kind: 'string', default: null, secret: true, help: 'Password of the user.' },
+  { name: 'token', kind: 'string', default: null, secret: true, help: 'Token for auth_type token and v3token. It is exchanged for another one with the scope of these options.' },
+  { name: 'application_credential_id', kind: 'string', default: null, help: 'ID of an application credential.' },
+  { name: 'application_credential_name', kind: 'string', default: null, help: 'Name of an application credential, with the user that it belongs to.' },
+  { name: 'application_credential_secret', kind: 'string', default: null, secret: true, help: 'Secret of the application credential.' },
+  { name: 'project_name', kind: 'string', default: null, formerly: 'tenant_name', help: 'Name of the project of the scope.' },
+  { name: 'project_id', kind: 'string', default: null, formerly: 'tenant_id', help: 'ID of the project of the scope, instead of project_name.' },
+  { name: 'project_domain_name', kind: 'string', default: null, help: 'Name of the domain of the project.' },
+  { name: 'project_domain_id', kind: 'string', default: null, help: 'ID of the domain of the project.' },
+  { name: 'domain_name', kind: 'string', default: null, help: 'Name of the domain of the scope.' },
+  { name: 'domain_id', kind: 'string', default: null, help: 'ID of the domain of the scope.' },
+  { name: 'system_scope', kind: 'string', default: null, choices: ['all'], help: 'The scope is the whole system.' },
+  { name: 'trust_id', kind: 'string', default: null, help: 'ID of the trust of the scope.' },
+  { name: 'default_domain_name', kind: 'string', default: null, help: 'Name of the domain of user and project, if they have no option of their own (auth_type password and token).' },
+  { name: 'default_domain_id', kind: 'string', default: null, help: 'ID of the domain of user and project, if they have no option of their own (auth_type password and token).' },
+] as const;
+
+// prettier-ignore
+export const TLS_ROWS = [
+  { name: 'cafile', kind: 'string', default: null, help: 'CA certificates for verifying the service, PEM. Read for each connection. Default: those of the system.' },
+  { name: 'certfile', kind: 'string', default: null, help: 'Client certificate, PEM.' },
+  { name: 'keyfile', kind: 'string', default: null, help: 'Private key of that certificate, PEM. Default: certfile contains it.' },
+  { name: 'insecure', kind: 'boolean', default: false, help: 'Do not verify the certificate of the service.' },
+] as const;

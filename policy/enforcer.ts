@@ -1,0 +1,110 @@
+/** Decides what a caller may do, by the rules of policies and those of the operator. */
+import type { Options } from '../config/options';
+import type { Caller } from './caller';
+import { formatRule, parseRule, type Check, type Rule } from './language';
+import { checkReferences, compileRules, type RuleSet } from './rule-set';
+import { POLICIES, type PolicyRow } from './rules';
+import { createVocabulary, resourceOf, type Resource, type Target } from './vocabulary';
+
+/** Ironic's names of rules have it in policy files, but not in openapi.yaml. */
+const PREFIX = 'baremetal:';
+/** Rules of single steps. There are those that operators define. */
+const STEP = 'step:execute:';
+export const STEP_RULE = PREFIX + STEP;
+
+export interface Enforcer {
+  /**
+   * @param policy without `baremetal:`. A step (`step:execute:…`) is allowed unless the operator's rules name it
+   * @param target absent: whether the caller may do this to any resource
+   */
+  allowed(caller: Caller, policy: string, target?: Target): boolean;
+}
+/** The rules of the operator's files, by name. */
+export type FileRules = ReadonlyMap<string, Rule>;
+
+interface Policy {
+  readonly check: Check<Caller, Target | undefined>;
+  readonly system: boolean;
+  readonly project: boolean;
+  readonly domain: boolean;
+}
+
+export type PolicyOptions = Pick<
+  Options,
+  | 'oslo_policy.enforce_scope'
+  | 'oslo_policy.enforce_new_defaults'
+  | 'oslo_policy.policy_default_rule'
+  | 'DEFAULT.rbac_service_role_elevated_access'
+  | 'DEFAULT.rbac_service_project_name'
+>;
+
+/** The rule of a policy that no file replaces. */
+function defaultOf({ name, check, former }: PolicyRow, files: FileRules, newOnly: boolean): Rule {
+  const rule = parseRule(check);
+  if (!former) return rule;
+  const formerRule = parseRule(former.check);
+  // A file that replaces the former rule means this one too, unless it repeats a default.
+  const replaced = former.name === undefined ? undefined : files.get(former.name);
+  const text = replaced && formatRule(replaced);
+  if (replaced && text !== formatRule(formerRule) && text !== `rule:${name}`) return replaced;
+  return newOnly || former.check === check ? rule : { kind: 'or', rules: [rule, formerRule] };
+}
+
+/** All rules that count, by name: those of the files, and the defaults of others. */
+export function effectiveRules(options: PolicyOptions, files: FileRules): RuleSet {
+  const newOnly = options['oslo_policy.enforce_new_defaults'];
+  const rules = new Map(files);
+  for (const row of POLICIES) if (!rules.has(row.name)) rules.set(row.name, defaultOf(row, files, newOnly));
+  return { rules, defaultRule: options['oslo_policy.policy_default_rule'] };
+}
+
+/**
+ * The policies by the name that the API uses.
+ * @throws RuleError
+ */
+export function compilePolicies(options: PolicyOptions, files: FileRules): ReadonlyMap<string, Policy> {
+  const set = effectiveRules(options, files);
+  checkReferences(set);
+  const serviceProject = options['DEFAULT.rbac_service_role_elevated_access'] ? options['DEFAULT.rbac_service_project_name'] : null;
+  const compiled = new Map<Resource, (name: string) => Policy['check']>();
+  const checkOf = (policy: string, name: string): Policy['check'] => {
+    const resource = resourceOf(policy);
+    let checks = compiled.get(resource);
+    if (!checks) compiled.set(resource, (checks = compileRules(set, createVocabulary(resource, serviceProject))));
+    return checks(name);
+  };
+  const policies = new Map<string, Policy>();
+  for (const name of files.keys()) {
+    if (!name.startsWith(STEP_RULE)) continue;
+    const policy = name.slice(PREFIX.length);
+    policies.set(policy, { check: checkOf(policy, name), system: true, project: true, domain: true });
+  }
+  for (const { name, scopes } of POLICIES) {
+    const policy = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
+    const any = scopes.length === 0 || !options['oslo_policy.enforce_scope'];
+    const [system, project] = [any || scopes.includes('system'), any || scopes.includes('project')];
+    policies.set(policy, { check: checkOf(policy, name), system, project, domain: any });
+  }
+  return policies;
+}
+
+/** As in oslo.policy, what has neither another scope is a project's. */
+const hasScope = ({ system, project, domain }: Policy, caller: Caller): boolean =>
+  caller.system ? system : caller.domain === null ? project : domain;
+
+export interface ReplaceableEnforcer extends Enforcer {
+  replace(policies: ReadonlyMap<string, Policy>): void;
+}
+/** @throws RuleError */
+export function createEnforcer(options: PolicyOptions, files: FileRules = new Map()): ReplaceableEnforcer {
+  let policies = compilePolicies(options, files);
+  return {
+    allowed: (caller, policy, target) => {
+      const found = policies.get(policy);
+      return found ? hasScope(found, caller) && found.check(caller, target) : policy.startsWith(STEP);
+    },
+    replace: (others) => {
+      policies = others;
+    },
+  };
+}

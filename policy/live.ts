@@ -1,0 +1,70 @@
+/** The enforcer of a running server: reads the policy files at the start, and again when they change. */
+import { reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
+import { watchFiles, type FileWatch } from '../wire/watch-files';
+import { createEnforcer, type Enforcer, type PolicyOptions } from './enforcer';
+import { compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PlaceOptions } from './files';
+
+export interface LiveEnforcer {
+  readonly enforcer: Enforcer;
+  /** Reads the files now. */
+  reload(): void;
+  stop(): Promise<void>;
+}
+
+/** More than these are only counted. */
+const MOST_WARNINGS = 50;
+
+/** @throws PolicyFileError for the operator */
+export async function startEnforcer(options: PolicyOptions & PlaceOptions, log: Log): Promise<LiveEnforcer> {
+  const enforcer = createEnforcer(options);
+  let known: readonly string[] = [];
+  let ofFolders: FileWatch | undefined;
+  async function load(): Promise<void> {
+    const paths = await policyFilePaths(options);
+    // Before the files are read, so that no change stays unnoticed.
+    ofFolders?.stop();
+    ofFolders = watchFiles(paths, read);
+    const files = await readPolicyFiles(paths);
+    enforcer.replace(compileFiles(options, files));
+    const warnings = warningsOf(options, files);
+    for (const warning of warnings.slice(0, MOST_WARNINGS)) log.warn(`policy: ${warning}`);
+    if (warnings.length > MOST_WARNINGS) log.warn(`policy: and ${warnings.length - MOST_WARNINGS} warnings more`);
+    for (const file of known) if (!files.files.includes(file)) log.warn('a policy file is gone: the defaults of its rules count', { file });
+    if (known.length > 0 || files.files.length > 0) log.info('policy files read', { files: files.files, rules: files.rules.size });
+    known = files.files;
+  }
+
+  let running: Promise<void> | undefined;
+  let again = false;
+  let stopped = false;
+  /** Changes while the files are read are read afterwards. */
+  async function run(): Promise<void> {
+    do {
+      again = false;
+      await load().catch((error: unknown) => {
+        log.error('the policy files cannot be used: the rules before the change still count', { error: reasonOf(error) });
+      });
+    } while (again && !stopped);
+    running = undefined;
+  }
+  function read(): void {
+    if (running) again = true;
+    else if (!stopped) running = run();
+  }
+  const stop = async (): Promise<void> => {
+    stopped = true;
+    watch.stop();
+    await running;
+    ofFolders?.stop();
+  };
+  // Folders change when files come and go.
+  const watch = watchFiles(options['oslo_policy.policy_dirs'], read);
+  try {
+    await load();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { enforcer, reload: read, stop };
+}

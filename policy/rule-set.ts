@@ -1,0 +1,80 @@
+/** Rules that refer to each other by name. */
+import { checksOf, compileRule, RuleError, type Check, type Rule, type Vocabulary } from './language';
+
+export interface RuleSet {
+  readonly rules: ReadonlyMap<string, Rule>;
+  /** The rule in place of those that do not exist. Without it, nobody passes them. */
+  readonly defaultRule: string;
+}
+/** A rule that cannot be used, because of the rules that it refers to. */
+export class CircleError extends RuleError {
+  constructor(
+    /** The rules on the way. */
+    readonly names: readonly string[],
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Checks of an evaluation. Rules that use others twice, which use others twice, would take for ever. */
+const MAX_CHECKS = 20_000;
+/** References of references. */
+const MAX_DEPTH = 64;
+
+/** The rule that counts for a name; undefined if nobody passes. */
+export const ruleNamed = ({ rules, defaultRule }: RuleSet, name: string): Rule | undefined => rules.get(name) ?? rules.get(defaultRule);
+
+/** @throws CircleError if a rule refers to itself, also by way of others, or to too many others */
+export function checkReferences(set: RuleSet): void {
+  /** How many checks the evaluation of a rule takes at most, and how deep its references go. */
+  const sizes = new Map<Rule, { readonly checks: number; readonly depth: number }>();
+  /** The rules on the way from the first one. */
+  const under = new Map<Rule, string>();
+  const sizeOf = (name: string, rule: Rule): { readonly checks: number; readonly depth: number } => {
+    const known = sizes.get(rule);
+    if (known) return known;
+    const names = [...under.values(), name];
+    if (under.has(rule)) {
+      const circle = names.slice([...under.keys()].indexOf(rule));
+      throw new CircleError(circle, `it refers to itself: ${circle.join(' → ')}`);
+    }
+    under.set(rule, name);
+    let checks = 0;
+    let depth = 0;
+    for (const check of checksOf(rule)) {
+      checks++;
+      const referred = check.kind === 'rule' ? ruleNamed(set, check.name) : undefined;
+      if (check.kind === 'rule' && referred) {
+        if (under.size > MAX_DEPTH) throw new CircleError(names, `rules refer to rules more than ${MAX_DEPTH} times`);
+        const size = sizeOf(check.name, referred);
+        checks += size.checks;
+        depth = Math.max(depth, size.depth + 1);
+      }
+      if (checks > MAX_CHECKS) throw new CircleError(names, `it takes more than ${MAX_CHECKS} checks`);
+      if (depth > MAX_DEPTH) throw new CircleError(names, `rules refer to rules more than ${MAX_DEPTH} times`);
+    }
+    under.delete(rule);
+    const size = { checks, depth };
+    sizes.set(rule, size);
+    return size;
+  };
+  for (const [name, rule] of set.rules) sizeOf(name, rule);
+}
+
+/** @param set without circular references; the result is the check of a rule by its name */
+export function compileRules<Caller, Target>(
+  set: RuleSet,
+  vocabulary: Vocabulary<Caller, Target>,
+): (name: string) => Check<Caller, Target> {
+  const checks = new Map<Rule, Check<Caller, Target>>();
+  const never: Check<Caller, Target> = () => false;
+  const checkOf = (name: string): Check<Caller, Target> => {
+    const rule = ruleNamed(set, name);
+    if (!rule) return never;
+    let check = checks.get(rule);
+    if (!check) checks.set(rule, (check = compileRule(rule, vocabulary, checkOf)));
+    return check;
+  };
+  return checkOf;
+}

@@ -1,0 +1,153 @@
+import { NOBODY, type Caller } from '../../policy/caller';
+import { createEnforcer, type Enforcer } from '../../policy/enforcer';
+import { parseRule } from '../../policy/language';
+import { optionsOf } from '../support/options';
+import type { Options } from '../../config/options';
+
+type Allowed = (...check: Parameters<Enforcer['allowed']>) => boolean;
+function allowedBy(rules: Readonly<Record<string, unknown>> = {}, changes: Partial<Options> = {}): Allowed {
+  const enforcer = createEnforcer(optionsOf(changes), new Map(Object.entries(rules).map(([name, rule]) => [name, parseRule(rule)])));
+  return (caller, policy, target) => enforcer.allowed(caller, policy, target);
+}
+
+/** As Keystone's implied roles make them. */
+const ROLES: Readonly<Record<string, readonly string[]>> = {
+  admin: ['admin', 'manager', 'member', 'reader'],
+  manager: ['manager', 'member', 'reader'],
+  member: ['member', 'reader'],
+  reader: ['reader'],
+  service: ['service'],
+};
+const system = (role: string): Caller => ({ ...NOBODY, user: 'u', system: true, roles: ROLES[role]! });
+const of = (project: string, role: string): Caller => ({ ...NOBODY, user: 'u', project, roles: ROLES[role]! });
+const leased = { owner: 'o', lessee: 'l' };
+const unowned = { owner: null, lessee: null };
+
+it.each<[string, Caller, string, { owner: string | null; lessee: string | null } | undefined, boolean]>([
+  ['system reader', system('reader'), 'node:get', leased, true],
+  ['system reader', system('reader'), 'node:update', leased, false],
+  ['system reader', system('reader'), 'node:list_all', undefined, true],
+  ['system service', system('service'), 'node:list_all', undefined, true],
+  ['owner reader', of('o', 'reader'), 'node:get', leased, true],
+  ['owner reader', of('o', 'reader'), 'node:get:last_error', leased, true],
+  ['lessee reader', of('l', 'reader'), 'node:get', leased, true],
+  ['lessee reader', of('l', 'reader'), 'node:get:last_error', leased, false],
+  ['lessee admin', of('l', 'admin'), 'node:set_provision_state', leased, true],
+  ['lessee member', of('l', 'member'), 'node:set_provision_state', leased, false],
+  ['lessee member', of('l', 'member'), 'node:set_power_state', leased, true],
+  ['stranger admin', of('x', 'admin'), 'node:get', leased, false],
+  ['stranger admin', of('x', 'admin'), 'node:get', unowned, false],
+  ['stranger admin', of('x', 'admin'), 'node:get', undefined, false],
+  ['owner service', of('o', 'service'), 'node:get', leased, true],
+  ['owner admin', of('o', 'admin'), 'port:create', leased, true],
+  ['owner member', of('o', 'member'), 'port:create', leased, false],
+  ['owner admin', of('o', 'admin'), 'volume:create', leased, true],
+  // The projects of allocations and runbooks are their own.
+  ['owner reader', of('o', 'reader'), 'allocation:get', leased, true],
+  ['lessee reader', of('l', 'reader'), 'allocation:get', leased, false],
+  ['owner manager', of('o', 'manager'), 'runbook:use', leased, true],
+  // Scopes.
+  ['system reader', system('reader'), 'chassis:get', undefined, true],
+  ['project reader', of('o', 'reader'), 'chassis:get', undefined, false],
+  ['system admin', system('admin'), 'allocation:create_pre_rbac', undefined, false],
+  ['project admin', of('o', 'admin'), 'allocation:create_pre_rbac', undefined, true],
+  ['nobody', NOBODY, 'node:ipa_heartbeat', undefined, true],
+  ['nobody', NOBODY, 'node:get', unowned, false],
+  ['system admin', system('admin'), 'show_password', undefined, false],
+  ['system admin', system('admin'), 'show_instance_secrets', undefined, false],
+  ['system admin', system('admin'), 'step:execute:bios.apply_configuration', leased, true],
+  ['nobody', NOBODY, 'step:execute:bios.apply_configuration', undefined, true],
+  ['system admin', system('admin'), 'node:nonsense', undefined, false],
+  ['system admin', system('admin'), 'baremetal:node:get', leased, false],
+])('%s: %o may %s of %j: %s', (_name, caller, policy, target, expected) => {
+  expect(allowedBy()(caller, policy, target)).toBe(expected);
+});
+
+it('refuses scopes that a policy does not name, unless [oslo_policy]enforce_scope is off', () => {
+  const domain: Caller = { ...NOBODY, user: 'u', domain: 'd', roles: ['reader', 'admin'] };
+  const anyone = { 'baremetal:chassis:get': 'role:reader', 'baremetal:node:get': 'role:reader' };
+  const open = { 'oslo_policy.enforce_scope': false };
+  for (const [caller, policy] of [
+    [of('p', 'reader'), 'chassis:get'],
+    [domain, 'chassis:get'],
+    [domain, 'node:get'],
+  ] as const) {
+    expect(allowedBy(anyone)(caller, policy)).toBe(false);
+    expect(allowedBy(anyone, open)(caller, policy)).toBe(true);
+  }
+});
+
+it('allows by former rules too with [oslo_policy]enforce_new_defaults off', () => {
+  const former = { 'oslo_policy.enforce_new_defaults': false };
+  const admin = of('x', 'admin');
+  const observer: Caller = { ...NOBODY, project: 'x', projectName: 'baremetal', roles: ['baremetal_observer'] };
+  expect(allowedBy({}, former)(admin, 'node:get', leased)).toBe(true);
+  expect(allowedBy()(admin, 'node:get', leased)).toBe(false);
+  expect(allowedBy({}, former)(observer, 'node:get', leased)).toBe(true);
+  expect(allowedBy({}, former)(observer, 'node:update', leased)).toBe(false);
+  // A rule of the operator replaces both.
+  expect(allowedBy({ 'baremetal:node:get': '!' }, former)(admin, 'node:get', leased)).toBe(false);
+  expect(allowedBy({}, former)({ ...admin, isAdminProject: false }, 'allocation:create', leased)).toBe(true);
+});
+
+it('a rule of the operator for the former name of a rule replaces that one too', () => {
+  const own = { 'baremetal:node:update': 'role:mechanic' };
+  const mechanic: Caller = { ...NOBODY, project: 'x', roles: ['mechanic'] };
+  expect(allowedBy(own)(mechanic, 'node:update:driver_info', leased)).toBe(true);
+  expect(allowedBy(own)(of('o', 'member'), 'node:update:driver_info', leased)).toBe(false);
+  expect(allowedBy(own)(mechanic, 'node:update:shard', leased)).toBe(false);
+  // Unless that is a default.
+  for (const same of ['rule:is_admin', 'rule:baremetal:node:update:driver_info'])
+    expect(allowedBy({ 'baremetal:node:update': same })(of('o', 'member'), 'node:update:driver_info', leased)).toBe(true);
+});
+
+it('a step needs the rule that the operator defines for it', () => {
+  const allowed = allowedBy({ 'baremetal:step:execute:firmware.update': 'project_id:%(node.owner)s' });
+  expect(allowed(of('o', 'member'), 'step:execute:firmware.update', leased)).toBe(true);
+  expect(allowed(of('l', 'admin'), 'step:execute:firmware.update', leased)).toBe(false);
+  expect(allowed(of('l', 'admin'), 'step:execute:firmware.update')).toBe(false);
+  expect(allowed(of('l', 'admin'), 'step:execute:firmware.other', leased)).toBe(true);
+});
+
+it('services have the rights of the system only if their project has them', () => {
+  const service: Caller = { ...of('p', 'service'), projectName: 'services' };
+  const changes = { 'DEFAULT.rbac_service_role_elevated_access': true, 'DEFAULT.rbac_service_project_name': 'services' };
+  expect(allowedBy({}, changes)(service, 'node:list_all')).toBe(true);
+  expect(allowedBy({}, changes)({ ...service, projectName: 'other' }, 'node:list_all')).toBe(false);
+  expect(allowedBy({}, changes)({ ...service, roles: ['admin'] }, 'node:list_all')).toBe(false);
+  expect(allowedBy()({ ...service, projectName: 'service' }, 'node:list_all')).toBe(false);
+});
+
+it('a caller without any scope owns nothing, not even what has no owner', () => {
+  const rules = { 'baremetal:node:get': 'project_id:%(node.owner)s or project_id:%(node.lessee)s or project_id:None' };
+  expect(allowedBy(rules)({ ...NOBODY, user: 'u', roles: ['admin'] }, 'node:get', unowned)).toBe(false);
+  expect(allowedBy(rules)(system('reader'), 'node:get', unowned)).toBe(true);
+});
+
+it.each<[string, Caller, boolean]>([
+  ['user_id:u and user_domain_id:d', { ...NOBODY, user: 'u', userDomain: 'd' }, true],
+  ['project_domain_id:d and domain_id:e', { ...NOBODY, projectDomain: 'd', domain: 'e' }, true],
+  ['system:all', { ...NOBODY, system: true }, true],
+  ['system_scope:None', NOBODY, true],
+  ['is_public_api:True', NOBODY, true],
+  ['is_public_api:True', { ...NOBODY }, false],
+  ['is_admin_project:True', NOBODY, true],
+  ['is_admin_project:False', { ...NOBODY, isAdminProject: false }, true],
+  ['service_roles:service and service_user_id:s', { ...NOBODY, service: { ...NOBODY, user: 's', roles: ['service'] } }, true],
+  ['service_user_id:None and service_project_id:None', NOBODY, true],
+  ['service_user_domain_id:a or service_project_domain_id:b', NOBODY, false],
+  ['user_id:%(project_id)s', { ...NOBODY, user: 'same', project: 'same' }, true],
+  ['is_admin:True', { ...NOBODY, roles: ['admin'] }, false],
+  ['config.service_project_name:service', NOBODY, false],
+])('credentials: %s', (rule, caller, expected) => {
+  expect(allowedBy({ 'baremetal:driver:ipa_lookup': rule })(caller, 'driver:ipa_lookup')).toBe(expected);
+});
+
+it('refuses rules that refer to themselves, also by way of former rules', () => {
+  expect(() => allowedBy({ 'baremetal:node:get': 'rule:baremetal:node:get' })).toThrow(/refers to itself/);
+  const own = { 'baremetal:node:get': 'rule:baremetal:node:list' };
+  expect(() => allowedBy(own)).not.toThrow();
+  expect(() => allowedBy(own, { 'oslo_policy.enforce_new_defaults': false })).toThrow(
+    /baremetal:node:get → baremetal:node:list → baremetal:node:get/,
+  );
+});

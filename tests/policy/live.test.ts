@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Log } from '../../model/log';
+import { NOBODY } from '../../policy/caller';
+import { startEnforcer, type LiveEnforcer } from '../../policy/live';
+import { optionsOf } from '../support/options';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-live-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const [file, more] = [join(folder, 'policy.yaml'), join(folder, 'policy.d')];
+const options = optionsOf({ 'oslo_policy.policy_file': file, 'oslo_policy.policy_dirs': [more] });
+
+let lines: string[] = [];
+let wake: (() => void) | undefined;
+const note =
+  (level: string) =>
+  (message: string, fields: { error?: string; rules?: number } = {}): void => {
+    lines.push(`${level}: ${message}${fields.error === undefined ? '' : `: ${fields.error}`}`);
+    wake?.();
+  };
+const log: Log = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error'), child: () => log };
+/** The lines so far, once one of them fits. */
+async function logged(pattern: RegExp): Promise<readonly string[]> {
+  while (!lines.some((line) => pattern.test(line)))
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  return lines.splice(0);
+}
+
+let live: LiveEnforcer | undefined;
+afterEach(async () => {
+  await live?.stop();
+  live = undefined;
+  lines = [];
+});
+const chassis = (): boolean => live!.enforcer.allowed({ ...NOBODY, system: true, roles: ['guest'] }, 'chassis:get');
+
+it('starts without files, and reads those that come, change and go', async () => {
+  live = await startEnforcer(options, log);
+  expect(lines).toEqual([]);
+  expect(chassis()).toBe(false);
+  writeFileSync(file, '"baremetal:chassis:gte": "@"\n"baremetal:chassis:get": "role:guest"');
+  expect(await logged(/read/)).toEqual([
+    `warn: policy: ${file} line 1: rule "baremetal:chassis:gte": nothing uses it; did you mean baremetal:chassis:get?`,
+    'info: policy files read',
+  ]);
+  expect(chassis()).toBe(true);
+  mkdirSync(more);
+  writeFileSync(join(more, 'strict.yaml'), '"baremetal:chassis:get": "!"');
+  await logged(/read/);
+  expect(chassis()).toBe(false);
+  writeFileSync(join(more, 'strict.yaml'), '"baremetal:chassis:get": "role:guest"');
+  await logged(/read/);
+  expect(chassis()).toBe(true);
+  rmSync(file);
+  rmSync(more, { recursive: true });
+  expect(await logged(/policy\.yaml|gone/)).toContain('warn: a policy file is gone: the defaults of its rules count');
+});
+
+it('keeps its rules when a file cannot be used any more', async () => {
+  writeFileSync(file, '"baremetal:chassis:get": "role:guest"');
+  live = await startEnforcer(options, log);
+  lines = [];
+  for (const [text, reason] of [
+    ['"baremetal:chassis:get": "role guest"', 'line 1: rule "baremetal:chassis:get": "role" is not a check: it has no colon'],
+    ['\n"baremetal:chassis:get": "rule:baremetal:chassis:get"', 'line 2: rule "baremetal:chassis:get": it refers to itself'],
+    ['rubbish', 'line 1: a policy file has rules by name'],
+  ] as const) {
+    writeFileSync(file, text);
+    live.reload();
+    expect((await logged(/^error/))[0]).toContain(
+      `error: the policy files cannot be used: the rules before the change still count: ${file} ${reason}`,
+    );
+    expect(chassis()).toBe(true);
+  }
+  writeFileSync(file, '"baremetal:chassis:get": "!"');
+  live.reload();
+  await logged(/^info/);
+  expect(chassis()).toBe(false);
+});
+
+it('does not start with a file that cannot be used', async () => {
+  writeFileSync(file, '"baremetal:chassis:get": "role guest"');
+  await expect(startEnforcer(options, log)).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get": "role" is not a check`);
+});

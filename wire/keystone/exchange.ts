@@ -1,0 +1,64 @@
+/** One HTTP exchange with an OpenStack service: bounded in time, size and connections. Redirects are not followed. */
+import { Agent, buildConnector, request } from 'undici';
+import { readAuthorities, readRegularFile } from '../authorities';
+import { JSON_LIMITS, parseJson } from '../bounded-json';
+import type { TlsSettings } from './settings';
+
+export interface ServiceRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** JSON. */
+  readonly body?: object;
+}
+export interface ServiceResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Undefined: it is no JSON, or more than such a service has to send. */
+  readonly body: unknown;
+}
+export interface Exchange {
+  /** @throws Error without a response */
+  (url: string, request: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse>;
+  close(): Promise<void>;
+}
+
+/** A token with the catalog of a large cloud has some hundred kilobytes. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+/** Concurrent requests; others wait. */
+const CONNECTIONS = 32;
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Files are read for each connection, so that changes count at once. */
+function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buildConnector.connector {
+  const common = buildConnector({ timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: !insecure });
+  if (caFile === null && certFile === null) return common;
+  const read = async () => {
+    const ca = caFile === null || insecure ? undefined : [...(await readAuthorities(caFile, /(?:)/))];
+    const cert = certFile === null ? undefined : await readRegularFile(certFile);
+    const key = certFile === null ? undefined : await readRegularFile(keyFile ?? certFile);
+    return { ...(ca ? { ca } : {}), ...(cert === undefined ? {} : { cert, key }) };
+  };
+  return (target, callback) => {
+    if (target.protocol !== 'https:') common(target, callback);
+    else
+      read().then(
+        (tls) => buildConnector({ timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: !insecure, ...tls })(target, callback),
+        (error: unknown) => callback(error as Error, null),
+      );
+  };
+}
+
+export function createExchange(tls: TlsSettings): Exchange {
+  const dispatcher = new Agent({ connections: CONNECTIONS, maxResponseSize: MAX_ANSWER_BYTES, connect: connectorOf(tls) });
+  const exchange = async (url: string, { method, headers = {}, body }: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse> => {
+    const answer = await request(url, {
+      ...{ method, dispatcher, signal },
+      headers: { accept: 'application/json', ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    const bytes = new Uint8Array(await answer.body.arrayBuffer());
+    const parsed = await parseJson(bytes, JSON_LIMITS.openstack).catch(() => undefined);
+    return { status: answer.statusCode, headers: answer.headers, body: parsed };
+  };
+  return Object.assign(exchange, { close: () => dispatcher.destroy() });
+}

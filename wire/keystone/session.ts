@@ -1,0 +1,160 @@
+/**
+ * A session with Keystone: authenticates this program, finds services in the catalog, and sends them requests with its token.
+ * Identity API v3, Authentication and token management.
+ */
+import { timeoutSignal } from '../timeout-signal';
+import { catalogOf, endpointOf, isObject, type Catalog, type ServiceSelector } from './catalog';
+import { createExchange, type ServiceRequest, type ServiceResponse } from './exchange';
+import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
+
+export interface SessionParts {
+  readonly clock: {
+    now(): number;
+    sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  };
+  /** For a request with its retries. */
+  readonly timeoutMs: number;
+  /** Retries of a request whose connection failed. */
+  readonly connectRetries: number;
+  /** Aborted when the program stops. */
+  readonly signal: AbortSignal;
+}
+export interface KeystoneSession {
+  /**
+   * Sends a request to a service, with this program's token. Authenticates first where necessary, and once more after a 401.
+   * @param path below the endpoint of the service
+   * @throws KeystoneError
+   */
+  request(service: ServiceSelector, path: string, request: ServiceRequest): Promise<ServiceResponse>;
+  close(): Promise<void>;
+}
+/** `away`: no response, or none that says anything; `refused`: Keystone refuses this program, or knows no such service. */
+export class KeystoneError extends Error {
+  constructor(
+    readonly kind: 'away' | 'refused',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+interface OwnToken {
+  readonly id: string;
+  /** When another one is requested. */
+  readonly renewAt: number;
+  readonly catalog: Catalog;
+}
+/** A token is replaced so long before it expires, or after three quarters of a short life. */
+const RENEWAL_MS = 120_000;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+const MAX_TEXT = 200;
+
+const namedInDomain = (named: NamedInDomain): object => ('id' in named ? { id: named.id } : { name: named.name, domain: named.domain });
+function identityOf(credentials: Credentials): object {
+  switch (credentials.method) {
+    case 'password':
+      return { methods: ['password'], password: { user: { ...namedInDomain(credentials.user), password: credentials.password } } };
+    case 'token':
+      return { methods: ['token'], token: { id: credentials.token } };
+    case 'application_credential': {
+      const { secret } = credentials;
+      const own = 'id' in credentials ? { id: credentials.id } : { name: credentials.name, user: namedInDomain(credentials.user) };
+      return { methods: ['application_credential'], application_credential: { ...own, secret } };
+    }
+  }
+}
+function scopeOf(scope: Scope): object {
+  if ('project' in scope) return { project: namedInDomain(scope.project) };
+  if ('domain' in scope) return { domain: scope.domain };
+  return 'trust' in scope ? { 'OS-TRUST:trust': { id: scope.trust } } : { system: { all: true } };
+}
+
+/** The innermost reason of a failed connection. */
+function connectionText(error: unknown): string {
+  const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
+  if (cause !== undefined) return connectionText(cause);
+  if (Array.isArray(errors) && errors.length > 0) return connectionText(errors[0]);
+  return String(message || code || error);
+}
+/** {error: {message}}: one line, bounded. */
+function messageOf(body: unknown): string {
+  const error = isObject(body) ? body['error'] : undefined;
+  const message = isObject(error) ? error['message'] : undefined;
+  // eslint-disable-next-line no-control-regex -- control characters are removed
+  return typeof message === 'string' ? `: ${message.slice(0, MAX_TEXT).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')}` : '';
+}
+const isTemporary = (status: number): boolean => status >= 500 || status === 429;
+export const errorOf = (purpose: string, { status, body }: ServiceResponse): KeystoneError =>
+  new KeystoneError(isTemporary(status) ? 'away' : 'refused', `${purpose}: HTTP status ${status}${messageOf(body)}`);
+
+/** @throws KeystoneError when it is no token */
+function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
+  const id = headers['x-subject-token'];
+  const token = isObject(body) ? body['token'] : undefined;
+  const { expires_at: expires, issued_at: issued, catalog } = isObject(token) ? token : {};
+  const lifetime = Date.parse(String(expires)) - (typeof issued === 'string' ? Date.parse(issued) : now);
+  if (typeof id !== 'string' || !Number.isFinite(lifetime)) throw new KeystoneError('away', 'authentication: the response is no token');
+  // By this host's clock, which may differ from Keystone's.
+  return { id, renewAt: now + lifetime - Math.min(RENEWAL_MS, lifetime / 4), catalog: catalogOf(catalog) };
+}
+
+export function createKeystoneSession(settings: KeystoneSettings, parts: SessionParts): KeystoneSession {
+  const { clock, timeoutMs, connectRetries, signal: stopping } = parts;
+  const exchange = createExchange(settings.tls);
+  let own: OwnToken | undefined;
+  let authenticating: Promise<OwnToken> | undefined;
+
+  async function send(url: string, request: ServiceRequest): Promise<ServiceResponse> {
+    const signal = timeoutSignal(timeoutMs, stopping);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await exchange(url, request, signal);
+      } catch (error) {
+        const fail = (): never => {
+          throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}`, { cause: error });
+        };
+        if (signal.aborted || attempt >= connectRetries) fail();
+        await clock.sleep(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS), signal).catch(fail);
+      }
+    }
+  }
+  async function authenticate(): Promise<OwnToken> {
+    const { authUrl, credentials, scope } = settings;
+    const body = { auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) } };
+    const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body });
+    if (response.status !== 201) throw errorOf('authentication', response);
+    return ownTokenOf(response, clock.now());
+  }
+  async function ownToken(): Promise<OwnToken> {
+    if (own && own.renewAt > clock.now()) return own;
+    authenticating ??= authenticate().finally(() => (authenticating = undefined));
+    own = await authenticating;
+    return own;
+  }
+  function urlOf(service: ServiceSelector, { catalog }: OwnToken): string {
+    const endpoint = endpointOf(catalog, service);
+    if (endpoint === undefined) {
+      const { serviceType, interfaces, region } = service;
+      const where = `${interfaces.join(' or ')}${region === undefined ? '' : `, region ${region}`}`;
+      throw new KeystoneError('refused', `the catalog has no endpoint of the service ${serviceType} (${where})`);
+    }
+    return service.version === undefined ? endpoint : `${withoutVersion(endpoint)}/${service.version}`;
+  }
+  return {
+    async request(service, path, request) {
+      for (let again = true; ; again = false) {
+        const token = await ownToken();
+        const response = await send(`${urlOf(service, token)}${path}`, {
+          ...request,
+          headers: { ...request.headers, 'x-auth-token': token.id },
+        });
+        if (response.status !== 401 || !again) return response;
+        // Revoked, for instance. Another request may have replaced it already.
+        if (own === token) own = undefined;
+      }
+    },
+    close: () => exchange.close(),
+  };
+}
