@@ -1,6 +1,6 @@
 /**
- * Levels: unit (tables, codecs), flows (the whole server on its own database), hostile (attacks on the built server), lab and reference
- * (the real counterparts).
+ * Levels: unit (tables, codecs), flows (the whole server on its own database), hostile (attacks on the built server), lab, reference
+ * and openstack (the real counterparts).
  */
 const { availableParallelism } = require('node:os');
 const path = require('node:path');
@@ -36,5 +36,6 @@ module.exports = {
     { ...shared, ...database, displayName: 'hostile', testMatch: [room('hostile')] },
     { ...shared, displayName: 'lab', testMatch: ['lab', 'chaos'].map(room) },
     { ...shared, displayName: 'reference', testMatch: [room('reference')] },
+    { ...shared, displayName: 'openstack', testMatch: [room('openstack')] },
   ],
 };

@@ -14,7 +14,7 @@ import { createValidatedTokens } from './validated-tokens';
 
 const SECTION = 'keystone_authtoken';
 
-const callerOf = ({ user, project, domain, isSystem, roles }: TokenContents): Caller => ({
+const callerOf = ({ user, project, domain, isSystem, isAdminProject, roles }: TokenContents): Caller => ({
   user: user.id,
   userName: user.name,
   userDomain: user.domain.id,
@@ -25,6 +25,7 @@ const callerOf = ({ user, project, domain, isSystem, roles }: TokenContents): Ca
   roles: [...new Set(roles.map((role) => role.toLowerCase()))],
   system: isSystem,
   exempt: false,
+  isAdminProject,
 });
 const first = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 
@@ -65,13 +66,12 @@ export function keystone({ options, log, clock, serviceType, signal }: KeystoneP
   };
   const serviceRoles = options['keystone_authtoken.service_token_roles'];
 
-  /** @returns whether the token of the service allows an expired token of a user */
-  async function checkService(token: string, source: string): Promise<boolean> {
+  async function identifyService(token: string, source: string): Promise<{ readonly caller: Caller; readonly allowExpired: boolean }> {
     const contents = await tokens(token, { source, allowExpired: false });
     if (!contents) throw refused();
     const hasRole = contents.roles.some((role) => serviceRoles.includes(role));
     if (!hasRole && options['keystone_authtoken.service_token_roles_required']) throw refused();
-    return hasRole;
+    return { caller: contents.caller, allowExpired: hasRole };
   }
   return {
     identify: async (headers, path, method, source) => {
@@ -79,17 +79,17 @@ export function keystone({ options, log, clock, serviceType, signal }: KeystoneP
       const token = first(headers['x-auth-token'] ?? headers['x-storage-token']);
       const serviceToken = first(headers['x-service-token']);
       if (!token) throw refused();
-      const allowExpired = serviceToken ? await checkService(serviceToken, source) : false;
-      const contents = await tokens(token, { source, allowExpired });
+      const service = serviceToken ? await identifyService(serviceToken, source) : undefined;
+      const contents = await tokens(token, { source, allowExpired: service?.allowExpired ?? false });
       if (!contents) throw refused();
       const { accessRules, serviceTypes, caller } = contents;
       // A service makes requests of its own, which no rule of the user names.
       const mayRequest = (): boolean =>
         serviceType !== null &&
         serviceTypes.includes(serviceType) &&
-        (Boolean(serviceToken) || isAllowed(accessRules!, { method, path }, serviceType));
+        (service !== undefined || isAllowed(accessRules!, { method, path }, serviceType));
       if (accessRules !== null && !mayRequest()) throw refused();
-      return caller;
+      return service ? { ...caller, service: service.caller } : caller;
     },
   };
 }

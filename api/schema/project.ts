@@ -38,7 +38,16 @@ const REFUSAL = {
       type: 'object',
       required: ['error'],
       additionalProperties: false,
-      properties: { error: { type: 'object', properties: { message: { type: 'string' }, code: { type: 'integer' } } } },
+      properties: {
+        error: { type: 'object', properties: { message: { type: 'string' }, code: { type: 'integer' }, title: { type: 'string' } } },
+      },
+    },
+    {
+      description: 'Keystone cannot be asked.',
+      type: 'object',
+      required: ['message', 'code', 'title'],
+      additionalProperties: false,
+      properties: { message: { type: 'string' }, code: { type: 'string' }, title: { type: 'string' } },
     },
   ],
 };

@@ -22,6 +22,8 @@ export interface TokenContents {
   readonly project: (NamedDomain & { readonly domain: NamedDomain }) | null;
   readonly domain: NamedDomain | null;
   readonly isSystem: boolean;
+  /** True unless Keystone names another project as that of administrators. */
+  readonly isAdminProject: boolean;
   /** Names as in Keystone. */
   readonly roles: readonly string[];
   /** Null: every request is allowed. */
@@ -36,7 +38,7 @@ const domainOf = (value: unknown): NamedDomain => {
 };
 const ownedOf = (value: Readonly<Record<string, unknown>>) => ({ ...domainOf(value), domain: domainOf(value['domain']) });
 
-/** Characters of all rules of a token. Keystone stores 128 of a path. */
+/** Characters of all rules of a token: those of more than a hundred of the longest. */
 const MOST_RULE_TEXT = 32 * 1024;
 /** Rules that are not understood, and too many of them, allow nothing. */
 function accessRulesOf(credential: unknown): readonly AccessRule[] | null {
@@ -61,6 +63,7 @@ function contentsOf(body: unknown): TokenContents | undefined {
     project: isObject(project) ? ownedOf(project) : null,
     domain: isObject(domain) ? domainOf(domain) : null,
     isSystem: isObject(system) && system['all'] === true,
+    isAdminProject: token['is_admin_project'] === undefined || token['is_admin_project'] === true,
     roles: listOf(roles).flatMap(({ name }) => (typeof name === 'string' ? [name] : [])),
     accessRules: accessRulesOf(credential),
     serviceTypes: listOf(catalog).flatMap(({ type }) => (typeof type === 'string' ? [type] : [])),
@@ -70,7 +73,7 @@ function contentsOf(body: unknown): TokenContents | undefined {
 }
 
 interface ValidationOptions {
-  /** Also tokens that have expired, as long as Keystone's `[token]allow_expired_window` allows. */
+  /** Also tokens that have expired, as long as Keystone's `allow_expired_window` allows. */
   readonly allowExpired: boolean;
   /** Without it, `serviceTypes` is empty. */
   readonly withCatalog: boolean;

@@ -1,0 +1,314 @@
+import { keystone } from '../../../api/auth/keystone';
+import { createValidatedTokens } from '../../../api/auth/validated-tokens';
+import { Unauthenticated } from '../../../api/http/errors';
+import type { Options } from '../../../config/options';
+import { systemClock } from '../../../model/clock';
+import { silentLog } from '../../../model/log';
+import { startFakeKeystone, tokenBody, type FakeKeystone } from '../../support/fake-keystone';
+import { useApi } from '../../support/api';
+import { optionsOf } from '../../support/options';
+import { until } from '../../support/until';
+
+const TOKENS: Readonly<Record<string, unknown>> = {
+  good: tokenBody(),
+  other: tokenBody(),
+  service: tokenBody({ roles: [{ name: 'service' }] }),
+  expired: tokenBody({ expires_at: '2000-01-01T00:00:00Z' }),
+  'no-user': tokenBody({ user: undefined }),
+  'user-without-id': tokenBody({ user: { name: 'x' } }),
+  'no-time': tokenBody({ expires_at: 12 }),
+  'two-scopes': tokenBody({ system: { all: true } }),
+  'wrong-types': tokenBody({ roles: 'admin', project: 'p1', domain: ['d'], system: 'all' }),
+  'wrong-members': tokenBody({ roles: [{ name: 5 }, null, { name: 'Reader' }], project: undefined, system: { all: 'yes' } }),
+  'not-admin': tokenBody({ is_admin_project: false }),
+  text: 'no JSON',
+  list: [],
+  'no-token': {},
+  'broken-rules': tokenBody({ application_credential: { access_rules: 'all' }, catalog: [{ type: 'baremetal' }] }),
+  'many-rules': tokenBody({
+    application_credential: {
+      access_rules: Array.from({ length: 1000 }, () => ({ service: 'baremetal', method: 'GET', path: '/**'.repeat(40) })),
+    },
+    catalog: [{ type: 'baremetal' }],
+  }),
+  'one-rule': tokenBody({
+    application_credential: { access_rules: [{ service: 'baremetal', method: 'GET', path: '/v1/{kind}/*' }] },
+    catalog: [{ type: 'baremetal' }],
+  }),
+  'no-catalog': tokenBody({ application_credential: { access_rules: [{ service: 'baremetal', method: 'GET', path: '/**' }] } }),
+};
+
+let fake: FakeKeystone;
+let ahead = 0;
+const clock = { ...systemClock, now: () => Date.now() + ahead, sleep: (_: number, signal?: AbortSignal) => systemClock.sleep(0, signal) };
+beforeEach(async () => {
+  ahead = 0;
+  fake = await startFakeKeystone(TOKENS);
+});
+afterEach(() => fake.close());
+
+const strategyOf = (changes: Partial<Options> = {}) =>
+  keystone({
+    options: optionsOf({
+      'keystone_authtoken.auth_url': fake.url,
+      'keystone_authtoken.auth_type': 'password',
+      'keystone_authtoken.user_id': 'ironic',
+      'keystone_authtoken.password': 'secret',
+      ...changes,
+    }),
+    log: silentLog,
+    clock,
+    serviceType: 'baremetal',
+    signal: new AbortController().signal,
+  });
+type Strategy = ReturnType<typeof strategyOf>;
+const identify = (strategy: Strategy, token: string, headers: Record<string, string> = {}, path = '/v1/nodes', source = '192.0.2.1') =>
+  strategy.identify({ 'x-auth-token': token, ...headers }, path, 'GET', source);
+const statusOf = (identified: Promise<unknown>): Promise<number> =>
+  identified.then(
+    () => 200,
+    (error: unknown) => (error instanceof Unauthenticated ? error.status : 500),
+  );
+
+it('takes what the token says', async () => {
+  expect(await identify(strategyOf(), 'good')).toEqual({
+    ...{ user: 'u1', userName: 'user', userDomain: 'default', project: 'p1', projectName: 'tenant', projectDomain: 'default' },
+    ...{ domain: null, roles: ['member'], system: false, exempt: false, isAdminProject: true },
+  });
+  expect(await identify(strategyOf(), 'not-admin')).toMatchObject({ isAdminProject: false });
+  expect(await identify(strategyOf(), 'wrong-members')).toMatchObject({ roles: ['reader'], project: null, system: false });
+  expect(await identify(strategyOf(), 'wrong-types')).toMatchObject({ roles: [], project: null, domain: null, system: false });
+});
+
+it.each([
+  'expired',
+  'no-user',
+  'user-without-id',
+  'no-time',
+  'two-scopes',
+  'text',
+  'list',
+  'no-token',
+  'no user',
+  'unknown',
+  ' ',
+  'a'.repeat(8193),
+])('refuses %.40s', async (token) => {
+  expect(await statusOf(identify(strategyOf(), token))).toBe(401);
+});
+
+it('asks once for concurrent requests and for those of token_cache_time, and then again', async () => {
+  const strategy = strategyOf();
+  await Promise.all(Array.from({ length: 20 }, () => identify(strategy, 'good')));
+  expect(fake.validations).toEqual([{ token: 'good', query: '' }]);
+  ahead = 299_000;
+  await identify(strategy, 'good');
+  expect(fake.validations).toHaveLength(1);
+  ahead = 301_000;
+  await identify(strategy, 'good');
+  expect(fake.validations).toHaveLength(2);
+  expect(fake.logins).toHaveLength(1);
+});
+
+it.each([0, -1])('asks each time with token_cache_time = %d', async (seconds) => {
+  const strategy = strategyOf({ 'keystone_authtoken.token_cache_time': seconds });
+  for (let n = 0; n < 3; n++) await identify(strategy, 'good');
+  expect(fake.validations).toHaveLength(3);
+});
+
+it('asks once for a bad token in ten seconds', async () => {
+  const strategy = strategyOf();
+  for (let n = 0; n < 20; n++) expect(await statusOf(identify(strategy, 'bad'))).toBe(401);
+  expect(fake.validations).toHaveLength(1);
+  ahead = 10_001;
+  expect(await statusOf(identify(strategy, 'bad'))).toBe(401);
+  expect(fake.validations).toHaveLength(2);
+});
+
+it('asks again for an expired token when a service sends it', async () => {
+  const strategy = strategyOf();
+  fake.reply = async ({ headers, url }) =>
+    headers['x-subject-token'] === 'expired' && !url!.includes('allow_expired=1') ? { status: 404, body: {} } : undefined;
+  expect(await statusOf(identify(strategy, 'expired'))).toBe(401);
+  expect(await identify(strategy, 'expired', { 'x-service-token': 'service' })).toMatchObject({ user: 'u1' });
+  expect(await statusOf(identify(strategy, 'expired'))).toBe(401);
+  expect(fake.validations.map(({ token, query }) => `${token} ${query}`)).toEqual(['expired ', 'service ', 'expired allow_expired=1']);
+});
+
+it('leaves out the catalog with include_service_catalog = false, and then allows nothing to tokens with access rules', async () => {
+  const strategy = strategyOf({ 'keystone_authtoken.include_service_catalog': false });
+  await identify(strategy, 'good');
+  expect(fake.validations[0]!.query).toBe('nocatalog');
+  expect(await statusOf(identify(strategy, 'no-catalog'))).toBe(401);
+});
+
+it('applies access rules', async () => {
+  const strategy = strategyOf();
+  expect(await statusOf(identify(strategy, 'one-rule', {}, '/v1/nodes/a'))).toBe(200);
+  // Escapes are decoded first, and cannot add a segment.
+  expect(await statusOf(identify(strategy, 'one-rule', {}, '/v1/n%6Fdes/a%20b'))).toBe(200);
+  for (const path of [
+    '/v1/nodes',
+    '/v1/nodes/',
+    '/v1/nodes/a/b',
+    '/v1/nodes/a%2fb',
+    '/v1/nodes/%',
+    '/v2/nodes/a',
+    `/v1/nodes/${'a'.repeat(1024)}`,
+  ])
+    expect(`${path} ${await statusOf(identify(strategy, 'one-rule', {}, path))}`).toBe(`${path} 401`);
+  for (const token of ['broken-rules', 'many-rules', 'no-catalog']) expect(await statusOf(identify(strategy, token))).toBe(401);
+  // A service acts for the user.
+  expect(await statusOf(identify(strategy, 'one-rule', { 'x-service-token': 'service' }))).toBe(200);
+});
+
+it('authenticates again after a 401, once', async () => {
+  const strategy = strategyOf();
+  await identify(strategy, 'good');
+  // Another login makes the token of this program stale.
+  await identify(strategyOf(), 'good');
+  expect(await statusOf(identify(strategy, 'other'))).toBe(200);
+  expect(fake.logins).toHaveLength(3);
+  fake.reply = async ({ method }) => (method === 'GET' ? { status: 401, body: {} } : undefined);
+  expect(await statusOf(identify(strategy, 'bad'))).toBe(503);
+  expect(fake.logins).toHaveLength(4);
+});
+
+it('authenticates again before its token expires', async () => {
+  const strategy = strategyOf();
+  await identify(strategy, 'good');
+  ahead = 3_479_000;
+  await identify(strategy, 'other');
+  expect(fake.logins).toHaveLength(1);
+  ahead = 3_481_000;
+  await identify(strategy, 'good');
+  expect(fake.logins).toHaveLength(2);
+});
+
+it.each([
+  ['validations', 'GET', 500],
+  ['validations', 'GET', 403],
+  ['validations', 'GET', 300],
+  ['logins', 'POST', 401],
+  ['logins', 'POST', 200],
+  ['logins', 'POST', 503],
+])('%s (%s) answered with %d: 503, and a second later once more', async (_, method, status) => {
+  const strategy = strategyOf();
+  fake.reply = async (request) => (request.method === method ? { status, body: { error: { message: 'x' } } } : undefined);
+  expect(await statusOf(identify(strategy, 'good'))).toBe(503);
+  const [logins, validations] = [fake.logins.length, fake.validations.length];
+  expect(await statusOf(identify(strategy, 'other'))).toBe(503);
+  expect([fake.logins.length, fake.validations.length]).toEqual([logins, validations]);
+  fake.reply = async () => undefined;
+  ahead = 1001;
+  expect(await statusOf(identify(strategy, 'good'))).toBe(200);
+});
+
+it('retries a connection that fails, and gives up', async () => {
+  const strategy = strategyOf();
+  let left = 3;
+  fake.reply = async (request) => {
+    if (left-- > 0) request.socket.destroy();
+    return undefined;
+  };
+  expect(await statusOf(identify(strategy, 'good'))).toBe(200);
+  left = 4;
+  expect(await statusOf(identify(strategy, 'other'))).toBe(503);
+});
+
+it('ends a validation that Keystone does not answer', async () => {
+  const strategy = strategyOf({ 'keystone_authtoken.http_connect_timeout': 1 });
+  fake.reply = (request) => new Promise((answer) => request.socket.once('close', () => answer(undefined)));
+  expect(await statusOf(identify(strategy, 'good'))).toBe(503);
+});
+
+it('goes on with valid tokens while Keystone does not answer, and limits what waits for it', async () => {
+  const strategy = strategyOf();
+  await identify(strategy, 'good');
+  let release = (): void => {};
+  const held = new Promise<void>((open) => (release = open));
+  fake.reply = async () => {
+    await held;
+    return undefined;
+  };
+  const bad = Array.from({ length: 300 }, (_, n) => statusOf(identify(strategy, `bad-${n}`)));
+  // Of one source 8 run and 128 wait; the others are refused at once.
+  const refused = await Promise.all(bad.slice(136));
+  expect(refused).toEqual(refused.map(() => 503));
+  expect(await statusOf(identify(strategy, 'good'))).toBe(200);
+  const other = statusOf(identify(strategy, 'other', {}, '/v1/nodes', '192.0.2.2'));
+  release();
+  expect(await other).toBe(200);
+  expect(await Promise.all(bad.slice(0, 136))).toEqual(Array.from({ length: 136 }, () => 401));
+});
+
+it('forgets the oldest tokens beyond its limit', async () => {
+  let asked = 0;
+  const tokens = createValidatedTokens({
+    validate: async (token) => {
+      asked++;
+      return token.startsWith('bad') ? undefined : { expiresAt: Infinity };
+    },
+    ...{ cacheMs: 300_000, clock, log: silentLog },
+  });
+  const use = { source: '192.0.2.1', allowExpired: false };
+  for (const kind of ['good', 'bad']) {
+    for (let n = 0; n <= 4096; n++) await tokens(`${kind}-${n}`, use);
+    asked = 0;
+    await tokens(`${kind}-4096`, use);
+    expect(asked).toBe(0);
+    await tokens(`${kind}-0`, use);
+    expect(asked).toBe(1);
+  }
+});
+
+it('never stores a token by itself', async () => {
+  const told: unknown[] = [];
+  const log = { ...silentLog, error: (...words: unknown[]) => void told.push(words), warn: (...words: unknown[]) => void told.push(words) };
+  const options = optionsOf({
+    'keystone_authtoken.auth_url': fake.url,
+    'keystone_authtoken.auth_type': 'password',
+    'keystone_authtoken.user_id': 'ironic',
+    'keystone_authtoken.password': 'secret-of-ironic',
+  });
+  const strategy = keystone({ options, log, clock, serviceType: null, signal: new AbortController().signal });
+  fake.reply = async () => ({ status: 500, body: { error: { message: 'x'.repeat(5000) } } });
+  expect(await statusOf(identify(strategy, 'a-secret-token'))).toBe(503);
+  expect(told).toHaveLength(1);
+  expect(JSON.stringify(told)).not.toMatch(/secret/);
+  expect(JSON.stringify(told).length).toBeLessThan(1000);
+});
+
+describe('the API', () => {
+  const api = useApi({
+    'DEFAULT.auth_strategy': 'keystone',
+    'keystone_authtoken.auth_url': 'http://127.0.0.1:1/identity/v3/',
+    'keystone_authtoken.auth_type': 'password',
+    'keystone_authtoken.user_id': 'ironic',
+    'keystone_authtoken.password': 'secret',
+    'keystone_authtoken.http_request_max_retries': 0,
+  });
+
+  it.each([
+    {},
+    { 'X-Auth-Token': '' },
+    { 'X-Auth-Token': 'two words' },
+    { 'X-Storage-Token': '' },
+    { 'X-User-Id': 'root', 'X-Roles': 'admin' },
+  ])('refuses %p without asking Keystone', async (headers) => {
+    const answer = await api.ask('GET', '/v1/nodes', 115, { headers });
+    expect(answer.status).toBe(401);
+    expect(answer.headers['www-authenticate']).toBe('Keystone uri="http://127.0.0.1:1/identity/v3/"');
+    expect(answer.body).toEqual({
+      error: { code: 401, title: 'Unauthorized', message: 'The request you have made requires authentication.' },
+    });
+  });
+
+  it('answers 503 when Keystone cannot be reached, and public paths all the same', async () => {
+    const answer = await api.ask('GET', '/v1/nodes', 115, { headers: { 'X-Auth-Token': 'x' } });
+    expect(answer).toMatchObject({ status: 503, body: { code: '503 Service Unavailable', title: 'Service Unavailable' } });
+    expect((await api.ask('GET', '/v1')).status).toBe(200);
+    expect((await api.ask('GET', '/v1/lookup')).status).toBe(400);
+    await until('the cause is in the log', () => api.logged.includes('cannot validate tokens'));
+  });
+});
