@@ -23,7 +23,7 @@ export interface PolicyFiles {
   readonly files: readonly string[];
 }
 /** Policy files that cannot be used; the message names file, line and rule. */
-export class PolicyFileError extends Error {}
+class PolicyFileError extends Error {}
 
 const MAX_FILE_BYTES = 256 * 1024;
 /** Of a folder, with those that are passed over. */

@@ -2,7 +2,7 @@
  * The rules of Ironic 39, with their defaults, and our own. A policy file replaces them one by one.
  * tests/policy/ironic-rules.txt has Ironic's, and a test compares.
  */
-export type Scope = 'system' | 'project';
+type Scope = 'system' | 'project';
 export interface PolicyRow {
   /** As in policy files. */
   readonly name: string;
