@@ -12,7 +12,8 @@ export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv
     .replace(/(?<!\/)\/+$/, '')
     .replace(/\/v1$/, '');
 
-export function authorization({ OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
+export function authorization({ OS_TOKEN: token, OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
+  if (token) return { 'x-auth-token': token };
   if (name === undefined || password === undefined) return {};
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
 }
