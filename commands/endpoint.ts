@@ -6,7 +6,9 @@ export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv
     .replace(/(?<!\/)\/+$/, '')
     .replace(/\/v1$/, '');
 
-export function authorization({ OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
+/** A token of Keystone, or a user of http_basic. */
+export function authorization({ OS_TOKEN: token, OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
+  if (token !== undefined) return { 'x-auth-token': token };
   if (name === undefined || password === undefined) return {};
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
 }

@@ -87,7 +87,7 @@ export function addWhyCommand(program: Command): void {
     .argument('<node>', 'UUID or name')
     .option(
       '--url <url>',
-      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_USERNAME and OS_PASSWORD',
+      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_USERNAME and OS_PASSWORD, or OS_TOKEN',
     )
     .option('--json', 'print the response as JSON')
     .action(why);

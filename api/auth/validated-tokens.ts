@@ -3,6 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
+import type { Metrics } from '../../model/metrics';
 import type { TokenContents } from '../../wire/keystone/tokens';
 import { Unauthenticated } from '../http/errors';
 import { createFairTurns } from '../http/fair-turns';
@@ -25,6 +26,7 @@ interface Parts<Contents> {
   readonly cacheMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
 }
 
 /** Real ones have some hundred characters. Others reach no cache and no Keystone. */
@@ -59,7 +61,7 @@ function remember<Value>(cache: Map<string, Value>, key: string, value: Value): 
 export function createValidatedTokens<Contents extends Pick<TokenContents, 'expiresAt'>>(
   parts: Parts<Contents>,
 ): ValidatedTokens<Contents> {
-  const { validate, cacheMs, clock, log } = parts;
+  const { validate, cacheMs, clock, log, metrics } = parts;
   /** An entry that is too old still says that the token was valid, so that its validation goes before those of unknown tokens. */
   const valid = new Map<string, { readonly contents: Contents; readonly until: number }>();
   const rejected = new Map<string, number>();
@@ -71,12 +73,18 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
 
   async function ask(token: string, allowExpired: boolean): Promise<Contents | undefined> {
     if (pausedUntil > clock.now()) throw unavailable();
+    const took = metrics.timer();
+    let outcome = 'failed';
     try {
-      return await validate(token, allowExpired);
+      const contents = await validate(token, allowExpired);
+      outcome = contents ? 'valid' : 'rejected';
+      return contents;
     } catch (error) {
       pausedUntil = clock.now() + PAUSE_MS;
       log.error('cannot validate tokens', { error: reasonOf(error) });
       throw unavailable();
+    } finally {
+      metrics.observe('bloomery_token_validation_duration_seconds', { outcome }, took());
     }
   }
   async function validated(token: string, key: string, { source, allowExpired }: TokenUse): Promise<Contents | undefined> {

@@ -4,6 +4,7 @@ import { Unauthenticated } from '../../../api/http/errors';
 import type { Options } from '../../../config/options';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
+import { silentMetrics } from '../../../model/metrics';
 import { startFakeKeystone, tokenBody, type FakeKeystone } from '../../support/fake-keystone';
 import { useApi } from '../../support/api';
 import { optionsOf } from '../../support/options';
@@ -57,6 +58,7 @@ const strategyOf = (changes: Partial<Options> = {}) =>
       ...changes,
     }),
     log: silentLog,
+    metrics: silentMetrics,
     clock,
     serviceType: 'baremetal',
     signal: new AbortController().signal,
@@ -249,7 +251,7 @@ it('forgets the oldest tokens beyond its limit', async () => {
       asked++;
       return token.startsWith('bad') ? undefined : { expiresAt: Infinity };
     },
-    ...{ cacheMs: 300_000, clock, log: silentLog },
+    ...{ cacheMs: 300_000, clock, log: silentLog, metrics: silentMetrics },
   });
   const use = { source: '192.0.2.1', allowExpired: false };
   for (const kind of ['good', 'bad']) {
@@ -271,7 +273,7 @@ it('never stores a token by itself', async () => {
     'keystone_authtoken.user_id': 'ironic',
     'keystone_authtoken.password': 'secret-of-ironic',
   });
-  const strategy = keystone({ options, log, clock, serviceType: null, signal: new AbortController().signal });
+  const strategy = keystone({ options, log, clock, metrics: silentMetrics, serviceType: null, signal: new AbortController().signal });
   fake.reply = async () => ({ status: 500, body: { error: { message: 'x'.repeat(5000) } } });
   expect(await statusOf(identify(strategy, 'a-secret-token'))).toBe(503);
   expect(told).toHaveLength(1);
