@@ -7,7 +7,7 @@ import { POLICIES } from './rules';
 import { createVocabulary, resourceOf, type Target } from './vocabulary';
 
 /** A check that decided. */
-export interface Clause {
+interface Clause {
   /** The alternative that it belongs to. */
   readonly text: string;
   /** What of it decided, with the rules on the way: `rule:a → role:b`. */

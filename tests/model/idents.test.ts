@@ -1,11 +1,18 @@
-import { canonicalAddress, isDatapath, isHostName, isLogicalName, isMac, isUuid, newUuid } from '../../model/idents';
+import { canonicalAddress, isDatapath, isHostName, isLogicalName, isLoopback, isMac, isUuid, newUuid } from '../../model/idents';
 
 it.each([
   ['aaaaaaaa-0000-4000-8000-000000000001', true],
   ['AAAAAAAA000040008000000000000001', true],
   ['{aaaaaaaa-0000-4000-8000-000000000001}', true],
   ['urn:uuid:aaaaaaaa-0000-4000-8000-000000000001', true],
+  ['{{aaaaaaaa-0000-4000-8000-000000000001}}', true],
   ['aaaaaaaa-0000-4000-8000-00000000000', false],
+  ['aaaaaaaa-0000-4000-8000-0000000000012', false],
+  ['1aaaaaaaa-0000-4000-8000-000000000001', false],
+  ['aaaaaaaa-urn:0000-4000-8000-000000000001', false],
+  ['aaaaaaaa-uuid:0000-4000-8000-000000000001', false],
+  ['aaaaaaaa-{0000-4000-8000-000000000001', false],
+  ['aaaaaaaa-0000}-4000-8000-000000000001', false],
   ['one', false],
   [5, false],
   [null, false],
@@ -22,7 +29,13 @@ it.each([
   ['x'.repeat(255), true, false],
   ['x'.repeat(256), false, false],
   ['-a', true, false],
+  ['a', true, true],
+  ['rack-1.example_one.org.', true, true],
+  ['rack-1.exampl-.org', true, false],
+  [`${'a.'.repeat(127)}a`, true, true],
+  [`${'a.'.repeat(128)}a`, false, false],
   [5, false, false],
+  [['node-1'], false, false],
 ])('name %p', (value, now, before) => expect([isLogicalName(value), isHostName(value)]).toEqual([now, before]));
 
 it.each([
@@ -30,9 +43,18 @@ it.each([
   ['52-54-00-aa-00-01', false],
   ['52:54:00:aa:00', false],
   ['52:54:00:aa:00:01:02', false],
+  ['00:52:54:00:aa:00:01', false],
+  [['52:54:00:aa:00:01'], false],
 ])('MAC address %p: %p', (value, expected) => expect(isMac(value)).toBe(expected));
 
-it('knows datapaths', () => expect(['00000A1b2C3d4E5f', '00:00:00:00:00:00:00:01', 'zz'].map(isDatapath)).toEqual([true, false, false]));
+it.each([
+  ['00000A1b2C3d4E5f', true],
+  ['00:00:00:00:00:00:00:01', false],
+  ['zz', false],
+  ['00000A1b2C3d4E5f0', false],
+  ['x00000A1b2C3d4E5f', false],
+  [['00000A1b2C3d4E5f'], false],
+])('datapath %p: %p', (value, expected) => expect(isDatapath(value)).toBe(expected));
 
 it.each([
   ['10.0.0.2', '10.0.0.2'],
@@ -44,9 +66,21 @@ it.each([
   ['10.0.0', undefined],
   ['host', undefined],
   ['[host]', undefined],
+  ['[10.0.0.2]:80', undefined],
+  ['x[10.0.0.2]', undefined],
+  ['::ffff:1:2:3', '::ffff:1:2:3'],
+  ['1::ffff:a00:2', '1::ffff:a00:2'],
   ['', undefined],
 ])('address %p: %p', (text, expected) => expect(canonicalAddress(text)).toBe(expected));
 
 it('makes UUIDs of version 4', () => {
   expect(newUuid((bytes) => Buffer.alloc(bytes, 0xff))).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff');
 });
+
+it.each([
+  ['127.0.0.1', true],
+  ['127.1.2.3', true],
+  ['::1', true],
+  ['::2', false],
+  ['10.127.0.1', false],
+])('loopback %p: %p', (address, expected) => expect(isLoopback(address)).toBe(expected));

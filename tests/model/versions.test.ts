@@ -23,6 +23,15 @@ it.each([
   ['1.1.1', undefined, invalid],
   ['v1.1', undefined, invalid],
   ['1.', undefined, invalid],
+  // Numbers as Python reads them.
+  ['1.1_00', undefined, { minor: 100, used: '1.100', explicit: true }],
+  ['1 . 5', undefined, { minor: 5, used: '1.5', explicit: true }],
+  ['1.5x', undefined, invalid],
+  ['1.5_x', undefined, invalid],
+  ['1.2, latest', undefined, { minor: 115, used: '1.115', explicit: true }],
+  [undefined, 'baremetal 1.30, baremetal \t1.50', { minor: 50, used: '1.50', explicit: false }],
+  [undefined, 'baremetal 1.30, baremetal', { minor: 30, used: '1.30', explicit: false }],
+  [undefined, 'baremetal 1.5 0', invalid],
   [undefined, 'baremetal 1.50', { minor: 50, used: '1.50', explicit: false }],
   [undefined, 'compute 2.1, BareMetal 1.30', { minor: 30, used: '1.30', explicit: false }],
   [undefined, 'compute 2.1', { minor: 1, used: '1.1', explicit: false }],
@@ -33,8 +42,10 @@ it.each([
 });
 
 it('says that other major versions exclude ours', () => {
-  const { refusal } = negotiate('2.0', undefined, RANGE) as { refusal: string };
-  expect(refusal).toMatch(/^Mutually exclusive versions requested\. Version 2\.0 requested but not supported/);
+  expect(negotiate('2.0', undefined, RANGE)).toEqual({
+    refusal: expect.stringMatching(/^Mutually exclusive versions requested\. Version 2\.0 requested but not supported/) as string,
+    inRange: true,
+  });
 });
 
 it.each([

@@ -73,7 +73,11 @@ describe('refuses with one clear line', () => {
       () => ['--config-file', config('[api]\nhost_ip = 0.0.0.0\n')],
       /auth_strategy is not set, and the API would listen on 0\.0\.0\.0 \(\[api\]host_ip\): set auth_strategy = http_basic/,
     ],
-    ['Keystone', () => ['--config-file', config('[DEFAULT]\nauth_strategy = keystone\n')], /auth_strategy = keystone is not supported yet/],
+    [
+      'Keystone without its address',
+      () => ['--config-file', config('[DEFAULT]\nauth_strategy = keystone\n')],
+      /\[keystone_authtoken\]auth_url: it is not set/,
+    ],
     [
       'TLS without a certificate',
       () => ['--config-file', config('[api]\nenable_ssl_api = true\n')],
@@ -89,8 +93,8 @@ describe('refuses with one clear line', () => {
     ],
     [
       'an option that protects something and has no effect',
-      () => ['--config-file', config('[oslo_policy]\npolicy_file = strict.yaml\n')],
-      /line 2: option \[oslo_policy\]policy_file protects something, and has no effect here: remove it\. Instead: there are no policies/,
+      () => ['--config-file', config('[json_rpc]\nunix_socket = /run/socket\n')],
+      /line 2: option \[json_rpc\]unix_socket protects something, and has no effect here: remove it\. Instead: calls between processes/,
     ],
     ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is not a role: choose from api, conductor, boot/],
     ['an option of the command that is none', () => ['--confg', 'x'], /unknown option '--confg'/],
