@@ -10,6 +10,7 @@ import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
 import type { Peer } from './http/source';
+import { checkPolicy, hasNoTarget } from './resource/access';
 import type { Answer, ApiContext, Request } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
@@ -72,7 +73,6 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     report.operation = operation.operationId;
     if (params['node_ident'] !== undefined) report.node = params['node_ident'];
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
-    if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
     const { bodyName, bodyFirst, below, gate } = operation;
     const body = await bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
     const given = {
@@ -88,6 +88,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     checkBody(operation, body, context);
     if (closed) refuseByGate(below, gate.since);
     refuseNewer(operation, given, query, minor);
+    if (operation.policy && hasNoTarget(operation.policy)) checkPolicy(parsed, context, operation.policy);
     const { origin } = report;
     const request: Request = {
       minor,

@@ -108,9 +108,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   return {
     ...{ store, options, log, clock, metrics, document },
     auth: createAuth({
-      options,
-      log,
-      clock,
+      ...{ options, log, clock, metrics },
       service: 'baremetal',
       enforcer: parts.enforcer ?? createEnforcer(options),
       store,

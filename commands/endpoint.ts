@@ -12,6 +12,7 @@ export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv
     .replace(/(?<!\/)\/+$/, '')
     .replace(/\/v1$/, '');
 
+/** A token (Keystone's, or one of `bloomery token`), or a user of http_basic. */
 export function authorization({ OS_TOKEN: token, OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
   if (token) return { 'x-auth-token': token };
   if (name === undefined || password === undefined) return {};

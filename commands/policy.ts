@@ -102,7 +102,7 @@ function parsePersona(text: string): Persona {
   const known = SCOPES.find((one) => one === scope);
   const roles = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
   if (!known || !roles)
-    throw new InvalidArgumentError(`it is ${SCOPES.join(', ')}, a hyphen, and ${Object.keys(ROLES).join(', ')}, such as owner-member.`);
+    throw new InvalidArgumentError(`It is ${SCOPES.join(', ')}, a hyphen, and ${Object.keys(ROLES).join(', ')}, such as owner-member.`);
   return { scope: known, roles };
 }
 const parseNames = (text: string): readonly string[] => text.split(',').map((name) => name.trim().toLowerCase());

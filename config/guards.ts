@@ -30,7 +30,6 @@ export const GUARDS: readonly GuardRow[] = [
   { section: 'oslo_policy', name: 'remote_ssl_ca_crt_file', instead: NO_REMOTE },
   { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_REMOTE },
   { section: 'oslo_policy', name: 'remote_ssl_client_key_file', instead: NO_REMOTE },
-  { section: 'api', name: 'project_admin_can_manage_own_nodes', harmless: ['true'], instead: NO_POLICY },
   { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', harmless: ['true'], instead: NO_POLICY },
   // Verification of servers that this one calls.
   { section: 'DEFAULT', name: 'webserver_tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },

@@ -145,6 +145,7 @@ export const OPTIONS = [
   { section: 'api', name: 'max_json_body_size_provision', kind: 'integer', default: 65536, min: 1, help: 'Maximum size of the JSON body of a provision request, which may contain a config drive, in KiB.' },
   { section: 'api', name: 'max_json_body_size_inspection', kind: 'integer', default: 16384, min: 1, help: 'Maximum size of the JSON body of continue_inspection, in KiB.' },
   { section: 'api', name: 'max_json_body_depth', kind: 'integer', default: 25, min: 1, help: 'Maximum nesting depth of a JSON body.' },
+  { section: 'api', name: 'project_admin_can_manage_own_nodes', kind: 'boolean', default: true, help: 'Administrators of a project may create nodes that their project owns, and delete them.' },
   { section: 'api', name: 'disallow_clean_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Clean steps (interface.step) that are not allowed: requests for them are refused, and automated cleaning omits them.' },
   { section: 'api', name: 'disallow_deploy_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Deploy steps (interface.step) that are not allowed: requests for them are refused, and deployments omit them.' },
   { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Service steps (interface.step) that are not allowed.' },

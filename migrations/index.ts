@@ -16,6 +16,7 @@ import { up as introspections } from './0010_introspections';
 import { up as inventoryFiles } from './0011_inventory_files';
 import { up as bootTokens } from './0012_boot_tokens';
 import { up as apiTokens } from './0013_api_tokens';
+import { up as owners } from './0014_owners';
 
 export interface Migration {
   readonly name: string;
@@ -37,4 +38,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0011_inventory_files', up: inventoryFiles },
   { name: '0012_boot_tokens', up: bootTokens },
   { name: '0013_api_tokens', up: apiTokens },
+  { name: '0014_owners', up: owners },
 ];

@@ -34,6 +34,7 @@ export const FAULTS = {
   InstanceUnrescueFailure: [400, 'Failed to unrescue instance {instance} for node {node}: {reason}'],
   NoValidHost: [404, 'No valid host was found. Reason: {reason}'],
   StepsNotAuthorized: [403, '{message}'],
+  OwnerNotAuthorized: [403, '{message}'],
   NotAuthorized: [403, 'Not authorized.'],
   OperationNotPermitted: [403, 'Operation not permitted.'],
   HTTPForbidden: [403, 'Access was denied to the following resource: {resource}'],

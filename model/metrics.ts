@@ -56,6 +56,8 @@ export const METRICS = {
   bloomery_bmc_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to BMCs. `protocol`: ipmi, redfish; `operation`: command, or method and action.', labels: ['protocol', 'operation', 'outcome'], buckets: REMOTE },
   bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to agents by command.', labels: ['command', 'outcome'], buckets: REMOTE },
 
+  bloomery_token_validation_duration_seconds: { kind: 'histogram', help: 'Duration of validations of tokens by Keystone. `outcome`: valid, rejected, failed (Keystone could not be asked).', labels: ['outcome'], buckets: REMOTE },
+
   bloomery_database_up: { kind: 'gauge', help: 'Whether the database responds to a query of this scrape.', labels: [] },
   bloomery_database_connections: { kind: 'gauge', help: 'Database connections by state (used, free), and queries that wait for a connection (waiting).', labels: ['state'] },
   bloomery_database_connections_max: { kind: 'gauge', help: 'Maximum number of database connections ([database]max_pool_size).', labels: [] },

@@ -1,13 +1,13 @@
 /** Why a rule allows something or not, for operators. */
 import type { Caller } from './caller';
-import { effectiveRules, serviceProjectOf, type FileRules, type PolicyOptions } from './enforcer';
+import { effectiveRules, passes, serviceProjectOf, type FileRules, type PolicyOptions } from './enforcer';
 import { compileRule, formatRule, type Rule } from './language';
 import { compileRules, ruleNamed } from './rule-set';
 import { POLICIES } from './rules';
 import { createVocabulary, resourceOf, type Target } from './vocabulary';
 
 /** A check that decided. */
-export interface Clause {
+interface Clause {
   /** The alternative that it belongs to. */
   readonly text: string;
   /** What of it decided, with the rules on the way: `rule:a → role:b`. */
@@ -29,7 +29,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
   const set = effectiveRules(options, files);
   const vocabulary = createVocabulary(resourceOf(name.replace(/^baremetal:/, '')), serviceProjectOf(options));
   const refer = compileRules(set, vocabulary);
-  const passes = (rule: Rule): boolean => compileRule(rule, vocabulary, refer)(caller, target);
+  const allows = (rule: Rule): boolean => passes(compileRule(rule, vocabulary, refer), caller, target);
   /** What decided, in words. */
   const deciding = (rule: Rule): string => {
     switch (rule.kind) {
@@ -42,7 +42,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
       // All members decide, or the first that differs from the others.
       case 'and':
       case 'or': {
-        const one = rule.rules.find((member) => passes(member) === (rule.kind === 'or'));
+        const one = rule.rules.find((member) => allows(member) === (rule.kind === 'or'));
         return one ? deciding(one) : rule.rules.map(deciding).join(` ${rule.kind} `);
       }
       default:
@@ -51,7 +51,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
   };
   const rule = ruleNamed(set, name) ?? { kind: 'never' };
   const alternatives = alternativesOf(rule);
-  const passed = alternatives.find(passes);
+  const passed = alternatives.find(allows);
   const clauses = (passed ? [passed] : alternatives).map((one) => ({
     text: formatRule(one),
     decided: deciding(one),

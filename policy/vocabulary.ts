@@ -17,8 +17,7 @@ export const resourceOf = (policy: string): Resource => RESOURCES.find((resource
 const CREDENTIALS: ReadonlyMap<string, (caller: Caller) => Value> = new Map<string, (caller: Caller) => Value>([
   ['user_id', ({ user }) => user],
   ['user_domain_id', ({ userDomain }) => userDomain],
-  // A caller without any scope has no project to compare. Else it would pass as the owner of what belongs to no project.
-  ['project_id', ({ project, system }) => project ?? (system ? null : undefined)],
+  ['project_id', ({ project }) => project],
   ['project_name', ({ projectName }) => projectName],
   ['project_domain_id', ({ projectDomain }) => projectDomain],
   ['domain_id', ({ domain }) => domain],

@@ -13,11 +13,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fleetScenarios } from './bench-fleet.mjs';
 import { inspectionScenario } from './bench-inspection.mjs';
 import { benchIpmi } from './bench-ipmi.mjs';
+import { benchPolicy } from './bench-policy.mjs';
 import { recorderScenario } from './bench-recorder.mjs';
 import { build, installPackages, root } from './install.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 
-const NAMES = ['provisioning', 'heartbeats', 'power-sync', 'fleet-power', 'fleet-lifecycle', 'sensors', 'recorder', 'inspection', 'ipmi'];
+const NAMES = [
+  'provisioning',
+  'heartbeats',
+  'power-sync',
+  'fleet-power',
+  'fleet-lifecycle',
+  'sensors',
+  'recorder',
+  'inspection',
+  'ipmi',
+  'policy',
+];
 const given = cliArguments({
   command: 'npm run bench',
   usage: 'SCENARIO [--nodes N] [--seconds N] [--one-core]',
@@ -377,6 +389,12 @@ if (given.argument === 'ipmi') {
   installPackages();
   build();
   await benchIpmi(given.nodes ?? 1000);
+  process.exit();
+}
+if (given.argument === 'policy') {
+  installPackages();
+  build();
+  await benchPolicy();
   process.exit();
 }
 const scenario = SCENARIOS[given.argument];

@@ -1,11 +1,14 @@
 // npm run hostile -- --minutes 60: the attacks of tests/hostile/ again and again, on a server that deploys simulated machines meanwhile.
-// Reports crashes, deployments that failed, and how long `GET /v1/nodes/X` took.
+// Meanwhile connections to its boot service and its API hardly read. Reports crashes, deployments that failed, the server's memory, and how
+// long `GET /v1/nodes/X` took: by the wall clock, and without the waits of server, database and this program for a processor, which a busy
+// machine adds (tests/hostile/scheduling.ts).
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { createRequire } from 'node:module';
+import { connect, createServer } from 'node:net';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cliArguments } from './cli-arguments.mjs';
@@ -23,7 +26,15 @@ const { minutes, machines } = cliArguments({
 installPackages();
 build();
 
+const { stopwatch } = createRequire(import.meta.url)('../dist/tests/hostile/scheduling.js');
+
 const ROUND_MS = 1000;
+/** The p99 of `GET /v1/nodes/X`, without waits for a processor. */
+const MOST_P99_MS = 100;
+const SLOW_READERS = 100;
+const SLOW_ADDRESS = '127.0.0.8';
+const READ_EVERY_MS = 1000;
+const SAMPLE_EVERY_MS = 1000;
 const PROBE_EVERY_MS = 100;
 const REQUEST_TIMEOUT_MS = 60_000;
 const SHOWN_ERRORS = 5;
@@ -104,9 +115,12 @@ async function call(method, path, body) {
   return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-const counts = { deployed: 0, failed: 0, rounds: 0, failedRounds: 0, unanswered: 0 };
+const counts = { deployed: 0, failed: 0, rounds: 0, failedRounds: 0, unanswered: 0, slowReaders: 0 };
 const errors = new Map();
 const times = [];
+const ownTimes = [];
+/** @type {{ memory: number[], load: number[] }} */
+const samples = { memory: [], load: [] };
 const crashes = [];
 const isTime = (end) => performance.now() < end && crashes.length === 0;
 
@@ -134,13 +148,54 @@ async function deploy(end, names) {
     await delay(ROUND_MS);
   }
 }
-async function probe(end, uuid) {
+/** The processes below this one too, such as those of the database. Empty where Linux does not tell. */
+function familyOf(pid) {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+    return [pid, ...children.flatMap(familyOf)];
+  } catch {
+    return [];
+  }
+}
+async function probe(end, uuid, server) {
   while (isTime(end)) {
     const began = performance.now();
+    const ownMs = stopwatch(familyOf(server.child.pid));
     const { status } = await call('GET', `/v1/nodes/${uuid}`).catch(() => ({ status: 0 }));
-    if (status === 200) times.push(performance.now() - began);
-    else counts.unanswered++;
+    if (status === 200) {
+      times.push(performance.now() - began);
+      ownTimes.push(ownMs());
+    } else counts.unanswered++;
     await delay(PROBE_EVERY_MS);
+  }
+}
+/** MiB of the server's memory, and how busy the machine is. */
+async function sample(end, server) {
+  while (isTime(end)) {
+    samples.load.push(loadavg()[0]);
+    try {
+      const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
+      samples.memory.push(Number(/^VmRSS:\s+(\d+)/m.exec(status)[1]) / 1024);
+    } catch {
+      // Only Linux tells.
+    }
+    await delay(SAMPLE_EVERY_MS);
+  }
+}
+/** A connection that takes a few kilobytes of a large response each second. */
+async function readSlowly(end, of, path) {
+  while (isTime(end)) {
+    counts.slowReaders++;
+    const socket = connect({ port: of, host: '127.0.0.1', localAddress: SLOW_ADDRESS }).on('error', () => {});
+    let isOpen = true;
+    socket.once('close', () => (isOpen = false));
+    socket.pause().write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    while (isOpen && isTime(end)) {
+      await delay(READ_EVERY_MS);
+      socket.read();
+    }
+    socket.destroy();
+    await delay(READ_EVERY_MS);
   }
 }
 async function attack(end) {
@@ -150,7 +205,7 @@ async function attack(end) {
     'hostile',
     '--runInBand',
     '--testPathPatterns',
-    'hostile/(json|uploads|events)',
+    'hostile/(json|uploads|events|lookups)',
   ];
   while (isTime(end)) {
     const run = start('attacks', jest, { HOSTILE_URL: url });
@@ -162,8 +217,8 @@ async function attack(end) {
       run
         .output()
         .split('\n')
-        .filter((line) => /●|Expected|Received|Error/.test(line))
-        .slice(0, 20)
+        .filter((line, at, lines) => /●|Expected|Received|Error/.test(line) || /●/.test(lines[at - 2] ?? ''))
+        .slice(0, 30)
         .join('\n'),
     );
   }
@@ -204,10 +259,23 @@ async function run() {
     );
   const names = new Set(JSON.parse(readFileSync(resources, 'utf8')).nodes.map(({ name }) => name));
   const end = performance.now() + minutes * 60_000;
-  await Promise.all([deploy(end, names), probe(end, node), attack(end)]);
+  const slow = Array.from({ length: SLOW_READERS }, (_, at) =>
+    at % 4 === 0 ? readSlowly(end, port, '/v1/openapi.json') : readSlowly(end, bootPort, '/image.raw'),
+  );
+  await Promise.all([deploy(end, names), probe(end, node, server), attack(end), sample(end, server), ...slow]);
   const seen = [...crashes];
-  times.sort((a, b) => a - b);
-  const [p50, p99, worst] = [0.5, 0.99, 1].map((share) => percentile(times, share).toFixed(0));
+  const figures = (all) => {
+    const sorted = all.toSorted((a, b) => a - b);
+    const [p50, p99, worst] = [0.5, 0.99, 1].map((share) => percentile(sorted, share).toFixed(0));
+    return `median ${p50} ms, p99 ${p99} ms, worst ${worst} ms`;
+  };
+  const ownP99 = percentile(
+    ownTimes.toSorted((a, b) => a - b),
+    0.99,
+  );
+  const { memory, load } = samples;
+  const whole = (value = NaN) => Math.round(value);
+  const mean = load.reduce((sum, one) => sum + one, 0) / load.length;
   console.log(
     [
       `crashes: ${seen.length}`,
@@ -215,10 +283,14 @@ async function run() {
       `deployments: ${counts.deployed} done, ${counts.failed} failed`,
       ...[...errors].slice(0, SHOWN_ERRORS).map(([reason, count]) => `  ${count}: ${reason}`),
       `rounds of attacks: ${counts.rounds}, ${counts.failedRounds} with failed tests`,
-      `GET /v1/nodes/X: ${times.length} answered, ${counts.unanswered} not; median ${p50} ms, p99 ${p99} ms, worst ${worst} ms`,
+      `slow readers: ${counts.slowReaders} connections, ${SLOW_READERS} at once`,
+      `memory of the server: ${whole(memory[0])} MiB at first, ${whole(Math.max(...memory))} at most, ${whole(memory.at(-1))} at last`,
+      `load average: mean ${mean.toFixed(1)}, highest ${Math.max(...load).toFixed(1)}`,
+      `GET /v1/nodes/X: ${times.length} answered, ${counts.unanswered} not; ${figures(times)}`,
+      `  without waits for a processor: ${figures(ownTimes)} (p99 at most ${MOST_P99_MS} ms)`,
     ].join('\n'),
   );
-  return seen.length === 0 && counts.failed === 0 && counts.failedRounds === 0 && counts.deployed > 0;
+  return seen.length === 0 && counts.failed === 0 && counts.failedRounds === 0 && counts.deployed > 0 && ownP99 < MOST_P99_MS;
 }
 let isGood = false;
 try {

@@ -1,7 +1,7 @@
 /** The interface of the database. A member for each row of `TABLES`; only this folder contains SQL. */
 import type { Tables } from './tables';
 
-export type { RowVersion } from './sql/rows';
+export type { OwnedVersion, RowVersion } from './sql/rows';
 export type { AliveConductors } from './tables/conductors';
 export type { HardwareChangeFilter, HardwareToken, HardwareUnchanged } from './tables/hardware';
 export type { AgentNode, NodeFilter, NodeSummary } from './tables/nodes';

@@ -34,10 +34,12 @@ export function apiTokens({ store, clock, log, random }: ApiTokenParts): TokenKi
     return key;
   };
 
-  async function find(hash: string): Promise<ApiTokenRecord | undefined> {
+  async function find(token: string): Promise<ApiTokenRecord | undefined> {
+    const hash = apiTokenHash(token);
     const now = clock.now();
     const cached = known.get(hash);
     if (cached && cached.until > now) return cached.record;
+    if (!isApiToken(token, await currentKey())) return undefined;
     const record = await store.apiTokens.find(hash);
     known.delete(hash);
     known.set(hash, { record, until: now + CACHE_TTL_MS });
@@ -53,8 +55,7 @@ export function apiTokens({ store, clock, log, random }: ApiTokenParts): TokenKi
   return {
     matches: ({ token }) => token.startsWith(API_TOKEN_PREFIX),
     async identify(token) {
-      if (!isApiToken(token, await currentKey())) throw invalidToken();
-      const record = await find(apiTokenHash(token));
+      const record = await find(token);
       if (!record || !isLive(record)) throw invalidToken();
       const { user_name: user, roles, project, domain, system } = record;
       return { ...NOBODY, user, userName: user, roles, project, domain, system, tokenName: record.name };

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
+import type { Metrics } from '../../model/metrics';
 import type { Enforcer } from '../../policy/enforcer';
 import type { Store } from '../../store/store';
 import type { Auth, Strategy } from '../resource/handler';
@@ -17,6 +18,7 @@ interface AuthParts {
   readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   readonly enforcer: Enforcer;
   /** Where requests are sent to. */
   readonly service: 'baremetal' | 'baremetal-introspection';
@@ -29,11 +31,11 @@ const NEVER = new AbortController().signal;
 /** Ironic evaluates these with every strategy. */
 const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
 
-function strategyOf({ options, log, clock, service, signal = NEVER }: AuthParts): Strategy {
+function strategyOf({ options, log, clock, metrics, service, signal = NEVER }: AuthParts): Strategy {
   switch (options['DEFAULT.auth_strategy']) {
     case 'keystone': {
       const own = options['keystone_authtoken.service_type'];
-      return keystone({ options, log, clock, signal, serviceType: service === 'baremetal' || own === null ? own : service });
+      return keystone({ options, log, clock, metrics, signal, serviceType: service === 'baremetal' || own === null ? own : service });
     }
     case 'http_basic':
       return httpBasic(

@@ -2,6 +2,7 @@
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
+import type { Metrics } from '../../model/metrics';
 import { NOBODY, type Caller } from '../../policy/caller';
 import { createKeystoneSession } from '../../wire/keystone/session';
 import { keystoneSettings } from '../../wire/keystone/settings';
@@ -33,13 +34,14 @@ interface KeystoneParts {
   readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   /** Type of the service that requests are sent to, in access rules. */
   readonly serviceType: string | null;
   /** Aborted when the server stops. */
   readonly signal: AbortSignal;
 }
 /** @throws SettingsError, with a line for the operator */
-export function keystone({ options, log, clock, serviceType, signal }: KeystoneParts): Strategy {
+export function keystone({ options, log, clock, metrics, serviceType, signal }: KeystoneParts): Strategy {
   const settings = keystoneSettings(options, SECTION);
   const session = createKeystoneSession(settings, {
     clock,
@@ -56,8 +58,7 @@ export function keystone({ options, log, clock, serviceType, signal }: KeystoneP
       return contents && { ...contents, caller: callerOf(contents) };
     },
     cacheMs: options['keystone_authtoken.token_cache_time'] * 1000,
-    clock,
-    log,
+    ...{ clock, log, metrics },
   });
   const challenge = `Keystone uri="${options['keystone_authtoken.www_authenticate_uri'] ?? options['keystone_authtoken.auth_url']}"`;
   const refused = (): Unauthenticated => {

@@ -3,6 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
+import type { Metrics } from '../../model/metrics';
+import { KeystoneError } from '../../wire/keystone/session';
 import type { TokenContents } from '../../wire/keystone/tokens';
 import { Unauthenticated } from '../http/errors';
 import { createFairTurns } from '../http/fair-turns';
@@ -25,15 +27,16 @@ interface Parts<Contents> {
   readonly cacheMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
 }
 
-/** Real ones have some hundred characters. Others reach no cache and no Keystone. */
-const TOKEN = /^[\x21-\x7e]{1,8192}$/;
+/** Real ones have some hundred characters. Others reach no cache and no Keystone, whose web server may refuse long headers. */
+const TOKEN = /^[\x21-\x7e]{1,2048}$/;
 /** Results in memory, of each kind. */
 const CACHE_SIZE = 4096;
 /** A token that another process of Keystone cannot verify yet is valid soon. */
 const REJECTED_MS = 10_000;
-/** After a failure, so long each validation fails at once. */
+/** After a failure, so long each validation fails at once; after one that the token may have caused, only those of that token. */
 const PAUSE_MS = 1000;
 const RUNNING = { inAll: 16, ofSource: 8 };
 const WAITING = { inAll: 512, ofSource: 128 };
@@ -59,31 +62,46 @@ function remember<Value>(cache: Map<string, Value>, key: string, value: Value): 
 export function createValidatedTokens<Contents extends Pick<TokenContents, 'expiresAt'>>(
   parts: Parts<Contents>,
 ): ValidatedTokens<Contents> {
-  const { validate, cacheMs, clock, log } = parts;
+  const { validate, cacheMs, clock, log, metrics } = parts;
   /** An entry that is too old still says that the token was valid, so that its validation goes before those of unknown tokens. */
   const valid = new Map<string, { readonly contents: Contents; readonly until: number }>();
   const rejected = new Map<string, number>();
+  const failed = new Map<string, number>();
   const running = new Map<string, Promise<Contents | undefined>>();
   const turn = createFairTurns({ running: RUNNING, waiting: WAITING, refusal: unavailable });
   /** Keys are HMACs, so that no token is stored. */
   const secret = randomBytes(32);
   let pausedUntil = -Infinity;
+  /** The log has one line in that time. */
+  let loggedUntil = -Infinity;
 
-  async function ask(token: string, allowExpired: boolean): Promise<Contents | undefined> {
+  async function ask(token: string, useKey: string, allowExpired: boolean): Promise<Contents | undefined> {
     if (pausedUntil > clock.now()) throw unavailable();
+    const took = metrics.timer();
+    let outcome = 'failed';
     try {
-      return await validate(token, allowExpired);
+      const contents = await validate(token, allowExpired);
+      outcome = contents ? 'valid' : 'rejected';
+      return contents;
     } catch (error) {
-      pausedUntil = clock.now() + PAUSE_MS;
-      log.error('cannot validate tokens', { error: reasonOf(error) });
+      const until = clock.now() + PAUSE_MS;
+      if (error instanceof KeystoneError && error.kind === 'failing') remember(failed, useKey, until);
+      else pausedUntil = until;
+      if (loggedUntil <= clock.now()) {
+        loggedUntil = until;
+        log.error('cannot validate tokens', { error: reasonOf(error) });
+      }
       throw unavailable();
+    } finally {
+      metrics.observe('bloomery_token_validation_duration_seconds', { outcome }, took());
     }
   }
   async function validated(token: string, key: string, { source, allowExpired }: TokenUse): Promise<Contents | undefined> {
-    const contents = await turn(source, () => ask(token, allowExpired), valid.has(key));
+    const useKey = keyOfUse(key, allowExpired);
+    const contents = await turn(source, () => ask(token, useKey, allowExpired), valid.has(key));
     if (!contents) {
       valid.delete(key);
-      remember(rejected, keyOfUse(key, allowExpired), clock.now() + REJECTED_MS);
+      remember(rejected, useKey, clock.now() + REJECTED_MS);
     } else if (cacheMs > 0) remember(valid, key, { contents, until: clock.now() + cacheMs });
     return contents;
   }
@@ -100,6 +118,7 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
     if (entry && entry.until > clock.now()) return usable(entry.contents);
     const useKey = keyOfUse(key, use.allowExpired);
     if ((rejected.get(useKey) ?? -Infinity) > clock.now()) return undefined;
+    if ((failed.get(useKey) ?? -Infinity) > clock.now()) throw unavailable();
     let validation = running.get(useKey);
     if (!validation) {
       validation = validated(token, key, use).finally(() => running.delete(useKey));

@@ -104,9 +104,7 @@ export function createIntrospectionApi(given: {
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
   const auth = createAuth({
-    options,
-    log,
-    clock,
+    ...{ options, log, clock, metrics },
     service: 'baremetal-introspection',
     enforcer: given.enforcer ?? createEnforcer(options),
     store: given.store,

@@ -1,5 +1,7 @@
 /** /v1/nodes/X/history and /v1/nodes/X/children. */
+import { Fault } from '../../model/errors';
 import type { HistoryRecord } from '../../model/records';
+import { projectOfList } from '../resource/access';
 import { checkSortable, envelope, pageOf } from '../resource/lists';
 import { nodeOf } from '../resource/node-find';
 import { rowsToShow } from '../resource/present';
@@ -28,6 +30,13 @@ function presenter({ minor, base }: Request, { document }: ApiContext, nodeUuid:
   };
 }
 
+/** An entry of another node: Ironic does not compare the nodes, but the caller must be allowed to read that node's history. */
+async function checkOtherNode(entry: HistoryRecord, { caller }: Request, { store, auth }: ApiContext): Promise<void> {
+  const node = await store.nodes.find(entry.node_uuid);
+  if (!['node:get', 'node:history:get'].every((policy) => auth.allowed(caller, policy, node)))
+    throw new Fault('NodeHistoryNotFound', { history: entry.uuid });
+}
+
 export const nodeHistoryHandlers: Handlers = {
   listHistory: async (request, context) => {
     const { query, base, params } = request;
@@ -45,13 +54,14 @@ export const nodeHistoryHandlers: Handlers = {
   showHistory: async (request, context) => {
     const node = await nodeOf(request, context, 'node:history:get');
     const entry = await context.store.history.find(request.params['event']!);
+    if (entry.node_uuid !== node.uuid) await checkOtherNode(entry, request, context);
     return { status: 200, body: presenter(request, context, node.uuid, true)(entry) };
   },
   listChildren: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:get');
-    const { caller, base } = request;
-    const children = await context.store.nodes.list({ children: uuid });
-    const shown = children.filter((child) => context.auth.allowed(caller, 'node:get', child)).map((child) => child.uuid);
-    return { status: 200, body: { children: shown, links: { href: `${base}/v1/nodes?parent_node=${uuid}`, rel: 'children' } } };
+    const project = projectOfList(request, context, 'node');
+    const children = await context.store.nodes.listColumns(['uuid'], { children: uuid, ...(project === undefined ? {} : { project }) });
+    const links = { href: `${request.base}/v1/nodes?parent_node=${uuid}`, rel: 'children' };
+    return { status: 200, body: { children: children.map((child) => child.uuid), links } };
   },
 };

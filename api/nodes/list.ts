@@ -2,8 +2,11 @@
 import { Fault } from '../../model/errors';
 import { conductorOf } from '../../model/ring';
 import { STATES } from '../../model/states';
-import type { AliveConductors, NodeFilter } from '../../store/store';
+import type { NodeRecord } from '../../model/records';
+import type { AliveConductors, NodeFilter, OwnedVersion, RowVersion } from '../../store/store';
 import type { Arguments } from '../schema/arguments';
+import { projectOfList } from '../resource/access';
+import { nodeAccess } from '../resource/node-access';
 import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
@@ -58,19 +61,18 @@ interface ListFilters {
   readonly shard?: readonly string[] | null;
   readonly associated?: boolean | null;
   readonly sharded?: boolean | null;
-  readonly project?: string | null;
   readonly description_contains?: string | null;
   readonly parent_node?: string | null;
   /** On /detail any text counts as true. */
   readonly include_children?: boolean | string | null;
 }
-function filterOf(query: Arguments): NodeFilter {
+/** @param project whose nodes are listed; absent: those of all */
+function filterOf(query: Arguments, project: string | undefined): NodeFilter {
   const where = Object.fromEntries(EXACT.filter((name) => (query[name] ?? undefined) !== undefined).map((name) => [name, query[name]]));
   const {
     shard: shards,
     associated,
     sharded,
-    project,
     description_contains: part,
     parent_node: parent,
     include_children: all,
@@ -81,15 +83,17 @@ function filterOf(query: Arguments): NodeFilter {
     ...(typeof associated === 'boolean' ? { associated } : {}),
     ...(typeof sharded === 'boolean' ? { sharded } : {}),
     ...(typeof part === 'string' ? { descriptionContains: part } : {}),
-    ...(typeof project === 'string' ? { project } : {}),
+    ...(project === undefined ? {} : { project }),
     ...(typeof children === 'string' ? { children } : {}),
   };
 }
 
 /** @param path of the list, for the link to its next page */
 async function list(request: Request, context: ApiContext, path: string, fields: readonly string[] | undefined): Promise<Answer> {
-  const { query, base, minor, caller } = request;
-  const { document, store, auth, options, fragments } = context;
+  const { query, base, minor } = request;
+  const { document, store, options, fragments } = context;
+  const named = query['project'] as string | null | undefined;
+  const project = projectOfList(request, context, 'node', named) ?? named ?? undefined;
   const all = document.fields('Node');
   checkNewer(
     [...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string],
@@ -108,18 +112,21 @@ async function list(request: Request, context: ApiContext, path: string, fields:
   const hostname = query['conductor'] as string | null | undefined;
   const { version: word, conductors } =
     hostname || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NO_CONDUCTORS;
-  const filter = filterOf(query);
+  const filter = filterOf(query, project);
+  const view = { base, minor, rows };
+  const access = nodeAccess(request, context, rows, true);
   // The hash ring maps nodes to conductors, so the database cannot apply this filter.
   const found = hostname ? await store.nodes.list({ ...filter, ...page }) : undefined;
   const versions =
-    found?.filter((node) => conductorOf(conductors, node)?.hostname === hostname) ?? (await store.nodes.versions({ ...filter, ...page }));
-  const view = { base, minor, caller, auth, rows };
-  const items = await fragments.of({
-    shape: viewShape('nodes', view, word),
+    found?.filter((node) => conductorOf(conductors, node)?.hostname === hostname) ??
+    (await (access.isUniform ? store.nodes.versions({ ...filter, ...page }) : store.nodes.ownedVersions({ ...filter, ...page })));
+  const shape = viewShape('nodes', view, word);
+  const items = await fragments.of<NodeRecord, RowVersion | OwnedVersion>({
+    shape: (node) => shape + access.to(access.isUniform ? undefined : (node as OwnedVersion)).key,
     versions,
     // The filter applies again: a node may have changed since its version was read.
     read: (ids) => store.nodes.list({ ...filter, ids }),
-    renderer: () => nodePresenter(view, conductors),
+    renderer: () => nodePresenter(view, access, conductors),
   });
 
   const also = [

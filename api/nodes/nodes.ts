@@ -7,9 +7,11 @@ import { open } from '../../model/versions';
 import type { NodeSummary } from '../../store/store';
 import { refuseByGate } from '../schema/arguments';
 import { checkedRecord, refuseNewer, type Values } from '../resource/fields';
+import { checkPolicy } from '../resource/access';
 import { location } from '../resource/links';
+import { nodeAccess } from '../resource/node-access';
 import { checkFieldsAllowed, checkNewer } from '../resource/lists';
-import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeByIdent, nodeOf } from '../resource/node-find';
+import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeOf, visibleNode } from '../resource/node-find';
 import { changedNode } from './patch';
 import { withNotifications } from '../resource/notifications';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
@@ -22,26 +24,36 @@ import type { Answer, Handlers, Request, ApiContext } from '../resource/handler'
 async function nodeBytes(
   node: NodeSummary | NodeRecord,
   request: Request,
-  { document, auth, current, fragments, store }: ApiContext,
+  context: ApiContext,
   fields?: readonly string[],
 ): Promise<readonly Buffer[]> {
-  const { base, minor, caller } = request;
+  const { document, current, fragments, store } = context;
+  const { base, minor } = request;
   const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
-  const view = { base, minor, caller, auth, rows };
+  const view = { base, minor, rows };
+  const access = nodeAccess(request, context, rows, false);
   const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
-  const [fragment] = await fragments.of({
-    shape: viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : ''),
+  const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
+  const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
+    shape: (one) => shape + access.to(one).key,
     versions: [node],
     read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
-    renderer: () => nodePresenter(view, conductors),
+    renderer: () => nodePresenter(view, access, conductors),
   });
   if (!fragment) throw new Fault('NodeNotFound', { node: node.uuid });
   return [fragment.bytes];
 }
 
-/** A project-scoped caller always becomes the owner. */
-function ownerOf(record: Values, { caller }: Request): string | null {
-  if (caller.system) return (record['owner'] as string | null | undefined) ?? null;
+/** Whether the caller creates the node as the administrator of its own project. @throws Fault HTTPForbidden */
+function isOwnNode(request: Request, context: ApiContext): boolean {
+  const { options, auth } = context;
+  if (options['api.project_admin_can_manage_own_nodes'] && auth.allowed(request.caller, 'node:create:self_owned_node')) return true;
+  checkPolicy(request, context, 'node:create');
+  return false;
+}
+/** @param isOwn a caller whose scope is not the system becomes the owner */
+function ownerOf(record: Values, { caller }: Request, isOwn: boolean): string | null {
+  if (caller.system || !isOwn) return (record['owner'] as string | null | undefined) ?? null;
   if (record['owner'] && record['owner'] !== caller.project)
     throw new Fault('Invalid', { message: 'Cannot create a node as a project scoped admin with an owner other than your own project.' });
   return caller.project;
@@ -52,11 +64,12 @@ async function createNode(request: Request, context: ApiContext): Promise<Answer
   const { document, options, conductor, random } = context;
   const rows = document.fields('Node').filter(({ create }) => create);
   const record = checkedRecord('node', 'Node', rows, body, context);
+  const isOwn = isOwnNode(request, context);
   refuseNewer(record, rows, minor);
   // null means absent.
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
   if ('name' in given) checkName(given['name'], minor, 'Cannot create node with invalid name');
-  const owner = ownerOf(given, request);
+  const owner = ownerOf(given, request, isOwn);
   await checkChassis(given['chassis_uuid'], context);
   const parent = given['parent_node']
     ? (await linkedNode('parent_node', given['parent_node'], owner, request, context)).uuid
@@ -100,19 +113,22 @@ async function updateNode(request: Request, context: ApiContext): Promise<Answer
 }
 
 async function deleteNode(request: Request, context: ApiContext): Promise<Answer> {
-  const node = await nodeOf(request, context, 'node:delete', true);
+  const { auth, options } = context;
+  const node = await nodeOf(request, context, 'node:get', true);
+  const ownPolicy = options['api.project_admin_can_manage_own_nodes'] ? 'node:delete:self_owned_node' : 'node:delete';
+  if (!auth.allowed(request.caller, 'node:delete', node)) checkPolicy(request, context, ownPolicy, node);
   await withNotifications(context, request, 'node', 'delete', node, () => context.conductor.deleteNode(node.uuid));
   return { status: 204 };
 }
 
 /** Accepts names from 1.5 on. Earlier versions get 406 here, not 404. */
 async function validate(ident: unknown, request: Request, context: ApiContext): Promise<Answer> {
-  const { minor, caller } = request;
+  const { minor } = request;
   if (typeof ident !== 'string')
     throw minor < 5 ? new Fault('NodeNotFound', { node: repr(ident) }) : new Fault('InvalidUuidOrName', { name: repr(ident) });
   if (!isUuid(ident) && !open({ since: 5 }, minor)) refuseByGate([406, 'Request not acceptable.'], 5);
-  const node = await nodeByIdent(ident, minor, context);
-  if (!context.auth.allowed(caller, 'node:validate', node)) throw new Fault('NotAuthorized');
+  const node = await visibleNode(ident, request, context);
+  checkPolicy(request, context, 'node:validate', node);
   return { status: 200, body: await context.conductor.validate(node.uuid) };
 }
 

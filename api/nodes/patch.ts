@@ -6,6 +6,7 @@ import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { open } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
+import { checkPolicy } from '../resource/access';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/fields';
 import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../resource/node-find';
 import type { Request, ApiContext } from '../resource/handler';
@@ -20,7 +21,9 @@ function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): 
     if (name === 'automated_clean' && value !== undefined && toBoolean(value) === false) return 'node:disable_cleaning';
     return rows.find((row) => row.name === name)?.policy ?? 'node:update';
   };
-  return new Set(patch.length > 0 ? patch.map(of) : ['node:update']);
+  const named = new Set(patch.map(of));
+  // The general policy comes last.
+  return patch.length === 0 || named.delete('node:update') ? named.add('node:update') : named;
 }
 
 /** The policy depends on the value, so the operation must have one. */
@@ -62,7 +65,7 @@ export async function changedNode(
   request: Request,
   context: ApiContext,
 ): Promise<{ readonly node: NodeRecord; readonly changes: NodeChanges; readonly resetInterfaces: boolean }> {
-  const { minor, query, body, params, caller } = request;
+  const { minor, query, body, params } = request;
   const rows = context.document.fields('Node');
   const resetInterfaces = query['reset_interfaces'] === true;
   const patch = checkedPatch(body, rows);
@@ -77,7 +80,7 @@ export async function changedNode(
   checkAutomatedClean(patch);
 
   const node = await nodeOf(request, context, 'node:get', true);
-  for (const policy of policies(patch, rows)) if (!context.auth.allowed(caller, policy, node)) throw new Fault('NotAuthorized');
+  for (const policy of policies(patch, rows)) checkPolicy(request, context, policy, node);
   const [parent] = valuesAt(patch, '/parent_node');
   const parentUuid = parent === undefined ? undefined : (await linkedNode('parent_node', parent, node.owner, request, context)).uuid;
   checkState(node, patch, request, context);

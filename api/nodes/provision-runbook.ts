@@ -3,6 +3,7 @@ import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
 import type { Arguments } from '../schema/arguments';
+import { checkPolicy } from '../resource/access';
 import type { Request, ApiContext } from '../resource/handler';
 import { checkStepPolicies } from '../resource/step-policies';
 
@@ -32,20 +33,14 @@ const withoutPriority = ({ interface: owner, step, args, order }: StepRecord): S
   ...(order === undefined ? {} : { order }),
 });
 
-/** The arguments of a provision verb, with its runbook expanded. Throws RunbookNotFound, Invalid, NotAcceptable. */
-export async function withRunbook(
-  target: string,
-  node: NodeRecord,
-  { query, minor, caller }: Request,
-  context: ApiContext,
-): Promise<Arguments> {
+/** The arguments of a provision verb, with its runbook expanded. Throws RunbookNotFound, HTTPForbidden, Invalid, NotAcceptable. */
+export async function withRunbook(target: string, node: NodeRecord, request: Request, context: ApiContext): Promise<Arguments> {
+  const { query, minor, caller } = request;
   const ident = query['runbook'];
   if (!ident) return query;
   if (minor < 92) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const runbook = await context.store.runbooks.find(ident as string);
-  const owned = { owner: runbook.owner, lessee: null };
-  if (!runbook.public && !context.auth.allowed(caller, 'runbook:use', owned))
-    throw new Fault('RunbookNotFound', { runbook: ident as string });
+  checkPolicy(request, context, 'runbook:use', { owner: runbook.owner, lessee: null });
   checkApproved(runbook, node, minor);
   // Runbooks that an administrator created or published need no check of their steps.
   if (runbook.owner !== null && !runbook.public) checkStepPolicies(runbook.steps, { caller }, context, node);

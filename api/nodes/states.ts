@@ -8,8 +8,9 @@ import { open } from '../../model/versions';
 import type { ProvisionArgs } from '../../conductor/conductor';
 import type { Arguments } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
+import { checkPolicy } from '../resource/access';
 import { location } from '../resource/links';
-import { nodeByIdent, nodeOf } from '../resource/node-find';
+import { nodeOf, visibleNode } from '../resource/node-find';
 import { withMaintenanceNotifications } from '../resource/notifications';
 import { rewrite, rewritesFor } from '../resource/present';
 import { withRunbook } from './provision-runbook';
@@ -102,8 +103,7 @@ async function checkSteps(
     if (!onChildren || !Array.isArray(children)) continue;
     for (const child of children as unknown[]) {
       if (!isUuid(child)) throw invalid(`Invalid entry detected for execute_on_child_node parameter in step ${String(step)}.`);
-      const node = await nodeByIdent(child, request.minor, context);
-      if (!context.auth.allowed(request.caller, 'node:set_provision_state', node)) throw new Fault('NotAuthorized');
+      checkPolicy(request, context, 'node:set_provision_state', await visibleNode(child, request, context));
     }
   }
   const names = steps.map(({ interface: one, step }) => `${String(one)}.${String(step)}`);
@@ -132,15 +132,21 @@ const isStep = (value: unknown): value is { readonly interface: string; readonly
 /** Arguments of the request that are not arguments of the verb. */
 const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
 
+/** Steps that the request names have policies of their own. Those of a runbook are checked with the runbook. */
+function checkPoliciesOfSteps(node: NodeRecord, request: Request, context: ApiContext): void {
+  const { query } = request;
+  const isNamed = (kind: string): boolean => Array.isArray(query[kind]) && (query[kind] as unknown[]).length > 0;
+  for (const kind of ['clean_steps', 'service_steps'].filter(isNamed))
+    checkPolicy(request, context, `node:set_provision_state:${kind}`, node);
+  const named = ['deploy_steps', 'clean_steps', 'service_steps'].flatMap((kind) => query[kind] ?? []) as JsonObject[];
+  checkStepPolicies(named.filter(isStep), request, context, node);
+}
+
 async function setProvision(request: Request, context: ApiContext): Promise<Answer> {
-  const { minor, caller } = request;
+  const { minor } = request;
   const node = await nodeOf(request, context, 'node:set_provision_state');
   const verb = request.query['target'] as string | null;
-  for (const kind of ['clean_steps', 'service_steps'])
-    if (request.query[kind] && !request.query['runbook'] && !context.auth.allowed(caller, `node:set_provision_state:${kind}`, node))
-      throw new Fault('NotAuthorized');
-  const named = ['deploy_steps', 'clean_steps', 'service_steps'].flatMap((kind) => request.query[kind] ?? []) as JsonObject[];
-  checkStepPolicies(named.filter(isStep), request, context, node);
+  if (!request.query['runbook']) checkPoliciesOfSteps(node, request, context);
   checkVerb(verb, node, minor);
   const target = verb!;
   checkConfigdrive(target, request.query['configdrive'], minor, context);

@@ -38,9 +38,9 @@ const CACHE_SIZE = 2000;
 /** The pause after a failed query. */
 const RETRY_MS = 2000;
 
-/** The events after a position, from the table. */
-export async function pageAfter(store: Store, after: string, atMost: number): Promise<EventPage> {
-  const page = await store.events.read(after, atMost);
+/** The events after a position, from the table. `project`: as in `Events.read`. */
+export async function pageAfter(store: Store, after: string, atMost: number, project?: string): Promise<EventPage> {
+  const page = await store.events.read(after, atMost, project);
   // Checked after the query: a position that is reachable now was reachable during the query.
   return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.endPosition(), gap: true };
 }

@@ -16,11 +16,14 @@ interface CachedFragment extends Fragment {
 interface CachedRow extends RowVersion {
   readonly uuid: string;
 }
-interface FragmentRequest<Row extends CachedRow> {
-  /** Everything beside the row that its JSON depends on (`shapeOf`). */
-  readonly shape: string;
+interface FragmentRequest<Row extends CachedRow, Version extends RowVersion> {
+  /**
+   * Everything beside the row that its JSON depends on (`shapeOf`). It may differ between rows, such as the fields that the caller may
+   * read. A rendered row is cached under the shape of the row as it was read, which may be newer than its version.
+   */
+  readonly shape: (row: Version | Row) => string;
   /** The current ids and revisions from the database. */
-  readonly versions: readonly RowVersion[];
+  readonly versions: readonly Version[];
   /** Reads rows. A row that was deleted meanwhile is missing in the result. */
   readonly read: (ids: readonly number[]) => Promise<readonly Row[]>;
   /** Called at most once, and only if a row must be rendered. */
@@ -28,7 +31,7 @@ interface FragmentRequest<Row extends CachedRow> {
 }
 export interface Fragments {
   /** The JSON of each row, in the order of `versions`, none of it older than they are. */
-  of<Row extends CachedRow>(request: FragmentRequest<Row>): Promise<readonly Fragment[]>;
+  of<Row extends CachedRow, Version extends RowVersion>(request: FragmentRequest<Row, Version>): Promise<readonly Fragment[]>;
   /** Bytes in the cache. */
   readonly size: number;
 }
@@ -87,8 +90,9 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
     async of({ shape, versions, read, renderer }) {
       const found = new Map<number, Fragment>();
       const stale: number[] = [];
-      for (const { id, revision } of versions) {
-        const fragment = take(`${shape}${id}`, revision);
+      for (const version of versions) {
+        const { id, revision } = version;
+        const fragment = take(`${shape(version)}${id}`, revision);
         if (fragment) found.set(id, fragment);
         else stale.push(id);
       }
@@ -100,7 +104,7 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
           const { id, uuid, revision } = row;
           const fragment = { uuid, revision, bytes: ownBytes(JSON.stringify(render!(row))) };
           found.set(id, fragment);
-          put(`${shape}${id}`, fragment);
+          put(`${shape(row)}${id}`, fragment);
         }
       return versions.flatMap(({ id }) => found.get(id) ?? []);
     },

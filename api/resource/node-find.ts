@@ -5,6 +5,8 @@ import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { serving } from '../../model/ring';
 import type { NodeSummary } from '../../store/store';
+import type { Target } from '../../policy/vocabulary';
+import { checkPolicy } from './access';
 import type { Request, ApiContext } from './handler';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
@@ -20,6 +22,24 @@ export function checkName(name: unknown, minor: number, error: string): void {
       message: `The word "${text}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
     });
 }
+
+/**
+ * The node that limits a list. A node that does not belong to the project of the list is answered as one that does not exist.
+ * @param project absent: the list shows all
+ */
+export async function nodeOfFilter(
+  ident: string,
+  project: string | undefined,
+  { minor }: Request,
+  context: ApiContext,
+): Promise<NodeRecord> {
+  const node = await nodeByIdent(ident, minor, context);
+  if (!isOf(node, project)) throw new Fault('NodeNotFound', { node: ident });
+  return node;
+}
+/** Whether a list of the project may show the node and what belongs to it. */
+export const isOf = ({ owner, lessee }: Target, project: string | undefined): boolean =>
+  project === undefined || owner === project || lessee === project;
 
 /** Reads the node of an identifier; throws NodeNotFound. */
 type Finder<Node> = (ident: string) => Promise<Node>;
@@ -60,7 +80,14 @@ async function allowedNode<Node extends Pick<NodeRecord, 'uuid' | 'owner' | 'les
   });
   request.onNode(node);
   if (!context.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
-  if (!context.auth.allowed(caller, policy, node)) throw new Fault('NotAuthorized');
+  checkPolicy(request, context, policy, node);
+  return node;
+}
+
+/** A node that a query or a body names. A node that the caller may not see is answered as one that does not exist. */
+export async function visibleNode(ident: string, { minor, caller }: Request, context: ApiContext): Promise<NodeRecord> {
+  const node = await nodeByIdent(ident, minor, context);
+  if (!context.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
   return node;
 }
 
@@ -77,6 +104,28 @@ export const asBadRequest = <T>(found: Promise<T>, unknown: Fault): Promise<T> =
   found.catch((error: unknown) => {
     throw error instanceof Fault && error.status === 404 ? unknown : error;
   });
+/** A node that does not exist belongs to no project. */
+const NO_PROJECTS = { owner: null, lessee: null };
+/**
+ * The node of a new port, portgroup or volume. The policy comes before the existence of the node, so that a caller without it learns
+ * nothing about nodes.
+ * @param kind of the policy `KIND:create`
+ * @param unknown the fault for a node that does not exist
+ */
+export async function nodeOfNew(
+  kind: string,
+  found: Promise<NodeRecord>,
+  unknown: Fault,
+  request: Request,
+  context: ApiContext,
+): Promise<NodeRecord> {
+  const node = await asBadRequest(found, unknown).catch((error: unknown) => {
+    if (error === unknown) checkPolicy(request, context, `${kind}:create`, NO_PROJECTS);
+    throw error;
+  });
+  checkPolicy(request, context, `${kind}:create`, node);
+  return node;
+}
 /** Checks the chassis of a node, if it has one. Throws ChassisUnknown. */
 export async function checkChassis(uuid: unknown, { store }: ApiContext): Promise<void> {
   if (uuid) await asBadRequest(store.chassis.find(uuid as string), new Fault('ChassisUnknown', { chassis: uuid as string }));

@@ -7,8 +7,7 @@ import { open, REWRITES, type Rewrite } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { shapeOf } from './fragments';
 import { linksTo } from './links';
-import type { Caller } from '../../policy/caller';
-import type { Auth } from './handler';
+import { REDACTED, type NodeAccess } from './node-access';
 
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
@@ -48,39 +47,36 @@ export function checkFields(fields: readonly string[] | undefined, rows: readonl
 export interface View {
   readonly base: string;
   readonly minor: number;
-  readonly caller: Caller;
-  readonly auth: Auth;
   readonly rows: readonly FieldRow[];
 }
 /** The key of cached responses (fragments.ts): everything they depend on besides the row. `also`: other sources of the fields. */
-export function viewShape(resource: string, { base, minor, caller, rows }: View, also = ''): string {
+export function viewShape(resource: string, { base, minor, rows }: View, also = ''): string {
   const names = rows.map(({ name }) => name);
-  return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? caller : null, also);
+  return shapeOf(resource, base, minor, names, also);
 }
-/** The value shown to callers that may not read the field. */
-const redacted = (row: FieldRow): unknown => {
-  const text = `** Redacted - requires baremetal:${row.readPolicy!} permission. **`;
-  return row.schema['type'] === 'object' ? { content: text } : text;
-};
 
 /** Traits in responses are sorted. */
 export const sortedTraits = ({ traits }: NodeRecord): readonly string[] => [...traits].sort();
 
 /** @param conductors the alive ones; needed when the field `conductor` is shown */
-export function nodePresenter(view: View, conductors: readonly ConductorRecord[]): (node: NodeRecord) => Record<string, unknown> {
-  const { base, minor, caller, auth, rows } = view;
+export function nodePresenter(
+  { base, minor, rows }: View,
+  access: NodeAccess,
+  conductors: readonly ConductorRecord[],
+): (node: NodeRecord) => Record<string, unknown> {
   const rules = rewritesFor(minor);
   return (node) => {
     const shown: Record<string, unknown> = {};
     const record = node as unknown as Readonly<Record<string, unknown>>;
+    const { unreadable, unmasked } = access.to(node);
     for (const row of rows) {
       const { name } = row;
       if (row.links) shown[name] = linksTo(base, name === 'links' ? `nodes/${node.uuid}` : `nodes/${node.uuid}/${name}`);
       else if (name === 'traits') shown[name] = sortedTraits(node);
       else if (name === 'conductor') shown[name] = conductorOf(conductors, node)?.hostname ?? null;
-      else if (row.readPolicy && !auth.allowed(caller, row.readPolicy, node)) shown[name] = redacted(row);
+      else if (unreadable.has(name)) shown[name] = REDACTED[name];
       else {
-        const mask = NODE_MASKS[name];
+        const mask = unmasked.has(name) ? undefined : NODE_MASKS[name];
         shown[name] = mask ? mask(record[name] as JsonObject) : rules.length > 0 ? rewrite(rules, name, record[name]) : record[name];
       }
     }

@@ -16,7 +16,9 @@ import { linksTo, location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
 import { withNotifications } from './notifications';
 import { checkFields, rowsToShow } from './present';
-import type { Answer, Request, ApiContext } from './handler';
+import { checkPolicy } from './access';
+import type { Target } from '../../policy/vocabulary';
+import type { Answer, ApiContext, Request } from './handler';
 
 export interface Resource<RecordType extends ResourceRecord> {
   /** Its schema in openapi.yaml. */
@@ -49,14 +51,26 @@ export interface Resource<RecordType extends ResourceRecord> {
   /** Lists show all fields at every version. */
   readonly wholeLists?: true;
   table(context: ApiContext): Pick<Table<RecordType>, 'find' | 'list'>;
-  /** The project that a record belongs to, directly or by its node. Absent: none. */
-  owner?(record: RecordType, context: ApiContext): Promise<{ readonly owner: string | null; readonly lessee: string | null }>;
+  /** The projects that a record belongs to, directly or by its node. Absent: none; its policies depend on the caller alone. */
+  readonly projects?: (record: RecordType, context: ApiContext) => Promise<Target>;
+  /** The policy without which a record is answered as missing, and that answer. Absent: 403. */
+  readonly hidden?: readonly [policy: string, missing: (ident: string) => Fault];
+  /** A list is refused if it has a record that the caller may not read. */
+  readonly checksEach?: true;
+  /** Everybody may read the record. */
+  isPublic?(record: RecordType): boolean;
+  /** The policies of a patch. Absent: `POLICY:update`. */
+  policiesOf?(patch: readonly PatchOperation[]): readonly string[];
   /** The filter of a list, from the resource's own parameters. */
   filter?(request: Request, context: ApiContext): Promise<TableFilter<RecordType>['where']>;
   /** The filter by the nodes that the records belong to. */
-  ofNodes?(request: Request): TableFilter<RecordType>['nodeScope'];
+  ofNodes?(request: Request, context: ApiContext): TableFilter<RecordType>['nodeScope'];
+  /** The project whose records, beside the public ones, are listed; undefined: all. */
+  ownedOrPublic?(request: Request, context: ApiContext): string | undefined;
   /** Fields whose value differs from the column's. */
   readonly values?: Readonly<Record<string, (record: RecordType, request: Request, context: ApiContext) => unknown>>;
+  /** The same in the response to a creation. */
+  readonly valuesOfNew?: Readonly<Record<string, (record: RecordType) => unknown>>;
   /** A patch without changes is executed too, because the conductor may refuse it. */
   readonly alwaysUpdates?: true;
   /** Checks a new record, or a changed one (`before`). Returns the values to store. Throws a Fault. */
@@ -132,20 +146,20 @@ export function presenterOf<RecordType extends ResourceRecord>(
   };
 }
 
-/** The record of the path. Callers that may not see it get 404. */
-async function recordOf<RecordType extends ResourceRecord>(
+/** The record of the path. Callers that may not see it get the same response as for one that does not exist, or 403. */
+export async function recordOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
-  action: 'get' | 'update' | 'delete',
+  policiesOf: (record: RecordType) => readonly string[],
   request: Request,
   context: ApiContext,
 ): Promise<RecordType> {
-  const record = await resource.table(context).find(request.params[resource.ident]!);
-  if (!resource.owner) return record;
-  const owner = await resource.owner(record, context);
-  const may = (policy: string): boolean => context.auth.allowed(request.caller, `${resource.policy}:${policy}`, owner);
-  // The table throws its own NotFound fault.
-  if (!may('get')) return resource.table(context).find('');
-  if (!may(action)) throw new Fault('NotAuthorized');
+  const { hidden, projects } = resource;
+  const ident = request.params[resource.ident]!;
+  const record = await resource.table(context).find(ident);
+  if (!projects) return record;
+  const target = await projects(record, context);
+  if (hidden && !context.auth.allowed(request.caller, hidden[0], target)) throw hidden[1](ident);
+  for (const policy of policiesOf(record)) checkPolicy(request, context, policy, target);
   return record;
 }
 
@@ -161,6 +175,8 @@ export async function listOf<RecordType extends ResourceRecord>(
   const all = nameableRows(resource, minor, context);
   if (strict) checkStrict(request, strictRows(resource, minor, context), strict);
   resource.checkQuery?.(request);
+  const ofNodes = resource.ofNodes?.(request, context);
+  const owner = resource.ownedOrPublic?.(request, context);
   checkFieldsAllowed((query['fields'] as readonly string[] | null | undefined) ?? undefined, minor);
   checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], all, minor);
   const fields = given.detail ? undefined : fieldsToShow(query, brief);
@@ -169,8 +185,14 @@ export async function listOf<RecordType extends ResourceRecord>(
   const columns = context.document.fields(schema).filter(({ hidden, links, name }) => !hidden && !links && !computed.includes(name));
   checkSortable(page.sortKey, ['id', ...columns.map(({ name }) => name)]);
   checkFields(fields, all);
-  const ofNodes = resource.ofNodes?.(request);
-  const records = await resource.table(context).list({ where, ...(ofNodes ? { nodeScope: ofNodes } : {}), ...page });
+  const records = await resource.table(context).list({
+    where,
+    ...(ofNodes ? { nodeScope: ofNodes } : {}),
+    ...(owner === undefined ? {} : { ownedOrPublic: owner }),
+    ...page,
+  });
+  if (resource.checksEach)
+    for (const record of records) checkPolicy(request, context, `${resource.policy}:get`, await resource.projects?.(record, context));
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),
@@ -192,7 +214,7 @@ export async function showOf<RecordType extends ResourceRecord>(
   if (resource.strict) checkStrict(request, strictRows(resource, minor, context), resource.strict);
   checkFieldsAllowed(fields, minor);
   checkNewer(fields ?? [], all, minor);
-  const record = await recordOf(resource, 'get', request, context);
+  const record = await recordOf(resource, (found) => (resource.isPublic?.(found) ? [] : [`${resource.policy}:get`]), request, context);
   checkFields(fields, all);
   return { status: 200, body: presenterOf(resource, request, context, fields)(record) };
 }
@@ -216,7 +238,7 @@ export async function createOf<RecordType extends ResourceRecord>(
   );
   return {
     status: 201,
-    body: presenterOf(resource, request, context)(created),
+    body: presenterOf({ ...resource, values: { ...resource.values, ...resource.valuesOfNew } }, request, context)(created),
     headers: location(request.base, `${resource.path}/${created.uuid}`),
   };
 }
@@ -231,7 +253,7 @@ export async function updateOf<RecordType extends ResourceRecord>(
   const patch = resource.lenient ? (request.body as readonly PatchOperation[]) : checkedPatch(request.body, known);
   if (rows.some(({ name, named }) => !open(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  const before = await recordOf(resource, 'update', request, context);
+  const before = await recordOf(resource, () => resource.policiesOf?.(patch) ?? [`${resource.policy}:update`], request, context);
   const patchable = rows.filter(({ create, patch: isPatchable }) => create || isPatchable);
   const applied = applyPatch(before as unknown as Values, patch);
   const patched = (await resource.patched?.(applied, patch, before, request, context)) ?? applied;
@@ -258,7 +280,7 @@ export async function removeOf<RecordType extends ResourceRecord>(
   request: Request,
   context: ApiContext,
 ): Promise<Answer> {
-  const record = await recordOf(resource, 'delete', request, context);
+  const record = await recordOf(resource, () => [`${resource.policy}:delete`], request, context);
   await withNotifications(context, request, notificationName(resource), 'delete', record, () => resource.remove(record, context));
   return { status: 204 };
 }

@@ -4,8 +4,9 @@ import { isLogicalName, isUuid } from '../../model/idents';
 import { same, valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
+import { checkPolicy, projectOfList } from '../resource/access';
 import type { Values } from '../resource/fields';
-import { nodeByIdent, nodeOf } from '../resource/node-find';
+import { nodeOf, visibleNode } from '../resource/node-find';
 import { checkFields } from '../resource/present';
 import { withNotifications } from '../resource/notifications';
 import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
@@ -13,32 +14,75 @@ import type { Answer, Handlers, Request, ApiContext } from '../resource/handler'
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
-/** A node that a query or a body names. If it does not exist, the request is bad (400). */
-async function nodeInRequest(ident: string, { minor, caller }: Request, context: ApiContext): Promise<NodeRecord> {
-  const node = await nodeByIdent(ident, minor, context).catch((error: unknown) => {
-    if (error instanceof Fault && error.name === 'NodeNotFound') return undefined;
-    throw error;
+/** A visible node that a query or a body names. If there is none, the request is bad (400). */
+const nodeInRequest = (ident: string, request: Request, context: ApiContext): Promise<NodeRecord> =>
+  visibleNode(ident, request, context).catch((error: unknown) => {
+    throw error instanceof Fault && error.name === 'NodeNotFound' ? new Fault('NodeUnknown', { node: ident }) : error;
   });
-  if (!node || !context.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeUnknown', { node: ident });
-  return node;
-}
+/**
+ * The node whose allocations are listed. For a hidden node Ironic answers 404, for an unknown one 400. Callers that see only some nodes
+ * get 404 for both, so that they do not learn which of them exist.
+ */
+const nodeOfAllocations = (ident: string, request: Request, context: ApiContext): Promise<NodeRecord> =>
+  context.auth.allowed(request.caller, 'node:list_all')
+    ? nodeInRequest(ident, request, context)
+    : visibleNode(ident, request, context).catch((error: unknown) => {
+        throw error instanceof Fault && error.name === 'NodeNotFound'
+          ? new Fault('NotFound', { message: 'Resource could not be found.' })
+          : error;
+      });
 
-/** Converts names and UUIDs to UUIDs, in the request's order. */
-async function candidatesOf(idents: readonly string[], { caller }: Request, { store, auth }: ApiContext): Promise<readonly string[]> {
-  const all = { children: 'all' } as const;
+/**
+ * Converts names and UUIDs to UUIDs, in the request's order.
+ * @param project whose nodes may be candidates; absent: those of all
+ */
+async function candidatesOf(idents: readonly string[], project: string | null, { store }: ApiContext): Promise<readonly string[]> {
+  const among = { children: 'all', ...(project === null ? {} : { project }) } as const;
   const [byUuid, byName] = await Promise.all([
-    store.nodes.list({ where: { uuid: idents.filter(isUuid) }, ...all }),
-    store.nodes.list({ where: { name: idents.filter((ident) => !isUuid(ident)) }, ...all }),
+    store.nodes.list({ where: { uuid: idents.filter(isUuid) }, ...among }),
+    store.nodes.list({ where: { name: idents.filter((ident) => !isUuid(ident)) }, ...among }),
   ]);
   const known = new Map<string | null, string>();
-  for (const node of [...byUuid, ...byName])
-    if (auth.allowed(caller, 'node:get', node)) known.set(node.uuid, node.uuid).set(node.name, node.uuid);
+  for (const node of [...byUuid, ...byName]) known.set(node.uuid, node.uuid).set(node.name, node.uuid);
   const missing = [...new Set(idents)].filter((ident) => !known.has(ident));
   if (missing.length > 0) throw invalid(`Nodes cannot be found: ${missing.join(', ')}`);
   return idents.map((ident) => known.get(ident)!);
 }
 
+/**
+ * The owner of a new allocation. Without `create_restricted` it is the caller's project.
+ * @throws Fault HTTPForbidden, NotAuthorized
+ */
+function ownerOf(values: Values, request: Request, context: ApiContext): unknown {
+  const { caller } = request;
+  const { auth, options } = context;
+  const given = values['owner'];
+  const isNewOnly = options['oslo_policy.enforce_new_defaults'];
+  const isFormer = auth.allowed(caller, 'allocation:create_pre_rbac');
+  if (!auth.allowed(caller, 'allocation:create') || (!isNewOnly && !given && !isFormer)) {
+    if (caller.project && given && given !== caller.project) checkPolicy(request, context, 'allocation:create');
+    if (!isNewOnly && given) checkPolicy(request, context, 'allocation:create_pre_rbac');
+    checkPolicy(request, context, 'allocation:create_restricted');
+    return caller.project;
+  }
+  if (caller.system || !isNewOnly) return given;
+  if (given && given !== caller.project && !auth.allowed(caller, 'allocation:create_restricted')) {
+    const [requested, project] = [str(given), str(caller.project)];
+    throw new Fault('OwnerNotAuthorized', {
+      message:
+        `Cannot create allocation with an owner Project ID value ${requested} not matching the requester Project ID ${project}. ` +
+        `Policy baremetal:allocation:create_restricted is required for this capability.`,
+    });
+  }
+  return given || caller.project;
+}
+
+/** The project whose nodes may be candidates; null: those of all. */
+const projectOfCandidates = ({ caller }: Request, { auth }: ApiContext): string | null =>
+  auth.allowed(caller, 'allocation:create_restricted') ? null : caller.project;
+
 async function checked(values: Values, request: Request, context: ApiContext): Promise<Values> {
+  const owner = ownerOf(values, request, context);
   const {
     name,
     node: ident,
@@ -53,10 +97,9 @@ async function checked(values: Values, request: Request, context: ApiContext): P
     // A node in use may have its instance's UUID already.
     ...(uuid || !node?.instance_uuid ? {} : { uuid: node.instance_uuid }),
     resource_class: resourceClass || (node?.resource_class ?? null),
-    candidate_nodes: named.length > 0 ? await candidatesOf(named, request, context) : [],
+    candidate_nodes: named.length > 0 ? await candidatesOf(named, projectOfCandidates(request, context), context) : [],
     node: node?.uuid,
-    // The default owner is the caller's project.
-    owner: values['owner'] || request.caller.project,
+    owner,
   };
 }
 
@@ -77,11 +120,19 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
       return allocations.find(ident);
     },
   }),
-  owner: async ({ owner }) => ({ owner, lessee: null }),
+  projects: async ({ owner }) => ({ owner, lessee: null }),
+  checksEach: true,
+  hidden: ['allocation:get', (allocation) => new Fault('AllocationNotFound', { allocation })],
   filter: async (request, context) => {
-    const { node, resource_class: resourceClass, state, owner } = request.query as Readonly<Record<string, string | null | undefined>>;
+    const {
+      node,
+      resource_class: resourceClass,
+      state,
+      owner: named,
+    } = request.query as Readonly<Record<string, string | null | undefined>>;
+    const owner = projectOfList(request, context, 'allocation', named) ?? named;
     const filters = Object.entries({ resource_class: resourceClass, state, owner }).filter(([, value]) => (value ?? null) !== null);
-    return { ...Object.fromEntries(filters), ...(node ? { node_uuid: (await nodeInRequest(node, request, context)).uuid } : {}) };
+    return { ...Object.fromEntries(filters), ...(node ? { node_uuid: (await nodeOfAllocations(node, request, context)).uuid } : {}) };
   },
   patched: async (patched, patch) => {
     for (const name of valuesAt(patch, '/name'))
@@ -106,21 +157,15 @@ async function createAllocation(request: Request, context: ApiContext): Promise<
 }
 
 /** The allocation of a node, which has at most one. */
-async function ofNode(
-  node: NodeRecord,
-  { params, caller }: Request,
-  { store, auth }: ApiContext,
-  policy: string,
-): Promise<AllocationRecord> {
-  const [allocation] = await store.allocations.list({ where: { node_uuid: node.uuid }, limit: 1 });
-  if (!allocation || !auth.allowed(caller, 'allocation:get', { owner: allocation.owner, lessee: null }))
-    throw new Fault('NotFound', { message: `Allocation for node ${params['node_ident']!} was not found` });
-  if (!auth.allowed(caller, policy, { owner: allocation.owner, lessee: null })) throw new Fault('NotAuthorized');
+async function ofNode(node: NodeRecord, request: Request, context: ApiContext, policy: string): Promise<AllocationRecord> {
+  const [allocation] = await context.store.allocations.list({ where: { node_uuid: node.uuid }, limit: 1 });
+  if (!allocation) throw new Fault('NotFound', { message: `Allocation for node ${request.params['node_ident']!} was not found` });
+  checkPolicy(request, context, policy, { owner: allocation.owner, lessee: null });
   return allocation;
 }
 async function showOfNode(request: Request, context: ApiContext): Promise<Answer> {
   const fields = (request.query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  const node = await nodeInRequest(request.params['node_ident']!, request, context);
+  const node = await nodeOfAllocations(request.params['node_ident']!, request, context);
   const allocation = await ofNode(node, request, context, 'allocation:get');
   checkFields(fields, context.document.fields('Allocation'));
   return { status: 200, body: presenterOf(ALLOCATIONS, request, context, fields)(allocation) };

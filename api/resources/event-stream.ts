@@ -3,6 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../../model/events';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { STATES } from '../../model/states';
+import { projectOfList } from '../resource/access';
 import { pageAfter } from '../resource/event-feed';
 import type { Handlers, Request, ApiContext } from '../resource/handler';
 import type { Sink } from '../http/streaming';
@@ -79,6 +80,7 @@ function* framedTogether(events: readonly EventRecord[]): Generator<string> {
 const RETRY_MS = 2000;
 
 async function listen(request: Request, context: ApiContext) {
+  projectOfList(request, context, 'node');
   const isWanted = filterOf(request, context);
   const since = sinceOf(request);
   const listener = context.feed.join(request.source);
@@ -131,7 +133,9 @@ export const eventStreamHandlers: Handlers = {
     const limit = Math.min((request.query as EventQuery).limit || maxLimit, maxLimit);
     if (limit < 0) invalid('Limit must be positive');
     const since = sinceOf(request);
-    const page = since === undefined ? await context.store.events.read('0-0', limit) : await pageAfter(context.store, since, limit);
+    const project = projectOfList(request, context, 'node');
+    const { store } = context;
+    const page = since === undefined ? await store.events.read('0-0', limit, project) : await pageAfter(store, since, limit, project);
     const { events, reached, gap = false } = { gap: undefined, ...page };
     const body = { events: events.filter(isWanted).map(shown), resume: reached, more: events.length === limit, gap };
     return { status: 200, body };

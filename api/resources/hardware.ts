@@ -18,6 +18,7 @@ import { isUuid, newUuid } from '../../model/idents';
 import { isSameSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
+import { projectOfList } from '../resource/access';
 import { hashToken } from '../resource/hardware-pushes';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
@@ -133,10 +134,10 @@ function timestampOf(text: string | null | undefined): string | undefined {
   return timestamp(milliseconds);
 }
 async function listChanges(
-  { query, base, caller }: Request,
-  { store, options, auth }: ApiContext,
+  { query, base }: Request,
+  { store, options }: ApiContext,
   path: string,
-  nodeUuid?: string,
+  nodes: Pick<HardwareChangeFilter, 'nodeUuid' | 'project'>,
 ): Promise<Answer> {
   const limit = Math.min((query['limit'] as number | null | undefined) ?? Infinity, options['api.max_limit']);
   if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
@@ -147,15 +148,14 @@ async function listChanges(
   const since = timestampOf(query['since'] as string | null | undefined);
   const filter: HardwareChangeFilter = {
     limit,
-    ...(nodeUuid === undefined ? {} : { nodeUuid }),
+    ...nodes,
     ...(kinds ? { kinds } : {}),
     ...(components ? { components } : {}),
     ...(since === undefined ? {} : { since }),
     ...(after === undefined ? {} : { after }),
   };
   const rows = await store.hardware.changes(filter);
-  const shown = rows.filter((row) => auth.allowed(caller, 'node:get', row));
-  const changes = shown.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
+  const changes = rows.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
     return { id, at, node_uuid, node_name, kind, component, key, before, after: now };
   });
   if (rows.length < limit) return { status: 200, body: { changes } };
@@ -183,9 +183,12 @@ export const hardwareHandlers: Handlers = {
   },
   listHardwareChanges: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');
-    return listChanges(request, context, `nodes/${request.params['node_ident']!}/hardware/changes`, uuid);
+    return listChanges(request, context, `nodes/${request.params['node_ident']!}/hardware/changes`, { nodeUuid: uuid });
   },
-  listAllHardwareChanges: (request, context) => listChanges(request, context, 'hardware/changes'),
+  listAllHardwareChanges: async (request, context) => {
+    const project = projectOfList(request, context, 'node');
+    return listChanges(request, context, 'hardware/changes', project === undefined ? {} : { project });
+  },
   createHardwareToken: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:token');
     if (!context.options['recorder.enabled']) throw invalid('This server takes nothing from recorders: [recorder]enabled is false.');

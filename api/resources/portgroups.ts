@@ -5,8 +5,9 @@ import type { PatchOperation } from '../../model/patch';
 import { valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { NewOf, NodeRecord, PortgroupRecord } from '../../model/records';
+import { projectOfList } from '../resource/access';
 import type { Values } from '../resource/fields';
-import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
+import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../resource/node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
@@ -19,15 +20,13 @@ interface ListQuery {
   readonly conductor_groups?: readonly string[] | null;
 }
 /** At most one filter, including the node of the path. */
-async function filterOf(
-  { query, params, minor }: Request,
-  context: ApiContext,
-): Promise<Partial<Pick<PortgroupRecord, 'node_uuid' | 'address'>>> {
+async function filterOf(request: Request, context: ApiContext): Promise<Partial<Pick<PortgroupRecord, 'node_uuid' | 'address'>>> {
+  const { query, params } = request;
   const { node: ident, address, shard, conductor_groups: groups } = query as ListQuery;
   const node = params['node_ident'] ?? ident;
   if ([node, address, shard?.length, groups?.length].filter(Boolean).length > 1)
     throw invalid('Filtering by node, address, or shard simultaneously is not supported.');
-  if (node) return { node_uuid: (await nodeByIdent(node, minor, context)).uuid };
+  if (node) return { node_uuid: (await nodeOfFilter(node, projectOfList(request, context, 'portgroup'), request, context)).uuid };
   return address ? { address } : {};
 }
 
@@ -58,12 +57,12 @@ async function patched(
 /** @param before absent for a new portgroup */
 async function check(values: Values, request: Request, context: ApiContext, before?: PortgroupRecord): Promise<Values> {
   const uuid = values['node_uuid'] as string;
-  const node = await asBadRequest(context.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid }));
+  const [found, unknown] = [context.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid })];
   if (before) {
-    checkNotInspecting(`portgroup "${before.uuid}" on node`, node, request.minor);
+    checkNotInspecting(`portgroup "${before.uuid}" on node`, await asBadRequest(found, unknown), request.minor);
     return values;
   }
-  if (!context.auth.allowed(request.caller, 'portgroup:create', node)) throw new Fault('NotAuthorized');
+  await nodeOfNew('portgroup', found, unknown, request, context);
   checkName(values['name'], 'Cannot create portgroup with');
   return { ...values, mode: values['mode'] || context.options['DEFAULT.default_portgroup_mode'] };
 }
@@ -81,11 +80,18 @@ const PORTGROUPS: Resource<PortgroupRecord> = {
   strict: true,
   wholeLists: true,
   table: ({ store }) => store.portgroups,
-  owner: ({ node_uuid: uuid }, { store }) => store.nodes.find(uuid),
+  projects: ({ node_uuid: uuid }, { current }) => current.node(uuid),
+  hidden: ['node:get', (ident) => new Fault('PortgroupNotFound', { portgroup: ident })],
   filter: filterOf,
-  ofNodes: ({ query }) => {
+  ofNodes: (request, context) => {
+    const { query } = request;
+    const project = projectOfList(request, context, 'portgroup');
     const { shard: shards, conductor_groups: groups } = query as ListQuery;
-    return { ...(shards?.length ? { shards } : {}), ...(groups?.length ? { conductorGroups: groups } : {}) };
+    return {
+      ...(project === undefined ? {} : { project }),
+      ...(shards?.length ? { shards } : {}),
+      ...(groups?.length ? { conductorGroups: groups } : {}),
+    };
   },
   check,
   patched,

@@ -6,10 +6,20 @@ import { str } from '../../model/python';
 import type { JsonObject, NewPort, NodeRecord, PortgroupRecord, PortRecord } from '../../model/records';
 import { open } from '../../model/versions';
 import type { PortFilter } from '../../store/store';
+import { checkPolicy, projectOfList } from '../resource/access';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/fields';
 import { location } from '../resource/links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
-import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
+import {
+  checkNotInspecting,
+  asBadRequest,
+  linkedNode,
+  nodeByIdent,
+  nodeOfList,
+  nodeOfFilter,
+  nodeOfNew,
+  isOf,
+} from '../resource/node-find';
 import { withNotifications } from '../resource/notifications';
 import { checkFields, hasVtep, portPresenter, rowsToShow, viewShape } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
@@ -22,8 +32,8 @@ const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const shown = (rows: ReturnType<ApiContext['document']['fields']>) => rows.filter(({ hidden }) => !hidden);
 
 function presentPort(port: PortRecord, request: Request, context: ApiContext, fields?: readonly string[]): object {
-  const { base, minor, caller } = request;
-  return portPresenter({ base, minor, caller, auth: context.auth, rows: rowsToShow(context.document.fields('Port'), minor, fields) })(port);
+  const { base, minor } = request;
+  return portPresenter({ base, minor, rows: rowsToShow(context.document.fields('Port'), minor, fields) })(port);
 }
 
 /**
@@ -40,7 +50,7 @@ async function portOf<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
   const port = await context.store.ports.find(ident);
   const node = await find(port.node_uuid);
   if (!context.auth.allowed(request.caller, 'node:get', node)) throw new Fault('PortNotFound', { port: ident });
-  if (!context.auth.allowed(request.caller, policy, node)) throw new Fault('NotAuthorized');
+  checkPolicy(request, context, policy, node);
   return { port, node };
 }
 
@@ -55,8 +65,14 @@ interface ListQuery {
 }
 /** The node or the portgroup of the path. */
 type Parent = Readonly<Partial<Pick<PortRecord, 'node_uuid' | 'portgroup_uuid'>>>;
+/** The portgroup that limits a list. One of another project is answered as one that does not exist. */
+async function portgroupOfFilter(ident: string, project: string | undefined, { store, current }: ApiContext): Promise<PortgroupRecord> {
+  const portgroup = await store.portgroups.find(ident);
+  if (project === undefined || isOf(await current.node(portgroup.node_uuid), project)) return portgroup;
+  throw new Fault('PortgroupNotFound', { portgroup: ident });
+}
 /** The filter of a list: at most one of node, portgroup and shard. */
-async function filterOf(request: Request, context: ApiContext, parent: Parent): Promise<PortFilter> {
+async function filterOf(request: Request, context: ApiContext, parent: Parent, project: string | undefined): Promise<PortFilter> {
   const { query, minor } = request;
   const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query as ListQuery;
   const node = parent.node_uuid ?? uuid ?? (query as ListQuery).node;
@@ -65,31 +81,34 @@ async function filterOf(request: Request, context: ApiContext, parent: Parent): 
   if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
   if (groups?.length && (node ?? portgroup ?? address))
     throw invalid('Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node address filters.');
-  const also = description ? { descriptionContains: description } : {};
-  if (portgroup) return { ...also, where: { portgroup_uuid: (await context.store.portgroups.find(portgroup)).uuid } };
-  if (node) return { ...also, where: { node_uuid: (await nodeByIdent(node, minor, context)).uuid } };
-  if (address) return { where: { address } };
+  const own = project === undefined ? {} : { project };
+  const also = { ...own, ...(description ? { descriptionContains: description } : {}) };
+  if (portgroup) return { ...also, where: { portgroup_uuid: (await portgroupOfFilter(portgroup, project, context)).uuid } };
+  if (node) return { ...also, where: { node_uuid: (await nodeOfFilter(node, project, request, context)).uuid } };
+  if (address) return { ...own, where: { address } };
   if (shards?.length) return { ...also, shards };
   return { ...also, ...(groups?.length ? { conductorGroups: groups } : {}) };
 }
 
 /** @param path of the list in the link to the next page, which for the ports of a node is /v1/ports, as in Ironic */
 async function list(request: Request, context: ApiContext, path: string, brief?: readonly string[], parent: Parent = {}): Promise<Answer> {
-  const { query, base, minor, caller } = request;
+  const { query, base, minor } = request;
+  const project = projectOfList(request, context, 'port');
   const all = context.document.fields('Port');
   checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], shown(all), minor);
   const fields = brief ? fieldsToShow(query, brief) : undefined;
   const page = pageOf(query, UNSORTABLE, context.options);
-  const filter = await filterOf(request, context, parent);
+  const filter = await filterOf(request, context, parent, project);
   checkSortable(
     page.sortKey,
     ['id', ...all.filter(({ hidden, links }) => !hidden && !links).map(({ name }) => name)].filter((name) => name !== 'portgroup_uuid'),
   );
   checkFields(fields, all);
-  const view = { base, minor, caller, auth: context.auth, rows: rowsToShow(all, minor, fields) };
+  const view = { base, minor, rows: rowsToShow(all, minor, fields) };
+  const shape = viewShape('ports', view);
   const versions = await context.store.ports.versions({ ...filter, ...page });
   const items = await context.fragments.of({
-    shape: viewShape('ports', view),
+    shape: () => shape,
     versions,
     read: (ids) => context.store.ports.list({ ...filter, ids }),
     renderer: () => portPresenter(view),
@@ -109,7 +128,7 @@ async function listOfPortgroup(request: Request, context: ApiContext, path: stri
   const missing = new Fault('PortgroupNotFound', { portgroup: ident });
   if (!isUuid(ident)) throw missing;
   const portgroup = await context.store.portgroups.find(ident);
-  if (!context.auth.allowed(request.caller, 'node:get', await context.store.nodes.find(portgroup.node_uuid))) throw missing;
+  if (!context.auth.allowed(request.caller, 'node:get', await context.current.node(portgroup.node_uuid))) throw missing;
   return list(request, context, path, brief, { portgroup_uuid: portgroup.uuid });
 }
 
@@ -144,8 +163,7 @@ async function createPort(request: Request, context: ApiContext): Promise<Answer
   if (ident !== undefined && minor < 94) throw unacceptable();
   // The message names node_uuid, also if the client gave node_ident.
   const unknown = new Fault('NodeUnknown', { node: (uuid as string | undefined) ?? 'None' });
-  const node = await asBadRequest(nodeByIdent((ident ?? uuid) as string, minor, context), unknown);
-  if (!context.auth.allowed(request.caller, 'port:create', node)) throw new Fault('NotAuthorized');
+  const node = await nodeOfNew('port', nodeByIdent((ident ?? uuid) as string, minor, context), unknown, request, context);
   // Unlike other resources, an empty value of a newer field is refused too.
   if (rows.some(({ name, gate }) => name in record && !open(gate, minor))) throw unacceptable();
   const portgroup = given['portgroup_uuid'] ? await portgroupFor(given['portgroup_uuid'], node, context) : undefined;

@@ -12,6 +12,7 @@ import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
 import type { Peer } from '../http/source';
 import { findByIdent } from '../resource/node-find';
+import { nodeAccess } from '../resource/node-access';
 import { nodePresenter, rowsToShow } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
@@ -56,9 +57,11 @@ const agentMetrics = (options: Options): object => ({
 const WITHOUT_BMC_DETECTION = ['redfish', 'idrac-redfish'];
 
 /** The response to a lookup: the node, and the agent's settings. */
-function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: Request, { document, auth, options }: ApiContext): object {
+function documentFor(node: NodeRecord, token: unknown, request: Request, context: ApiContext): object {
+  const { base, minor } = request;
+  const { document, options } = context;
   const rows = rowsToShow(document.fields('Node'), minor, FIELDS);
-  const shown = nodePresenter({ base, minor, caller, auth, rows }, [])(node);
+  const shown = nodePresenter({ base, minor, rows }, nodeAccess(request, context, rows, false), [])(node);
   return {
     // The agent needs no credentials of URLs, and anybody may send this request.
     node: JSON.parse(withoutUrlCredentials(JSON.stringify(shown))) as object,

@@ -6,7 +6,8 @@ import { repr } from '../../model/python';
 import type { NewOf, RunbookRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { location } from '../resource/links';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { projectOfList } from '../resource/access';
+import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { Caller } from '../../policy/caller';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
@@ -34,6 +35,11 @@ function ownerAfter(patched: Values, patch: readonly PatchOperation[], before: R
   return publics.length > 0 && owners.length === 0 ? null : patched['owner'];
 }
 
+const PATCH_POLICIES = [
+  ['/owner', 'runbook:update:owner'],
+  ['/public', 'runbook:update:public'],
+] as const;
+
 const RUNBOOKS: Resource<RunbookRecord> = {
   schema: 'Runbook',
   older: { before: 112, schema: 'RunbookNamedByTrait' },
@@ -47,6 +53,14 @@ const RUNBOOKS: Resource<RunbookRecord> = {
   computed: [],
   strict: false,
   table: ({ store }) => store.runbooks,
+  projects: async ({ owner }) => ({ owner, lessee: null }),
+  isPublic: (runbook) => runbook.public,
+  ownedOrPublic: (request, context) => projectOfList(request, context, 'runbook', request.query['project'] as boolean | null | undefined),
+  policiesOf(patch) {
+    const named = patch.map(({ path }) => PATCH_POLICIES.find(([start]) => path.startsWith(start))?.[1]);
+    const own = named.filter((policy) => policy !== undefined);
+    return own.length === patch.length && patch.length > 0 ? own : [...own, 'runbook:update'];
+  },
   // Ironic compares the owner with this boolean, so that only public runbooks remain.
   filter: ({ query }) => Promise.resolve(query['project'] === true ? { public: true } : {}),
   values: { steps: ({ steps }) => masked(steps), traits: ({ traits }) => [...traits].sort() },
@@ -69,10 +83,10 @@ const RUNBOOKS: Resource<RunbookRecord> = {
 const USAGE =
   'A single runbook trait may be added via PUT /v1/runbooks/<runbook identifier>/traits/<trait> with no body, or all runbook traits may be replaced via PUT /v1/runbooks/<runbook identifier>/traits with the list of traits specified in the request body.';
 
-async function runbookOf({ params }: Request, { store }: ApiContext): Promise<RunbookRecord> {
-  const ident = params['runbook_ident']!;
+async function runbookOf(request: Request, context: ApiContext, policy: string): Promise<RunbookRecord> {
+  const ident = request.params['runbook_ident']!;
   if (!isLogicalName(ident) && !isUuid(ident)) throw new Fault('InvalidUuidOrName', { name: ident });
-  return store.runbooks.find(ident);
+  return recordOf(RUNBOOKS, () => [policy], request, context);
 }
 /** @param after maps the current traits to the new ones */
 async function changeTraits(
@@ -80,7 +94,7 @@ async function changeTraits(
   context: ApiContext,
   after: (before: readonly string[]) => readonly string[],
 ): Promise<Answer> {
-  const { uuid, traits } = await runbookOf(request, context);
+  const { uuid, traits } = await runbookOf(request, context, 'runbook:update');
   await context.store.runbooks.update(uuid, { traits: [...new Set(after(traits))] });
   return { status: 204 };
 }
@@ -112,7 +126,7 @@ export const runbookHandlers: Handlers = {
   deleteRunbook: (request, context) => removeOf(RUNBOOKS, request, context),
   listRunbookTraits: async (request, context) => ({
     status: 200,
-    body: { traits: [...(await runbookOf(request, context)).traits].sort() },
+    body: { traits: [...(await runbookOf(request, context, 'runbook:get')).traits].sort() },
   }),
   replaceRunbookTraits,
   addRunbookTrait,

@@ -5,28 +5,29 @@ import { maskSecrets } from '../../model/masks';
 import { valuesAt, type PatchOperation } from '../../model/patch';
 import { str } from '../../model/python';
 import type { VolumeConnectorRecord, VolumeTargetRecord } from '../../model/records';
+import { checkPolicy, projectOfList } from '../resource/access';
 import type { Values } from '../resource/fields';
 import { linksTo } from '../resource/links';
-import { linkedNode, nodeByIdent } from '../resource/node-find';
+import { linkedNode, nodeOfFilter, nodeOfNew } from '../resource/node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 type VolumeRecord = VolumeConnectorRecord | VolumeTargetRecord;
 
-async function filterByNode({ query, minor }: Request, context: ApiContext): Promise<{ readonly node_uuid?: string }> {
-  const node = query['node'] as string | null | undefined;
-  return node ? { node_uuid: (await nodeByIdent(node, minor, context)).uuid } : {};
+async function filterByNode(request: Request, context: ApiContext): Promise<{ readonly node_uuid?: string }> {
+  const node = request.query['node'] as string | null | undefined;
+  return node ? { node_uuid: (await nodeOfFilter(node, projectOfList(request, context, 'volume'), request, context)).uuid } : {};
+}
+function ofNodes(request: Request, context: ApiContext): { readonly project?: string } {
+  const project = projectOfList(request, context, 'volume');
+  return project === undefined ? {} : { project };
 }
 /** The node of a new connector or target must exist; otherwise the request is bad (400). */
-async function checkNode(values: Values, { caller }: Request, { store, auth }: ApiContext, before?: VolumeRecord): Promise<Values> {
+async function checkNode(values: Values, request: Request, context: ApiContext, before?: VolumeRecord): Promise<Values> {
   if (before) return values;
   const value = values['node_uuid'] as string;
-  const node = await store.nodes.find(value).catch((error: unknown) => {
-    if (error instanceof Fault && error.status === 404)
-      throw new Fault('Invalid', { message: `Invalid input for field/attribute node_uuid. Value: '${value}'. ` });
-    throw error;
-  });
-  if (!auth.allowed(caller, 'volume:create', node)) throw new Fault('NotAuthorized');
+  const unknown = new Fault('Invalid', { message: `Invalid input for field/attribute node_uuid. Value: '${value}'. ` });
+  const node = await nodeOfNew('volume', context.store.nodes.find(value), unknown, request, context);
   return { ...values, node_uuid: node.uuid };
 }
 /** A patch may change the node. Removing the node has no effect. */
@@ -50,7 +51,8 @@ const SHARED = {
   computed: ['node_uuid'],
   strict: true,
   alwaysUpdates: true,
-  owner: ({ node_uuid: node }: VolumeRecord, { store }: ApiContext) => store.nodes.find(node),
+  projects: ({ node_uuid: node }: VolumeRecord, { current }: ApiContext) => current.node(node),
+  ofNodes,
   filter: filterByNode,
   patched: withNode,
   check: checkNode,
@@ -64,6 +66,7 @@ const CONNECTORS: Resource<VolumeConnectorRecord> = {
   bodyLabel: 'connector',
   brief: ['uuid', 'node_uuid', 'type', 'connector_id'],
   unsortable: ['extra'],
+  hidden: ['node:get', (connector) => new Fault('VolumeConnectorNotFound', { connector })],
   table: ({ store }) => store.volumeConnectors,
   create: (record, { store }) => store.volumeConnectors.create(record as never),
   update: ({ uuid }, changes, { conductor }) => conductor.updateVolume('connector', uuid, changes),
@@ -84,6 +87,9 @@ const TARGETS: Resource<VolumeTargetRecord> = {
     properties: ({ properties }, { caller }, { auth }) =>
       auth.allowed(caller, 'volume:view_target_properties') ? maskSecrets(properties) : { redacted_contents: REDACTED },
   },
+  // Whoever creates a target knows its properties.
+  valuesOfNew: { properties: ({ properties }) => maskSecrets(properties) },
+  hidden: ['node:get', (target) => new Fault('VolumeTargetNotFound', { target })],
   table: ({ store }) => store.volumeTargets,
   create: (record, { store }) => store.volumeTargets.create(record as never),
   update: ({ uuid }, changes, { conductor }) => conductor.updateVolume('target', uuid, changes),
@@ -110,7 +116,9 @@ async function listOfNode<RecordType extends VolumeRecord>(
   return list(resource, { ...request, query: { ...request.query, node: node.uuid } }, context);
 }
 
-function volumeLinks({ base }: Request, path: string): Answer {
+function volumeLinks(request: Request, context: ApiContext, path: string): Answer {
+  checkPolicy(request, context, 'volume:get');
+  const { base } = request;
   const body = {
     links: linksTo(base, `${path}/`),
     connectors: linksTo(base, `${path}/connectors`),
@@ -120,8 +128,8 @@ function volumeLinks({ base }: Request, path: string): Answer {
 }
 
 export const volumeHandlers: Handlers = {
-  showVolume: async (request) => volumeLinks(request, 'volume'),
-  showNodeVolume: async (request) => volumeLinks(request, `nodes/${request.params['node_ident']!}/volume`),
+  showVolume: async (request, context) => volumeLinks(request, context, 'volume'),
+  showNodeVolume: async (request, context) => volumeLinks(request, context, `nodes/${request.params['node_ident']!}/volume`),
   listVolumeConnectors: (request, context) => list(CONNECTORS, request, context),
   listNodeVolumeConnectors: (request, context) => listOfNode(CONNECTORS, request, context),
   createVolumeConnector: (request, context) => createOf(CONNECTORS, request, context),

@@ -27,6 +27,7 @@ export function entryOf(
     node_uuid: node.uuid,
     conductor: context.host,
     user: context.origin?.user ?? null,
+    project: context.origin?.project ?? null,
     event_type: type,
     severity: error ? 'ERROR' : 'INFO',
     event: event.slice(0, MAX_EVENT),

@@ -20,10 +20,17 @@ export interface RowVersion {
   readonly id: number;
   readonly revision: number;
 }
-/** Limits a list to the records of nodes in these shards and in these conductor groups. */
+/** The version of a row that belongs to projects. */
+export interface OwnedVersion extends RowVersion {
+  readonly owner: string | null;
+  readonly lessee: string | null;
+}
+/** Limits a list to the records of nodes in these shards and in these conductor groups, and to the nodes of a project. */
 export interface NodeScope {
   readonly shards?: readonly string[];
   readonly conductorGroups?: readonly string[];
+  /** The owner or the lessee of the node. */
+  readonly project?: string;
 }
 
 /** Determines how a value is written, and whether lists may be sorted and filtered by the column. */
@@ -69,8 +76,13 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
   }
 }
 
-/** Limits the query to records of nodes in one of the shards and in one of the conductor groups. */
-export function applyNodeScope(query: Knex.QueryBuilder, db: Knex, { shards, conductorGroups }: NodeScope): void {
+/** Limits a query of nodes to those that the project owns or leases. */
+export const applyProject = (query: Knex.QueryBuilder, project: string): void =>
+  void query.where((either) => void either.where('owner', project).orWhere('lessee', project));
+
+/** Limits the query to records of nodes in one of the shards, in one of the conductor groups, and of the project. */
+export function applyNodeScope(query: Knex.QueryBuilder, db: Knex, { shards, conductorGroups, project }: NodeScope): void {
+  if (project !== undefined) void query.whereIn('node_uuid', (nodes) => applyProject(nodes.from('nodes').select('uuid'), project));
   for (const [column, values] of [
     ['shard', shards],
     ['conductor_group', conductorGroups],
@@ -124,12 +136,21 @@ export function applyPaging(
     });
 }
 
-/** Reads the versions of the selected rows, in order. Two JSON arrays are cheaper to transfer than a thousand rows. */
+type ColumnLists<Row> = { readonly [Column in keyof Row]: readonly Row[Column][] };
+/** Reads columns of the selected rows, in order. JSON arrays are cheaper to transfer than a thousand rows. */
+async function columnsOf<Row>(db: Knex, selection: Knex.QueryBuilder, columns: readonly (keyof Row & string)[]): Promise<ColumnLists<Row>> {
+  const page = selection.select(...columns).as('page');
+  const lists = columns.map((column) => `coalesce(json_agg(${column}), '[]') AS ${column}`).join(', ');
+  const [found] = (await run(db.select(db.raw(lists)).from(page))) as unknown as readonly ColumnLists<Row>[];
+  return found!;
+}
+/** The versions of the selected rows, in order. */
 export async function versionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly RowVersion[]> {
-  const page = selection.select('id', 'revision').as('page');
-  const [found] = (await run(
-    db.select(db.raw(`coalesce(json_agg(id), '[]') AS ids, coalesce(json_agg(revision), '[]') AS revisions`)).from(page),
-  )) as unknown as readonly { readonly ids: readonly number[]; readonly revisions: readonly number[] }[];
-  const { ids, revisions } = found!;
-  return ids.map((id, index) => ({ id, revision: revisions[index]! }));
+  const lists = await columnsOf<RowVersion>(db, selection, ['id', 'revision']);
+  return lists.id.map((id, index) => ({ id, revision: lists.revision[index]! }));
+}
+/** The same with the projects of the rows. */
+export async function ownedVersionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly OwnedVersion[]> {
+  const { id: ids, revision, owner, lessee } = await columnsOf<OwnedVersion>(db, selection, ['id', 'revision', 'owner', 'lessee']);
+  return ids.map((id, index) => ({ id, revision: revision[index]!, owner: owner[index]!, lessee: lessee[index]! }));
 }

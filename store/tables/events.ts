@@ -14,8 +14,11 @@ import { preparedOn } from '../sql/prepared';
 
 /** Changes of nodes. Triggers of the database write most of them, with every change of a node. */
 export interface Events {
-  /** The next events, and the position to continue from: all events that can be read now are before it. */
-  read(after: string, atMost: number): Promise<{ readonly events: readonly EventRecord[]; readonly reached: string }>;
+  /**
+   * The next events, and the position to continue from: all events that can be read now are before it.
+   * @param project whose nodes' events are read; absent: those of all
+   */
+  read(after: string, atMost: number, project?: string): Promise<{ readonly events: readonly EventRecord[]; readonly reached: string }>;
   /** Adds an event that no column of the node shows. */
   add(node: NodeRecord, kind: EventKind, payload: JsonObject): Promise<void>;
   /** The position from which only new events are read. */
@@ -29,12 +32,14 @@ export interface Events {
 /** The oldest running transaction. No event is ever written before it. */
 const END = 'pg_snapshot_xmin(pg_current_snapshot())';
 /** At least one row: `reached` is computed in the same snapshot as the events. */
-const READ = `
+const read = (condition: string): string => `
   SELECT ends.reached, found.* FROM (SELECT ${END} || '-0' AS reached) AS ends LEFT JOIN LATERAL (
     SELECT transaction || '-' || id AS position, at, node_uuid, node_name, owner, lessee, kind, payload FROM events
-    WHERE (transaction, id) > ($1::text::xid8, $2::bigint) AND transaction < ${END}
+    WHERE (transaction, id) > ($1::text::xid8, $2::bigint) AND transaction < ${END}${condition}
     ORDER BY transaction, id LIMIT $3
   ) AS found ON true`;
+const READ = read('');
+const READ_OF_PROJECT = read(' AND (owner = $4 OR lessee = $4)');
 /** False for positions before removed events, and for positions of another server whose transaction numbers were higher (a copied database). */
 const REACHABLE = `
   SELECT NOT EXISTS (
@@ -66,6 +71,7 @@ export async function forgetEvents(db: Knex): Promise<void> {
   );
 }
 
+type EventRow = { readonly reached: string } & EventRecord;
 /** The event without the column `reached`. */
 const eventOf = ({ position, at, node_uuid, node_name, owner, lessee, kind, payload }: EventRecord): EventRecord => ({
   position,
@@ -86,9 +92,11 @@ const partsOf = (position: string): readonly string[] => position.split('-');
 export function eventsOn(db: Knex, clock: Clock): Events {
   const prepared = preparedOn(db);
   return {
-    async read(after, atMost) {
+    async read(after, atMost, project) {
       const values = [...partsOf(after), atMost];
-      const rows = await prepared<{ readonly reached: string } & EventRecord>('events_read', READ, values);
+      const rows = await (project === undefined
+        ? prepared<EventRow>('events_read', READ, values)
+        : prepared<EventRow>('events_read_project', READ_OF_PROJECT, [...values, project]));
       const events = rows.filter(({ position }) => position !== null).map(eventOf);
       return { events, reached: events.length < atMost ? rows[0]!.reached : events.at(-1)!.position };
     },

@@ -6,6 +6,7 @@ import type { ChangeKind, Component, HardwareChange } from '../../model/hardware
 import type { JsonObject } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
+import { applyProject } from '../sql/rows';
 import { preparedOn } from '../sql/prepared';
 
 /** The values that a push of a recorder is checked against. */
@@ -31,8 +32,6 @@ interface HardwareChangeRow extends HardwareChange {
   readonly id: number;
   readonly node_uuid: string;
   readonly node_name: string | null;
-  readonly owner: string | null;
-  readonly lessee: string | null;
   readonly at: string;
 }
 /** A recorder's report that its record is unchanged. */
@@ -45,6 +44,8 @@ export interface HardwareUnchanged {
 export interface HardwareChangeFilter {
   /** Absent: all nodes. */
   readonly nodeUuid?: string;
+  /** The owner or the lessee of the nodes. */
+  readonly project?: string;
   readonly kinds?: readonly ChangeKind[];
   readonly components?: readonly Component[];
   readonly since?: string;
@@ -232,18 +233,17 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const oldest = db('hardware_changes').select('id').where('node_uuid', nodeUuid).orderBy('id', 'desc').offset(keep).limit(1);
       await run(db('hardware_changes').where('node_uuid', nodeUuid).where('id', '<=', oldest).delete());
     },
-    async changes({ nodeUuid, kinds, components, since, after, limit }) {
+    async changes({ nodeUuid, project, kinds, components, since, after, limit }) {
       const query = db<HardwareChangeRow>('hardware_changes')
         .join('nodes', 'nodes.uuid', 'hardware_changes.node_uuid')
         .select(
           ...['id', 'node_uuid', 'at', 'kind', 'component', 'key', 'before', 'after'].map((name) => `hardware_changes.${name}`),
           'nodes.name as node_name',
-          'nodes.owner',
-          'nodes.lessee',
         )
         .orderBy('hardware_changes.id')
         .limit(limit);
       if (nodeUuid !== undefined) void query.where('hardware_changes.node_uuid', nodeUuid);
+      if (project !== undefined) applyProject(query, project);
       if (kinds) void query.whereRaw('hardware_changes.kind = ANY(?)', [[...kinds]]);
       if (components) void query.whereRaw('hardware_changes.component = ANY(?)', [[...components]]);
       if (since !== undefined) void query.where('hardware_changes.at', '>=', since);

@@ -11,8 +11,8 @@ import { ALIVE_VERSION, aliveAt } from './conductors';
 import { run } from '../sql/faults';
 import { lockedNodesOn } from './locked-nodes';
 import { preparedOn } from '../sql/prepared';
-import { applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
-import type { Columns, Paging, RowVersion } from '../sql/rows';
+import { applyPaging, applyProject, applyWhere, contains, ownedVersionsOf, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
+import type { Columns, OwnedVersion, Paging, RowVersion } from '../sql/rows';
 
 /** The columns that the handler of heartbeats reads. */
 export type AgentNode = Pick<
@@ -20,10 +20,8 @@ export type AgentNode = Pick<
   'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
 >;
 /** The columns that a request needs to find a node, check its policies and look up its cached JSON. */
-export interface NodeSummary extends RowVersion {
+export interface NodeSummary extends OwnedVersion {
   readonly uuid: string;
-  readonly owner: string | null;
-  readonly lessee: string | null;
   /** The version of the alive conductors (`Conductors.alive`), read in the same query. */
   readonly conductors_version: string;
 }
@@ -69,6 +67,8 @@ export interface Nodes {
   countInStates(limit: number, states: readonly string[], group?: string): Promise<number>;
   /** As `list`, but only the versions of the rows: for the cache of JSON. */
   versions(filter: NodeFilter): Promise<readonly RowVersion[]>;
+  /** The same with the projects of the nodes. */
+  ownedVersions(filter: NodeFilter): Promise<readonly OwnedVersion[]>;
   /** Raises the revision and sets updated_at. Throws NodeNotFound, DuplicateName, InstanceAssociated. */
   update(uuid: string, changes: NodeChanges, fence?: number): Promise<NodeRecord>;
   /** As `update`, but only while the row has this revision and no reservation; undefined otherwise. */
@@ -182,8 +182,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     if (filter.bmcAddresses !== undefined)
       void query.whereRaw("jsonb_exists_any(driver_internal_info -> 'lookup_bmc_addresses', ?)", [filter.bmcAddresses.filter(findable)]);
     if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
-    const project = filter.project;
-    if (project !== undefined) void query.where((either) => void either.where('owner', project).orWhere('lessee', project));
+    if (filter.project !== undefined) applyProject(query, filter.project);
     if (filter.children === undefined) void query.whereNull('parent_node');
     else if (filter.children !== 'all') void query.where('parent_node', filter.children);
     applyPaging(query, NODE_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
@@ -240,6 +239,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       return found!.count;
     },
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
+    ownedVersions: async (filter) => ownedVersionsOf(db, selection(filter, await markerOf(filter))),
 
     update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
 

@@ -13,6 +13,8 @@ export interface TableFilter<RecordType> extends Paging {
   /** Exact matches on columns. Null: the column is null; a list: any of its values. */
   readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
   readonly nodeScope?: NodeScope;
+  /** The records of this project, and the public ones. For tables with these columns. */
+  readonly ownedOrPublic?: string;
 }
 /** The methods of every resource's table. `Required`: the columns that a new record must have. */
 export interface Table<RecordType extends ResourceRecord, Required extends keyof RecordType = never> {
@@ -76,6 +78,8 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
       const query = db(table).select('*');
       if (filter.where) applyWhere(query, columns, lowered(filter.where));
       if (filter.nodeScope) applyNodeScope(query, db, filter.nodeScope);
+      const owner = filter.ownedOrPublic;
+      if (owner !== undefined) void query.where((either) => void either.where('owner', owner).orWhere('public', true));
       applyPaging(query, columns, filter, marker as Readonly<Record<string, unknown>> | undefined);
       return run(query as unknown as PromiseLike<RecordType[]>);
     },

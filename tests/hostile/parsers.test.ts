@@ -15,6 +15,8 @@ import { parseHtpasswd } from '../../api/auth/http-basic';
 import { parseRange } from '../../boot/content';
 import { lldpFacts, lldpLink, tlvOf } from '../../conductor/inspection/hooks/lldp';
 import { parseIni } from '../../config/ini';
+import { parsePolicyFile } from '../../policy/files';
+import { parseRule } from '../../policy/language';
 import { findChecksum } from '../../drivers/common/images';
 import { negotiate } from '../../model/versions';
 import { formatOf } from '../../ramdisk-agent/disk/image';
@@ -171,6 +173,41 @@ const PARSERS: Readonly<Record<string, Parser>> = {
     '\n',
     'Base.1.0',
   ),
+  'policy rule': text(
+    parseRule,
+    ...['(', ')', ' ', 'and ', 'or ', 'not ', '@', '!', 'role:a', "'x':", '%(a)s', '%', 'rule:', 'a.b:', '"', "'", ':', ','],
+  ),
+  'policy file': {
+    ...text(
+      (input) => parsePolicyFile('policy.yaml', input),
+      ...[
+        'a',
+        ': ',
+        '"',
+        "'",
+        '[',
+        ']',
+        '{',
+        '}',
+        ', ',
+        '\n',
+        '  ',
+        '- ',
+        '? ',
+        '&a ',
+        '*a',
+        '!',
+        '!!str ',
+        '|',
+        '>',
+        '#',
+        '---\n',
+        '%YAML 1.1\n',
+      ],
+      ...['role:a', '"a": "@"\n', 'a: [[]],', '<<: ', '\t'],
+    ),
+    samples: [Buffer.from('"baremetal:node:get": "role:a or rule:b" # c\nb: [["role:a", "@"], "!"]\n')],
+  },
   DHCP: datagram(decodeDhcp, ...Object.values(PACKETS)),
   TFTP: datagram(
     decodeTftp,

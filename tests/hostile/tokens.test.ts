@@ -20,7 +20,7 @@ const status = async (headers: Readonly<Record<string, string>>): Promise<number
   (await server.call('GET', '/v1/nodes', { headers })).status;
 const bearer = (token: string) => status({ authorization: `Bearer ${token}` });
 
-it('refuses thousands of made-up tokens cheaply', async () => {
+it('refuses a thousand made-up tokens cheaply', async () => {
   const madeUp: readonly (() => Promise<number>)[] = [
     () => bearer(`blm_${randomBytes(36).toString('base64url')}`),
     () => status({ 'x-auth-token': `blm_${randomBytes(36).toString('base64url')}` }),
@@ -29,7 +29,7 @@ it('refuses thousands of made-up tokens cheaply', async () => {
     () => bearer('x'.repeat(14_000)),
   ];
   const cost = await server.attack(async () => {
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 20; round++) {
       const all = await Promise.all(madeUp.flatMap((send) => Array.from({ length: 10 }, send)));
       // 503: the keys of the provider are unknown.
       for (const one of all) expect([401, 503]).toContain(one);

@@ -11,6 +11,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { useDatabase } from '../support/database';
 import { openProcesses } from '../support/processes';
+import { until } from '../support/until';
+import { stopwatch } from './scheduling';
 
 /** What an attack cost. CPU time, unlike the wall clock, does not depend on what else the machine does. */
 interface Cost {
@@ -18,8 +20,11 @@ interface Cost {
   readonly grownMiB: number;
   /** CPU time of the longest turn of the event loop (longest-turn.ts). */
   readonly longestTurnMs: number;
-  /** The slowest answer to `GET /`. */
+  /** The slowest answer to `GET /`, by the wall clock; and without waits for a processor (scheduling.ts). */
   readonly worstMs: number;
+  readonly worstOwnMs: number;
+  /** From the end of the attack until `GET /` is quick again and the attack's connections are closed; without waits for a processor. */
+  readonly backMs: number;
 }
 interface Gauges {
   readonly cpu: number;
@@ -41,6 +46,7 @@ export interface AttackedServer {
   /** A connection without HTTP; it is closed after the test. */
   connect(localAddress?: string): Socket;
   gauges(): Promise<Gauges>;
+  /** Closes the connections of `connect` when the work is done. */
   attack(work: () => Promise<unknown>): Promise<Cost>;
 }
 
@@ -51,14 +57,20 @@ export interface AttackedServer {
 const MOST_CPU_SECONDS = 4;
 const MOST_GROWN_MIB = 150;
 const MOST_TURN_MS = 250;
+const MOST_ANSWER_MS = 250;
+const MOST_BACK_MS = 5000;
+/** Files and connections that come and go without an attack, such as connections to the database. */
+const USUAL_FILES = 20;
 const OTHER_SERVER = process.env['HOSTILE_URL'];
 /** The other clients of that server have another address, so that the limits of a source are for the attacks. */
 const LOCAL_ADDRESS = OTHER_SERVER === undefined ? '127.0.0.1' : '127.0.0.9';
-export function expectBounded({ cpuSeconds, grownMiB, longestTurnMs }: Cost): void {
+export function expectBounded({ cpuSeconds, grownMiB, longestTurnMs, worstOwnMs, backMs }: Cost): void {
   if (OTHER_SERVER !== undefined) return;
   expect(cpuSeconds).toBeLessThan(MOST_CPU_SECONDS);
   expect(grownMiB).toBeLessThan(MOST_GROWN_MIB);
   expect(longestTurnMs).toBeLessThan(MOST_TURN_MS);
+  expect(worstOwnMs).toBeLessThan(MOST_ANSWER_MS);
+  expect(backMs).toBeLessThan(MOST_BACK_MS);
 }
 
 const MIB = 2 ** 20;
@@ -127,14 +139,17 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
     async attack(work) {
       const before = await gauges();
       writeFileSync(turnsFile, '');
-      let worstMs = 0;
+      let [worstMs, worstOwnMs] = [0, 0];
       let peak = 0;
       let over = false;
+      const pids = OTHER_SERVER === undefined ? [processes.pid('attacked')] : [];
       const watch = async (): Promise<void> => {
         while (!over) {
           const began = performance.now();
+          const ownMs = stopwatch(pids);
           await callBy(watchdog, 'GET', '/');
           worstMs = Math.max(worstMs, performance.now() - began);
+          worstOwnMs = Math.max(worstOwnMs, ownMs());
           peak = Math.max(peak, (await gauges()).memory);
           await delay(WATCH_EVERY_MS);
         }
@@ -142,13 +157,22 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
       const watching = watch();
       await work().finally(() => (over = true));
       await watching;
+      sockets.forEach((socket) => socket.destroy());
+      const sinceAttackMs = stopwatch(pids);
+      if (OTHER_SERVER === undefined)
+        await until('the server is back', async () => {
+          const answerMs = stopwatch(pids);
+          await callBy(watchdog, 'GET', '/');
+          return answerMs() < MOST_ANSWER_MS && (await gauges()).files <= before.files + USUAL_FILES;
+        });
+      const backMs = sinceAttackMs();
       const after = await gauges();
       const longestTurnMs = Math.max(0, ...readFileSync(turnsFile, 'utf8').split('\n').map(Number));
       const cost = {
         cpuSeconds: after.cpu - before.cpu,
         grownMiB: (Math.max(peak, after.memory) - before.memory) / MIB,
         longestTurnMs,
-        worstMs,
+        ...{ worstMs, worstOwnMs, backMs },
       };
       if (process.env['HOSTILE_COSTS'])
         appendFileSync(process.env['HOSTILE_COSTS'], `${expect.getState().currentTestName} ${JSON.stringify(cost)}\n`);

@@ -10,6 +10,7 @@ import type { Strategy } from '../../api/resource/handler';
 import type { Options } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
 import { startServerProcess, type RunningServer } from '../lab/support/server';
 import { openstackClient } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
@@ -47,6 +48,7 @@ const strategyOf = (options: Partial<Options> = credentials()): Strategy =>
   keystoneStrategy({
     options: optionsOf(options),
     log: silentLog,
+    metrics: silentMetrics,
     clock,
     serviceType: options['keystone_authtoken.service_type'] ?? null,
     signal: new AbortController().signal,
@@ -195,7 +197,18 @@ describe('a token is refused', () => {
     ahead = 0;
   });
 
-  it.each(['garbage', 'gAAAAABnotATokenAtAll', '-', 'a'.repeat(9000), 'tökén', "' OR 1=1 --"])('that is none: %p', async (token) => {
+  it.each([
+    'garbage',
+    'gAAAAABnotATokenAtAll',
+    '-',
+    'a'.repeat(2048),
+    'a'.repeat(9000),
+    '%ff%00',
+    '{}',
+    'g'.repeat(255),
+    'tökén',
+    "' OR 1=1 --",
+  ])('that is none: %p', async (token) => {
     expect(await refusal(identify(strategyOf(), token))).toBe(401);
   });
 

@@ -118,10 +118,20 @@ it('services have the rights of the system only if their project has them', () =
   expect(allowedBy()({ ...service, projectName: 'service' }, 'node:list_all')).toBe(false);
 });
 
-it('a caller without any scope owns nothing, not even what has no owner', () => {
-  const rules = { 'baremetal:node:get': 'project_id:%(node.owner)s or project_id:%(node.lessee)s or project_id:None' };
-  expect(allowedBy(rules)({ ...NOBODY, user: 'u', roles: ['admin'] }, 'node:get', unowned)).toBe(false);
-  expect(allowedBy(rules)(system('reader'), 'node:get', unowned)).toBe(true);
+it('a caller without any scope does not own what has no owner', () => {
+  const nowhere: Caller = { ...NOBODY, user: 'u', roles: ['admin', 'member', 'reader'] };
+  const inDomain = { ...nowhere, domain: 'd' };
+  const rules = { 'baremetal:node:get': 'project_id:%(node.owner)s', 'baremetal:port:get': 'not project_id:%(node.owner)s' };
+  const allowed = allowedBy(rules, { 'oslo_policy.enforce_scope': false });
+  for (const caller of [nowhere, inDomain]) {
+    expect(allowed(caller, 'node:get', unowned)).toBe(false);
+    expect(allowed(caller, 'port:get', unowned)).toBe(false);
+    expect(allowed(caller, 'port:get', leased)).toBe(true);
+    expect(allowed(caller, 'node:set_power_state', unowned)).toBe(false);
+  }
+  // As in Ironic.
+  expect(allowed(system('reader'), 'node:get', unowned)).toBe(true);
+  expect(allowed(of('p', 'reader'), 'node:get', unowned)).toBe(false);
 });
 
 it.each<[string, Caller, boolean]>([

@@ -9,21 +9,21 @@ import { startRealIronic, type Settings } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
 
 /** What both enable: the fake hardware and everything that it can be made of on both sides. */
-const ENABLED: Readonly<Record<string, string>> = {
-  hardware_types: 'fake-hardware,manual-management',
-  bios_interfaces: 'no-bios,fake',
-  boot_interfaces: 'fake,ipxe,http-ipxe',
-  console_interfaces: 'no-console,fake',
-  deploy_interfaces: 'fake,direct',
-  firmware_interfaces: 'no-firmware,fake',
-  inspect_interfaces: 'no-inspect,fake,agent',
-  management_interfaces: 'fake',
-  network_interfaces: 'noop',
-  power_interfaces: 'fake',
-  raid_interfaces: 'no-raid,fake',
-  rescue_interfaces: 'no-rescue,fake',
-  storage_interfaces: 'noop,fake',
-  vendor_interfaces: 'no-vendor,fake',
+export const ENABLED: Readonly<Record<string, string>> = {
+  enabled_hardware_types: 'fake-hardware,manual-management',
+  enabled_bios_interfaces: 'no-bios,fake',
+  enabled_boot_interfaces: 'fake,ipxe,http-ipxe',
+  enabled_console_interfaces: 'no-console,fake',
+  enabled_deploy_interfaces: 'fake,direct',
+  enabled_firmware_interfaces: 'no-firmware,fake',
+  enabled_inspect_interfaces: 'no-inspect,fake,agent',
+  enabled_management_interfaces: 'fake',
+  enabled_network_interfaces: 'noop',
+  enabled_power_interfaces: 'fake',
+  enabled_raid_interfaces: 'no-raid,fake',
+  enabled_rescue_interfaces: 'no-rescue,fake',
+  enabled_storage_interfaces: 'noop,fake',
+  enabled_vendor_interfaces: 'no-vendor,fake',
 };
 
 /** The power synchronisation clears old errors, on each side at a moment of its own. */
@@ -46,17 +46,16 @@ export async function startBoth(
   own: { readonly reference?: Settings; readonly ours?: Settings } = {},
 ): Promise<Both> {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-both-'));
-  const enabled = Object.fromEntries(Object.entries(ENABLED).map(([kind, names]) => [`enabled_${kind}`, names]));
   const ironic = await startRealIronic(join(folder, 'ironic'), '127.0.0.1', await freePort(), {
     ...settings,
-    DEFAULT: { ...enabled, ...settings['DEFAULT'] },
+    DEFAULT: { ...ENABLED, ...settings['DEFAULT'] },
     conductor: { ...CALM, node_locked_retry_attempts: '1', ...settings['conductor'] },
     ...own.reference,
   });
   const said: Settings = {
     ...settings,
     ...own.ours,
-    DEFAULT: { ...enabled, host: 'real-ironic', ...settings['DEFAULT'] },
+    DEFAULT: { ...ENABLED, host: 'real-ironic', ...settings['DEFAULT'] },
     conductor: { ...CALM, ...settings['conductor'] },
     api: { host_ip: '127.0.0.1', port: '0', ...settings['api'] },
   };

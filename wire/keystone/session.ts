@@ -28,10 +28,13 @@ export interface KeystoneSession {
   request(service: ServiceSelector, path: string, request: ServiceRequest): Promise<ServiceResponse>;
   close(): Promise<void>;
 }
-/** `away`: no response, or none that says anything; `refused`: Keystone refuses this program, or knows no such service. */
+/**
+ * `away`: no response, or none to an authentication; `refused`: Keystone refuses this program, or knows no such service;
+ * `failing`: an unexpected response to one request.
+ */
 export class KeystoneError extends Error {
   constructor(
-    readonly kind: 'away' | 'refused',
+    readonly kind: 'away' | 'refused' | 'failing',
     message: string,
     options?: ErrorOptions,
   ) {
@@ -86,8 +89,7 @@ function messageOf(body: unknown): string {
   return typeof message === 'string' ? `: ${message.slice(0, MAX_TEXT).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')}` : '';
 }
 const isTemporary = (status: number): boolean => status >= 500 || status === 429;
-export const errorOf = (purpose: string, { status, body }: ServiceResponse): KeystoneError =>
-  new KeystoneError(isTemporary(status) ? 'away' : 'refused', `${purpose}: HTTP status ${status}${messageOf(body)}`);
+export const responseText = ({ status, body }: ServiceResponse): string => `HTTP status ${status}${messageOf(body)}`;
 
 /** @throws KeystoneError when it is no token */
 function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
@@ -124,7 +126,8 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     const { authUrl, credentials, scope } = settings;
     const body = { auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) } };
     const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body });
-    if (response.status !== 201) throw errorOf('authentication', response);
+    if (response.status !== 201)
+      throw new KeystoneError(isTemporary(response.status) ? 'away' : 'refused', `authentication: ${responseText(response)}`);
     return ownTokenOf(response, clock.now());
   }
   async function ownToken(): Promise<OwnToken> {

@@ -1,6 +1,6 @@
 /** Validation of the tokens of callers: Identity API v3, `GET /v3/auth/tokens`. */
 import { isObject, listOf, textOf, type ServiceSelector } from './catalog';
-import { errorOf, type KeystoneSession } from './session';
+import { KeystoneError, responseText, type KeystoneSession } from './session';
 
 /** A rule of an application credential: which requests its tokens may make. */
 export interface AccessRule {
@@ -97,6 +97,6 @@ export async function validateToken(
     { method: 'GET', headers: { 'x-subject-token': token, 'openstack-identity-access-rules': '1' } },
   );
   if (response.status === 404) return undefined;
-  if (response.status !== 200) throw errorOf('the validation of a token', response);
+  if (response.status !== 200) throw new KeystoneError('failing', `the validation of a token: ${responseText(response)}`);
   return contentsOf(response.body);
 }

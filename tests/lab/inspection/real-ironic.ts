@@ -86,7 +86,7 @@ export async function startRealIronic(
   // Its tools (ipmitool's wrappers, image conversion) are found beside it.
   const env = { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}` };
   const child = spawn(words[0]!, words.slice(1), { stdio: ['ignore', log, log], env });
-  const probe = [...inside, 'curl', '-fs', '-o', '/dev/null', `${url}/v1/drivers`];
+  const probe = [...inside, 'curl', '-fs', '-o', '/dev/null', `${url}/v1`];
   await until(
     240,
     () => `the real Ironic to answer\n${readFileSync(at('ironic.log'), 'utf8').slice(-3000)}`,

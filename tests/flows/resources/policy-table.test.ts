@@ -1,0 +1,83 @@
+/** Every operation as every persona on nodes of each kind: the answers of the real Ironic, as tests/reference/policies.test.ts recorded them. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hashSync } from 'bcryptjs';
+import { loadOptions } from '../../../config/load';
+import { startServer, type Server } from '../../../main';
+import { silentLog } from '../../../model/log';
+import { ENABLED } from '../../reference/both';
+import { DIFFERENCES, SETTINGS } from '../../reference/policies/differences';
+import { PERSONAS, type Persona } from '../../reference/policies/personas';
+import { tableOf, type Table } from '../../reference/policies/table';
+import { useDatabase } from '../../support/database';
+
+const RECORDED = join(__dirname, '../../reference/policies/recorded.json');
+const database = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-policy-table-'));
+let server: Server;
+
+const sectionOf = ({ name, roles, project }: Persona): string =>
+  [
+    `[${name}]`,
+    `roles = ${roles.join(', ')}`,
+    ...(project === undefined ? ['system = all'] : [`project = ${project}`, `project_name = ${project.replace('project-', '')}`]),
+  ].join('\n');
+beforeAll(async () => {
+  const [users, roles] = [join(folder, 'htpasswd'), join(folder, 'roles')];
+  const digest = hashSync('secret', 4);
+  writeFileSync(users, PERSONAS.map(({ name }) => `${name}:${digest}`).join('\n'));
+  writeFileSync(roles, `${PERSONAS.map(sectionOf).join('\n')}\n`);
+  const settings = {
+    ...SETTINGS,
+    DEFAULT: {
+      ...ENABLED,
+      ...SETTINGS.DEFAULT,
+      auth_strategy: 'http_basic',
+      http_basic_auth_user_file: users,
+      http_basic_roles_file: roles,
+      host: 'real-ironic',
+    },
+    api: { host_ip: '127.0.0.1', port: '0' },
+  };
+  const variables = Object.fromEntries(
+    Object.entries(settings).flatMap(([section, options]) =>
+      Object.entries(options).map(([name, value]) => [`OS_${section.toUpperCase()}__${name.toUpperCase()}`, value]),
+    ),
+  );
+  const { options } = loadOptions([], variables);
+  server = await startServer({
+    options,
+    roles: ['api', 'conductor'],
+    stateDir: folder,
+    log: silentLog,
+    databaseUrl: database.connection(),
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The cells that are neither equal nor one of the differences, and the differences that no cell has. */
+function compare(ours: Table, theirs: Table): { readonly wrong: readonly string[]; readonly idle: readonly string[] } {
+  const wrong: string[] = [];
+  const used = new Set<string>();
+  for (const operation of new Set([...Object.keys(theirs), ...Object.keys(ours)]))
+    for (const persona of Object.keys({ ...theirs[operation], ...ours[operation] })) {
+      const [here = '', there = ''] = [ours[operation]?.[persona], theirs[operation]?.[persona]];
+      if (here === there) continue;
+      const known = DIFFERENCES.find((one) => one.operation.test(operation) && one.ironic.test(there) && one.ours.test(here));
+      if (known) used.add(known.why);
+      else wrong.push(`${operation} as ${persona}: Ironic ${there}; here ${here}`);
+    }
+  return { wrong, idle: DIFFERENCES.map(({ why }) => why).filter((why) => !used.has(why)) };
+}
+
+it('is what Ironic answers', async () => {
+  const ours = await tableOf(server.apiUrl!, ({ name }) => ({
+    authorization: `Basic ${Buffer.from(`${name}:secret`).toString('base64')}`,
+  }));
+  const theirs = JSON.parse(readFileSync(RECORDED, 'utf8')) as Table;
+  expect(compare(ours, theirs)).toEqual({ wrong: [], idle: [] });
+});

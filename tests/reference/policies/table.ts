@@ -1,0 +1,124 @@
+/** Sends every request of the table as every persona, and writes down what comes of it. */
+import { KINDS, LABEL_OF, OPERATIONS, SETUP, thingsOf, type Call, type Operation } from './operations';
+import { ADMIN, PERSONAS, WITHOUT_OWNER, type Persona } from './personas';
+import { timeoutSignal } from '../../../wire/timeout-signal';
+import { until } from '../../lab/support/machines';
+
+/** The headers that identify a persona to this server. */
+export type Identify = (persona: Persona) => Readonly<Record<string, string>>;
+/** `OPERATION | KIND` → persona → what came of it. */
+export type Table = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const labelled = (text: string): string => text.replace(UUID, (uuid) => LABEL_OF.get(uuid) ?? 'UUID');
+
+interface Reply {
+  readonly status: number;
+  readonly body: unknown;
+}
+/** The words of an error. */
+function faultOf(body: unknown): string {
+  const message = (body as { readonly error_message?: unknown } | undefined)?.error_message;
+  const fault = typeof message === 'string' ? (JSON.parse(message) as unknown) : message;
+  return labelled((fault as { readonly faultstring?: string } | undefined)?.faultstring ?? '');
+}
+/** The paths of redacted and masked values. */
+function hiddenIn(value: unknown, path: string, found: Set<string>): void {
+  if (typeof value === 'string') {
+    if (/^\*\* .*\*\*$/.test(value)) found.add(`${path}=${value}`);
+    else if (value === '******') found.add(`${path}=masked`);
+  } else if (Array.isArray(value)) for (const one of value) hiddenIn(one, `${path}[]`, found);
+  else if (value !== null && typeof value === 'object')
+    for (const [key, one] of Object.entries(value)) hiddenIn(one, `${path}.${key}`, found);
+}
+/** The items of a list, by their labels. */
+function itemsOf(body: unknown): string | undefined {
+  const lists = Object.values(body ?? {}).filter(Array.isArray);
+  const items = lists.length === 1 ? (lists[0] as readonly unknown[]) : undefined;
+  return items
+    ?.map((one) => (typeof one === 'string' ? one : (one as { readonly uuid?: string } | null)?.uuid))
+    .flatMap((uuid) => (uuid !== undefined && LABEL_OF.has(uuid) ? [LABEL_OF.get(uuid)!] : []))
+    .sort()
+    .join(' ');
+}
+const PROJECTS = ['owner', 'lessee'];
+/** One cell of the table. */
+function cellOf(call: Call, { status, body }: Reply): string {
+  if (status >= 400) return `${status} ${faultOf(body)}`.trim();
+  const hidden = new Set<string>();
+  hiddenIn(body, '', hidden);
+  const items = call.method === 'GET' ? itemsOf(body) : undefined;
+  const created =
+    call.method === 'POST'
+      ? PROJECTS.flatMap((name) =>
+          (body as Record<string, unknown> | undefined)?.[name] ? [`${name}=${String((body as Record<string, unknown>)[name])}`] : [],
+        )
+      : [];
+  return [status, ...(items === undefined ? [] : [`[${items}]`]), ...created, ...[...hidden].sort()].join(' ');
+}
+
+/** @param only rows of these operations; absent: all */
+export async function tableOf(url: string, identify: Identify, only = /^/): Promise<Table> {
+  const ask = async (persona: Persona, { method, path, body }: Call): Promise<Reply> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115', ...identify(persona) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: timeoutSignal(120_000),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') === true && text !== '';
+    return { status: response.status, body: isJson ? (JSON.parse(text) as unknown) : undefined };
+  };
+  const settled = (node: string): Promise<void> =>
+    until(
+      120,
+      () => `${node} to be released`,
+      async () => {
+        const { body } = await ask(ADMIN, { method: 'GET', path: `/v1/nodes/${node}?fields=reservation,provision_state` });
+        const { reservation, provision_state: state } = body as { readonly reservation: string | null; readonly provision_state: string };
+        return reservation === null && state !== 'verifying';
+      },
+    );
+  for (const kind of KINDS) {
+    const things = thingsOf(kind);
+    for (const step of SETUP) {
+      const call = step(things);
+      const reply = call && (await ask(ADMIN, call));
+      if (reply && reply.status >= 300) throw new Error(`${call.method} ${call.path}: ${reply.status} ${faultOf(reply.body)}`);
+    }
+    await settled(things.node);
+  }
+
+  const cell = async (operation: Operation, things: ReturnType<typeof thingsOf>, persona: Persona): Promise<string> => {
+    if (operation.before) await ask(ADMIN, operation.before(things));
+    const call = operation.call(things);
+    const reply = await ask(persona, call);
+    if (reply.status < 300 && operation.after) {
+      const after = await ask(ADMIN, operation.after(things));
+      if (after.status >= 300) throw new Error(`after ${operation.name} as ${persona.name}: ${after.status} ${faultOf(after.body)}`);
+    }
+    if (operation.settles) await settled(things.node);
+    return cellOf(call, reply);
+  };
+  const table: Record<string, Record<string, string>> = {};
+  const names = new Map<string, number>();
+  for (const operation of OPERATIONS) {
+    // Two requests may have the same name.
+    const count = names.get(operation.name) ?? 0;
+    names.set(operation.name, count + 1);
+    const name = count === 0 ? operation.name : `${operation.name} (${count + 1})`;
+    if (!only.test(name)) continue;
+    for (const kind of operation.once ? KINDS.slice(0, 1) : KINDS) {
+      const things = thingsOf(kind);
+      const personas = kind === 'owned' ? PERSONAS : WITHOUT_OWNER;
+      const isReading = operation.call(things).method === 'GET' && !operation.alone;
+      const cells: string[] = [];
+      if (isReading) cells.push(...(await Promise.all(personas.map((persona) => cell(operation, things, persona)))));
+      else for (const persona of personas) cells.push(await cell(operation, things, persona));
+      const row = Object.fromEntries(personas.map((persona, index) => [persona.name, cells[index]!]));
+      table[operation.once ? name : `${name} | ${kind}`] = row;
+    }
+  }
+  return table;
+}

@@ -1,0 +1,69 @@
+/** Lists of one project: which rows they have, and that PostgreSQL finds them by indexes and reads no others. */
+import knex, { type Knex } from 'knex';
+import { systemClock } from '../../model/clock';
+import { TABLES } from '../../store/tables/index';
+import { useDatabase } from '../support/database';
+
+const database = useDatabase();
+const NODES = 4000;
+/** Of 4000 nodes a project owns ten and leases ten, and each node has a port and a volume target. */
+const FILL = `
+  INSERT INTO nodes (uuid, driver, owner, lessee, created_at)
+    SELECT md5(n::text)::uuid::text, 'fake-hardware', CASE WHEN n % 400 = 0 THEN 'red' ELSE 'p' || n % 100 END,
+      CASE WHEN n % 400 = 7 THEN 'red' END, now() FROM generate_series(1, ${NODES}) AS n;
+  INSERT INTO ports (uuid, node_uuid, address, created_at)
+    SELECT uuid, uuid, 'mac ' || uuid, now() FROM nodes;
+  INSERT INTO volume_targets (uuid, node_uuid, volume_type, volume_id, boot_index, created_at)
+    SELECT uuid, uuid, 'iscsi', uuid, 0, now() FROM nodes;
+  INSERT INTO allocations (uuid, state, owner, created_at)
+    SELECT uuid, 'error', owner, now() FROM nodes;
+  INSERT INTO runbooks (uuid, name, owner, public, created_at)
+    SELECT uuid, 'CUSTOM_' || id, nullif(owner, 'p1'), owner = 'p1', now() FROM nodes;`;
+
+let db: Knex;
+const queries: { readonly sql: string; readonly bindings: readonly unknown[] }[] = [];
+beforeAll(async () => {
+  await database.query(FILL);
+  await database.query('ANALYZE');
+  db = knex({ client: 'pg', connection: { connectionString: database.connection() } });
+  db.on('query', (query: (typeof queries)[number]) => queries.push(query));
+});
+afterAll(() => db.destroy());
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Plan[];
+}
+const flat = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(flat)];
+/** Runs it, and answers what PostgreSQL did for its last query. */
+async function planOf(
+  work: (on: typeof TABLES) => Promise<readonly unknown[]>,
+): Promise<{ readonly count: number; readonly steps: readonly Plan[] }> {
+  queries.length = 0;
+  const found = await work(TABLES);
+  const { sql, bindings } = queries.at(-1)!;
+  const { rows } = await db.raw<{ rows: readonly { 'QUERY PLAN': readonly { readonly Plan: Plan }[] }[] }>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${sql.replaceAll(/\$\d+/g, '?')}`,
+    bindings as string[],
+  );
+  return { count: found.length, steps: flat(rows[0]!['QUERY PLAN'][0]!.Plan) };
+}
+
+it.each<[string, number, (on: typeof TABLES) => Promise<readonly unknown[]>]>([
+  ['nodes', 20, (on) => on.nodes(db, systemClock).ownedVersions({ project: 'red', limit: 1000 })],
+  ['nodes in detail', 20, (on) => on.nodes(db, systemClock).list({ project: 'red', limit: 1000 })],
+  ['ports', 20, (on) => on.ports(db, systemClock).versions({ project: 'red', limit: 1000 })],
+  ['volume targets', 20, (on) => on.volumeTargets(db, systemClock).list({ nodeScope: { project: 'red' }, limit: 1000 })],
+  ['allocations', 10, (on) => on.allocations(db, systemClock).list({ where: { owner: 'red' }, limit: 1000 })],
+  ['runbooks', 50, (on) => on.runbooks(db, systemClock).list({ ownedOrPublic: 'red', limit: 1000 })],
+])('%s', async (_, count, work) => {
+  const plan = await planOf(work);
+  expect(plan.count).toBe(count);
+  const scans = plan.steps.filter((step) => step['Relation Name'] !== undefined);
+  expect(scans.filter((step) => step['Node Type'] === 'Seq Scan')).toEqual([]);
+  expect(scans.filter((step) => (step['Rows Removed by Filter'] ?? 0) > 0)).toEqual([]);
+});
