@@ -1,6 +1,7 @@
 /** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
 import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
+import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
 import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
@@ -26,7 +27,7 @@ interface ServeArguments extends SetupArguments {
 
 async function serve({ stateDir, roles: named, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
-  const { options, warnings, refusals } = readOptions({ ...given, stateDir });
+  const { options, warnings, refusals } = readOptions(given);
   if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
   const { log, flush, reopen } = createLog(options);
@@ -73,6 +74,7 @@ withSetup(program.command('serve').description('Run the server in the foreground
 addDatabaseCommands(program);
 addTokenCommands(program);
 addWhyCommand(program);
+addPolicyCommands(program);
 addSimulateCommand(program);
 
 program

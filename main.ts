@@ -153,22 +153,27 @@ function checkRoles({ roles, databaseUrl, sharesDatabase }: StartContext): void 
   );
 }
 
-const clientLimits = (options: LoadedOptions): ClientLimits => ({
+const clientLimits = (options: LoadedOptions, metrics: Metrics, listener: string): ClientLimits => ({
   connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
   readTimeoutMs: API_READ_TIMEOUT_MS,
   unreadBytes: API_UNREAD_BYTES,
+  onRefused: (limit) => metrics.count('bloomery_connections_refused_total', { listener, limit }),
 });
+/** Role → name of its listener in metrics. */
+const LISTENERS = { api: 'api', inspector: 'introspection' } as const;
 
 interface Listeners {
   readonly api?: HttpListener;
   readonly inspector?: HttpListener;
 }
 /** Opens the ports of the HTTP services. */
-async function openListeners({ given, roles, stops, reloads, log }: StartContext): Promise<Listeners> {
-  const open = async (role: Role, address: ListenAddress, what: string): Promise<HttpListener | undefined> => {
+async function openListeners({ given, roles, stops, reloads, metrics, log }: StartContext): Promise<Listeners> {
+  const open = async (role: keyof typeof LISTENERS, address: ListenAddress, what: string): Promise<HttpListener | undefined> => {
     if (!roles.includes(role)) return undefined;
     const listener = await listenHttp({
-      ...{ options: serverOptions(given), limits: clientLimits(given), address, what, tls: tlsOf(given, 'api'), log },
+      options: serverOptions(given),
+      limits: clientLimits(given, metrics, LISTENERS[role]),
+      ...{ address, what, tls: tlsOf(given, 'api'), log },
     });
     stops.push(() => listener.close());
     reloads.push(() => listener.reload());
@@ -188,7 +193,7 @@ async function openListeners({ given, roles, stops, reloads, log }: StartContext
 }
 
 /** Health check and metrics for the API, also on a port of their own if configured. */
-async function startProbes({ given, log, clock, scrape, stops, reloads }: StartContext, store: OpenStore): Promise<Probes> {
+async function startProbes({ given, log, clock, metrics, scrape, stops, reloads }: StartContext, store: OpenStore): Promise<Probes> {
   const delay = watchDelay();
   stops.push(async () => delay.stop());
   const healthcheck = createHealthcheck(given, { isDatabaseUp: () => store.isUp(), lastingDelay: () => delay.lasting() }, () =>
@@ -198,7 +203,7 @@ async function startProbes({ given, log, clock, scrape, stops, reloads }: StartC
   if (port !== null) {
     const listener = await listenHttp({
       options: serverOptions(given),
-      limits: clientLimits(given),
+      limits: clientLimits(given, metrics, 'metrics'),
       address: { host: given['metrics.prometheus_host'], port },
       what: 'metrics, [metrics]prometheus_host and prometheus_port',
       tls: tlsOf(given, 'metrics'),

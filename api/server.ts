@@ -115,7 +115,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
       signal: stopping,
     }),
     random: randomBytes,
-    agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
+    agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
     validators: createValidators(),
     current: createCurrentState(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),

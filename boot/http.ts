@@ -224,6 +224,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const limits: ClientLimits = {
     connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
     readTimeoutMs: READ_TIMEOUT_MS,
+    onRefused: (limit) => metrics.count('bloomery_connections_refused_total', { listener: 'boot', limit }),
   };
   const servers: HttpServer[] = [];
   const stop = async (): Promise<void> => {

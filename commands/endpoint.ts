@@ -1,14 +1,19 @@
 /** The server that a command uses, and its credentials, from the environment variables of the openstack CLI. */
 
+import { HEADER } from '../model/versions';
+import { timeoutSignal } from '../wire/timeout-signal';
+
+/** Longer than the server waits for machines. */
+const TIMEOUT_MS = 30_000;
+
 /** Returns the URL without /v1. */
 export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv): string =>
   (url ?? environment['OS_ENDPOINT_OVERRIDE'] ?? environment['OS_ENDPOINT'] ?? 'http://127.0.0.1:6385')
     .replace(/(?<!\/)\/+$/, '')
     .replace(/\/v1$/, '');
 
-/** A token of Keystone, or a user of http_basic. */
 export function authorization({ OS_TOKEN: token, OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
-  if (token !== undefined) return { 'x-auth-token': token };
+  if (token) return { 'x-auth-token': token };
   if (name === undefined || password === undefined) return {};
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
 }
@@ -25,4 +30,30 @@ export function errorMessageOf(text: string): string | undefined {
   const { error_message: inner, error } = (parseJson(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
   const fault = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
   return [fault?.faultstring, fault?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
+}
+
+/**
+ * @param url of the server, as given to the command
+ * @param path below /v1
+ * @param accept undefined: this is not the response of such a server
+ * @throws Error for the operator
+ */
+export async function get<Response>(
+  url: string | undefined,
+  path: string,
+  accept: (body: unknown) => Response | undefined,
+): Promise<Response> {
+  const base = endpoint(url, process.env);
+  if (!URL.canParse(base)) throw new Error(`${base} is not a URL`);
+  const response = await fetch(`${base}/v1/${path}`, {
+    headers: { accept: 'application/json', [HEADER]: 'latest', ...authorization(process.env) },
+    signal: timeoutSignal(TIMEOUT_MS),
+  }).catch((error: unknown) => {
+    const { cause, message } = error as Error;
+    throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
+  });
+  const text = await response.text();
+  const accepted = response.ok ? accept(parseJson(text)) : undefined;
+  if (accepted !== undefined) return accepted;
+  throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`);
 }

@@ -15,18 +15,19 @@ export interface SetupArguments {
   readonly configFile: readonly string[];
   readonly stateDir: string;
 }
+/** Adds the option of configuration files. */
+export const withConfigFiles = (command: Command): Command =>
+  command.addOption(
+    new Option('--config-file <file>', 'configuration file in the format of ironic.conf; may be repeated')
+      .argParser(append)
+      .default([], '/etc/ironic/ironic.conf if it exists'),
+  );
 /** Adds the options that select the server. */
 export const withSetup = (command: Command): Command =>
-  command
-    .addOption(
-      new Option('--config-file <file>', 'configuration file in the format of ironic.conf; may be repeated')
-        .argParser(append)
-        .default([], '/etc/ironic/ironic.conf if it exists'),
-    )
-    .option('--state-dir <folder>', 'folder of the embedded database and the caches', defaultStateDir());
+  withConfigFiles(command).option('--state-dir <folder>', 'folder of the embedded database and the caches', defaultStateDir());
 
 /** Throws ConfigurationError. */
-export function readOptions({ configFile }: SetupArguments): Loaded {
+export function readOptions({ configFile }: Pick<SetupArguments, 'configFile'>): Loaded {
   const files = configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
   return loadOptions(files, process.env);
 }

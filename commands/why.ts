@@ -1,34 +1,16 @@
 /** `bloomery why NODE`: prints the server's readiness check of a node. */
 import type { Command } from 'commander';
 import type { CheckResult, Readiness } from '../model/readiness';
-import { HEADER } from '../model/versions';
-import { authorization, endpoint, parseJson, errorMessageOf } from './endpoint';
-import { timeoutSignal } from '../wire/timeout-signal';
+import { get } from './endpoint';
 
 interface WhyArguments {
   readonly url?: string;
   readonly json?: boolean;
 }
-/** Longer than the server waits for machines. */
-const TIMEOUT_MS = 30_000;
-
-async function ask(node: string, given: WhyArguments): Promise<Readiness> {
-  const base = endpoint(given.url, process.env);
-  if (!URL.canParse(base)) throw new Error(`${base} is not a URL`);
-  const response = await fetch(`${base}/v1/nodes/${encodeURIComponent(node)}/readiness`, {
-    headers: { accept: 'application/json', [HEADER]: 'latest', ...authorization(process.env) },
-    signal: timeoutSignal(TIMEOUT_MS),
-  }).catch((error: unknown) => {
-    const { cause, message } = error as Error;
-    throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
-  });
-  const text = await response.text();
-  if (response.ok) {
-    const answer = parseJson(text) as Partial<Readiness> | undefined;
-    if (Array.isArray(answer?.checks)) return answer as Readiness;
-  }
-  throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`);
-}
+const ask = (node: string, given: WhyArguments): Promise<Readiness> =>
+  get(given.url, `nodes/${encodeURIComponent(node)}/readiness`, (answer) =>
+    Array.isArray((answer as Partial<Readiness> | undefined)?.checks) ? (answer as Readiness) : undefined,
+  );
 type Paint = (code: number, text: string) => string;
 const MARKS: Readonly<Record<CheckResult['result'], readonly [string, number]>> = {
   blocks: ['✗', 31],
@@ -87,7 +69,7 @@ export function addWhyCommand(program: Command): void {
     .argument('<node>', 'UUID or name')
     .option(
       '--url <url>',
-      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_USERNAME and OS_PASSWORD, or OS_TOKEN',
+      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_TOKEN, or OS_USERNAME and OS_PASSWORD',
     )
     .option('--json', 'print the response as JSON')
     .action(why);

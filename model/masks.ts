@@ -53,8 +53,12 @@ const TEXTS = [
   new RegExp(`(<${KEY}>)([^<]*)(</${KEY}>)`, 'gi'),
 ];
 
-const maskText = (value: string, mask: string): string =>
-  SECRET.test(value) ? TEXTS.reduce((text, pattern) => text.replace(pattern, `$1${mask}$3`), value) : value;
+/** Tokens of `bloomery token`, wherever they stand. */
+const API_TOKEN = /\bblm_[\w-]{48}/g;
+function maskText(value: string, mask: string): string {
+  const text = value.includes('blm_') ? value.replace(API_TOKEN, mask) : value;
+  return SECRET.test(text) ? TEXTS.reduce((all, pattern) => all.replace(pattern, `$1${mask}$3`), text) : text;
+}
 
 function maskValue(value: Json, mask: string): Json {
   if (typeof value === 'string') return maskText(value, mask);

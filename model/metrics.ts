@@ -27,11 +27,13 @@ export const METRICS = {
 
   bloomery_api_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests, from the request head to the end of processing. `route`: the path in openapi.yaml, or `other`; `status`: the status class, or `aborted` if the caller disconnected.', labels: ['method', 'route', 'status'], buckets: QUICK },
   bloomery_api_requests_in_flight: { kind: 'gauge', help: 'Requests in progress.', labels: [] },
+  bloomery_connections_refused_total: { kind: 'counter', help: 'HTTP connections that a limit refused or closed. `listener`: api, introspection, metrics, rpc, boot; `limit`: total, source (too many connections in all, or of one address), pipelined (too many requests without a response), slow, unread (a response was not read in time, or too many bytes of them).', labels: ['listener', 'limit'] },
   bloomery_api_fragments_total: { kind: 'counter', help: 'Rows of responses by use of the JSON cache: `hit` or `miss`.', labels: ['result'] },
   bloomery_api_fragments_bytes: { kind: 'gauge', help: 'Size of the JSON cache, limited by [api]fragment_cache_size.', labels: [] },
 
   bloomery_nodes: { kind: 'gauge', help: 'Nodes in the database, of all conductors. Equal in every process with the API role, so use `max without (instance)`.', labels: ['provision_state', 'power_state', 'maintenance', 'fault'] },
 
+  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories refused by `reason`: `source`, since they came from another address than the agent has, or `callback`, since the agent named one.', labels: ['reason'] },
   bloomery_workers: { kind: 'gauge', help: 'Maximum number of concurrent workers ([conductor]workers_pool_size).', labels: [] },
   bloomery_workers_in_use: { kind: 'gauge', help: 'Workers in use.', labels: [] },
   bloomery_workers_refused_total: { kind: 'counter', help: 'Requests for work refused with 503, because all workers were in use or the conductor was stopping.', labels: [] },

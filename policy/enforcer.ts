@@ -58,6 +58,10 @@ export function effectiveRules(options: PolicyOptions, files: FileRules): RuleSe
   return { rules, defaultRule: options['oslo_policy.policy_default_rule'] };
 }
 
+/** The project whose services have the rights of the system. */
+export const serviceProjectOf = (options: PolicyOptions): string | null =>
+  options['DEFAULT.rbac_service_role_elevated_access'] ? options['DEFAULT.rbac_service_project_name'] : null;
+
 /**
  * The policies by the name that the API uses.
  * @throws RuleError
@@ -65,7 +69,7 @@ export function effectiveRules(options: PolicyOptions, files: FileRules): RuleSe
 export function compilePolicies(options: PolicyOptions, files: FileRules): ReadonlyMap<string, Policy> {
   const set = effectiveRules(options, files);
   checkReferences(set);
-  const serviceProject = options['DEFAULT.rbac_service_role_elevated_access'] ? options['DEFAULT.rbac_service_project_name'] : null;
+  const serviceProject = serviceProjectOf(options);
   const compiled = new Map<Resource, (name: string) => Policy['check']>();
   const checkOf = (policy: string, name: string): Policy['check'] => {
     const resource = resourceOf(policy);

@@ -23,7 +23,7 @@ const MAX_CHECKS = 20_000;
 const MAX_DEPTH = 64;
 
 /** The rule that counts for a name; undefined if nobody passes. */
-const ruleNamed = ({ rules, defaultRule }: RuleSet, name: string): Rule | undefined => rules.get(name) ?? rules.get(defaultRule);
+export const ruleNamed = ({ rules, defaultRule }: RuleSet, name: string): Rule | undefined => rules.get(name) ?? rules.get(defaultRule);
 
 /** @throws CircleError if a rule refers to itself, also by way of others, or to too many others */
 export function checkReferences(set: RuleSet): void {

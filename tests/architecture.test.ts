@@ -73,6 +73,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   commands: [
     'config/load',
     'config/options',
+    'config/suggestion',
     'model',
     'policy',
     'simulator/bmc',

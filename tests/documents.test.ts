@@ -30,6 +30,7 @@ const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: obje
 const options = new Set(OPTIONS.flatMap((row) => [`[${row.section}]`, `[${row.section}]${row.name}`]));
 /** Options of Ironic that the pages say are not here. */
 const NOT_HERE = new Set([
+  '[api]disallowed_enrollment_boot_modes',
   '[json_rpc]auth_strategy',
   '[metrics]backend',
   '[pxe_filter]dhcp_hostsdir',

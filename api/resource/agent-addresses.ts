@@ -2,7 +2,6 @@
  * Which addresses are an agent's: what it may name in callback_url, because the conductor calls it there with the agent's token, and where
  * requests for its node may come from.
  */
-import { isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
@@ -10,11 +9,14 @@ import { canonicalAddress, newUuid } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { isNetwork, networksOf } from '../http/networks';
+import type { Metrics } from '../../model/metrics';
 import type { Peer } from '../http/source';
+import { createAgentSources } from './agent-sources';
 
 type AgentOptions = Pick<
   Options,
   | 'agent.callback_hosts'
+  | 'api.agent_allowed_networks'
   | 'api.agent_source_check'
   | 'api.port'
   | 'boot.http_port'
@@ -24,9 +26,10 @@ type AgentOptions = Pick<
   | 'metrics.prometheus_port'
 >;
 interface AgentAddressParts {
-  readonly store: Pick<Store, 'leases' | 'inventories' | 'history'>;
+  readonly store: Pick<Store, 'leases' | 'inventories' | 'history' | 'nodes'>;
   readonly options: AgentOptions;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   readonly random: (bytes: number) => Buffer;
 }
 type KnownNode = Pick<NodeRecord, 'uuid' | 'provision_state'>;
@@ -35,8 +38,8 @@ export interface AgentAddresses {
   objectionToCallback(nodeUuid: string, url: URL, peer: Peer): Promise<string | undefined>;
   /** Why the request is not one of the node's machine ([api]agent_source_check); undefined: it may be. */
   objectionToSource(nodeUuid: string, peer: Peer): Promise<string | undefined>;
-  /** Writes a refused request into the history of the node, but few of them. */
-  report(node: KnownNode, event: string): Promise<void>;
+  /** Counts a refused request, and writes it into the history of the node, but few of them. */
+  report(node: KnownNode, reason: 'source' | 'callback', event: string): Promise<void>;
 }
 
 /** An agent never has these addresses: unspecified, link-local (also of metadata services), multicast and reserved (RFC 6890). */
@@ -53,28 +56,21 @@ const isLocal = ({ address, isReported }: Peer): boolean => address !== undefine
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number | undefined => (port === '' ? DEFAULT_PORTS[protocol] : Number(port));
 
-/** Refused requests of one node enter its history once in this time. Bounds what a machine can write there. */
+/** Refused requests of one node enter its history once in this time, and the next entry counts the others. Bounds what a machine can write. */
 const REPORT_EVERY_MS = 300_000;
 const MAX_REPORTED_NODES = 10_000;
 const MAX_EVENT = 1000;
 
 /** Throws an Error for invalid options, with a message for the operator. */
-export function createAgentAddresses({ store, options, clock, random }: AgentAddressParts): AgentAddresses {
+export function createAgentAddresses({ store, options, clock, metrics, random }: AgentAddressParts): AgentAddresses {
   const allowed = options['agent.callback_hosts'].map((host) => host.toLowerCase());
   const wrong = allowed.find((host) => host.includes('/') && !isNetwork(host));
   if (wrong !== undefined) throw new Error(`[agent]callback_hosts: "${wrong}" is not a network`);
   const allowedNetworks = networksOf(allowed.filter(isNetwork));
-  /** The time of the last report of each node, the earliest first. */
-  const reported = new Map<string, number>();
+  const sources = createAgentSources({ store, options, clock });
+  /** The last report of each node and how many others followed, the earliest first. */
+  const reported = new Map<string, { readonly at: number; others: number }>();
 
-  const leasedAddresses = async (nodeUuid: string): Promise<readonly string[]> =>
-    (await store.leases.ofNode(nodeUuid)).filter(({ expires_at: end }) => end > clock.now()).map(({ address }) => address);
-  async function inspectedAddresses(nodeUuid: string): Promise<readonly (string | undefined)[]> {
-    const { inventory } = (await store.inventories.find(nodeUuid)) ?? {};
-    return (inventory?.interfaces ?? []).flatMap(({ ipv4_address: ipv4, ipv6_address: ipv6 }) =>
-      [ipv4, ipv6].map((address) => (typeof address === 'string' ? canonicalAddress(address) : undefined)),
-    );
-  }
   const isListener = (address: string, port: number | undefined, { listenerPort }: Peer): boolean =>
     isOwnAddress(address) && (port === listenerPort || LISTENER_PORTS.some((option) => options[option] === port));
 
@@ -87,28 +83,28 @@ export function createAgentAddresses({ store, options, clock, random }: AgentAdd
       if (isListener(host, portOf(url), peer)) return 'this server listens there';
       if (host === peer.address) return undefined;
       if (isOwnAddress(host)) return isLocal(peer) ? undefined : 'it is an address of this server';
-      if (allowedNetworks.contains(host) || (await leasedAddresses(nodeUuid)).includes(host)) return undefined;
-      if ((await inspectedAddresses(nodeUuid)).includes(host)) return undefined;
+      if (allowedNetworks.contains(host) || (await sources.leased(nodeUuid)).addresses.includes(host)) return undefined;
+      if ((await sources.inspected(nodeUuid)).addresses.includes(host)) return undefined;
       return (
         `the request came from ${peer.address ?? 'an unknown address'}, the last inspection did not find it, ` +
         'and [agent]callback_hosts does not contain it'
       );
     },
-    async objectionToSource(nodeUuid, peer) {
-      const { address } = peer;
-      // Leases are IPv4 addresses. A proxy on this host that reports no addresses hides them.
-      if (options['api.agent_source_check'] === 'off' || address === undefined || !isIPv4(address) || isLocal(peer)) return undefined;
-      const leased = await leasedAddresses(nodeUuid);
-      return leased.length === 0 || leased.includes(address)
-        ? undefined
-        : `the request came from ${address}, but DHCP gave the node ${leased.join(', ')}`;
-    },
-    async report({ uuid, provision_state: state }, event) {
+    // A proxy on this host that reports no addresses hides them.
+    objectionToSource: async (nodeUuid, peer) => (isLocal(peer) ? undefined : sources.objection(nodeUuid, peer.address)),
+    async report({ uuid, provision_state: state }, reason, event) {
+      metrics.count('bloomery_agent_requests_refused_total', { reason });
+      if (!options['conductor.node_history']) return;
       const now = clock.now();
-      if (!options['conductor.node_history'] || now - (reported.get(uuid) ?? -Infinity) < REPORT_EVERY_MS) return;
+      const last = reported.get(uuid);
+      if (last && now - last.at < REPORT_EVERY_MS) {
+        last.others++;
+        return;
+      }
       reported.delete(uuid);
-      reported.set(uuid, now);
+      reported.set(uuid, { at: now, others: 0 });
       if (reported.size > MAX_REPORTED_NODES) reported.delete(reported.keys().next().value!);
+      const others = last && last.others > 0 ? ` (${last.others} more were refused since the entry before)` : '';
       await store.history.create({
         uuid: newUuid(random),
         node_uuid: uuid,
@@ -116,7 +112,7 @@ export function createAgentAddresses({ store, options, clock, random }: AgentAdd
         user: null,
         event_type: 'security',
         severity: 'ERROR',
-        event: event.slice(0, MAX_EVENT),
+        event: event.slice(0, MAX_EVENT) + others,
         state,
         target_provision_state: null,
         duration_seconds: null,

@@ -98,7 +98,7 @@ async function refuseForeignSource(
   const foreign = await context.agentAddresses.objectionToSource(node.uuid, request.peer);
   if (foreign === undefined) return;
   context.log.warn('request of an agent refused', { ...originFields(request.origin), node: node.uuid, reason: foreign });
-  await context.agentAddresses.report(node, `A request of an agent was refused: ${foreign}`);
+  await context.agentAddresses.report(node, 'source', `A request of an agent was refused: ${foreign}`);
   throw notFound();
 }
 
@@ -174,12 +174,16 @@ async function heartbeat(request: Request, context: ApiContext): Promise<Answer>
 async function checkAddresses(node: AgentNode, peer: Peer, callback: URL | undefined, { agentAddresses }: ApiContext): Promise<void> {
   const foreign = await agentAddresses.objectionToSource(node.uuid, peer);
   if (foreign !== undefined) {
-    await agentAddresses.report(node, `A heartbeat was refused: ${foreign}`);
+    await agentAddresses.report(node, 'source', `A heartbeat was refused: ${foreign}`);
     throw invalid("The heartbeat did not come from an address of the node's machine.");
   }
   const objection = callback && (await agentAddresses.objectionToCallback(node.uuid, callback, peer));
   if (objection === undefined) return;
-  await agentAddresses.report(node, `A heartbeat was refused: the agent cannot be called at ${callback!.host}, since ${objection}`);
+  await agentAddresses.report(
+    node,
+    'callback',
+    `A heartbeat was refused: the agent cannot be called at ${callback!.host}, since ${objection}`,
+  );
   throw invalid(`The agent cannot be called at the supplied "callback_url": ${objection}`);
 }
 

@@ -65,6 +65,13 @@ const REFUSED: readonly (readonly [status: string, description: string, when: (o
   ['503', 'Temporarily overloaded', () => true],
 ];
 
+/** Which of them a server accepts depends on its options. */
+const SECURITY_SCHEMES = {
+  basic: { type: 'http', scheme: 'basic' },
+  bearer: { type: 'http', scheme: 'bearer' },
+  token: { type: 'apiKey', in: 'header', name: 'X-Auth-Token' },
+};
+
 /** @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it */
 export function project(document: Document, minor: number): Schema {
   const used = new Set<string>();
@@ -188,6 +195,6 @@ export function project(document: Document, minor: number): Schema {
     openapi: '3.0.3',
     info: { ...(document.source['info'] as object), version: `1.${minor}` },
     paths,
-    components: { schemas: components, securitySchemes: { basic: { type: 'http', scheme: 'basic' } } },
+    components: { schemas: components, securitySchemes: SECURITY_SCHEMES },
   };
 }

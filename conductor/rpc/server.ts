@@ -179,6 +179,7 @@ export async function startRpcServer(setup: {
   const limits: ClientLimits = {
     connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
     readTimeoutMs: API_READ_TIMEOUT_MS,
+    onRefused: (limit) => metrics.count('bloomery_connections_refused_total', { listener: 'rpc', limit }),
   };
   const http = createHttpServer(timeouts, tls, limits, log, (request, response) => {
     answer(request, response).catch((error: unknown) => {

@@ -31,6 +31,8 @@ const SEEDS: Readonly<Record<string, { readonly text: string; readonly shown?: R
     ].map((name) => [name, { text: mark(name) }]),
   ),
   hex_key: { text: HEX_MARK },
+  // In the form of a token of `bloomery token`.
+  made_up_token: { text: `blm_${'Mark-token-9f3k-'.repeat(3)}` },
   // Of at most 20 characters.
   ipmi_password: { text: 'Mark-ipmi-9f3k' },
   // Ironic shows URLs as they were given, in the fields that have them.
@@ -271,6 +273,9 @@ it('shows no secret anywhere but where it is by right', async () => {
   await call('GET', '/v1/nodes', undefined, { authorization: basic(put('wrong_login')) });
   await call('POST', '/v1/nodes', secrets(), { authorization: basic(put('wrong_login')) });
   await call('POST', '/v1/nodes', secrets(), { authorization: `Bearer ${put('wrong_login')}` });
+  for (const headers of [{ authorization: `Bearer ${put('made_up_token')}` }, { authorization: '', 'x-auth-token': put('made_up_token') }])
+    await call('POST', '/v1/nodes', secrets(), headers);
+  await call('POST', '/v1/nodes', { nosuch: `curl -H "X-Auth-Token: ${put('made_up_token')}"` });
   const recorderToken = (await call('POST', `/v1/nodes/${fake}/hardware/token`)).body['token'] as string;
   expect(recorderToken.length).toBeGreaterThan(20);
 

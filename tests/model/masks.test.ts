@@ -18,6 +18,7 @@ it.each([
   [{ text: '{"admin_pass": "x"}' }, { text: `{"admin_pass": "${M}"}` }],
   [{ text: '--password x -v' }, { text: `--password ${M} -v` }],
   [{ text: '<token>x</token>' }, { text: `<token>${M}</token>` }],
+  [{ text: `curl -H "X-Auth: blm_${'a_-Z'.repeat(12)}" blm_short` }, { text: `curl -H "X-Auth: ${M}" blm_short` }],
   [{ list: ['token=5'] }, { list: [`token=${M}`] }],
   [
     { plain: 'text', number: 5, none: null },

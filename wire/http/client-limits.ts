@@ -12,7 +12,15 @@ export interface ClientLimits {
   readonly readTimeoutMs: number;
   /** Bytes of complete responses that clients have not read. Absent: no limit. */
   readonly unreadBytes?: Most;
+  /** Called for each connection that a limit refuses or closes. */
+  readonly onRefused?: ((limit: ClientLimit) => void) | undefined;
 }
+/**
+ * The limits: connections in all (`total`) and of a source, requests without a response, responses that a client does not read in time, and
+ * bytes of them.
+ */
+export type ClientLimit = 'total' | 'source' | 'pipelined' | 'slow' | 'unread';
+type OnRefused = (limit: ClientLimit) => void;
 /** For clients of APIs. Firmware may stop reading for longer. */
 export const API_READ_TIMEOUT_MS = 90_000;
 export const API_UNREAD_BYTES: Most = { inAll: 192 << 20, ofSource: 96 << 20 };
@@ -36,21 +44,22 @@ export function networkOf(address: string): string {
 }
 
 /** Refuses connections beyond the limits. Connections to a Unix socket have no source. */
-function limitConnections(server: Server, most: Most, log: LimitLog): void {
+function limitConnections(server: Server, most: Most, onRefused: OnRefused, log: LimitLog): void {
   const open = createShares(most);
   let warned = -Infinity;
-  const warn = (source: string | undefined): void => {
+  const refuse = (source: string | undefined, limit: ClientLimit): void => {
+    onRefused(limit);
     if (performance.now() - warned < WARN_EVERY_MS) return;
     warned = performance.now();
     log.warn('connections are refused: there are too many', { source, limit: most.inAll, limit_of_source: most.ofSource });
   };
   server.maxConnections = most.inAll;
-  server.on('drop', (dropped?: DropArgument) => warn(dropped?.remoteAddress));
+  server.on('drop', (dropped?: DropArgument) => refuse(dropped?.remoteAddress, 'total'));
   server.on('connection', (socket: Socket) => {
     if (socket.remoteAddress === undefined) return;
     const source = networkOf(socket.remoteAddress);
     if (!open.take(source, 1)) {
-      warn(source);
+      refuse(source, open.taken < most.inAll ? 'source' : 'total');
       socket.destroy();
       return;
     }
@@ -59,23 +68,26 @@ function limitConnections(server: Server, most: Most, log: LimitLog): void {
 }
 
 /** Disconnects clients that do not read a response. A handler may take any time. */
-function limitReading(server: Server, readTimeoutMs: number): void {
+function limitReading(server: Server, readTimeoutMs: number, onRefused: OnRefused): void {
   server.timeout = readTimeoutMs;
   server.on('timeout', (socket: Socket) => {
     // Any other timeout is that of an idle connection (keepAliveTimeout).
     const isIdle = socket.timeout !== readTimeoutMs;
-    if (isIdle || socket.writableLength > 0) socket.destroy();
+    if (!isIdle && socket.writableLength === 0) return;
+    if (!isIdle) onRefused('slow');
+    socket.destroy();
   });
 }
 
 /** The handler's requests of one connection run one after another, so that it holds one response. */
-function inOrder(handler: RequestListener): RequestListener {
+function inOrder(handler: RequestListener, onRefused: OnRefused): RequestListener {
   const unanswered = new WeakMap<Socket, ServerResponse[]>();
   return (request, response) => {
     const { socket } = request;
     if (socket.destroyed) return;
     const all = unanswered.get(socket) ?? [];
     if (all.length >= MAX_UNANSWERED) {
+      onRefused('pipelined');
       socket.destroy();
       return;
     }
@@ -92,7 +104,7 @@ function inOrder(handler: RequestListener): RequestListener {
 }
 
 /** Disconnects a client that leaves too many bytes of responses unread. A source may always have one response. */
-function limitUnread(handler: RequestListener, most: Most): RequestListener {
+function limitUnread(handler: RequestListener, most: Most, onRefused: OnRefused): RequestListener {
   const unread = createShares(most);
   return (request, response) => {
     response.once('prefinish', () => {
@@ -101,7 +113,10 @@ function limitUnread(handler: RequestListener, most: Most): RequestListener {
       if (bytes === 0) return;
       const source = networkOf(request.socket.remoteAddress ?? '');
       if (unread.take(source, bytes)) response.once('close', () => unread.give(source, bytes));
-      else socket?.destroy();
+      else {
+        onRefused('unread');
+        socket?.destroy();
+      }
     });
     handler(request, response);
   };
@@ -110,11 +125,11 @@ function limitUnread(handler: RequestListener, most: Most): RequestListener {
 /** @param server without a listener for requests */
 export function limitClients(
   server: Server,
-  { connections, readTimeoutMs, unreadBytes }: ClientLimits,
+  { connections, readTimeoutMs, unreadBytes, onRefused = () => {} }: ClientLimits,
   handler: RequestListener,
   log: LimitLog,
 ): void {
-  limitConnections(server, connections, log);
-  limitReading(server, readTimeoutMs);
-  server.on('request', inOrder(unreadBytes ? limitUnread(handler, unreadBytes) : handler));
+  limitConnections(server, connections, onRefused, log);
+  limitReading(server, readTimeoutMs, onRefused);
+  server.on('request', inOrder(unreadBytes ? limitUnread(handler, unreadBytes, onRefused) : handler, onRefused));
 }

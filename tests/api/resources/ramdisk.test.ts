@@ -173,9 +173,9 @@ describe('the host of callback_url', () => {
   it('may be the address of a lease', async () => {
     await lease('10.0.0.7');
     expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '10.0.0.7')).status).toBe(202);
-    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::7')).status).toBe(202);
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::5054:ff:fe00:1')).status).toBe(202);
     await lease('10.0.0.7', Date.now() - 1);
-    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::7')).status).toBe(400);
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::5054:ff:fe00:1')).status).toBe(400);
   });
   it.each([
     ['10.0.0.2', 'https://10.0.0.3:9999', `the request came from 10.0.0.2, ${UNKNOWN}`],
@@ -211,6 +211,8 @@ describe('the host of callback_url', () => {
 
 describe('a request from another address than DHCP gave', () => {
   const OTHER = '52:54:00:00:00:07';
+  /** Made of the MAC address, as stateless configuration does. */
+  const OF_MAC = '2001:db8::5054:ff:fe00:7';
   const lease = (mac: string, address: string, expires_at = Date.now() + 60_000) => store().leases.put({ mac, address, expires_at });
   const lookup = (address: string) => api.ask('GET', `/v1/lookup?addresses=${MAC}`, 115, from(address));
   const inspected = (address: string) =>
@@ -224,8 +226,11 @@ describe('a request from another address than DHCP gave', () => {
     await lease(MAC, '10.0.0.2');
     await lease(OTHER, '10.0.0.7');
   });
-  it.each(['10.0.0.2', '10.0.0.7', '2001:db8::2', 'unknown'])('%s is no such address', async (address) => {
+  it.each(['10.0.0.2', '10.0.0.7', OF_MAC, 'unknown'])('%s is no such address', async (address) => {
     expect([(await lookup(address)).status, (await inspected(address)).status]).toEqual([200, 202]);
+  });
+  it('may not be an IPv6 address that the machine does not have either', async () => {
+    expect([(await lookup('2001:db8::2')).status, (await inspected('2001:db8::5054:ff:fe00:9')).status]).toEqual([404, 404]);
   });
   it('gets no token, and the operator sees it', async () => {
     api.logged.length = 0;

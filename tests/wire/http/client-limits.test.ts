@@ -1,23 +1,27 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { limitClients, networkOf, type ClientLimits } from '../../../wire/http/client-limits';
+import { limitClients, networkOf, type ClientLimit, type ClientLimits } from '../../../wire/http/client-limits';
 import { until } from '../../support/until';
 
 const LIMITS: ClientLimits = { connections: { inAll: 4, ofSource: 2 }, readTimeoutMs: 30_000 };
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const MIB = 2 ** 20;
 const warnings: object[] = [];
+const refused: ClientLimit[] = [];
 const servers: Server[] = [];
 const sockets: Socket[] = [];
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
   for (const server of servers.splice(0)) server.close();
   warnings.length = 0;
+  refused.length = 0;
 });
 async function limited(handler: RequestListener, limits: Partial<ClientLimits> = {}): Promise<Server> {
   const server = createServer();
-  limitClients(server, { ...LIMITS, ...limits }, handler, { warn: (_, fields = {}) => void warnings.push(fields) });
+  limitClients(server, { ...LIMITS, ...limits, onRefused: (limit) => void refused.push(limit) }, handler, {
+    warn: (_, fields = {}) => void warnings.push(fields),
+  });
   servers.push(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -57,6 +61,7 @@ it('refuses connections of a source, and of all, beyond the limits, until others
   await answered(server, '127.0.0.2');
   const fifth = client(server, '127.0.0.3');
   await until('the fifth is refused', () => fifth.isClosed);
+  expect(refused).toEqual(['source', 'total']);
   // One line a minute.
   expect(warnings).toEqual([{ source: '127.0.0.1', limit: 4, limit_of_source: 2 }]);
   first.socket.destroy();
@@ -82,6 +87,7 @@ it('handles the requests of a connection in order, and closes a connection that 
   flood.socket.write(REQUEST.repeat(17));
   await until('it is closed', () => flood.isClosed);
   expect(started).toHaveLength(4);
+  expect(refused).toEqual(['pipelined']);
 });
 
 it('disconnects clients that do not read, and waits for handlers', async () => {
@@ -104,6 +110,7 @@ it('disconnects clients that do not read, and waits for handlers', async () => {
   await until('one is closed', async () => (await connections()) === 1);
   handled[0]!();
   await until('the other one is answered', () => isAnswered(slow));
+  expect(refused).toEqual(['slow']);
 });
 
 it('disconnects a source that leaves too much unread, and no other', async () => {
@@ -120,6 +127,7 @@ it('disconnects a source that leaves too much unread, and no other', async () =>
   await until('all but one are closed', async () => (await connections()) === 1);
   const other = await answered(server, '127.0.0.2');
   await until('it has all', () => other.text.length > 16 * MIB);
+  expect(refused).toEqual(['unread', 'unread']);
 });
 
 it.each([

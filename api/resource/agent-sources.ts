@@ -1,0 +1,153 @@
+/** Where requests of agents may come from: [api]agent_source_check and agent_allowed_networks. */
+import { isIPv6 } from 'node:net';
+import type { Options } from '../../config/options';
+import type { Clock } from '../../model/clock';
+import { canonicalAddress } from '../../model/idents';
+import type { NodeRecord } from '../../model/records';
+import type { Store } from '../../store/store';
+import { isNetwork, networksOf, type Networks } from '../http/networks';
+
+/** What is known of the interfaces of a node's machine. */
+interface KnownInterfaces {
+  readonly addresses: readonly string[];
+  readonly macs: readonly string[];
+}
+type SourceStore = Pick<Store, 'leases' | 'inventories' | 'nodes'>;
+type SourceOptions = Pick<Options, 'api.agent_source_check' | 'api.agent_allowed_networks'>;
+export interface AgentSourceParts {
+  readonly store: SourceStore;
+  readonly options: SourceOptions;
+  readonly clock: Clock;
+}
+export interface AgentSources {
+  /** The addresses of unexpired leases of our DHCP service. */
+  leased(nodeUuid: string): Promise<KnownInterfaces>;
+  /** What the last inspection found. */
+  inspected(nodeUuid: string): Promise<KnownInterfaces>;
+  /** Why no request for the node may come from this address; undefined: it may. */
+  objection(nodeUuid: string, address: string | undefined): Promise<string | undefined>;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+/** Addresses may have the length of their network. */
+const addressesOf = (values: readonly unknown[]): readonly string[] =>
+  values.filter(isText).flatMap((text) => canonicalAddress(text.split('/')[0]!) ?? []);
+
+/** The static addresses of a node's network_data. */
+function configuredIn(data: NodeRecord['network_data']): KnownInterfaces {
+  const listOf = (name: string): readonly unknown[] => (Array.isArray(data[name]) ? (data[name] as readonly unknown[]) : []);
+  const member = (item: unknown, name: string): unknown =>
+    typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>)[name] : undefined;
+  return {
+    addresses: addressesOf(listOf('networks').map((network) => member(network, 'ip_address'))),
+    macs: listOf('links')
+      .map((link) => member(link, 'ethernet_mac_address'))
+      .filter(isText),
+  };
+}
+
+/** The last 64 bits of an IPv6 address, as a hexadecimal number of 16 digits. */
+function interfaceIdOf(address: string): string {
+  const [head = '', tail] = address.split('::');
+  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
+  const after = groups(tail ?? '');
+  const all =
+    tail === undefined ? groups(head) : [...groups(head), ...Array<string>(8 - groups(head).length - after.length).fill('0'), ...after];
+  return all
+    .slice(4)
+    .map((group) => group.padStart(4, '0'))
+    .join('');
+}
+/** The identifier that stateless configuration makes of a MAC address (RFC 4291 Appendix A). */
+function interfaceIdFrom(mac: string): string {
+  const digits = mac.toLowerCase().replaceAll(':', '');
+  return `${(parseInt(digits.slice(0, 2), 16) ^ 2).toString(16).padStart(2, '0')}${digits.slice(2, 6)}fffe${digits.slice(6)}`;
+}
+
+interface NamedNetworks {
+  readonly name: string;
+  readonly networks: Networks;
+}
+/** @throws Error for the operator */
+function allowedNetworks(entries: readonly string[]): { readonly common: readonly string[]; readonly named: readonly NamedNetworks[] } {
+  const parsed = entries.map((entry) => {
+    const at = entry.lastIndexOf('=');
+    const [name, network] = at < 0 ? [undefined, entry.trim()] : [entry.slice(0, at).trim(), entry.slice(at + 1).trim()];
+    if (name === '' || !isNetwork(network))
+      throw new Error(`[api]agent_allowed_networks: "${entry}" is neither a network nor name=network`);
+    return { name, network };
+  });
+  return {
+    common: parsed.flatMap(({ name, network }) => (name === undefined ? [network] : [])),
+    named: parsed.flatMap(({ name, network }) => (name === undefined ? [] : [{ name, networks: networksOf([network]) }])),
+  };
+}
+/** What may name the network that the node's agent runs in. */
+const NETWORK_KEYS = ['provisioning_network', 'cleaning_network', 'inspection_network', 'rescuing_network', 'servicing_network'];
+const networkNamesOf = ({ driver_info: info, conductor_group: group }: NodeRecord): readonly unknown[] => [
+  ...NETWORK_KEYS.map((key) => info[key]),
+  group,
+];
+
+const MOST_NAMED = 8;
+const listed = (addresses: readonly string[]): string =>
+  addresses.length > MOST_NAMED ? `${addresses.slice(0, MOST_NAMED).join(', ')} …` : addresses.join(', ');
+
+/** Throws an Error for invalid options, with a message for the operator. */
+export function createAgentSources({ store, options, clock }: AgentSourceParts): AgentSources {
+  const mode = options['api.agent_source_check'];
+  const { common, named } = allowedNetworks(options['api.agent_allowed_networks']);
+  if (mode === 'networks' && common.length + named.length === 0)
+    throw new Error('[api]agent_source_check = networks needs [api]agent_allowed_networks');
+  const commonNetworks = networksOf(common);
+
+  const leased: AgentSources['leased'] = async (nodeUuid) => {
+    const leases = (await store.leases.ofNode(nodeUuid)).filter(({ expires_at: end }) => end > clock.now());
+    return { addresses: leases.map(({ address }) => address), macs: leases.map(({ mac }) => mac) };
+  };
+  const inspected: AgentSources['inspected'] = async (nodeUuid) => {
+    const interfaces = (await store.inventories.find(nodeUuid))?.inventory.interfaces ?? [];
+    return {
+      addresses: addressesOf(interfaces.flatMap(({ ipv4_address: ipv4, ipv6_address: ipv6 }) => [ipv4, ipv6])),
+      macs: interfaces.map(({ mac_address: mac }) => mac).filter(isText),
+    };
+  };
+  const configured = async (nodeUuid: string): Promise<KnownInterfaces> => configuredIn((await store.nodes.find(nodeUuid)).network_data);
+  /** [api]agent_source_check → what it compares with, the cheapest first. */
+  const KNOWN: Readonly<Record<string, readonly ((nodeUuid: string) => Promise<KnownInterfaces>)[]>> = {
+    lease: [leased],
+    known: [leased, configured, inspected],
+    networks: [],
+  };
+
+  const networksFor = async (nodeUuid: string): Promise<readonly Networks[]> => {
+    if (named.length === 0) return [];
+    const names = networkNamesOf(await store.nodes.find(nodeUuid));
+    return named.filter(({ name }) => names.includes(name)).map(({ networks }) => networks);
+  };
+  return {
+    leased,
+    inspected,
+    async objection(nodeUuid, address) {
+      const known = KNOWN[mode];
+      if (!known) return undefined;
+      if (address === undefined) return mode === 'networks' ? 'nobody knows where the request came from' : undefined;
+      if (commonNetworks.contains(address)) return undefined;
+      const addresses: string[] = [];
+      for (const read of known) {
+        const found = await read(nodeUuid);
+        if (found.addresses.includes(address)) return undefined;
+        if (isIPv6(address) && found.macs.some((mac) => interfaceIdFrom(mac) === interfaceIdOf(address))) return undefined;
+        addresses.push(...found.addresses);
+      }
+      const own = await networksFor(nodeUuid);
+      if (own.some((networks) => networks.contains(address))) return undefined;
+      if (addresses.length > 0)
+        return mode === 'lease'
+          ? `the request came from ${address}, but DHCP gave the node ${listed(addresses)}`
+          : `the request came from ${address}, but the known addresses of the node are ${listed(addresses)}`;
+      const isRestricted = mode === 'networks' || common.length > 0 || own.length > 0;
+      return isRestricted ? `the request came from ${address}, which [api]agent_allowed_networks does not contain` : undefined;
+    },
+  };
+}

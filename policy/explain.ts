@@ -1,0 +1,71 @@
+/** Why a rule allows something or not, for operators. */
+import type { Caller } from './caller';
+import { effectiveRules, serviceProjectOf, type FileRules, type PolicyOptions } from './enforcer';
+import { compileRule, formatRule, type Rule } from './language';
+import { compileRules, ruleNamed } from './rule-set';
+import { POLICIES } from './rules';
+import { createVocabulary, resourceOf, type Target } from './vocabulary';
+
+/** A check that decided. */
+export interface Clause {
+  /** The alternative that it belongs to. */
+  readonly text: string;
+  /** What of it decided, with the rules on the way: `rule:a → role:b`. */
+  readonly decided: string;
+  readonly passed: boolean;
+}
+export interface Explanation {
+  readonly allowed: boolean;
+  /** The rule that counts. */
+  readonly rule: string;
+  /** Why the scope of the caller does not fit; absent: it fits. */
+  readonly scope?: string;
+  /** One that allows it, or all that do not. */
+  readonly clauses: readonly Clause[];
+}
+
+/** @param name of a rule, as in policy files; @throws RuleError */
+export function explain(options: PolicyOptions, files: FileRules, name: string, caller: Caller, target: Target | undefined): Explanation {
+  const set = effectiveRules(options, files);
+  const vocabulary = createVocabulary(resourceOf(name.replace(/^baremetal:/, '')), serviceProjectOf(options));
+  const refer = compileRules(set, vocabulary);
+  const passes = (rule: Rule): boolean => compileRule(rule, vocabulary, refer)(caller, target);
+  /** What decided, in words. */
+  const deciding = (rule: Rule): string => {
+    switch (rule.kind) {
+      case 'rule': {
+        const referred = ruleNamed(set, rule.name);
+        return referred ? `rule:${rule.name} → ${deciding(referred)}` : `rule:${rule.name}, which does not exist`;
+      }
+      case 'not':
+        return `not ${deciding(rule.rule)}`;
+      // All members decide, or the first that differs from the others.
+      case 'and':
+      case 'or': {
+        const one = rule.rules.find((member) => passes(member) === (rule.kind === 'or'));
+        return one ? deciding(one) : rule.rules.map(deciding).join(` ${rule.kind} `);
+      }
+      default:
+        return formatRule(rule);
+    }
+  };
+  const rule = ruleNamed(set, name) ?? { kind: 'never' };
+  const alternatives = alternativesOf(rule);
+  const passed = alternatives.find(passes);
+  const clauses = (passed ? [passed] : alternatives).map((one) => ({
+    text: formatRule(one),
+    decided: deciding(one),
+    passed: one === passed,
+  }));
+  const scopes = POLICIES.find((row) => row.name === name)?.scopes ?? [];
+  const scope = caller.system ? 'system' : caller.domain === null ? 'project' : 'domain';
+  const fits = scopes.length === 0 || !options['oslo_policy.enforce_scope'] || (scopes as readonly string[]).includes(scope);
+  return {
+    allowed: fits && passed !== undefined,
+    rule: formatRule(rule),
+    ...(fits ? {} : { scope: `it is for the scope ${scopes.join(' or ')}, and the caller has the scope ${scope}` }),
+    clauses,
+  };
+}
+/** Nested alternatives are alternatives of the whole. */
+const alternativesOf = (rule: Rule): readonly Rule[] => (rule.kind === 'or' ? rule.rules.flatMap(alternativesOf) : [rule]);
