@@ -1,4 +1,5 @@
-import { EMPTY_WRITE, withoutQuotedCredentials } from '../../model/node-write';
+import { applyWrite, EMPTY_WRITE, isEmptyWrite, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
+import type { NodeRecord } from '../../model/records';
 
 it('takes credentials of URLs out of errors and history, and keeps the rest', () => {
   const error = 'Failed to download http://u:p@images/x';
@@ -11,4 +12,37 @@ it('takes credentials of URLs out of errors and history, and keeps the rest', ()
   });
   const changes = { last_error: null };
   expect(withoutQuotedCredentials({ ...EMPTY_WRITE, changes }).changes).toBe(changes);
+});
+
+const ENTRY = { uuid: 'u', event: 'e' } as never;
+it.each<[Partial<NodeWrite>, boolean]>([
+  [{}, true],
+  [{ changes: { name: null } }, false],
+  [{ internal: { key: undefined } }, false],
+  [{ history: [ENTRY] }, false],
+])('write %p is empty: %p', (write, empty) => expect(isEmptyWrite({ ...EMPTY_WRITE, ...write })).toBe(empty));
+
+it('merges writes, of which the later one takes precedence', () => {
+  const first = { changes: { name: 'one', owner: 'me' }, internal: { a: 1, b: 1 }, history: [ENTRY] };
+  const later = { changes: { name: 'two' }, internal: { b: undefined }, history: [{ uuid: 'v' } as never] };
+  expect(mergeWrites(first, later)).toStrictEqual({
+    changes: { name: 'two', owner: 'me' },
+    internal: { a: 1, b: undefined },
+    history: [ENTRY, { uuid: 'v' }],
+  });
+});
+
+describe('a node after a write', () => {
+  const node = { name: 'one', owner: 'me', extra: { old: true }, driver_internal_info: { a: 1, b: 2 } } as unknown as NodeRecord;
+  it.each<[Partial<NodeWrite>, object]>([
+    [{}, {}],
+    [{ changes: { name: null, owner: undefined } as never }, { name: null }],
+    // As the database returns it.
+    [{ changes: { extra: { at: new Date(0), none: undefined } } }, { extra: { at: '1970-01-01T00:00:00.000Z' } }],
+    [
+      { internal: { a: undefined, c: { none: undefined, list: [1] }, d: null } },
+      { driver_internal_info: { b: 2, c: { list: [1] }, d: null } },
+    ],
+    [{ changes: { driver_internal_info: { e: 5 } }, internal: { f: 6 } }, { driver_internal_info: { e: 5, f: 6 } }],
+  ])('%j', (write, changed) => expect(applyWrite(node, { ...EMPTY_WRITE, ...write })).toStrictEqual({ ...node, ...changed }));
 });
