@@ -28,8 +28,8 @@ class PolicyFileError extends Error {}
 const MAX_FILE_BYTES = 256 * 1024;
 /** Of a folder, with those that are passed over. */
 const MAX_FILES = 100;
-/** What the YAML of a policy file may have: a rule with its comments has about 20 lexemes, and is nested three times at most. */
-const MAX_LEXEMES = 20_000;
+/** What the YAML of a policy file may have: a rule with its comments has 10 to 20 lexemes, and is nested three times at most. */
+const MAX_LEXEMES = 10_000;
 const MAX_NESTING = 16;
 /** Longer names in messages are cut. */
 const SHOWN_NAME = 100;

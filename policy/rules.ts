@@ -197,4 +197,12 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:inspection_rule:delete', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Delete inspection rules.' },  { name: 'baremetal:node:hardware:get', check: OWNER_READERS, scopes: BOTH, help: 'Read the hardware records of a node, and their changes.', ours: true },
   { name: 'baremetal:node:hardware:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of recorders.', ours: true },
   { name: 'baremetal:node:hardware:push', check: '', scopes: ANY, help: 'Hardware records of recorders, which have a token of their own.', ours: true },
+  { name: 'introspection:status', check: SYSTEM_READER, scopes: BOTH, help: 'See introspections.', ours: true },
+  { name: 'introspection:start', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Start introspections.', ours: true },
+  { name: 'introspection:abort', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Abort introspections.', ours: true },
+  { name: 'introspection:data', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Read the reports of introspections.', ours: true },
+  { name: 'introspection:reapply', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Process reports of introspections again.', ours: true },
+  { name: 'introspection:rule:get', check: SYSTEM_ADMIN, scopes: BOTH, help: 'See the rules of the introspection service.', ours: true },
+  { name: 'introspection:rule:create', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Create rules of the introspection service.', ours: true },
+  { name: 'introspection:rule:delete', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Delete rules of the introspection service.', ours: true },
 ];

@@ -124,6 +124,12 @@ const samples = { memory: [], load: [] };
 const crashes = [];
 const isTime = (end) => performance.now() < end && crashes.length === 0;
 
+/** The synchronisation of power states may have removed `last_error` by now. */
+async function lastEventOf(uuid) {
+  const found = await call('GET', `/v1/nodes/${uuid}/history?detail=true`).catch(() => undefined);
+  const errorsOf = (found?.body?.history ?? []).filter(({ severity }) => severity === 'ERROR');
+  return errorsOf.toSorted((one, other) => (one.created_at < other.created_at ? -1 : 1)).at(-1)?.event;
+}
 /** Sends each machine its next verb. What is refused now is sent again in the next round. */
 async function deploy(end, names) {
   const states = new Map();
@@ -136,7 +142,8 @@ async function deploy(end, names) {
         if (state === 'active') counts.deployed++;
         if (/failed$|^error$/.test(state)) {
           counts.failed++;
-          errors.set(reason, (errors.get(reason) ?? 0) + 1);
+          const why = reason ?? (await lastEventOf(uuid));
+          errors.set(why, (errors.get(why) ?? 0) + 1);
         }
       }
       const target = NEXT[state];

@@ -24,19 +24,30 @@ const ROLES = ['x-roles', 'x-role'];
 const SYSTEM = ['openstack-system-scope'];
 
 function textOf(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
-  const value = names.flatMap((name) => headers[name] ?? [])[0];
-  return value === undefined || value === '' ? null : value.slice(0, MOST_CHARACTERS);
+  for (const name of names) {
+    const value = headers[name];
+    if (value !== undefined) return (Array.isArray(value) ? value[0]! : value).slice(0, MOST_CHARACTERS) || null;
+  }
+  return null;
 }
+const rolesOf = (text: string): readonly string[] =>
+  text
+    .split(',')
+    .map((role) => role.trim().toLowerCase())
+    .filter((role) => role !== '')
+    .slice(0, MOST_ROLES);
 
 export const noauth: Strategy = {
   identify: async (headers) => ({
     ...NOBODY,
-    ...Object.fromEntries(Object.entries(HEADERS).map(([member, names]) => [member, textOf(headers, names)])),
-    roles: (textOf(headers, ROLES) ?? '')
-      .split(',')
-      .map((role) => role.trim().toLowerCase())
-      .filter((role) => role !== '')
-      .slice(0, MOST_ROLES),
+    user: textOf(headers, HEADERS.user),
+    userName: textOf(headers, HEADERS.userName),
+    userDomain: textOf(headers, HEADERS.userDomain),
+    project: textOf(headers, HEADERS.project),
+    projectName: textOf(headers, HEADERS.projectName),
+    projectDomain: textOf(headers, HEADERS.projectDomain),
+    domain: textOf(headers, HEADERS.domain),
+    roles: rolesOf(textOf(headers, ROLES) ?? ''),
     system: textOf(headers, SYSTEM) === 'all',
     exempt: true,
   }),

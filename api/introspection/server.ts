@@ -24,6 +24,7 @@ import { createUploads } from '../http/uploads';
 import { createValidators, demand } from '../schema/schema';
 import { answerText } from './encode';
 import type { Answer, IntrospectionContext } from './operation';
+import { checkOperation } from './policies';
 import { findRoute, MAXIMUM, MINIMUM } from './routes';
 
 const HEADER = 'x-openstack-ironic-inspector-api-version';
@@ -135,6 +136,7 @@ export function createIntrospectionApi(given: {
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;
     report.tokenName = caller.tokenName;
+    if (!route.isPublic) checkOperation(operation.operationId, caller, auth);
     const limits = bodyLimits('continue_inspection', options);
     const context: IntrospectionContext = {
       store: given.store,

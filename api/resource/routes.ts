@@ -62,6 +62,8 @@ class Router {
   /** By the number of segments. */
   private readonly aliasesOf: ReadonlyMap<number, readonly PathItem[]>;
   private readonly pathsOf: ReadonlyMap<number, readonly PathItem[]>;
+  /** Segments of the longest path. A request may have thousands. */
+  private readonly deepest: number;
   /** Deeper paths first. */
   private readonly closing: readonly PathItem[];
 
@@ -70,6 +72,7 @@ class Router {
     const parameters = ({ segments }: PathItem): number => segments.filter(isParameter).length;
     const ordered = (all: readonly PathItem[]): PathItem[] => [...all].sort((one, other) => parameters(one) - parameters(other));
     this.paths = ordered([...aliases, ...paths]);
+    this.deepest = Math.max(...this.paths.map(({ segments }) => segments.length));
     this.aliasesOf = byLength(ordered(aliases));
     this.pathsOf = byLength(ordered(paths));
     this.closing = paths.filter(({ closed }) => closed !== null).sort((a, b) => b.segments.length - a.segments.length);
@@ -155,7 +158,7 @@ class Router {
 
   /** The request's path continues below a known path. */
   private behind(method: string, segments: readonly string[], minor: number, isField: boolean): Match {
-    for (let length = segments.length - 1; length > 1; length--) {
+    for (let length = Math.min(segments.length - 1, this.deepest); length > 1; length--) {
       const start = segments.slice(0, length);
       const path = this.paths.find((one) => fits(one, start) && one.rest !== null) ?? this.at(start);
       if (path) return this.behindPath(path, method, segments, minor, isField);

@@ -37,7 +37,7 @@ async function run(text: string, ...words: readonly string[]): Promise<Ended> {
   try {
     const config_ = words[0] === 'sample' ? [] : ['--config-file', config];
     await program.parseAsync(['policy', ...words, ...config_], { from: 'user' });
-    return { output, errors, status: Number(process.exitCode) };
+    return { output, errors, status: process.exitCode };
   } finally {
     process.exitCode = before;
     written.mockRestore();

@@ -48,7 +48,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['a: "roles.name:x"', 'p.yaml line 1: rule "a": "roles.name": roles has no members'],
   [`a: "@"\nb: ${'['.repeat(100_000)}`, 'p.yaml line 2: this is nested too deeply for a policy file'],
   [`- `.repeat(100_000), 'p.yaml line 1: this is nested too deeply for a policy file'],
-  ['a:\n'.repeat(80_000), 'p.yaml line 5001: the file is too long for a policy file'],
+  ['a:\n'.repeat(80_000), 'p.yaml line 2501: the file is too long for a policy file'],
   [`${'x'.repeat(200)}: "admin"`, `p.yaml line 1: rule "${'x'.repeat(100)}…": "admin" is not a check: it has no colon`],
 ];
 it.each(REFUSED.map(([text, message]) => [text.slice(0, 40), text, message] as const))('refuses %j', (_, text, message) => {

@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startServer } from '../../main';
 import type { Log } from '../../model/log';
 import { NOBODY } from '../../policy/caller';
 import { startEnforcer, type LiveEnforcer } from '../../policy/live';
@@ -84,4 +85,9 @@ it('keeps its rules when a file cannot be used any more', async () => {
 it('does not start with a file that cannot be used', async () => {
   writeFileSync(file, '"baremetal:chassis:get": "role guest"');
   await expect(startEnforcer(options, log)).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get": "role" is not a check`);
+  // Nothing else is started before.
+  const stateDir = join(folder, 'state');
+  const starting = startServer({ options, roles: ['api', 'conductor'], stateDir, log });
+  await expect(starting).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get"`);
+  expect(readdirSync(stateDir)).toEqual([]);
 });

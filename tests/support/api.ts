@@ -80,7 +80,8 @@ export function useApi(changed: Partial<Options> = {}, probes: Probes = createPr
         { hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE }, address: null, instance: 'i' },
         null,
       );
-    const options = { ...OPTIONS, ...changed };
+    // Nothing renews the conductor's heartbeat while the tests run.
+    const options = { ...OPTIONS, 'conductor.heartbeat_timeout': 3600, ...changed };
     const services = { store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics, probes };
     const api = createApi({ ...services, ...(audit ? { audit } : {}) });
     server = createServer(serverOptions(options), api);

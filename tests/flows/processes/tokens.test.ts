@@ -65,6 +65,10 @@ const send = (host: string, method: string, path: string, headers: Headers, body
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
 const statusOf = async (...request: Parameters<typeof send>): Promise<number> => (await send(...request)).status;
+async function namesFor(host: string, headers: Headers): Promise<readonly string[]> {
+  const { nodes } = (await (await send(host, 'GET', '/v1/nodes', headers)).json()) as { nodes: { name: string }[] };
+  return nodes.map(({ name }) => name).sort();
+}
 
 const config = join(folder, 'empty.conf');
 /** Runs `bloomery token …`; the exit code of a failure is in the result. */
@@ -82,7 +86,11 @@ async function token(...words: readonly string[]): Promise<{ readonly out: strin
 }
 
 it('gives the users of the file of roles what their roles allow', async () => {
-  expect(await statusOf('one', 'POST', '/v1/nodes', basic('admin'), { driver: 'fake-hardware' })).toBe(201);
+  for (const node of [{ name: 'own', owner: 'p1' }, { name: 'foreign' }])
+    expect(await statusOf('one', 'POST', '/v1/nodes', basic('admin'), { driver: 'fake-hardware', ...node })).toBe(201);
+  expect(await namesFor('one', basic('admin'))).toEqual(['foreign', 'own']);
+  expect(await namesFor('one', basic('tenant'))).toEqual(['own']);
+  expect(await statusOf('one', 'GET', '/v1/nodes/foreign', basic('tenant'))).toBe(404);
   expect(await statusOf('one', 'GET', '/v1/conductors', basic('admin'))).toBe(200);
   expect(await statusOf('one', 'GET', '/v1/conductors', basic('tenant'))).toBe(403);
   expect(await statusOf('one', 'GET', '/v1/nodes', basic('nobody'))).toBe(403);
@@ -102,13 +110,16 @@ it('creates tokens that work at once in every process, with the rights of their 
     // Also where every user may do everything.
     expect(await statusOf(host, 'POST', '/v1/nodes', bearer(secret), { driver: 'fake-hardware' })).toBe(403);
   }
+  const ofTenant = await token('create', '--name', 'tenant', '--role', 'reader', '--project', 'p1', '--expires', '12h');
+  for (const host of ['one', 'two']) expect(await namesFor(host, bearer(ofTenant.out.trim()))).toEqual(['own']);
+
   const forged = `${secret.slice(0, -2)}xx`;
   const refused = await send('one', 'GET', '/v1/nodes', bearer(forged));
   expect(refused.status).toBe(401);
   expect(refused.headers.get('www-authenticate')).toBe('Bearer realm="Baremetal API", error="invalid_token"');
   expect(await refused.json()).toEqual({ error: { message: 'The token is not valid', code: 401 } });
 
-  const [listed] = JSON.parse((await token('list', '--json')).out) as [Record<string, unknown>];
+  const [listed] = JSON.parse((await token('list', '--json')).out) as [Record<string, unknown>, unknown];
   expect(listed).toMatchObject({ name: 'ci', user_name: 'builder', roles: ['reader'], system: true, project: null });
   await until(
     'the use of the token is listed',

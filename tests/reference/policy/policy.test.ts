@@ -13,8 +13,8 @@ import { programs } from '../../lab/support/venv';
 import { optionsOf } from '../../support/options';
 
 const RULE_SETS = 3000;
-const POLICY_FILES = 300;
-const CHECKS = 60;
+const POLICY_FILES = 150;
+const CHECKS = 40;
 
 /** Numbers that look random and are the same each time (mulberry32). */
 function numbers(seed: number): (below: number) => number {
