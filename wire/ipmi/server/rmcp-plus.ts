@@ -38,7 +38,7 @@ interface RmcpPlusSession extends Privileged {
   /** The latest requests with their responses, the oldest first. */
   recent: readonly RecentRequest[];
 }
-interface RmcpPlusSessions {
+export interface RmcpPlusSessions {
   /** The responses to the three messages that open a session; undefined: none. */
   readonly openSession: (payload: Buffer) => Buffer | undefined;
   readonly rakp2: (payload: Buffer) => Buffer | undefined;
