@@ -165,7 +165,13 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(present), removed]);
   };
 
-  const markerOf = async ({ marker }: NodeFilter): Promise<NodeRecord | undefined> => (marker === undefined ? undefined : find(marker));
+  /** A node of other projects is answered as missing. Otherwise the order would reveal its values. */
+  const markerOf = async ({ marker, project }: NodeFilter): Promise<NodeRecord | undefined> => {
+    if (marker === undefined) return undefined;
+    const node = await find(marker);
+    if (project !== undefined && node.owner !== project && node.lessee !== project) throw new Fault('NodeNotFound', { node: marker });
+    return node;
+  };
   /** The query of a list, without columns. */
   const selection = (filter: NodeFilter, marker: NodeRecord | undefined): Knex.QueryBuilder => {
     const query = db('nodes');
