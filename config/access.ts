@@ -70,6 +70,16 @@ const KEYSTONE_OPTIONS = [
   'keystone_authtoken.www_authenticate_uri',
   'keystone_authtoken.auth_type',
 ] as const;
+/** Whoever gives users roles expects that these limit what the users may do. */
+function checkRoles(options: LoadedOptions): void {
+  const { 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles } = options;
+  if (roles === null || strategy === 'http_basic') return;
+  throw new AccessError(
+    `[DEFAULT]http_basic_roles_file is set, but [DEFAULT]auth_strategy is ${strategy ?? 'not set'}, so that it has no effect: ` +
+      'set auth_strategy = http_basic, or remove the option',
+  );
+}
+
 const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
 function checkOpenId(options: LoadedOptions): void {
   const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
@@ -106,6 +116,7 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
       `${writtenName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
         'or remove the options of [keystone_authtoken]',
     );
+  checkRoles(options);
   checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
   checkPlainText(options, exposed);

@@ -33,7 +33,6 @@ type Claims = Readonly<Record<string, unknown>>;
 
 /** Longer tokens are refused before anything of them is read. */
 const MOST_TOKEN_CHARACTERS = 12_288;
-const MOST_NAME_CHARACTERS = 255;
 const MOST_ROLES = 1000;
 /** Verified tokens and when they expire here; the signature is not verified again meanwhile. */
 const CACHE_TTL_MS = 60_000;
@@ -49,7 +48,9 @@ function claimOf(claims: Claims, path: string): unknown {
       claims,
     );
 }
-const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= MOST_NAME_CHARACTERS;
+// eslint-disable-next-line no-control-regex -- control characters are refused
+const NAME = /^[^\u0000-\u001f\u007f]{1,255}$/;
+const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value);
 
 /** @throws Unauthenticated for a value of another type */
 function nameIn(claims: Claims, path: string | null): string | null {
@@ -83,6 +84,12 @@ function callerOf(claims: Claims, options: OidcOptions): Caller {
   return { ...NOBODY, user, userName: nameIn(claims, options['oidc.user_name_claim']) ?? user, ...grantOf(claims, options) };
 }
 
+/** RFC 9068 §4: `at+jwt`. Many providers write `JWT`, or nothing. Other types are no access tokens, such as `logout+jwt` (RFC 8725 §3.11). */
+const ACCESS_TOKEN = /^(?:(?:application\/)?at\+jwt|jwt)$/i;
+/** Keycloak has the type of its tokens in a claim: `Bearer`, `ID`, `Refresh`, `Logout`. */
+const isAccessToken = (type: unknown, { typ: claimed }: Claims): boolean =>
+  (type === undefined || (typeof type === 'string' && ACCESS_TOKEN.test(type))) && (claimed === undefined || claimed === 'Bearer');
+
 interface OidcParts {
   readonly options: OidcOptions;
   readonly clock: Clock;
@@ -111,7 +118,7 @@ export function oidc({ options, clock, log, signal, fetch }: OidcParts): TokenKi
     const { jwtVerify, errors } = await jose();
     const current = await keys.current();
     try {
-      const { payload } = await jwtVerify(
+      const { payload, protectedHeader } = await jwtVerify(
         token,
         async (header, given) => {
           try {
@@ -131,6 +138,7 @@ export function oidc({ options, clock, log, signal, fetch }: OidcParts): TokenKi
           currentDate: new Date(clock.now()),
         },
       );
+      if (!isAccessToken(protectedHeader.typ, payload)) throw invalidToken();
       return payload as Claims & { readonly exp: number };
     } catch (error) {
       if (error instanceof Unauthenticated) throw error;

@@ -90,38 +90,50 @@ function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: nu
   if (target === 'service' && minor < VERBS['service']!.since) throw unacceptable();
 }
 
+/** The children that a step runs on. The caller must be allowed to change the state of each, also of those that it does not name. */
+async function checkChildren(
+  { step, limit_child_node_execution: limit }: JsonObject,
+  node: NodeRecord,
+  request: Request,
+  context: ApiContext,
+) {
+  const named: readonly unknown[] = Array.isArray(limit) ? limit : [];
+  for (const child of named) {
+    if (!isUuid(child)) throw invalid(`Invalid entry detected for execute_on_child_node parameter in step ${String(step)}.`);
+    checkPolicy(request, context, 'node:set_provision_state', await visibleNode(child, request, context));
+  }
+  if (named.length > 0) return;
+  for (const child of await context.store.nodes.listColumns(['owner', 'lessee'], { children: node.uuid }))
+    checkPolicy(request, context, 'node:set_provision_state', child);
+}
+
 async function checkSteps(
   kind: 'clean' | 'deploy' | 'service',
   steps: readonly JsonObject[],
+  node: NodeRecord,
   request: Request,
   context: ApiContext,
 ): Promise<void> {
   const schema = { clean: 'CleanSteps', deploy: 'DeploySteps', service: 'ServiceSteps' }[kind];
   const problem = context.validators(schema, () => context.document.schemas[schema]!, describeAtLength)(steps);
   if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
-  for (const { step, execute_on_child_nodes: onChildren, limit_child_node_execution: children } of steps) {
-    if (!onChildren || !Array.isArray(children)) continue;
-    for (const child of children as unknown[]) {
-      if (!isUuid(child)) throw invalid(`Invalid entry detected for execute_on_child_node parameter in step ${String(step)}.`);
-      checkPolicy(request, context, 'node:set_provision_state', await visibleNode(child, request, context));
-    }
-  }
+  for (const step of steps) if (step['execute_on_child_nodes']) await checkChildren(step, node, request, context);
   const names = steps.map(({ interface: one, step }) => `${String(one)}.${String(step)}`);
   const bad = names.find((name) => context.options[`api.disallow_${kind}_steps`].includes(name));
   if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
 }
 
 /** Checks the arguments that a verb requires. */
-async function checkRequired(target: string, args: ProvisionArgs, request: Request, context: ApiContext): Promise<void> {
+async function checkRequired(target: string, args: ProvisionArgs, node: NodeRecord, request: Request, context: ApiContext): Promise<void> {
   const missing = (name: string): Fault => invalid(`"${name}" is required when setting target provision state to ${target}`);
-  if (args.deploy_steps?.length) await checkSteps('deploy', args.deploy_steps, request, context);
+  if (args.deploy_steps?.length) await checkSteps('deploy', args.deploy_steps, node, request, context);
   if (target === 'rescue' && !args.rescue_password?.trim())
     throw invalid('A non-empty "rescue_password" is required when setting target provision state to rescue');
   for (const kind of ['clean', 'service'] as const) {
     if (target !== kind) continue;
     const steps = args[`${kind}_steps`];
     if (!steps?.length) throw missing(`${kind}_steps`);
-    await checkSteps(kind, steps, request, context);
+    await checkSteps(kind, steps, node, request, context);
   }
 }
 
@@ -155,7 +167,7 @@ async function setProvision(request: Request, context: ApiContext): Promise<Answ
   const args = Object.fromEntries(
     Object.entries(query).filter(([name, value]) => value !== null && !NO_ARGUMENTS.includes(name)),
   ) as ProvisionArgs;
-  await checkRequired(target, args, request, context);
+  await checkRequired(target, args, node, request, context);
   checkDrive(args.configdrive);
   await context.conductor.provision(node.uuid, target, args);
   return accepted(request);

@@ -6,7 +6,9 @@ import { STATES } from '../../model/states';
 import { projectOfList } from '../resource/access';
 import { pageAfter } from '../resource/event-feed';
 import type { Handlers, Request, ApiContext } from '../resource/handler';
+import { Unauthenticated } from '../http/errors';
 import type { Sink } from '../http/streaming';
+import { targetOf } from '../http/target';
 
 const invalid = (message: string): never => {
   throw new Fault('InvalidParameterValue', { message });
@@ -31,8 +33,15 @@ function wordsOf(
   return wrong === undefined ? words : invalid(`Invalid ${name}: "${wrong}"`);
 }
 
+/** Events of other kinds show what everybody sees who sees the node. */
+const POLICIES: Readonly<Partial<Record<EventKind, string>>> = {
+  error: 'node:get:last_error',
+  hardware: 'node:hardware:get',
+  recorder: 'node:hardware:get',
+};
+
 /** The filter of the request, and of the events that the caller may see. */
-function filterOf({ query, caller }: Request, { auth }: ApiContext): (event: EventRecord) => boolean {
+function filterOf({ query, caller }: Pick<Request, 'query' | 'caller'>, { auth }: ApiContext): (event: EventRecord) => boolean {
   const filter = query as EventQuery;
   const nodes = wordsOf('node', filter.node, (word) => isUuid(word) || isLogicalName(word));
   const states = wordsOf('state', filter.state, (word) => Object.hasOwn(STATES, word));
@@ -41,7 +50,7 @@ function filterOf({ query, caller }: Request, { auth }: ApiContext): (event: Eve
     (!nodes || nodes.includes(uuid) || (name !== null && nodes.includes(name))) &&
     (!kinds || kinds.includes(kind)) &&
     (!states || kind !== ('state' satisfies EventKind) || states.includes(payload['provision_state'] as string)) &&
-    auth.allowed(caller, 'node:get', { owner, lessee });
+    ['node:get', POLICIES[kind] ?? 'node:get'].every((policy) => auth.allowed(caller, policy, { owner, lessee }));
 }
 
 /** The start position. The header of a reconnecting browser wins, because its URL does not change. */
@@ -79,9 +88,33 @@ function* framedTogether(events: readonly EventRecord[]): Generator<string> {
 /** The reconnection time of clients, in milliseconds. */
 const RETRY_MS = 2000;
 
+function reasonToEnd(error: unknown): string {
+  if (error instanceof Unauthenticated) return 'The credentials of the request are not valid any more.';
+  return error instanceof Fault ? error.message : 'Events cannot be sent now.';
+}
+
+/** A token may expire, and a role may be taken away, while the stream is open. */
+const IDENTIFY_EVERY_MS = 30_000;
+/**
+ * The filter for the caller as it is now.
+ * @returns undefined: it cannot be checked now
+ * @throws Unauthenticated, Fault HTTPForbidden
+ */
+async function currentFilter(request: Request, context: ApiContext): Promise<((event: EventRecord) => boolean) | undefined> {
+  const { headers, path, source } = request;
+  try {
+    const caller = await context.auth.identify(headers, targetOf(path).bare, 'GET', source);
+    projectOfList({ caller }, context, 'node');
+    return filterOf({ ...request, caller }, context);
+  } catch (error) {
+    if (error instanceof Unauthenticated && error.status === 503) return undefined;
+    throw error;
+  }
+}
+
 async function listen(request: Request, context: ApiContext) {
   projectOfList(request, context, 'node');
-  const isWanted = filterOf(request, context);
+  let isWanted = filterOf(request, context);
   const since = sinceOf(request);
   const listener = context.feed.join(request.source);
   if (!listener)
@@ -100,11 +133,16 @@ async function listen(request: Request, context: ApiContext) {
         await reportGap(since, at);
       }
       let lastWrite = clock.now();
+      let identifiedAt = clock.now();
       while (!sink.signal.aborted) {
         const { events, reached, gap } = await listener.next(at, sink.signal);
         if (sink.signal.aborted) break;
         if (gap) await reportGap(at, reached);
         at = reached;
+        if (clock.now() - identifiedAt >= IDENTIFY_EVERY_MS) {
+          isWanted = (await currentFilter(request, context)) ?? isWanted;
+          identifiedAt = clock.now();
+        }
         const shownEvents = events.filter(isWanted);
         const isQuiet = shownEvents.length === 0 && clock.now() - lastWrite >= options['events.keep_alive_interval'] * 1000;
         // A position without an event, so that a listener without events does not fall behind the retention.
@@ -117,7 +155,7 @@ async function listen(request: Request, context: ApiContext) {
     } catch (error) {
       if (sink.signal.aborted) return;
       log.warn('an event stream was closed', { reason: reasonOf(error) });
-      await sink.end(framed(undefined, 'end', { reason: error instanceof Fault ? error.message : 'Events cannot be sent now.' }));
+      await sink.end(framed(undefined, 'end', { reason: reasonToEnd(error) }));
     } finally {
       listener.leave();
     }

@@ -134,8 +134,8 @@ function timestampOf(text: string | null | undefined): string | undefined {
   return timestamp(milliseconds);
 }
 async function listChanges(
-  { query, base }: Request,
-  { store, options }: ApiContext,
+  { query, base, caller }: Request,
+  { store, options, auth }: ApiContext,
   path: string,
   nodes: Pick<HardwareChangeFilter, 'nodeUuid' | 'project'>,
 ): Promise<Answer> {
@@ -155,7 +155,9 @@ async function listChanges(
     ...(after === undefined ? {} : { after }),
   };
   const rows = await store.hardware.changes(filter);
-  const changes = rows.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
+  // Whoever leases a node sees it, but not its hardware records.
+  const readable = rows.filter(({ owner, lessee }) => auth.allowed(caller, 'node:hardware:get', { owner, lessee }));
+  const changes = readable.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
     return { id, at, node_uuid, node_name, kind, component, key, before, after: now };
   });
   if (rows.length < limit) return { status: 200, body: { changes } };

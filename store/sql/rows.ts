@@ -80,6 +80,14 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
 export const applyProject = (query: Knex.QueryBuilder, project: string): void =>
   void query.where((either) => void either.where('owner', project).orWhere('lessee', project));
 
+/** Whether the record of a node belongs to the project. Otherwise it may not be a marker of the project's lists. */
+export async function isOfProject(db: Knex, nodeUuid: string, project: string | undefined): Promise<boolean> {
+  if (project === undefined) return true;
+  const query = db('nodes').select('uuid').where('uuid', nodeUuid);
+  applyProject(query, project);
+  return (await run(query)).length > 0;
+}
+
 /** Limits the query to records of nodes in one of the shards, in one of the conductor groups, and of the project. */
 export function applyNodeScope(query: Knex.QueryBuilder, db: Knex, { shards, conductorGroups, project }: NodeScope): void {
   if (project !== undefined) void query.whereIn('node_uuid', (nodes) => applyProject(nodes.from('nodes').select('uuid'), project));

@@ -32,6 +32,9 @@ interface HardwareChangeRow extends HardwareChange {
   readonly id: number;
   readonly node_uuid: string;
   readonly node_name: string | null;
+  /** The present projects of the node. */
+  readonly owner: string | null;
+  readonly lessee: string | null;
   readonly at: string;
 }
 /** A recorder's report that its record is unchanged. */
@@ -239,6 +242,8 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
         .select(
           ...['id', 'node_uuid', 'at', 'kind', 'component', 'key', 'before', 'after'].map((name) => `hardware_changes.${name}`),
           'nodes.name as node_name',
+          'nodes.owner',
+          'nodes.lessee',
         )
         .orderBy('hardware_changes.id')
         .limit(limit);

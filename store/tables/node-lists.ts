@@ -1,5 +1,6 @@
 /** Lists and counts the rows of the table `nodes`. */
 import type { Knex } from 'knex';
+import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { run } from '../sql/faults';
 import type { Prepared } from '../sql/prepared';
@@ -50,7 +51,13 @@ export interface NodeLists {
 
 /** @param find reads the node that a marker names */
 export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) => Promise<NodeRecord>): NodeLists {
-  const markerOf = async ({ marker }: NodeFilter): Promise<NodeRecord | undefined> => (marker === undefined ? undefined : find(marker));
+  /** A node of other projects is answered as missing. Otherwise the order would reveal its values. */
+  const markerOf = async ({ marker, project }: NodeFilter): Promise<NodeRecord | undefined> => {
+    if (marker === undefined) return undefined;
+    const node = await find(marker);
+    if (project !== undefined && node.owner !== project && node.lessee !== project) throw new Fault('NodeNotFound', { node: marker });
+    return node;
+  };
   /** The query of a list, without columns. */
   const selection = (filter: NodeFilter, marker: NodeRecord | undefined): Knex.QueryBuilder => {
     const query = db('nodes');

@@ -9,7 +9,7 @@ import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { findable, identColumn } from './node-lookups';
 import { preparedOn } from '../sql/prepared';
-import { applyNodeScope, applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
+import { applyNodeScope, applyPaging, applyWhere, contains, isOfProject, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns, NodeScope, Paging, RowVersion } from '../sql/rows';
 
 export interface PortFilter extends Paging, NodeScope {
@@ -56,7 +56,12 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     for (const port of await prepared<PortRecord>('ports_of_nodes', OF_NODES, [nodeUuids])) found.get(port.node_uuid)!.push(port);
     return nodeUuids.map((uuid) => found.get(uuid)!);
   });
-  const markerOf = async ({ marker }: PortFilter): Promise<PortRecord | undefined> => (marker === undefined ? undefined : find(marker));
+  const markerOf = async ({ marker, project }: PortFilter): Promise<PortRecord | undefined> => {
+    if (marker === undefined) return undefined;
+    const port = await find(marker);
+    if (!(await isOfProject(db, port.node_uuid, project))) throw new Fault('PortNotFound', { port: marker });
+    return port;
+  };
   /** The query of a list, without columns. */
   const selection = (filter: PortFilter, marker: PortRecord | undefined): Knex.QueryBuilder => {
     const query = db('ports');

@@ -6,7 +6,7 @@ import { Fault, type FaultName } from '../../model/errors';
 import type { ChangesOf, NewOf, ResourceRecord } from '../../model/records';
 import { run } from '../sql/faults';
 import { findable, identColumn } from './node-lookups';
-import { applyNodeScope, applyPaging, applyWhere, SHARED_COLUMNS, toRow } from '../sql/rows';
+import { applyNodeScope, applyPaging, applyWhere, isOfProject, SHARED_COLUMNS, toRow } from '../sql/rows';
 import type { Columns, NodeScope, Paging } from '../sql/rows';
 
 export interface TableFilter<RecordType> extends Paging {
@@ -64,6 +64,18 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     if (!record) throw missing(ident);
     return record;
   };
+  /** A record that the list may not show is answered as missing. Otherwise the order would reveal its values. */
+  async function markerOf({ marker: uuid, where, nodeScope, ownedOrPublic: project }: TableFilter<RecordType>) {
+    if (uuid === undefined) return undefined;
+    const marker = (await find(uuid, 'uuid')) as Readonly<Record<string, unknown>>;
+    const owner = (where as { readonly owner?: unknown } | undefined)?.owner ?? undefined;
+    const isShown =
+      (owner === undefined || marker['owner'] === owner) &&
+      (project === undefined || marker['owner'] === project || marker['public'] === true) &&
+      (await isOfProject(db, String(marker['node_uuid']), nodeScope?.project));
+    if (!isShown) throw missing(uuid);
+    return marker;
+  }
   return {
     find: (ident) => find(ident),
 
@@ -74,13 +86,13 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     },
 
     async list(filter) {
-      const marker = filter.marker === undefined ? undefined : await find(filter.marker, 'uuid');
+      const marker = await markerOf(filter);
       const query = db(table).select('*');
       if (filter.where) applyWhere(query, columns, lowered(filter.where));
       if (filter.nodeScope) applyNodeScope(query, db, filter.nodeScope);
       const owner = filter.ownedOrPublic;
       if (owner !== undefined) void query.where((either) => void either.where('owner', owner).orWhere('public', true));
-      applyPaging(query, columns, filter, marker as Readonly<Record<string, unknown>> | undefined);
+      applyPaging(query, columns, filter, marker);
       return run(query as unknown as PromiseLike<RecordType[]>);
     },
 

@@ -128,3 +128,13 @@ describe('OpenID Connect', () => {
     [{ ...oidc, 'oidc.algorithms': [] }, '[oidc]algorithms: "" is not'],
   ] as const)('%j is refused', (options, message) => expect(() => check(options)).toThrow(message));
 });
+
+it.each(['noauth', 'keystone', 'oidc', null] as const)(
+  'refuses roles of users with auth_strategy %s, where they limit nobody',
+  (strategy) => {
+    const changes = { 'DEFAULT.http_basic_roles_file': '/roles', 'oidc.issuer': strategy === 'oidc' ? 'https://id.example' : null };
+    const all: Partial<LoadedOptions> = { ...changes, 'oidc.audience': ['a'], 'DEFAULT.auth_strategy': strategy };
+    expect(() => check(all)).toThrow(/http_basic_roles_file is set, but \[DEFAULT\]auth_strategy is (?:noauth|keystone|oidc|not set)/);
+    expect(check({ ...changes, 'oidc.issuer': null, 'DEFAULT.auth_strategy': 'http_basic' })).toEqual([]);
+  },
+);

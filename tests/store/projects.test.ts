@@ -67,3 +67,23 @@ it.each<[string, number, (on: typeof TABLES) => Promise<readonly unknown[]>]>([
   expect(scans.filter((step) => step['Node Type'] === 'Seq Scan')).toEqual([]);
   expect(scans.filter((step) => (step['Rows Removed by Filter'] ?? 0) > 0)).toEqual([]);
 });
+
+it.each<[string, string, (marker: string) => Promise<readonly unknown[]>]>([
+  ['nodes', 'NodeNotFound', (marker) => TABLES.nodes(db, systemClock).ownedVersions({ project: 'red', marker })],
+  ['ports', 'PortNotFound', (marker) => TABLES.ports(db, systemClock).versions({ project: 'red', marker })],
+  [
+    'volume targets',
+    'VolumeTargetNotFound',
+    (marker) => TABLES.volumeTargets(db, systemClock).list({ nodeScope: { project: 'red' }, marker }),
+  ],
+  ['allocations', 'AllocationNotFound', (marker) => TABLES.allocations(db, systemClock).list({ where: { owner: 'red' }, marker })],
+  ['runbooks', 'RunbookNotFound', (marker) => TABLES.runbooks(db, systemClock).list({ ownedOrPublic: 'red', marker })],
+])('begins the next page of %s at own records only', async (_, name, list) => {
+  const [own, foreign] = (
+    await database.query<{ uuid: string }>(
+      "SELECT min(uuid) FILTER (WHERE owner = 'red') AS uuid FROM nodes UNION ALL SELECT min(uuid) FROM nodes WHERE owner = 'p2'",
+    )
+  ).map(({ uuid }) => uuid);
+  expect(Array.isArray(await list(own!))).toBe(true);
+  await expect(list(foreign!)).rejects.toMatchObject({ name });
+});

@@ -66,6 +66,7 @@ it.each<[string, Readonly<Record<string, unknown>>, object]>([
   ['no claim of roles', { groups: undefined }, {}],
   ['values that are no roles here', { groups: ['admin', 'constructor', '__proto__', 'toString'] }, {}],
   ['no name', { preferred_username: undefined }, { userName: 'u-1', roles: ['admin', 'manager', 'member', 'reader'], system: true }],
+  ['a type of Keycloak', { typ: 'Bearer', groups: [] }, {}],
   ['several audiences', { aud: ['other', 'bloomery'], groups: [] }, {}],
   ['a clock that is ahead', { iat: now() + 20, nbf: now() + 20, groups: [] }, {}],
 ])('%s', async (_, changes, expected) => {
@@ -90,6 +91,9 @@ it.each<[string, Readonly<Record<string, unknown>>]>([
   ['no user', { sub: undefined }],
   ['a user that is a number', { sub: 7 }],
   ['an empty user', { sub: '' }],
+  ['a user with a control character', { sub: 'a\u0000b' }],
+  ['an ID token of Keycloak', { typ: 'ID' }],
+  ['a type that is a list', { typ: ['Bearer'] }],
   ['a long user', { sub: 'x'.repeat(256) }],
   ['a name that is a list', { preferred_username: ['jo'] }],
   ['roles that are an object', { groups: { 'bm-admins': true } }],
@@ -115,6 +119,8 @@ it.each<[string, () => string | Promise<string>]>([
       return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`;
     },
   ],
+  ['a logout token', () => sign(claims(), first.privateKey, { kid: 'one', typ: 'logout+jwt' })],
+  ['a type that is no text', () => sign(claims(), first.privateKey, { kid: 'one', typ: 7 })],
   ['an algorithm that is not accepted', () => sign(claims(), first.privateKey, { kid: 'one', alg: 'RS512' })],
   ['the signature of another key', () => sign(claims(), second.privateKey)],
   ['an algorithm of another kind of key', () => sign(claims(), elliptic.privateKey, { kid: 'one', alg: 'ES256' })],
@@ -225,4 +231,9 @@ it('accepts ES256', async () => {
   const provider = start();
   provider.publish([jwk(elliptic, 'ec', 'ES256')]);
   expect(await provider.identify(sign(claims(), elliptic.privateKey, { kid: 'ec', alg: 'ES256' }))).toMatchObject({ user: 'u-1' });
+});
+
+it.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt', undefined])('accepts access tokens of the type %s', async (typ) => {
+  const { identify } = start();
+  expect(await identify(sign(claims(), first.privateKey, { kid: 'one', typ }))).toMatchObject({ user: 'u-1' });
 });
