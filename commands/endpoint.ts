@@ -32,6 +32,11 @@ export function errorMessageOf(text: string): string | undefined {
   const fault = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
   return [fault?.faultstring, fault?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
 }
+/** An error response for the operator. */
+export function refusalText(base: string, status: number, text: string): string {
+  const todo = status === 401 ? ' Set OS_TOKEN, or OS_USERNAME and OS_PASSWORD of a user of http_basic.' : '';
+  return `${base} answers ${status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}${todo}`;
+}
 
 /**
  * @param url of the server, as given to the command
@@ -56,5 +61,5 @@ export async function get<Response>(
   const text = await response.text();
   const accepted = response.ok ? accept(parseJson(text)) : undefined;
   if (accepted !== undefined) return accepted;
-  throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`);
+  throw new Error(refusalText(base, response.status, text));
 }

@@ -70,6 +70,15 @@ const KEYSTONE_OPTIONS = [
   'keystone_authtoken.www_authenticate_uri',
   'keystone_authtoken.auth_type',
 ] as const;
+/** Whoever sets this file expects that policies count. */
+function checkUserRoles({ 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': file }: LoadedOptions): void {
+  if (file === null || (strategy !== null && strategy !== 'noauth')) return;
+  throw new AccessError(
+    `[DEFAULT]http_basic_roles_file is set, but everybody may do everything ${openBy(strategy)}: set auth_strategy = http_basic, or remove the file`,
+  );
+}
+const openBy = (strategy: 'noauth' | null): string =>
+  strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth';
 const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
 function checkOpenId(options: LoadedOptions): void {
   const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
@@ -79,7 +88,7 @@ function checkOpenId(options: LoadedOptions): void {
   }
   if (strategy === null || strategy === 'noauth')
     throw new AccessError(
-      `[oidc]issuer is set, but everybody may do everything ${strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth'}: ` +
+      `[oidc]issuer is set, but everybody may do everything ${openBy(strategy)}: ` +
         'set auth_strategy = oidc, or http_basic or keystone to accept both',
     );
   const problem = providerUrlProblem(issuer);
@@ -106,6 +115,7 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
       `${writtenName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
         'or remove the options of [keystone_authtoken]',
     );
+  checkUserRoles(options);
   checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
   checkPlainText(options, exposed);

@@ -107,6 +107,11 @@ describe('TLS', () => {
   });
 });
 
+it.each([null, 'noauth'] as const)('a file of roles is refused where everybody may do everything: %p', (strategy) => {
+  const options = { 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': '/roles' } as const;
+  expect(() => check(options)).toThrow('[DEFAULT]http_basic_roles_file is set, but everybody may do everything with');
+});
+
 describe('OpenID Connect', () => {
   const oidc = { 'DEFAULT.auth_strategy': 'oidc', 'oidc.issuer': 'https://id.example.com', 'oidc.audience': ['a'] } as const;
   it.each([
