@@ -74,7 +74,7 @@ const KEYSTONE_OPTIONS = [
 function checkUserRoles({ 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': file }: LoadedOptions): void {
   if (file === null || (strategy !== null && strategy !== 'noauth')) return;
   throw new AccessError(
-    `[DEFAULT]http_basic_roles_file is set, but everybody may do everything ${openBy(strategy)}: set auth_strategy = http_basic, or remove the file`,
+    `[DEFAULT]http_basic_roles_file is set, but everybody may do everything ${openBy(strategy)}: set auth_strategy = http_basic, or remove the option`,
   );
 }
 const openBy = (strategy: 'noauth' | null): string =>
