@@ -331,7 +331,7 @@ interface ApiParts {
   readonly notifier: Notifier;
   readonly rpc: Rpc | undefined;
   readonly conductor: RunningConductor | undefined;
-  /** Absent: without the role `api`. */
+  /** Absent: without the roles `api` and `inspector`. */
   readonly enforcer: Enforcer | undefined;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -365,15 +365,18 @@ function startApis(context: StoreContext, parts: ApiParts): void {
   });
   const audit = startAudit(context);
   const audited = audit ? { audit } : {};
+  const policies = enforcer ? { enforcer } : {};
   if (inspector) {
     const introspectionLog = log.child({ component: 'introspection' });
-    inspector.answer(createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document, ...audited }));
+    inspector.answer(
+      createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document, ...policies, ...audited }),
+    );
     stops.push(() => inspector.close());
   }
   if (api) {
     const apiLog = log.child({ component: 'api' });
     const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document };
-    api.answer(createApi({ ...services, ...(enforcer ? { enforcer } : {}), signal: stopping, ...audited }));
+    api.answer(createApi({ ...services, ...policies, signal: stopping, ...audited }));
     stops.push(() => api.close());
   }
 }
@@ -403,7 +406,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const { given, roles, stateDir, log, clock, metrics, databaseUrl, stops } = context;
   const inventories = inventoriesOf(given, stateDir);
   checkRoles(context);
-  const enforcer = roles.includes('api') ? await startPolicies(context) : undefined;
+  const enforcer = callsConductors(roles) ? await startPolicies(context) : undefined;
   // The database takes longest to start; meanwhile the ports are opened.
   const starting = databaseUrl ? undefined : startEmbedded({ stateDir, log: log.child({ component: 'database' }), clock });
   starting?.catch(() => {});

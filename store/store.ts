@@ -4,7 +4,8 @@ import type { Tables } from './tables';
 export type { OwnedVersion, RowVersion } from './sql/rows';
 export type { AliveConductors } from './tables/conductors';
 export type { HardwareChangeFilter, HardwareToken, HardwareUnchanged } from './tables/hardware';
-export type { AgentNode, NodeFilter, NodeSummary } from './tables/nodes';
+export type { NodeFilter } from './tables/node-lists';
+export type { AgentNode, NodeSummary } from './tables/node-lookups';
 export type { PortFilter } from './tables/ports';
 export type { Table, TableFilter } from './tables/resources';
 

@@ -134,14 +134,6 @@ function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Vi
 
 /** JSON of so many bytes and more is scanned and parsed in pieces of about that size. */
 const PIECE = 128 * 1024;
-/** A string that was parsed in parts. */
-interface LongText {
-  readonly from: number;
-  readonly to: number;
-  readonly value: string;
-  /** What stands for it in the JSON around it: nobody can guess it. */
-  readonly mark: string;
-}
 /** A container that is open at the scan's position. */
 interface Frame {
   readonly isArray: boolean;
@@ -164,19 +156,23 @@ function setMember(members: Record<string, unknown>, name: string, value: unknow
   else members[name] = value;
 }
 
-/** Parses what is between commas and brackets, in pieces. */
-function createAssembler(bytes: Uint8Array, start: number, piece: number): Visitor & { result(): unknown } {
+/** A string that was parsed in parts. */
+interface LongText {
+  readonly from: number;
+  readonly to: number;
+  readonly value: string;
+  /** What stands for it in the JSON around it: nobody can guess it. */
+  readonly mark: string;
+}
+interface LongTexts extends Pick<Visitor, 'textPart' | 'textEnd'> {
+  /** Parses the text from `from` to `to` with something around it. */
+  readonly parse: (before: string, from: number, to: number, after: string) => object;
+  /** Drops the strings that are parsed with what is before this position. */
+  readonly dropBefore: (position: number) => void;
+}
+/** Parses long strings in parts, before the JSON around them is parsed. */
+function createLongTexts(bytes: Uint8Array, piece: number): LongTexts {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const frameAt = (openedAt: number, isArray: boolean, from: number): Frame => ({
-    isArray,
-    openedAt,
-    from,
-    memberAt: from,
-    expects: 'any',
-  });
-  /** The first one is around the document. */
-  const frames: Frame[] = [{ ...frameAt(start, true, start), members: [] }];
-  let parsedTo = start;
   /** The string whose end is not found yet. */
   let long: { readonly at: number; to: number; readonly parts: string[] } | undefined;
   let longTexts: readonly LongText[] = [];
@@ -185,8 +181,7 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
     long!.parts.push(JSON.parse(`"${text.toString('utf8', long!.to, to)}"`) as string);
     long!.to = to;
   }
-  /** Parses the text from `from` to `to` with something around it. */
-  function parsed(before: string, from: number, to: number, after: string): object {
+  function parse(before: string, from: number, to: number, after: string): object {
     const inside = longTexts.filter((one) => one.from >= from && one.to <= to);
     let source = before;
     let at = from;
@@ -207,11 +202,44 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
     }) as object;
   }
 
+  return {
+    textPart(textAt, to) {
+      if (to - textAt <= piece) return;
+      long ??= { at: textAt, to: textAt + 1, parts: [] };
+      addPart(to);
+    },
+    textEnd(at) {
+      if (!long) return;
+      addPart(at);
+      longTexts = [...longTexts, { from: long.at, to: at + 1, value: long.parts.join(''), mark: randomUUID() }];
+      long = undefined;
+    },
+    parse,
+    dropBefore: (position) => {
+      longTexts = longTexts.filter((one) => one.from >= position);
+    },
+  };
+}
+
+/** Parses what is between commas and brackets, in pieces. */
+function createAssembler(bytes: Uint8Array, start: number, piece: number): Visitor & { result(): unknown } {
+  const texts = createLongTexts(bytes, piece);
+  const frameAt = (openedAt: number, isArray: boolean, from: number): Frame => ({
+    isArray,
+    openedAt,
+    from,
+    memberAt: from,
+    expects: 'any',
+  });
+  /** The first one is around the document. */
+  const frames: Frame[] = [{ ...frameAt(start, true, start), members: [] }];
+  let parsedTo = start;
+
   /** Adds the members from `from` to `end`, where a comma or the bracket is. */
   function addMembers(frame: Frame, end: number, isLast: boolean): void {
     const { isArray, from, members, expects } = frame;
-    const part = (isArray ? parsed('[', from, end, ']') : parsed('{', from, end, '}')) as unknown[] | Record<string, unknown>;
-    longTexts = longTexts.filter((one) => one.from >= end);
+    const part = (isArray ? texts.parse('[', from, end, ']') : texts.parse('{', from, end, '}')) as unknown[] | Record<string, unknown>;
+    texts.dropBefore(end);
     parsedTo = end;
     const names = Object.keys(part);
     const isRight = names.length === 0 ? expects === 'comma' || (isLast && expects === 'any') : expects !== 'comma';
@@ -227,23 +255,14 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
     child.members = child.isArray ? [] : {};
     // The name and the colon; nothing in an array.
     const [open, close] = parent.isArray ? ['[', ']'] : ['{', 'null}'];
-    const [name, ...more] = Object.keys(parsed(open, parent.memberAt, child.openedAt, close));
+    const [name, ...more] = Object.keys(texts.parse(open, parent.memberAt, child.openedAt, close));
     if ((name === undefined) !== parent.isArray || more.length > 0) throw unexpected('token', child.openedAt);
     if (parent.isArray) (parent.members as unknown[]).push(child.members);
     else setMember(parent.members as Record<string, unknown>, name!, child.members);
   }
   return {
-    textPart(textAt, to) {
-      if (to - textAt <= piece) return;
-      long ??= { at: textAt, to: textAt + 1, parts: [] };
-      addPart(to);
-    },
-    textEnd(at) {
-      if (!long) return;
-      addPart(at);
-      longTexts = [...longTexts, { from: long.at, to: at + 1, value: long.parts.join(''), mark: randomUUID() }];
-      long = undefined;
-    },
+    textPart: texts.textPart,
+    textEnd: texts.textEnd,
     opened: (at, isArray) => void frames.push(frameAt(at, isArray, at + 1)),
     closed(at, isArray) {
       const frame = frames.pop()!;

@@ -72,8 +72,13 @@ const SECURITY_SCHEMES = {
   token: { type: 'apiKey', in: 'header', name: 'X-Auth-Token' },
 };
 
-/** @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it */
-export function project(document: Document, minor: number): Schema {
+interface SchemaProjection {
+  readonly schemaOf: (value: unknown, side: Side) => unknown;
+  /** The schemas that the results of `schemaOf` refer to. */
+  readonly components: () => Readonly<Record<string, unknown>>;
+}
+/** Projects schemas to one version. A resource has one schema for requests and another for responses. */
+function createSchemaProjection(document: Document, minor: number): SchemaProjection {
   const used = new Set<string>();
   const nameOf = (name: string, side: Side): string => (side === 'request' && document.isResource(name) ? `New${name}` : name);
 
@@ -111,6 +116,29 @@ export function project(document: Document, minor: number): Schema {
         .map(([name, row]) => [name, schemaOf(row, side)]),
     );
 
+  return {
+    schemaOf,
+    components: () => {
+      const components: Record<string, unknown> = {};
+      // Schemas refer to further schemas, so the set grows during the iteration.
+      for (const one of used) {
+        const [side, name] = one.split(' ') as [Side, string];
+        // Objects in responses have no additional properties, unless the schema allows them.
+        const closed = side === 'response' && document.schemas[name]!['properties'] !== undefined;
+        components[nameOf(name, side)] = schemaOf(
+          document.schemas[name],
+          side,
+          document.isResource(name),
+          closed || document.isResource(name),
+        );
+      }
+      return components;
+    },
+  };
+}
+
+/** The paths and operations of one version. */
+function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['schemaOf']): object {
   const parameterOf = (node: Node): object => {
     const schema = node['schema'] as Node;
     return {
@@ -180,21 +208,20 @@ export function project(document: Document, minor: number): Schema {
     );
   };
 
-  const paths = Object.fromEntries<object>(
+  return Object.fromEntries<object>(
     document.paths.map((place): [string, object] => [place.path, pathOf(place)]).filter(([, one]) => Object.keys(one).length > 0),
   );
-  const components: Record<string, unknown> = { Refusal: REFUSAL };
-  // Schemas refer to further schemas, so the set grows during the iteration.
-  for (const one of used) {
-    const [side, name] = one.split(' ') as [Side, string];
-    // Objects in responses have no additional properties, unless the schema allows them.
-    const closed = side === 'response' && document.schemas[name]!['properties'] !== undefined;
-    components[nameOf(name, side)] = schemaOf(document.schemas[name], side, document.isResource(name), closed || document.isResource(name));
-  }
+}
+
+/** @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it */
+export function project(document: Document, minor: number): Schema {
+  const { schemaOf, components } = createSchemaProjection(document, minor);
+  // Before the components: it collects their names.
+  const paths = pathsOf(document, minor, schemaOf);
   return {
     openapi: '3.0.3',
     info: { ...(document.source['info'] as object), version: `1.${minor}` },
     paths,
-    components: { schemas: components, securitySchemes: SECURITY_SCHEMES },
+    components: { schemas: { Refusal: REFUSAL, ...components() }, securitySchemes: SECURITY_SCHEMES },
   };
 }

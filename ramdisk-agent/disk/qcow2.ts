@@ -1,6 +1,6 @@
 /**
  * Writes a qcow2 image (QEMU docs/interop/qcow2) to a disk while it arrives, without storing it. A file usually has each table before its
- * clusters, so one pass suffices. ClusterTable before their table are taken from a second pass. Only tables with missing clusters are in memory.
+ * clusters, so one pass suffices. Clusters before their table are taken from a second pass. Only tables with missing clusters are in memory.
  */
 import { constants, inflateRawSync } from 'node:zlib';
 import type { ImageWriter, Sink } from './image';
@@ -28,29 +28,10 @@ const LARGEST_TABLES = 192 * 2 ** 20;
 const BYTES_PER_ENTRY = 16;
 const MOST_PASSES = 4;
 
-export function qcow2Writer(sink: Sink): ImageWriter {
-  let window: Buffer = Buffer.alloc(0);
-  /** Chunks after the window that have not been joined with it: joining at each chunk would take quadratic time. */
-  let arrived: Buffer[] = [];
-  let arrivedBytes = 0;
-  /** The window's offset in the file. */
-  let base = 0;
-  let waiting = queue([headerWanted()]);
-  let missed: FileRange[] = [];
+/** The range of the header. Its `take` leads to the first table, and so on to the clusters. */
+function headerRange(sink: Sink): FileRange {
   let tableBytes = 0;
-  let passes = 1;
 
-  function headerWanted(): FileRange {
-    return {
-      offset: 0,
-      length: HEADER_LENGTH,
-      async take(bytes) {
-        const header = parseHeader(bytes);
-        if (header.size > sink.size) throw new Error(`the image of ${header.size} bytes is larger than the disk of ${sink.size} bytes`);
-        return header.l1Entries === 0 ? [] : [l1Range(header)];
-      },
-    };
-  }
   /** Each entry of the first table is the offset of a second table, or 0 for zeros. */
   function l1Range(header: Header): FileRange {
     const covers = (header.clusterSize / 8) * header.clusterSize;
@@ -61,14 +42,14 @@ export function qcow2Writer(sink: Sink): ImageWriter {
         const tables: FileRange[] = [];
         for (let index = 0; index < header.l1Entries && index * covers < header.size; index++) {
           const offset = hostOffset(bytes.readUInt32BE(index * 8), bytes.readUInt32BE(index * 8 + 4));
-          if (offset > 0) tables.push(l2Wanted(header, offset, index * covers));
+          if (offset > 0) tables.push(l2Range(header, offset, index * covers));
           else await sink.zero(index * covers, Math.min(covers, header.size - index * covers));
         }
         return tables;
       },
     };
   }
-  function l2Wanted(header: Header, offset: number, guest: number): FileRange {
+  function l2Range(header: Header, offset: number, guest: number): FileRange {
     return {
       offset,
       length: header.clusterSize,
@@ -104,6 +85,28 @@ export function qcow2Writer(sink: Sink): ImageWriter {
       },
     ];
   }
+
+  return {
+    offset: 0,
+    length: HEADER_LENGTH,
+    async take(bytes) {
+      const header = parseHeader(bytes);
+      if (header.size > sink.size) throw new Error(`the image of ${header.size} bytes is larger than the disk of ${sink.size} bytes`);
+      return header.l1Entries === 0 ? [] : [l1Range(header)];
+    },
+  };
+}
+
+export function qcow2Writer(sink: Sink): ImageWriter {
+  let window: Buffer = Buffer.alloc(0);
+  /** Chunks after the window that have not been joined with it: joining at each chunk would take quadratic time. */
+  let arrived: Buffer[] = [];
+  let arrivedBytes = 0;
+  /** The window's offset in the file. */
+  let base = 0;
+  let waiting = queue([headerRange(sink)]);
+  let missed: FileRange[] = [];
+  let passes = 1;
 
   function join(): void {
     window = Buffer.concat([window, ...arrived]);

@@ -7,7 +7,7 @@ import { PORT_FIELDS } from '../../model/fields';
 import type { NewPort, PortChanges, PortRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
-import { findable, identColumn } from './nodes';
+import { findable, identColumn } from './node-lookups';
 import { preparedOn } from '../sql/prepared';
 import { applyNodeScope, applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns, NodeScope, Paging, RowVersion } from '../sql/rows';

@@ -5,7 +5,7 @@ import { timestamp } from '../../model/clock';
 import { Fault, type FaultName } from '../../model/errors';
 import type { ChangesOf, NewOf, ResourceRecord } from '../../model/records';
 import { run } from '../sql/faults';
-import { findable, identColumn } from './nodes';
+import { findable, identColumn } from './node-lookups';
 import { applyNodeScope, applyPaging, applyWhere, SHARED_COLUMNS, toRow } from '../sql/rows';
 import type { Columns, NodeScope, Paging } from '../sql/rows';
 

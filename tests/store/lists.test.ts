@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NewNode, NodeRecord, PortRecord } from '../../model/records';
-import { NODE_COLUMNS } from '../../store/tables/nodes';
+import { NODE_COLUMNS } from '../../store/tables/node-lookups';
 import { PORT_COLUMNS } from '../../store/tables/ports';
 import type { NodeFilter, PortFilter } from '../../store/store';
 import { useDatabase } from '../support/database';

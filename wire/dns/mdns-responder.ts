@@ -68,17 +68,31 @@ const conflicting = (ours: readonly DnsRecord[], theirs: readonly DnsRecord[]): 
 const matches = ({ questions }: DnsMessage, record: DnsRecord): boolean =>
   questions.some(({ name, type }) => name === record.name && (type === record.type || type === TYPE.ANY));
 
-/** One service on one interface. */
-function announcement(service: Announced, link: MdnsInterface, socket: Socket, setup: ResponderSetup, signal: AbortSignal) {
+type Multicast = (sent: Partial<DnsMessage>) => void;
+interface NameClaimSetup {
+  readonly records: readonly DnsRecord[];
+  readonly name: string;
+  /** Of the interface. */
+  readonly address: string;
+  readonly multicast: Multicast;
+  readonly setup: ResponderSetup;
+  readonly signal: AbortSignal;
+}
+interface NameClaim {
+  /** Probes for the name, and announces the records when it is free. */
+  readonly start: () => void;
+  readonly isAnnounced: () => boolean;
+  /** Compares the data of another server's probe with ours. */
+  readonly contest: (theirs: readonly DnsRecord[]) => void;
+  /** Checks another server's response for conflicts. */
+  readonly response: (received: DnsMessage) => void;
+}
+/** The claim to the name of one service on one interface (§8, §9). */
+function createNameClaim({ records, name, address, multicast, setup, signal }: NameClaimSetup): NameClaim {
   const { clock, random, warn } = setup;
-  const records = recordsOf(service);
-  const name = instanceName(service.service);
   const own = records.filter((record) => record.name === name);
-  const multicast = (sent: Partial<DnsMessage>): void => socket.send(encodeDns(message(sent)), MDNS_PORT, MDNS_ADDRESS, () => {});
   let state: 'probing' | 'announced' = 'probing';
   let contested: 'no' | 'lost' | 'taken' = 'no';
-  let pending = false;
-  let lastAnswer = 0;
 
   async function probe(): Promise<'free' | 'lost' | 'taken'> {
     contested = 'no';
@@ -99,7 +113,7 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
       const outcome = await probe();
       if (outcome === 'free') break;
       if (outcome === 'taken' && attempt++ >= setup.attempts) {
-        warn('multicast DNS: another server has this name; it is probed again in a minute', { name, address: link.address });
+        warn('multicast DNS: another server has this name; it is probed again in a minute', { name, address });
         attempt = 1;
         await clock.sleep(RETRY_MS, signal);
       }
@@ -110,7 +124,7 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
     await clock.sleep(SECOND_MS, signal);
     announce();
   }
-  const startProbing = (): void => void live().catch(() => {});
+  const start = (): void => void live().catch(() => {});
 
   /** §8.2: of two simultaneous probes, the one with the lexicographically later data wins. */
   function contest(theirs: readonly DnsRecord[]): void {
@@ -118,6 +132,28 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
     const ours = own.find(({ type }) => type === TYPE.SRV);
     if (state === 'probing' && other && ours && Buffer.compare(dataBytes(ours), dataBytes(other)) < 0) contested = 'lost';
   }
+  function response(received: DnsMessage): void {
+    if (conflicting(own, [...received.answers, ...received.additionals]).length === 0) return;
+    if (state === 'probing') contested = 'taken';
+    else {
+      // §9: both probe again, and the one that gets a response gives way.
+      state = 'probing';
+      start();
+    }
+  }
+  return { start, isAnnounced: () => state === 'announced', contest, response };
+}
+
+/** One service on one interface. */
+function announcement(service: Announced, link: MdnsInterface, socket: Socket, setup: ResponderSetup, signal: AbortSignal) {
+  const { clock, random } = setup;
+  const records = recordsOf(service);
+  const name = instanceName(service.service);
+  const multicast: Multicast = (sent) => socket.send(encodeDns(message(sent)), MDNS_PORT, MDNS_ADDRESS, () => {});
+  const claim = createNameClaim({ records, name, address: link.address, multicast, setup, signal });
+  let pending = false;
+  let lastAnswer = 0;
+
   function answerAll(answers: readonly DnsRecord[]): void {
     if (pending) return;
     pending = true;
@@ -132,8 +168,8 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
       .catch(() => {});
   }
   function query(received: DnsMessage, from: { readonly address: string; readonly port: number }): void {
-    contest(received.authorities);
-    if (state !== 'announced') return;
+    claim.contest(received.authorities);
+    if (!claim.isAnnounced()) return;
     const requested = records.filter((record) => matches(received, record));
     // §7.1: records that the querier knows already are left out.
     const unknown = requested.filter(
@@ -159,21 +195,12 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
       multicast({ response: true, answers: records });
     } else answerAll(records.filter((record) => record.name !== META || requested.includes(record)));
   }
-  function response(received: DnsMessage): void {
-    if (conflicting(own, [...received.answers, ...received.additionals]).length === 0) return;
-    if (state === 'probing') contested = 'taken';
-    else {
-      // §9: both probe again, and the one that gets a response gives way.
-      state = 'probing';
-      startProbing();
-    }
-  }
   return {
-    start: startProbing,
+    start: claim.start,
     receive: (received: DnsMessage, from: { readonly address: string; readonly port: number }): void =>
-      received.response ? response(received) : query(received, from),
+      received.response ? claim.response(received) : query(received, from),
     goodbye: (): void => {
-      if (state === 'announced')
+      if (claim.isAnnounced())
         multicast({ response: true, answers: records.filter(({ name: owner }) => owner !== META).map((one) => ({ ...one, ttl: 0 })) });
     },
   };

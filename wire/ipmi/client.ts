@@ -1,19 +1,10 @@
 /** IPMI client: reuses sessions to BMCs, with one request at a time for each BMC. */
-import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
+import { COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
-import { inLine, newLine, within, type Line } from './line';
+import { inLine, within } from './line';
 import { openRmcpPlus } from './rmcp-plus';
-import {
-  closeSession,
-  newPace,
-  sendCommand,
-  unreachable,
-  type Bounds,
-  type Command,
-  type IpmiTarget,
-  type Link,
-  type Session,
-} from './session';
+import { newPace, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Session } from './session';
+import { createBmcs, createSessionCache, TRIES_IN_OLD_SESSION, type Bmc, type TargetState } from './session-cache';
 import { createConsoleSockets, resolvePeer } from './socket';
 import { startSol, type KeepAlive, type SolChannel } from './sol';
 
@@ -59,47 +50,16 @@ export interface IpmiPoolOptions {
   readonly maxSessions?: number;
 }
 
-/** Attempts in an existing session before it counts as lost (the BMC was reset, or ended it) and a new one is opened. */
-const TRIES_IN_OLD_SESSION = 3;
-const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
 /** Requests that may wait for one BMC. */
 export const MAX_WAITING = 64;
-
-/** The pool's state of one BMC, common to all logins. */
-interface Bmc {
-  readonly line: Line;
-  readonly link: Link;
-  /** Open sessions and consoles. */
-  users: number;
-}
-/** The pool's state of one target. */
-interface TargetState {
-  readonly target: IpmiTarget;
-  session?: Session | undefined;
-  readonly bmc: Bmc;
-  usedAt: number;
-  heardAt: number;
-}
 
 export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const { log, clock, random, resendMs = 1000, keepAliveMs = 25_000, idleMs = 60_000, maxSessions = 4096 } = options;
   const sockets = createConsoleSockets(log);
-  const targets = new Map<string, TargetState>();
-  const bmcs = new Map<string, Bmc>();
+  const bmcs = createBmcs(() => ({ sockets, clock, random, resendMs, pace: newPace() }));
+  const cache = createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs, maxSessions });
   let closed: IpmiError | undefined;
-  let sweeper: NodeJS.Timeout | undefined;
 
-  const nameOf = ({ address, port }: IpmiTarget): string => `${address.toLowerCase()} ${port}`;
-  const use = (target: IpmiTarget): Bmc => {
-    const name = nameOf(target);
-    const bmc = bmcs.get(name) ?? { line: newLine(), link: { sockets, clock, random, resendMs, pace: newPace() }, users: 0 };
-    bmcs.set(name, bmc);
-    bmc.users++;
-    return bmc;
-  };
-  const leave = (target: IpmiTarget, bmc: Bmc): void => {
-    if (--bmc.users === 0) bmcs.delete(nameOf(target));
-  };
   /** After an abort the caller returns at once. The next request still waits for the end of the work, since the BMC may be busy with it. */
   const inTurn = <T>({ line }: Bmc, target: IpmiTarget, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
     const [now, late] = [clock.now(), () => unreachable(target)];
@@ -124,55 +84,12 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       if (fresh) throw unreachable(target);
     }
   };
-  const drop = async (key: string, it: TargetState): Promise<void> => {
-    if (targets.delete(key)) leave(it.target, it.bmc);
-    const { session } = it;
-    it.session = undefined;
-    if (session) await closeSession(it.bmc.link, session);
-  };
-  const sweep = (): void => {
-    const now = clock.now();
-    for (const [key, it] of targets) {
-      const { line, link } = it.bmc;
-      if (line.waiting > 0) continue;
-      if (!it.session || now - it.usedAt >= idleMs) void drop(key, it);
-      else if (now - it.heardAt >= keepAliveMs) {
-        const { session } = it;
-        const bounds = { deadline: now + 4 * resendMs };
-        const work = async (): Promise<void> => {
-          const answer = await sendCommand(link, session, KEEP_ALIVE, TRIES_IN_OLD_SESSION, bounds);
-          if (answer) it.heardAt = clock.now();
-          else it.session = undefined;
-        };
-        inLine(line, now, () => new Error('late'), bounds, work).catch(() => {});
-      }
-    }
-    if (targets.size > 0) return;
-    clearInterval(sweeper);
-    sweeper = undefined;
-  };
-  const stateOf = (target: IpmiTarget): TargetState => {
-    // Controllers behind a BMC are reached in the BMC's own session.
-    const key = JSON.stringify({ ...target, bridge: undefined });
-    const known = targets.get(key);
-    if (known) return known;
-    if (targets.size >= maxSessions) {
-      const idle = [...targets].filter(([, { bmc }]) => bmc.line.waiting === 0);
-      const oldest = idle.reduce<(typeof idle)[number] | undefined>((a, b) => (a && a[1].usedAt <= b[1].usedAt ? a : b), undefined);
-      if (!oldest) throw new IpmiError('closed', `all ${maxSessions} IPMI sessions are in use`);
-      void drop(...oldest);
-    }
-    const state: TargetState = { target, bmc: use(target), usedAt: clock.now(), heardAt: clock.now() };
-    targets.set(key, state);
-    sweeper ??= setInterval(sweep, Math.min(keepAliveMs, idleMs) / 4).unref();
-    return state;
-  };
 
   return {
     request: async (target, networkFunction, command, data, { timeoutMs, signal, lun }) => {
       if (closed) throw closed;
       const words = [networkFunction, command] as const;
-      const it = stateOf(target);
+      const it = cache.stateOf(target);
       const { line } = it.bmc;
       if (line.waiting >= MAX_WAITING)
         throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
@@ -188,7 +105,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       if (closed) throw closed;
       if (target.version === '1.5') throw new IpmiError('refused', 'serial-over-LAN needs IPMI 2.0');
       const bounds = { deadline: clock.now() + timeoutMs, signal };
-      const bmc = use(target);
+      const bmc = bmcs.use(target);
       const keepAlive: KeepAlive = { everyMs: keepAliveMs, inTurn: (limits, work) => inTurn(bmc, target, limits, work) };
       const start = async (): Promise<SolChannel> => {
         const session = await open(bmc, target, bounds);
@@ -198,19 +115,17 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       };
       try {
         const channel = await inTurn(bmc, target, bounds, start);
-        void channel.closed.then(() => leave(target, bmc));
+        void channel.closed.then(() => bmcs.release(target, bmc));
         return channel;
       } catch (error) {
-        leave(target, bmc);
+        bmcs.release(target, bmc);
         throw error;
       }
     },
     close: async () => {
       closed ??= new IpmiError('closed', 'the IPMI client is closed');
       sockets.interrupt(closed);
-      clearInterval(sweeper);
-      const open = [...targets];
-      await Promise.allSettled(open.map(async ([key, it]) => it.bmc.line.end.then(() => drop(key, it))));
+      await cache.close();
       sockets.close();
     },
   };

@@ -129,24 +129,91 @@ interface Run {
   readonly command: readonly string[];
 }
 
-export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
-  const { log, clock, interval, program = 'ipmitool' } = options;
-  const lines = new Map<string, Line>();
-  const closing = new AbortController();
+interface Credentials {
+  /** `-f FILE` or `-E` */
+  readonly words: readonly string[];
+  readonly env: object;
+  /** Removes the file. */
+  readonly end: () => Promise<void>;
+}
+interface PasswordFiles {
+  readonly credentials: (target: IpmiTarget) => Promise<Credentials>;
+  /** Removes the folder of the files. */
+  readonly remove: () => Promise<void>;
+}
+/** Gives passwords to ipmitool: in files that only this user can read, or in the environment. */
+function createPasswordFiles(inEnvironment: boolean): PasswordFiles {
   let folder: Promise<string> | undefined;
   let files = 0;
-
-  /** `-f FILE` or `-E`, and a function that removes the file. */
-  const credentials = async ({
-    password,
-  }: IpmiTarget): Promise<{ readonly words: readonly string[]; readonly env: object; readonly end: () => Promise<void> }> => {
-    if (options.passwordInEnvironment) return { words: ['-E'], env: { IPMI_PASSWORD: password }, end: async () => {} };
-    folder ??= mkdtemp(join(tmpdir(), 'bloomery-ipmi-'));
-    const file = join(await folder, String(files++));
-    // For ipmitool an empty file is no password, and a zero byte is an empty password.
-    await writeFile(file, password === '' ? '\0' : password, { mode: 0o600, flag: 'wx' });
-    return { words: ['-f', file], env: {}, end: () => rm(file, { force: true }) };
+  return {
+    credentials: async ({ password }) => {
+      if (inEnvironment) return { words: ['-E'], env: { IPMI_PASSWORD: password }, end: async () => {} };
+      folder ??= mkdtemp(join(tmpdir(), 'bloomery-ipmi-'));
+      const file = join(await folder, String(files++));
+      // For ipmitool an empty file is no password, and a zero byte is an empty password.
+      await writeFile(file, password === '' ? '\0' : password, { mode: 0o600, flag: 'wx' });
+      return { words: ['-f', file], env: {}, end: () => rm(file, { force: true }) };
+    },
+    remove: async () => {
+      if (folder) await rm(await folder, { recursive: true, force: true });
+    },
   };
+}
+
+interface Execution {
+  readonly command: readonly [file: string, ...words: readonly string[]];
+  readonly env: object;
+  /** Absent: the process may take any time. */
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignal;
+  /** Called when the process has ended. */
+  readonly onEnd: (stderr: string) => void;
+}
+/** Runs one process, and returns its standard output. */
+function execute(target: IpmiTarget, { command: [file, ...words], env, timeoutMs, signal, onEnd }: Execution): Promise<string> {
+  return new Promise<string>((done, fail) => {
+    const child = execFile(
+      file,
+      words,
+      {
+        env: { PATH: process.env['PATH'], LC_ALL: 'C', ...env },
+        ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
+        ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+      },
+      (error, stdout, stderr) => {
+        const settle = (): void => {
+          onEnd(stderr);
+          if (!error) done(stdout);
+          else fail(signal.aborted ? (signal.reason as Error) : failureOf(target, error, stderr));
+        };
+        // After an abort the callback comes before the process has ended. Until then the next command must wait.
+        if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) settle();
+        else child.once('exit', settle);
+      },
+    );
+  });
+}
+
+/** Uses the first of the cipher suites that the BMC accepts. */
+async function withSuites(target: IpmiTarget, run: (cipherSuite: number | undefined) => Promise<string>): Promise<string> {
+  if (target.version === '1.5') return run(undefined);
+  let refusal: IpmiError | undefined;
+  for (const cipherSuite of target.cipherSuites) {
+    try {
+      return await run(cipherSuite);
+    } catch (error) {
+      if (!(error instanceof IpmiError) || error.rakpStatus !== RAKP_STATUS.noCipherSuiteMatch) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal ?? new IpmiError('refused', 'no cipher suite was named');
+}
+
+export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
+  const { log, clock, interval, program = 'ipmitool' } = options;
+  const passwords = createPasswordFiles(options.passwordInEnvironment);
+  const lines = new Map<string, Line>();
+  const closing = new AbortController();
 
   const once = async (
     target: IpmiTarget,
@@ -159,7 +226,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
     if (left <= 0) throw unreachable(target);
     signal.throwIfAborted();
     const key = target.kg ? { KG_OCTAL: keyText(target.kg) } : undefined;
-    const { words, env, end } = await credentials(target);
+    const { words, env, end } = await passwords.credentials(target);
     const tries = options.ownRetries ? Math.max(1, Math.floor(left / 1000 / Math.max(1, interval))) : 1;
     const args = [
       ...ipmitoolArguments(target, cipherSuite, lun),
@@ -168,28 +235,15 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       // Without -v it does not report why there is no session.
       ...['-v', '-R', String(tries), '-N', String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))), ...command],
     ];
-    const [file, fileArguments] = key ? ['sh', ['-c', WITH_KEY, program, ...args]] : [program, args];
-    const work = new Promise<string>((done, fail) => {
-      const child = execFile(
-        file,
-        fileArguments,
-        {
-          env: { PATH: process.env['PATH'], LC_ALL: 'C', ...env, ...key },
-          ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
-          ...(options.killOnTimeout ? { timeout: left } : {}),
-        },
-        (error, stdout, stderr) => {
-          const settle = (): void => {
-            void end().catch(() => {});
-            if (options.debug) log.debug('ipmitool', { args, stderr: stderr.slice(0, MOST_LOGGED) });
-            if (!error) done(stdout);
-            else fail(signal.aborted ? (signal.reason as Error) : failureOf(target, error, stderr));
-          };
-          // After an abort the callback comes before the process has ended. Until then the next command must wait.
-          if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) settle();
-          else child.once('exit', settle);
-        },
-      );
+    const work = execute(target, {
+      command: key ? ['sh', '-c', WITH_KEY, program, ...args] : [program, ...args],
+      env: { ...env, ...key },
+      timeoutMs: options.killOnTimeout ? left : undefined,
+      signal,
+      onEnd: (stderr) => {
+        void end().catch(() => {});
+        if (options.debug) log.debug('ipmitool', { args, stderr: stderr.slice(0, MOST_LOGGED) });
+      },
     });
     try {
       return await (options.killOnTimeout ? work : within(work, left, () => unreachable(target), signal));
@@ -197,20 +251,6 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       work.catch(() => {});
       throw error;
     }
-  };
-  /** Uses the first of the cipher suites that the BMC accepts. */
-  const withSuites = async (target: IpmiTarget, run: Run, deadline: number, signal: AbortSignal): Promise<string> => {
-    if (target.version === '1.5') return once(target, undefined, run, deadline, signal);
-    let refusal: IpmiError | undefined;
-    for (const cipherSuite of target.cipherSuites) {
-      try {
-        return await once(target, cipherSuite, run, deadline, signal);
-      } catch (error) {
-        if (!(error instanceof IpmiError) || error.rakpStatus !== RAKP_STATUS.noCipherSuiteMatch) throw error;
-        refusal = error;
-      }
-    }
-    throw refusal ?? new IpmiError('refused', 'no cipher suite was named');
   };
   const run = async (target: IpmiTarget, what: Run, { timeoutMs, signal }: RequestOptions): Promise<string> => {
     const both = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
@@ -231,7 +271,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
           for (;;) {
             const started = clock.now();
             try {
-              return await withSuites(target, what, bounds.deadline, both);
+              return await withSuites(target, (suite) => once(target, suite, what, bounds.deadline, both));
             } catch (error) {
               const next = Math.max(clock.now(), started + interval * 1000);
               if (!(error instanceof IpmiError) || error.kind !== 'unreachable' || options.ownRetries || next >= bounds.deadline)
@@ -255,7 +295,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
     close: async () => {
       closing.abort(new IpmiError('closed', 'the IPMI client is closed'));
       await Promise.allSettled([...lines.values()].map(({ end }) => end));
-      if (folder) await rm(await folder, { recursive: true, force: true });
+      await passwords.remove();
     },
   };
 }

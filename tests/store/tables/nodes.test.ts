@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NewNode, NodeChanges, NodeRecord } from '../../../model/records';
-import { NODE_COLUMNS } from '../../../store/tables/nodes';
+import { NODE_COLUMNS } from '../../../store/tables/node-lookups';
 import { PORT_COLUMNS } from '../../../store/tables/ports';
 import { useDatabase } from '../../support/database';
 

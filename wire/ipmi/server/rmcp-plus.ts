@@ -38,7 +38,7 @@ interface RmcpPlusSession extends Privileged {
   /** The latest requests with their responses, the oldest first. */
   recent: readonly RecentRequest[];
 }
-interface RmcpPlusSessions {
+export interface RmcpPlusSessions {
   /** The responses to the three messages that open a session; undefined: none. */
   readonly openSession: (payload: Buffer) => Buffer | undefined;
   readonly rakp2: (payload: Buffer) => Buffer | undefined;
@@ -53,6 +53,49 @@ interface RmcpPlusSessions {
 /** Milliseconds after which a stalled handshake may be dropped. */
 const HANDSHAKE_SILENCE = 10_000;
 
+interface SessionTable {
+  /** Undefined: all sessions are in use. */
+  readonly newId: () => number | undefined;
+  readonly add: (session: RmcpPlusSession) => void;
+  readonly sessionOf: RmcpPlusSessions['sessionOf'];
+  /** False while it is being opened. */
+  readonly hasOpen: (id: number) => boolean;
+  readonly remove: (id: number) => boolean;
+  readonly reset: () => void;
+}
+/** The sessions by ID. Removes those without traffic. */
+function createSessionTable(clock: BmcOptions['clock'], random: BmcOptions['random'], ended: (id: number) => void): SessionTable {
+  const sessions = new Map<number, RmcpPlusSession>();
+  const makeRoom = (): boolean => {
+    if (sessions.size < MAX_SESSIONS) return true;
+    const now = clock.now();
+    for (const [id, { keys, usedAt }] of sessions) if (now - usedAt > (keys ? SESSION_SILENCE : HANDSHAKE_SILENCE)) sessions.delete(id);
+    return sessions.size < MAX_SESSIONS;
+  };
+  return {
+    newId: () => {
+      if (!makeRoom()) return undefined;
+      let id = 0;
+      while (id === 0 || sessions.has(id)) id = random(4).readUInt32LE();
+      return id;
+    },
+    add: (session) => void sessions.set(session.id, session),
+    sessionOf: (id) => {
+      const session = sessions.get(id);
+      if (session && clock.now() - session.usedAt <= SESSION_SILENCE) return session;
+      sessions.delete(id);
+      ended(id);
+      return undefined;
+    },
+    hasOpen: (id) => sessions.get(id)?.keys !== undefined,
+    remove: (id) => sessions.delete(id),
+    reset: () => {
+      for (const id of sessions.keys()) ended(id);
+      sessions.clear();
+    },
+  };
+}
+
 /**
  * @param suites the offered suites by number
  * @param ended called with the ID of a session that timed out or was reset
@@ -62,20 +105,7 @@ export function createRmcpPlusSessions(
   suites: readonly CipherSuite[],
   ended: (id: number) => void,
 ): RmcpPlusSessions {
-  const sessions = new Map<number, RmcpPlusSession>();
-  const makeRoom = (): boolean => {
-    if (sessions.size < MAX_SESSIONS) return true;
-    const now = clock.now();
-    for (const [id, { keys, usedAt }] of sessions) if (now - usedAt > (keys ? SESSION_SILENCE : HANDSHAKE_SILENCE)) sessions.delete(id);
-    return sessions.size < MAX_SESSIONS;
-  };
-  const sessionOf = (id: number): RmcpPlusSession | undefined => {
-    const session = sessions.get(id);
-    if (session && clock.now() - session.usedAt <= SESSION_SILENCE) return session;
-    sessions.delete(id);
-    ended(id);
-    return undefined;
-  };
+  const table = createSessionTable(clock, random, ended);
 
   /** §13.17–18. */
   const openSession = (payload: Buffer): Buffer | undefined => {
@@ -85,24 +115,23 @@ export function createRmcpPlusSessions(
     const suite = suites.find((row) => sameAlgorithms(row, request.algorithms));
     if (!suite) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.noCipherSuiteMatch });
     if (request.privilege > PRIVILEGE.ADMINISTRATOR) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidRole });
-    if (!makeRoom()) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.insufficientResources });
-    let id = 0;
-    while (id === 0 || sessions.has(id)) id = random(4).readUInt32LE();
+    const id = table.newId();
+    if (id === undefined) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.insufficientResources });
     const limit = request.privilege === 0 ? PRIVILEGE.ADMINISTRATOR : request.privilege;
-    sessions.set(id, { id, consoleId, suite, limit, privilege: 0, usedAt: clock.now(), received: newWindow, sent: 0, recent: [] });
+    table.add({ id, consoleId, suite, limit, privilege: 0, usedAt: clock.now(), received: newWindow, sent: 0, recent: [] });
     return encodeOpenSessionResponse({ tag, status: RAKP_STATUS.ok, privilege: limit, consoleId, bmcId: id, algorithms: suite });
   };
 
   /** §13.20–21. Names are looked up with or without the privilege level: each user has one level here. */
   const rakp2 = (payload: Buffer): Buffer | undefined => {
     const message = decodeRakp1(payload);
-    const session = message && sessionOf(message.bmcId);
+    const session = message && table.sessionOf(message.bmcId);
     if (!message || !session || session.keys) return undefined;
     const { tag, role, username } = message;
     const { consoleId } = session;
     if (session.rakp2?.to.equals(payload)) return session.rakp2.answer;
     const refusal = (status: number): Buffer => {
-      sessions.delete(session.id);
+      table.remove(session.id);
       return encodeRefusal({ tag, consoleId, status });
     };
     const user = users.find(({ name }) => Buffer.from(name).equals(username));
@@ -126,18 +155,18 @@ export function createRmcpPlusSessions(
   /** §13.22–23. */
   const rakp4 = (payload: Buffer): Buffer | undefined => {
     const message = decodeRakp3(payload);
-    const session = message && sessionOf(message.bmcId);
+    const session = message && table.sessionOf(message.bmcId);
     if (!message || !session?.handshake) return undefined;
     const { tag, status } = message;
     const { consoleId, handshake } = session;
     if (status !== RAKP_STATUS.ok) {
       // The console rejects RAKP 2. There is no response to that.
-      if (!session.keys) sessions.delete(session.id);
+      if (!session.keys) table.remove(session.id);
       return undefined;
     }
     if (!sameBytes(message.code, rakp3Code(handshake))) {
       // Another console than the one that opened the session: an open session stays.
-      if (!session.keys) sessions.delete(session.id);
+      if (!session.keys) table.remove(session.id);
       return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidIntegrityCheck });
     }
     // A repeated RAKP 3 finds the session open.
@@ -154,11 +183,8 @@ export function createRmcpPlusSessions(
     openSession,
     rakp2,
     rakp4,
-    sessionOf,
-    close: (id) => sessions.get(id)?.keys !== undefined && sessions.delete(id),
-    reset: () => {
-      for (const id of sessions.keys()) ended(id);
-      sessions.clear();
-    },
+    sessionOf: table.sessionOf,
+    close: (id) => table.hasOpen(id) && table.remove(id),
+    reset: table.reset,
   };
 }

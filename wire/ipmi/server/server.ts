@@ -16,15 +16,71 @@ import {
 } from '../codec';
 import { COMPLETION } from '../constants';
 import { createLanSessions, isActivation } from './lan';
-import { createRmcpPlusSessions } from './rmcp-plus';
+import { createRmcpPlusSessions, type RmcpPlusSessions } from './rmcp-plus';
 import { createSessionCommands } from './session-commands';
 import { createSolServer } from './sol';
 import { CIPHER_SUITES, acceptSequence, nextSequence, seal, unseal, type CipherSuite } from '../suites';
+
+type RmcpPlusPacket = Packet & { readonly kind: 'rmcp+' };
 
 /** Milliseconds within which an equal request with the same rqSeq is a repetition (§5.5: 5 s on the IPMB). */
 const SAME_REQUEST = 5000;
 /** Requests that are remembered for that. Older ones are outside the window of session sequence numbers. */
 const MAX_RECENT = 16;
+
+const answerTo = (message: LanMessage, { completionCode, data = Buffer.alloc(0) }: BmcAnswer): Buffer =>
+  encodeLanMessage({
+    ...message,
+    networkFunction: message.networkFunction + 1,
+    data: Buffer.concat([Buffer.from([completionCode]), completionCode === COMPLETION.ok ? data : Buffer.alloc(0)]),
+  });
+/** @returns the packets: the response, and the message that follows it */
+const packets = (message: LanMessage, answer: BmcAnswer, sealed: (payload: Buffer) => Buffer): readonly Buffer[] =>
+  [answerTo(message, answer), ...(answer.after ? [answer.after] : [])].map(sealed);
+/** Decodes a request; undefined for a response. */
+function requestIn(payload: Buffer): LanMessage | undefined {
+  const message = decodeLanMessage(payload);
+  return message && (message.networkFunction & 1) === 0 ? message : undefined;
+}
+
+/** Runs each request once. A repetition, sent because a response was lost, gets the same response: the request may be a power cycle. */
+function onceOnly(
+  session: { recent: readonly RecentRequest[] },
+  request: Buffer,
+  now: number,
+  work: () => Promise<BmcAnswer>,
+): Promise<BmcAnswer> {
+  const known = session.recent.find((one) => now - one.at <= SAME_REQUEST && one.request.equals(request));
+  if (known) return known.answer;
+  const it = { request: Buffer.from(request), at: now, answer: work() };
+  session.recent = [...session.recent.slice(1 - MAX_RECENT), it];
+  return it.answer;
+}
+
+/** The response to a packet of no session: the messages that open one, and the commands before it. */
+function outsideSession(
+  packet: RmcpPlusPacket,
+  sessions: RmcpPlusSessions,
+  beforeSession: (message: LanMessage) => BmcAnswer,
+): Buffer | undefined {
+  const reply = (payloadType: number, payload: Buffer | undefined): Buffer | undefined =>
+    payload && encodeRmcpPlus({ payloadType, sessionId: 0, sequence: 0 }, payload);
+  if (packet.encrypted || packet.authenticated) return undefined;
+  switch (packet.payloadType) {
+    case PAYLOAD.openSessionRequest:
+      return reply(PAYLOAD.openSessionResponse, sessions.openSession(packet.payload));
+    case PAYLOAD.rakp1:
+      return reply(PAYLOAD.rakp2, sessions.rakp2(packet.payload));
+    case PAYLOAD.rakp3:
+      return reply(PAYLOAD.rakp4, sessions.rakp4(packet.payload));
+    case PAYLOAD.ipmi: {
+      const message = requestIn(packet.payload);
+      return message && reply(PAYLOAD.ipmi, answerTo(message, beforeSession(message)));
+    }
+    default:
+      return undefined;
+  }
+}
 
 export function createBmc(options: BmcOptions): Bmc {
   const { clock, random } = options;
@@ -48,25 +104,7 @@ export function createBmc(options: BmcOptions): Bmc {
     },
   });
 
-  /** @returns the packets: the response, and the message that follows it */
-  const packets = (message: LanMessage, answer: BmcAnswer, sealed: (payload: Buffer) => Buffer): readonly Buffer[] =>
-    [answerTo(message, answer), ...(answer.after ? [answer.after] : [])].map(sealed);
-  const answerTo = (message: LanMessage, { completionCode, data = Buffer.alloc(0) }: BmcAnswer): Buffer =>
-    encodeLanMessage({
-      ...message,
-      networkFunction: message.networkFunction + 1,
-      data: Buffer.concat([Buffer.from([completionCode]), completionCode === COMPLETION.ok ? data : Buffer.alloc(0)]),
-    });
-  /** Decodes a request; undefined for a response. */
-  const requestIn = (payload: Buffer): LanMessage | undefined => {
-    const message = decodeLanMessage(payload);
-    return message && (message.networkFunction & 1) === 0 ? message : undefined;
-  };
-
-  const inSession = async (
-    packet: Packet & { readonly kind: 'rmcp+' },
-    push: (packet: Buffer) => void,
-  ): Promise<readonly Buffer[] | undefined> => {
+  const inSession = async (packet: RmcpPlusPacket, push: (packet: Buffer) => void): Promise<readonly Buffer[] | undefined> => {
     const session = sessions.sessionOf(packet.sessionId);
     if (!session?.keys) return undefined;
     const payload = unseal(session.keys, packet);
@@ -86,17 +124,8 @@ export function createBmc(options: BmcOptions): Bmc {
     const message = packet.payloadType === PAYLOAD.ipmi ? requestIn(payload) : undefined;
     if (!message) return undefined;
     session.usedAt = clock.now();
-    const answer = await onceOnly(session, payload, () => solCommand(session.id, message, sendSol) ?? run(session, message));
+    const answer = await onceOnly(session, payload, clock.now(), () => solCommand(session.id, message, sendSol) ?? run(session, message));
     return packets(message, answer, (body) => sealed(PAYLOAD.ipmi, body));
-  };
-  /** Runs each request once. A repetition, sent because a response was lost, gets the same response: the request may be a power cycle. */
-  const onceOnly = (session: { recent: readonly RecentRequest[] }, request: Buffer, work: () => Promise<BmcAnswer>): Promise<BmcAnswer> => {
-    const now = clock.now();
-    const known = session.recent.find((one) => now - one.at <= SAME_REQUEST && one.request.equals(request));
-    if (known) return known.answer;
-    const it = { request: Buffer.from(request), at: now, answer: work() };
-    session.recent = [...session.recent.slice(1 - MAX_RECENT), it];
-    return it.answer;
   };
   const solCommand = (id: number, message: LanMessage, send: (payload: Buffer) => void): Promise<BmcAnswer> | undefined => {
     const answer = message.lun === 0 ? sol?.command(id, message, send) : undefined;
@@ -108,28 +137,9 @@ export function createBmc(options: BmcOptions): Bmc {
     if (!message || !lan || !session) return undefined;
     if (!session.active && !isActivation(message)) return undefined;
     const answer = session.active
-      ? await onceOnly(session, packet.payload, () => run(session, message))
+      ? await onceOnly(session, packet.payload, clock.now(), () => run(session, message))
       : lan.activate(session, message.data);
     return packets(message, answer, (payload) => lan.seal(session, payload));
-  };
-  const outside = (packet: Packet & { readonly kind: 'rmcp+' }): Buffer | undefined => {
-    const reply = (payloadType: number, payload: Buffer | undefined): Buffer | undefined =>
-      payload && encodeRmcpPlus({ payloadType, sessionId: 0, sequence: 0 }, payload);
-    if (packet.encrypted || packet.authenticated) return undefined;
-    switch (packet.payloadType) {
-      case PAYLOAD.openSessionRequest:
-        return reply(PAYLOAD.openSessionResponse, sessions.openSession(packet.payload));
-      case PAYLOAD.rakp1:
-        return reply(PAYLOAD.rakp2, sessions.rakp2(packet.payload));
-      case PAYLOAD.rakp3:
-        return reply(PAYLOAD.rakp4, sessions.rakp4(packet.payload));
-      case PAYLOAD.ipmi: {
-        const message = requestIn(packet.payload);
-        return message && reply(PAYLOAD.ipmi, answerTo(message, beforeSession(message)));
-      }
-      default:
-        return undefined;
-    }
   };
 
   return {
@@ -143,7 +153,7 @@ export function createBmc(options: BmcOptions): Bmc {
         if (more.length > 0) setImmediate(() => more.forEach(push));
         return first;
       }
-      if (packet.kind === 'rmcp+') return outside(packet);
+      if (packet.kind === 'rmcp+') return outsideSession(packet, sessions, beforeSession);
       const message = requestIn(packet.payload);
       return message && encodePlain(answerTo(message, beforeSession(message)));
     },

@@ -1,0 +1,109 @@
+/** Lists and counts the rows of the table `nodes`. */
+import type { Knex } from 'knex';
+import type { NodeRecord } from '../../model/records';
+import { run } from '../sql/faults';
+import type { Prepared } from '../sql/prepared';
+import { applyPaging, applyProject, applyWhere, contains, ownedVersionsOf, versionsOf } from '../sql/rows';
+import type { OwnedVersion, Paging, RowVersion } from '../sql/rows';
+import { findable, NODE_COLUMNS } from './node-lookups';
+
+export interface NodeFilter extends Paging {
+  readonly ids?: readonly number[];
+  /** Only rows with a higher id: for reading all nodes in portions while others add and remove some. */
+  readonly after?: number;
+  /** Exact matches on columns. Null: the column is null; a list: any of its values. */
+  readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>>;
+  readonly associated?: boolean;
+  readonly reserved?: boolean;
+  readonly sharded?: boolean;
+  /** Only nodes with this key in driver_internal_info. */
+  readonly internal?: string;
+  /** Only nodes whose inspection noted one of these addresses of their BMC. */
+  readonly bmcAddresses?: readonly string[];
+  /** SQL LIKE on the description, with its `%` and `_`. */
+  readonly descriptionContains?: string;
+  /** The owner or the lessee. */
+  readonly project?: string;
+  /** Absent: only nodes without a parent. `'all'`: all nodes. A UUID: the children of that node. */
+  readonly children?: string;
+}
+export interface NodeLists {
+  list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
+  /** As `list`, but only these columns: for work on all nodes. */
+  listColumns<Column extends keyof NodeRecord>(
+    columns: readonly Column[],
+    filter: NodeFilter,
+  ): Promise<readonly Pick<NodeRecord, Column>[]>;
+  /** Counts the nodes (of a conductor group) in these states, up to `limit`. */
+  countInStates(limit: number, states: readonly string[], group?: string): Promise<number>;
+  /** As `list`, but only the versions of the rows: for the cache of JSON. */
+  versions(filter: NodeFilter): Promise<readonly RowVersion[]>;
+  /** The same with the projects of the nodes. */
+  ownedVersions(filter: NodeFilter): Promise<readonly OwnedVersion[]>;
+  /** The number of nodes for each combination of these columns. */
+  counts(): Promise<
+    readonly (Pick<NodeRecord, 'provision_state' | 'power_state' | 'maintenance' | 'fault'> & { readonly count: number })[]
+  >;
+  /** The number of nodes of each shard (null: without a shard), the largest first. */
+  shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
+}
+
+/** @param find reads the node that a marker names */
+export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) => Promise<NodeRecord>): NodeLists {
+  const markerOf = async ({ marker }: NodeFilter): Promise<NodeRecord | undefined> => (marker === undefined ? undefined : find(marker));
+  /** The query of a list, without columns. */
+  const selection = (filter: NodeFilter, marker: NodeRecord | undefined): Knex.QueryBuilder => {
+    const query = db('nodes');
+    if (filter.where) applyWhere(query, NODE_COLUMNS, filter.where);
+    if (filter.ids) void query.whereRaw('nodes.id = ANY(?)', [[...filter.ids]]);
+    if (filter.after !== undefined) void query.where('nodes.id', '>', filter.after);
+    for (const [column, expected] of [
+      ['instance_uuid', filter.associated],
+      ['reservation', filter.reserved],
+      ['shard', filter.sharded],
+    ] as const)
+      if (expected !== undefined) void (expected ? query.whereNotNull(column) : query.whereNull(column));
+    if (filter.internal !== undefined) void query.whereRaw('jsonb_exists(driver_internal_info, ?)', [filter.internal]);
+    if (filter.bmcAddresses !== undefined)
+      void query.whereRaw("jsonb_exists_any(driver_internal_info -> 'lookup_bmc_addresses', ?)", [filter.bmcAddresses.filter(findable)]);
+    if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
+    if (filter.project !== undefined) applyProject(query, filter.project);
+    if (filter.children === undefined) void query.whereNull('parent_node');
+    else if (filter.children !== 'all') void query.where('parent_node', filter.children);
+    applyPaging(query, NODE_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
+    return query;
+  };
+
+  return {
+    list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<NodeRecord[]>),
+    listColumns: async (columns, filter) =>
+      run(
+        selection(filter, await markerOf(filter)).select(...columns) as unknown as PromiseLike<
+          Pick<NodeRecord, (typeof columns)[number]>[]
+        >,
+      ),
+    async countInStates(limit, states, group) {
+      const inGroup = group === undefined ? '' : ' AND conductor_group = $3';
+      const text = `SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1)${inGroup} LIMIT $2) AS found`;
+      const values = [states, limit, ...(group === undefined ? [] : [group])];
+      const [found] = await prepared<{ count: number }>(`nodes_in_states${inGroup}`, text, values);
+      return found!.count;
+    },
+    versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
+    ownedVersions: async (filter) => ownedVersionsOf(db, selection(filter, await markerOf(filter))),
+
+    async counts() {
+      const kinds = ['provision_state', 'power_state', 'maintenance', 'fault'] as const;
+      const counts = db('nodes').select(kinds).count({ count: '*' }).groupBy(kinds);
+      return run(counts as unknown as PromiseLike<Awaited<ReturnType<NodeLists['counts']>>>);
+    },
+    async shards() {
+      const counts = db('nodes').select({ name: 'shard' }).count({ count: '*' }).groupBy('shard');
+      const ordered = counts.orderBy([
+        { column: 'count', order: 'desc' },
+        { column: 'name', order: 'asc', nulls: 'first' },
+      ]);
+      return run(ordered as unknown as PromiseLike<{ name: string | null; count: number }[]>);
+    },
+  };
+}

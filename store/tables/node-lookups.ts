@@ -1,0 +1,87 @@
+/** Reads single nodes of the table `nodes` by UUID or name, with prepared statements. */
+import type { Clock } from '../../model/clock';
+import { Fault } from '../../model/errors';
+import { NODE_FIELDS } from '../../model/fields';
+import type { NodeRecord } from '../../model/records';
+import { batched } from '../sql/batch';
+import type { Prepared } from '../sql/prepared';
+import { SHARED_COLUMNS, type Columns, type OwnedVersion } from '../sql/rows';
+import { ALIVE_VERSION, aliveAt } from './conductors';
+
+/** The columns that the handler of heartbeats reads. */
+export type AgentNode = Pick<
+  NodeRecord,
+  'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
+>;
+/** The columns that a request needs to find a node, check its policies and look up its cached JSON. */
+export interface NodeSummary extends OwnedVersion {
+  readonly uuid: string;
+  /** The version of the alive conductors (`Conductors.alive`), read in the same query. */
+  readonly conductors_version: string;
+}
+export interface NodeLookups {
+  /** By UUID or name. Throws NodeNotFound. */
+  readonly find: (ident: string) => Promise<NodeRecord>;
+  /** The columns that a heartbeat needs. Concurrent calls share one query. Throws NodeNotFound. */
+  findAgent(ident: string): Promise<AgentNode>;
+  /** By UUIDs and names, in their order; undefined for unknown ones. `timeout`: see `Conductors.alive`. */
+  findSummaries(idents: readonly string[], timeout: number): Promise<readonly (NodeSummary | undefined)[]>;
+}
+
+export const NODE_COLUMNS: Columns<NodeRecord> = { ...NODE_FIELDS, ...SHARED_COLUMNS, lock_fence: 'integer' };
+
+/** A UUID with or without hyphens. The API refuses names that match. */
+const UUID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+/** The column to look up an identifier from a request in. */
+export const identColumn = (ident: string): 'uuid' | 'name' => (UUID.test(ident) ? 'uuid' : 'name');
+/** False for texts that no row can have: PostgreSQL refuses U+0000 in texts and in queries. */
+export const findable = (ident: string): boolean => ident !== '' && !ident.includes('\0');
+
+const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
+const FIND = { uuid: findBy('uuid'), name: findBy('name') };
+const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error', 'driver_info', 'driver_internal_info'] as const;
+/** One UUID has a statement of its own: PostgreSQL caches its plan, but plans a list anew each time. */
+const summariesBy = (condition: string): string =>
+  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version FROM nodes WHERE ${condition}`;
+
+export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
+  const find = async (ident: string): Promise<NodeRecord> => {
+    const column = identColumn(ident);
+    const [node] = findable(ident) ? await prepared<NodeRecord>(`node_${column}`, FIND[column], [ident]) : [];
+    if (!node) throw new Fault('NodeNotFound', { node: ident });
+    return node;
+  };
+  const agentsBy = (column: 'uuid' | 'name') =>
+    batched(async (idents: readonly string[]) => {
+      const text = `SELECT ${AGENT_COLUMNS.join(', ')} FROM nodes WHERE ${column} = ANY($1)`;
+      const found = new Map((await prepared<AgentNode>(`agents_${column}`, text, [idents])).map((node) => [node[column], node]));
+      return idents.map((ident) => found.get(ident));
+    });
+  const agents = { uuid: agentsBy('uuid'), name: agentsBy('name') };
+
+  return {
+    find,
+
+    async findAgent(ident) {
+      const node = findable(ident) ? await agents[identColumn(ident)](ident) : undefined;
+      if (!node) throw new Fault('NodeNotFound', { node: ident });
+      return node;
+    },
+
+    async findSummaries(idents, timeout) {
+      const found = new Map<string, NodeSummary>();
+      for (const column of ['uuid', 'name'] as const) {
+        const matching = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
+        if (matching.length === 0) continue;
+        const [how, value] = matching.length === 1 ? ['= $1', matching[0]!] : ['= ANY($1)', matching];
+        const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(`${column} ${how}`, summariesBy(`${column} ${how}`), [
+          value,
+          timeout,
+          aliveAt(clock),
+        ]);
+        for (const summary of summaries) found.set(summary[column]!, summary);
+      }
+      return idents.map((ident) => found.get(ident));
+    },
+  };
+}
