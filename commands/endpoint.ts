@@ -34,8 +34,8 @@ export function errorMessageOf(text: string): string | undefined {
 }
 /** An error response for the operator. */
 export function refusalText(base: string, status: number, text: string): string {
-  const todo = status === 401 ? ' Set OS_TOKEN, or OS_USERNAME and OS_PASSWORD of a user of http_basic.' : '';
-  return `${base} answers ${status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}${todo}`;
+  const todo = status === 401 ? ' (set OS_TOKEN, or OS_USERNAME and OS_PASSWORD of a user of http_basic)' : '';
+  return `${base} answers ${status}${todo}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`;
 }
 
 /**
