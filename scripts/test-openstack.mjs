@@ -1,8 +1,9 @@
-// npm run test:openstack [-- PATH …]: our server inside a real OpenStack from PyPI, one file after the other.
+// npm run test:openstack [-- PATH …]: our server inside a real OpenStack from PyPI, one file after the other. Debian's Python.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
+import { installDebianPackages } from './debian-packages.mjs';
 import { build, installPackages, root } from './install.mjs';
 import { jestCommand, jestResults } from './jest-results.mjs';
 
@@ -13,6 +14,7 @@ const { positionals } = cliArguments({
   positional: { name: 'PATH', several: true },
 });
 installPackages();
+installDebianPackages(['python']);
 build();
 mkdirSync(join(root, '.cache/test'), { recursive: true });
 const file = join(root, '.cache/test/openstack.json');

@@ -97,41 +97,45 @@ function abortOnClose(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-/**
- * @param announced the address at which other processes reach this host
- * @param secret shared by the processes of the database
- * @throws Error for the operator: port, certificate
- */
-export async function startRpcServer(setup: {
+interface RpcServerSetup {
   readonly options: RpcServerOptions;
   /** Absent: listens without TLS. */
   readonly tls?: TlsSettings | undefined;
+  /** The address at which other processes reach this host. */
   readonly announced: string;
+  /** Shared by the processes of the database. */
   readonly secret: string;
   readonly clock: Clock;
   readonly log: Log;
   /** Absent: nothing is measured. */
   readonly metrics?: Metrics;
-}): Promise<RpcServer> {
-  const { options, tls, announced, secret, clock, log, metrics = silentMetrics } = setup;
+}
+
+async function measured<T>(metrics: Metrics, method: string, work: Promise<T>): Promise<T> {
+  const took = metrics.timer();
+  let outcome = 'failed';
+  try {
+    const done = await work;
+    outcome = 'ok';
+    return done;
+  } finally {
+    metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'server', method, outcome }, took());
+  }
+}
+
+/**
+ * Answers calls: checks the signature, the clock and the nonce, executes the call and signs the response.
+ * @param currentHandler undefined: calls are rejected, and their callers retry
+ */
+function createCallListener(
+  { options, secret, clock, log, metrics = silentMetrics }: RpcServerSetup,
+  currentHandler: () => RpcHandler | undefined,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const name = options['DEFAULT.host'];
   const nonces = createNonces();
   const maxBytes = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
-  let handler: RpcHandler | undefined;
 
-  async function measured<T>(method: string, work: Promise<T>): Promise<T> {
-    const took = metrics.timer();
-    let outcome = 'failed';
-    try {
-      const done = await work;
-      outcome = 'ok';
-      return done;
-    } finally {
-      metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'server', method, outcome }, took());
-    }
-  }
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  return async (request, response) => {
     const refuse = (status: number): void => {
       metrics.count('bloomery_rpc_refused_total', {});
       response.writeHead(status, { Connection: 'close' }).end();
@@ -160,10 +164,11 @@ export async function startRpcServer(setup: {
       const read = decodeCall(await bodyOf(request, maxBytes, signed.digest));
       ({ id } = read);
       const { method, args, origin } = read.call;
+      const handler = currentHandler();
       if (method === PING) body = encodeResult(id, name);
       else if (!handler || handler.isLeaving()) throw new RpcError(CODES.leaving, `conductor ${name} is stopping`);
       else if (await isCallerGone(request)) throw new RpcError(CODES.leaving, 'the caller closed the connection');
-      else body = encodeResult(id, await measured(method, handler.perform(method, args, origin, abortOnClose(response))));
+      else body = encodeResult(id, await measured(metrics, method, handler.perform(method, args, origin, abortOnClose(response))));
     } catch (error) {
       body = encodeError(id, error, log);
     }
@@ -173,7 +178,14 @@ export async function startRpcServer(setup: {
       'X-Bloomery-Signature': signAnswer(secret, signed.nonce, body),
     });
     response.end(body);
-  }
+  };
+}
+
+/** @throws Error for the operator: port, certificate */
+export async function startRpcServer(setup: RpcServerSetup): Promise<RpcServer> {
+  const { options, tls, announced, log, metrics = silentMetrics } = setup;
+  let handler: RpcHandler | undefined;
+  const answer = createCallListener(setup, () => handler);
 
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
   const limits: ClientLimits = {
