@@ -27,7 +27,7 @@ export function parseJson(text: string): unknown {
   }
 }
 /** The message of an error response, in either format. */
-export function errorMessageOf(text: string): string | undefined {
+function errorMessageOf(text: string): string | undefined {
   const { error_message: inner, error } = (parseJson(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
   const fault = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
   return [fault?.faultstring, fault?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
