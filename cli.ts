@@ -61,7 +61,11 @@ async function serve({ stateDir, roles: named, ...given }: ServeArguments): Prom
   process.exit(0);
 }
 
-const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(programVersion());
+/** Commands inherit it: wrong arguments end with the status 2, because 1 is an answer of `why` and `policy check`. */
+const program = new Command('bloomery')
+  .description("A bare-metal server that answers OpenStack Ironic's API.")
+  .version(programVersion())
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 
 withSetup(program.command('serve').description('Run the server in the foreground, until SIGTERM.'))
   .option(

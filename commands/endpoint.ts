@@ -13,9 +13,11 @@ export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv
     .replace(/\/v1$/, '');
 
 /** A token (Keystone's, or one of `bloomery token`), or a user of http_basic. */
-export function authorization({ OS_TOKEN: token, OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
+export function authorization(environment: NodeJS.ProcessEnv): Record<string, string> {
+  const { OS_TOKEN: token, OS_USERNAME: name, OS_PASSWORD: password, OS_AUTH_URL: keystone } = environment;
   if (token) return { 'x-auth-token': token };
-  if (name === undefined || password === undefined) return {};
+  // With a Keystone, the password is for Keystone only.
+  if (name === undefined || password === undefined || keystone) return {};
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
 }
 
@@ -27,10 +29,15 @@ export function parseJson(text: string): unknown {
   }
 }
 /** The message of an error response, in either format. */
-export function errorMessageOf(text: string): string | undefined {
+function errorMessageOf(text: string): string | undefined {
   const { error_message: inner, error } = (parseJson(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
   const fault = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
   return [fault?.faultstring, fault?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
+}
+/** An error response for the operator. */
+export function refusalText(base: string, status: number, text: string): string {
+  const todo = status === 401 ? ' (set OS_TOKEN, or OS_USERNAME and OS_PASSWORD of a user of http_basic)' : '';
+  return `${base} answers ${status}${todo}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`;
 }
 
 /**
@@ -56,5 +63,5 @@ export async function get<Response>(
   const text = await response.text();
   const accepted = response.ok ? accept(parseJson(text)) : undefined;
   if (accepted !== undefined) return accepted;
-  throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`);
+  throw new Error(refusalText(base, response.status, text));
 }

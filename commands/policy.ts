@@ -5,7 +5,7 @@ import { suggestionFor } from '../config/suggestion';
 import { NOBODY, type Caller } from '../policy/caller';
 import { effectiveRules } from '../policy/enforcer';
 import { explain, type Explanation } from '../policy/explain';
-import { compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PolicyFiles } from '../policy/files';
+import { checkPresence, compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PolicyFiles } from '../policy/files';
 import { formatRule } from '../policy/language';
 import { POLICIES, type PolicyRow } from '../policy/rules';
 import type { Target } from '../policy/vocabulary';
@@ -23,6 +23,7 @@ interface Policies {
 async function readPolicies(given: ConfigArguments): Promise<Policies> {
   const { options } = readOptions(given);
   const files = await readPolicyFiles(await policyFilePaths(options));
+  checkPresence(options, files, []);
   compileFiles(options, files);
   return { options, files };
 }

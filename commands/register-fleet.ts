@@ -2,7 +2,7 @@
 import type { Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
-import { authorization, parseJson, errorMessageOf } from './endpoint';
+import { authorization, parseJson, refusalText } from './endpoint';
 import { timeoutSignal } from '../wire/timeout-signal';
 
 const AT_ONCE = 8;
@@ -57,7 +57,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
     return { status: response.status, text: await response.text() };
   };
   const refused = (what: string, { status, text }: { readonly status: number; readonly text: string }): Error =>
-    new Error(`${what}: ${base} answers ${status}: ${errorMessageOf(text) ?? text.slice(0, 300)}`);
+    new Error(`${what}: ${refusalText(base, status, text)}`);
 
   const register = async ({ node, ports }: DescribedNode): Promise<void> => {
     const name = String(node['name']);

@@ -4,6 +4,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { apiTokenHash, API_TOKEN_KEY, makeApiToken } from '../policy/api-tokens';
 import type { ApiTokenRecord } from '../model/records';
 import { systemClock, timestamp } from '../model/clock';
+import { misspeltRoles } from '../policy/implied-roles';
 import { GRANT_OPTIONS, NO_GRANT, scopeProblem } from '../policy/grants';
 import { schemaState, stepsDone } from '../store/sql/schema';
 import { apiTokensOn, type ApiTokens } from '../store/tables/api-tokens';
@@ -45,13 +46,13 @@ const checked =
       throw new InvalidArgumentError(`${(error as Error).message}.`);
     }
   };
-const appendRole = (text: string, before: readonly string[]): readonly string[] => [...before, checked('roles')(text)];
+const appendRole = (text: string, before: readonly string[] = []): readonly string[] => [...before, checked('roles')(text)];
 
 interface CreateArguments extends SetupArguments {
   readonly name: string;
   /** Absent: the name of the token. */
   readonly user?: string;
-  readonly role: readonly string[];
+  readonly role?: readonly string[];
   readonly project?: string;
   readonly domain?: string;
   readonly system?: boolean;
@@ -62,7 +63,7 @@ interface CreateArguments extends SetupArguments {
 async function create({
   name,
   user = name,
-  role,
+  role = [],
   project,
   domain,
   system = false,
@@ -79,6 +80,7 @@ async function create({
   };
   const problem = scopeProblem(grant);
   if (problem !== undefined) throw new Error(problem);
+  for (const warning of misspeltRoles(grant.roles)) console.error(`bloomery: ${warning}`);
   await onTokens(setup, async ({ tokens, secrets }) => {
     const key = await secrets.shared(API_TOKEN_KEY, () => randomBytes(32).toString('hex'));
     const token = makeApiToken(key, randomBytes);
@@ -141,11 +143,11 @@ export function addTokenCommands(program: Command): void {
       .description('Create a token, and print it. The database has only its hash.')
       .requiredOption('--name <name>', 'name of the token, for lists and the audit log', checked('project'))
       .option('--user <name>', 'user that the token stands for (default: the name of the token)', checked('project'))
-      .option('--role <role>', 'role; may be repeated', appendRole, [])
+      .option('--role <role>', 'role; may be repeated. It includes others: admin, manager, member, reader (default: none)', appendRole)
       .option('--project <id>', 'the project that is the scope', checked('project'))
       .option('--domain <id>', 'the domain that is the scope', checked('domain'))
       .option('--system', 'the whole system is the scope')
-      .requiredOption('--expires <duration>', 'when it expires: 90d, 12h, 30m, or never', parseExpires)
+      .requiredOption('--expires <duration>', 'when it expires: 90d, 12h, 30m, or never; needed', parseExpires)
       .option('--json', 'print the token and its data as JSON'),
   ).action(create);
   withSetup(token.command('list').description('Show the tokens, without themselves.').option('--json', 'print them as JSON')).action(list);

@@ -80,6 +80,8 @@ function checkRoles(options: LoadedOptions): void {
   );
 }
 
+const openBy = (strategy: 'noauth' | null): string =>
+  strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth';
 const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
 function checkOpenId(options: LoadedOptions): void {
   const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
@@ -89,7 +91,7 @@ function checkOpenId(options: LoadedOptions): void {
   }
   if (strategy === null || strategy === 'noauth')
     throw new AccessError(
-      `[oidc]issuer is set, but everybody may do everything ${strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth'}: ` +
+      `[oidc]issuer is set, but everybody may do everything ${openBy(strategy)}: ` +
         'set auth_strategy = oidc, or http_basic or keystone to accept both',
     );
   const problem = providerUrlProblem(issuer);

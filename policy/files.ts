@@ -1,6 +1,6 @@
 /** The operator's rules: [oslo_policy]policy_file and the files of policy_dirs, YAML or JSON. Later files win. */
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, type Document, type Pair, type ParsedNode } from 'yaml';
 import { suggestionFor } from '../config/suggestion';
 import type { Options } from '../config/options';
@@ -144,6 +144,20 @@ export async function readPolicyFiles(paths: readonly string[]): Promise<PolicyF
     for (const [name, place] of read.places) places.set(name, place);
   }
   return { rules, places, files };
+}
+
+/** The name of Ironic's default: such a file is optional. */
+const OPTIONAL = 'policy.yaml';
+/**
+ * A file that is gone could have been stricter than the defaults.
+ * @param before the files of the rules that count now
+ * @throws PolicyFileError
+ */
+export function checkPresence({ 'oslo_policy.policy_file': file }: PlaceOptions, { files }: PolicyFiles, before: readonly string[]): void {
+  if (files.includes(file)) return;
+  if (before.includes(file)) throw new PolicyFileError(`${file} is gone; SIGHUP makes the defaults count`);
+  if (basename(file) !== OPTIONAL)
+    throw new PolicyFileError(`[oslo_policy]policy_file: there is no file ${file}: make it, or remove the option`);
 }
 
 /** The policies of files, with an error that names the place. @throws PolicyFileError */

@@ -3,11 +3,11 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { watchFiles, type FileWatch } from '../wire/watch-files';
 import { createEnforcer, type Enforcer, type PolicyOptions } from './enforcer';
-import { compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PlaceOptions } from './files';
+import { checkPresence, compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PlaceOptions } from './files';
 
 export interface LiveEnforcer {
   readonly enforcer: Enforcer;
-  /** Reads the files now. */
+  /** Reads the files now. When `policy_file` is gone, the defaults count from then on; without this call the former rules stay. */
   reload(): void;
   stop(): Promise<void>;
 }
@@ -20,12 +20,14 @@ export async function startEnforcer(options: PolicyOptions & PlaceOptions, log: 
   const enforcer = createEnforcer(options);
   let known: readonly string[] = [];
   let ofFolders: FileWatch | undefined;
-  async function load(): Promise<void> {
+  /** @param mayVanish the defaults count when `policy_file` is gone */
+  async function load(mayVanish: boolean): Promise<void> {
     const paths = await policyFilePaths(options);
     // Before the files are read, so that no change stays unnoticed.
     ofFolders?.stop();
     ofFolders = watchFiles(paths, read);
     const files = await readPolicyFiles(paths);
+    checkPresence(options, files, mayVanish ? [] : known);
     enforcer.replace(compileFiles(options, files));
     const warnings = warningsOf(options, files);
     for (const warning of warnings.slice(0, MOST_WARNINGS)) log.warn(`policy: ${warning}`);
@@ -37,12 +39,15 @@ export async function startEnforcer(options: PolicyOptions & PlaceOptions, log: 
 
   let running: Promise<void> | undefined;
   let again = false;
+  let isAsked = false;
   let stopped = false;
   /** Changes while the files are read are read afterwards. */
   async function run(): Promise<void> {
     do {
       again = false;
-      await load().catch((error: unknown) => {
+      const mayVanish = isAsked;
+      isAsked = false;
+      await load(mayVanish).catch((error: unknown) => {
         log.error('the policy files cannot be used: the rules before the change still count', { error: reasonOf(error) });
       });
     } while (again && !stopped);
@@ -61,10 +66,17 @@ export async function startEnforcer(options: PolicyOptions & PlaceOptions, log: 
   // Folders change when files come and go.
   const watch = watchFiles(options['oslo_policy.policy_dirs'], read);
   try {
-    await load();
+    await load(true);
   } catch (error) {
     await stop();
     throw error;
   }
-  return { enforcer, reload: read, stop };
+  return {
+    enforcer,
+    reload() {
+      isAsked = true;
+      read();
+    },
+    stop,
+  };
 }

@@ -11,6 +11,7 @@ import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 import { isPublic } from './public-paths';
+import { misspeltRoles } from '../../policy/implied-roles';
 import { NO_ROLES, parseUserRoles } from './user-roles';
 import { watchedFile } from './watched-file';
 
@@ -82,6 +83,11 @@ interface UserFiles {
 export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcrypt = createBcrypt()): Strategy {
   const users = usableFile('http_basic_auth_user_file', files.users, parseHtpasswd);
   const roles = files.roles === null ? undefined : usableFile('http_basic_roles_file', files.roles, parseUserRoles);
+  const warnOf = (user: string, warning: string): void => log.warn(`[DEFAULT]http_basic_roles_file: [${user}]: ${warning}`);
+  for (const [user, granted] of roles?.() ?? []) {
+    if (!users().has(user)) warnOf(user, `${files.users} has no such user`);
+    for (const warning of misspeltRoles(granted.roles)) warnOf(user, warning);
+  }
   let logged: unknown;
   /** A file that cannot be used now gives nobody access. */
   const current = <T>(file: () => T, what: string, sentence: string): T => {

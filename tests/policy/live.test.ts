@@ -55,9 +55,16 @@ it('starts without files, and reads those that come, change and go', async () =>
   writeFileSync(join(more, 'strict.yaml'), '"baremetal:chassis:get": "role:guest"');
   await logged(/read/);
   expect(chassis()).toBe(true);
-  rmSync(file);
   rmSync(more, { recursive: true });
-  expect(await logged(/policy\.yaml|gone/)).toContain('warn: a policy file is gone: the defaults of its rules count');
+  expect(await logged(/gone/)).toContain('warn: a policy file is gone: the defaults of its rules count');
+  rmSync(file);
+  expect(await logged(/^error/)).toContain(
+    `error: the policy files cannot be used: the rules before the change still count: ${file} is gone; SIGHUP makes the defaults count`,
+  );
+  expect(chassis()).toBe(true);
+  live.reload();
+  expect(await logged(/gone/)).toContain('warn: a policy file is gone: the defaults of its rules count');
+  expect(chassis()).toBe(false);
 });
 
 it('keeps its rules when a file cannot be used any more', async () => {
@@ -90,4 +97,6 @@ it('does not start with a file that cannot be used', async () => {
   const starting = startServer({ options, roles: ['api', 'conductor'], stateDir, log });
   await expect(starting).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get"`);
   expect(readdirSync(stateDir)).toEqual([]);
+  const typo = { ...options, 'oslo_policy.policy_file': join(folder, 'polcy.yaml') };
+  await expect(startEnforcer(typo, log)).rejects.toThrow(`[oslo_policy]policy_file: there is no file ${join(folder, 'polcy.yaml')}`);
 });

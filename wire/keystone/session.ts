@@ -50,6 +50,12 @@ interface OwnToken {
 }
 /** A token is replaced so long before it expires, or after three quarters of a short life. */
 const RENEWAL_MS = 120_000;
+/** The options to check after Keystone refused the authentication. */
+const SUSPECTS: Readonly<Record<Credentials['method'], string>> = {
+  password: 'username, password, their domains and the project',
+  token: 'token and the project',
+  application_credential: 'application_credential_id (or its name and the user) and application_credential_secret',
+};
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 const MAX_TEXT = 200;
@@ -108,14 +114,14 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
   let own: OwnToken | undefined;
   let authenticating: Promise<OwnToken> | undefined;
 
-  async function send(url: string, request: ServiceRequest): Promise<ServiceResponse> {
+  async function send(url: string, request: ServiceRequest, hint = ''): Promise<ServiceResponse> {
     const signal = timeoutSignal(timeoutMs, stopping);
     for (let attempt = 0; ; attempt++) {
       try {
         return await exchange(url, request, signal);
       } catch (error) {
         const fail = (): never => {
-          throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}`, { cause: error });
+          throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}${hint}`, { cause: error });
         };
         if (signal.aborted || attempt >= connectRetries) fail();
         await clock.sleep(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS), signal).catch(fail);
@@ -123,11 +129,15 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     }
   }
   async function authenticate(): Promise<OwnToken> {
-    const { authUrl, credentials, scope } = settings;
+    const { authUrl, credentials, scope, section } = settings;
     const body = { auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) } };
-    const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body });
-    if (response.status !== 201)
-      throw new KeystoneError(isTemporary(response.status) ? 'away' : 'refused', `authentication: ${responseText(response)}`);
+    const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body }, `; check [${section}]auth_url`);
+    if (response.status !== 201) {
+      const message = `authentication at ${authUrl}: ${responseText(response)}`;
+      if (isTemporary(response.status)) throw new KeystoneError('away', message);
+      const options = response.status === 404 ? 'auth_url' : SUSPECTS[credentials.method];
+      throw new KeystoneError('refused', `${message}; check [${section}]${options}`);
+    }
     return ownTokenOf(response, clock.now());
   }
   async function ownToken(): Promise<OwnToken> {
@@ -141,7 +151,12 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     if (endpoint === undefined) {
       const { serviceType, interfaces, region } = service;
       const where = `${interfaces.join(' or ')}${region === undefined ? '' : `, region ${region}`}`;
-      throw new KeystoneError('refused', `the catalog has no endpoint of the service ${serviceType} (${where})`);
+      const todo =
+        catalog.length === 0 ? 'project_name and project_domain_name: a token without a scope has no catalog' : 'interface and region_name';
+      throw new KeystoneError(
+        'refused',
+        `the catalog has no endpoint of the service ${serviceType} (${where}); check [${settings.section}]${todo}`,
+      );
     }
     return service.version === undefined ? endpoint : `${withoutVersion(endpoint)}/${service.version}`;
   }

@@ -23,6 +23,8 @@ export interface TlsSettings {
   readonly insecure: boolean;
 }
 export interface KeystoneSettings {
+  /** Of the configuration, for messages. */
+  readonly section: string;
   /** Without a slash at the end and without a version. */
   readonly authUrl: string;
   readonly credentials: Credentials;
@@ -114,7 +116,9 @@ function scopeOf(reader: Reader, domains: readonly string[]): Scope | undefined 
   const [projectId, projectName, trust] = [reader.text('project_id'), reader.text('project_name'), reader.text('trust_id')];
   const domain = reader.named('domain');
   const hasProject = projectId !== undefined || projectName !== undefined;
-  const isSystem = reader.text('system_scope') === 'all';
+  const system = reader.text('system_scope');
+  if (system !== undefined && system !== 'all') reader.fail('system_scope', 'it must be all, or absent');
+  const isSystem = system !== undefined;
   if ([hasProject, domain !== undefined, isSystem, trust !== undefined].filter(Boolean).length > 1)
     reader.fail('project_name', 'only one of project, domain, system_scope and trust_id can be the scope');
   if (projectId !== undefined) return { project: { id: projectId } };
@@ -143,6 +147,7 @@ export function keystoneSettings(options: object, section: string): KeystoneSett
   const scope = scopeOf(reader, domains);
   if (known.method === 'application_credential' && scope) fail('project_name', 'an application credential has a scope of its own');
   return {
+    section,
     authUrl: withoutVersion(authUrl),
     credentials: credentialsOf(reader, known.method, domains),
     ...(scope ? { scope } : {}),

@@ -98,5 +98,8 @@ export async function validateToken(
   );
   if (response.status === 404) return undefined;
   if (response.status !== 200) throw new KeystoneError('failing', `the validation of a token: ${responseText(response)}`);
+  // Such as the page of a proxy.
+  if (!isObject(response.body) || response.body['token'] === undefined)
+    throw new KeystoneError('failing', 'the validation of a token: the response describes no token');
   return contentsOf(response.body);
 }

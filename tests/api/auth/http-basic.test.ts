@@ -171,6 +171,15 @@ describe('the file of roles', () => {
     expect(await identify(auth, 'b:two')).toEqual({ ...NOBODY, user: 'b', userName: 'b' });
     expect(await identify(auth, 'b:two', '/v1/lookup')).toEqual(NOBODY);
   });
+  it('causes warnings about users that do not exist, and about roles that look misspelt', () => {
+    writeFileSync(path, '[a]\nroles = membr, auditor\nproject = p\n[bb]\nroles = reader\nsystem = all\n');
+    const warnings: string[] = [];
+    httpBasic({ users, roles: path }, { ...silentLog, warn: (message) => void warnings.push(message) }, testClock());
+    expect(warnings).toEqual([
+      '[DEFAULT]http_basic_roles_file: [a]: no default rule names the role membr; did you mean member?',
+      `[DEFAULT]http_basic_roles_file: [bb]: ${users} has no such user`,
+    ]);
+  });
   it('is optional: without it, policies do not count', async () => {
     const auth = httpBasic({ users, roles: null }, log, testClock());
     expect(await identify(auth, 'a:one')).toEqual({ ...NOBODY, user: 'a', userName: 'a', exempt: true });

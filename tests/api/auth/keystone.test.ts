@@ -3,7 +3,7 @@ import { createValidatedTokens } from '../../../api/auth/validated-tokens';
 import { Unauthenticated } from '../../../api/http/errors';
 import type { Options } from '../../../config/options';
 import { systemClock } from '../../../model/clock';
-import { silentLog } from '../../../model/log';
+import { silentLog, type Log } from '../../../model/log';
 import { silentMetrics } from '../../../model/metrics';
 import { startFakeKeystone, tokenBody, type FakeKeystone } from '../../support/fake-keystone';
 import { useApi } from '../../support/api';
@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-const strategyOf = (changes: Partial<Options> = {}) =>
+const strategyOf = (changes: Partial<Options> = {}, log: Log = silentLog) =>
   keystone({
     options: optionsOf({
       'keystone_authtoken.auth_url': fake.url,
@@ -57,7 +57,7 @@ const strategyOf = (changes: Partial<Options> = {}) =>
       'keystone_authtoken.password': 'secret',
       ...changes,
     }),
-    log: silentLog,
+    log,
     metrics: silentMetrics,
     clock,
     serviceType: 'baremetal',
@@ -82,21 +82,14 @@ it('takes what the token says', async () => {
   expect(await identify(strategyOf(), 'wrong-types')).toMatchObject({ roles: [], project: null, domain: null, system: false });
 });
 
-it.each([
-  'expired',
-  'no-user',
-  'user-without-id',
-  'no-time',
-  'two-scopes',
-  'text',
-  'list',
-  'no-token',
-  'no user',
-  'unknown',
-  ' ',
-  'a'.repeat(2049),
-])('refuses %.40s', async (token) => {
-  expect(await statusOf(identify(strategyOf(), token))).toBe(401);
+it.each(['expired', 'no-user', 'user-without-id', 'no-time', 'two-scopes', 'no user', 'unknown', ' ', 'a'.repeat(2049)])(
+  'refuses %.40s',
+  async (token) => {
+    expect(await statusOf(identify(strategyOf(), token))).toBe(401);
+  },
+);
+it.each(['text', 'list', 'no-token'])('a response that describes no token is a failure of Keystone: %s', async (token) => {
+  expect(await statusOf(identify(strategyOf(), token))).toBe(503);
 });
 
 it('asks once for concurrent requests and for those of token_cache_time, and then again', async () => {
@@ -196,6 +189,31 @@ it.each([401, 200, 503])('a login answered with %d: 503, also for other tokens, 
   fake.reply = async () => undefined;
   ahead = 1001;
   expect(await statusOf(identify(strategy, 'good'))).toBe(200);
+});
+
+it.each<[string, Partial<Options>, object | undefined, string]>([
+  [
+    'a wrong password',
+    {},
+    { status: 401, body: { error: { message: 'No' } } },
+    'HTTP status 401: No; check [keystone_authtoken]username, password,',
+  ],
+  ['a wrong path', {}, { status: 404, body: '' }, 'HTTP status 404; check [keystone_authtoken]auth_url'],
+  ['no listener', { 'keystone_authtoken.auth_url': 'http://127.0.0.1:1' }, undefined, '; check [keystone_authtoken]auth_url'],
+  [
+    'another region',
+    { 'keystone_authtoken.region_name': 'x' },
+    undefined,
+    'region x); check [keystone_authtoken]interface and region_name',
+  ],
+])('%s: the log names the option to check', async (_, changes, reply, expected) => {
+  const errors: string[] = [];
+  const log = { ...silentLog, error: (message: string, fields?: object) => void errors.push(`${message} ${JSON.stringify(fields)}`) };
+  const strategy = strategyOf(changes, log);
+  if (reply) fake.reply = async ({ method }) => (method === 'POST' ? (reply as { status: number; body: unknown }) : undefined);
+  expect(await statusOf(identify(strategy, 'good'))).toBe(503);
+  expect(errors.join()).toContain('cannot validate tokens');
+  expect(errors.join()).toContain(expected);
 });
 
 it.each([500, 503, 403, 400, 300])(

@@ -110,6 +110,11 @@ it('creates tokens that work at once in every process, with the rights of their 
     // Also where every user may do everything.
     expect(await statusOf(host, 'POST', '/v1/nodes', bearer(secret), { driver: 'fake-hardware' })).toBe(403);
   }
+  const misspelt = await token('create', '--name', 'typo', '--role', 'readr', '--system', '--expires', '1h');
+  expect(misspelt).toMatchObject({ code: 0, err: expect.stringContaining('the role readr; did you mean reader?') as string });
+  expect((await token('revoke', 'typo')).code).toBe(0);
+  // 1 is an answer of other commands.
+  expect(await token('create', '--name', 'typo', '--expires', 'soon')).toMatchObject({ code: 2, out: '' });
   const ofTenant = await token('create', '--name', 'tenant', '--role', 'reader', '--project', 'p1', '--expires', '12h');
   for (const host of ['one', 'two']) expect(await namesFor(host, bearer(ofTenant.out.trim()))).toEqual(['own']);
 
@@ -141,12 +146,12 @@ it('creates tokens that work at once in every process, with the rights of their 
 });
 
 it.each([
-  [['--name', 'x', '--role', 'reader'], /--expires <duration>' not specified/],
-  [['--name', 'x', '--expires', '5000d'], /must be a duration such as 90d/],
-  [['--name', 'x', '--expires', '0d'], /must be a duration such as 90d/],
-  [['--name', '', '--expires', '1d'], /must be an id or a name/],
-  [['--name', 'a\nb', '--expires', '1d'], /must be an id or a name/],
-  [['--name', 'x', '--expires', 'never', '--system', '--project', 'p'], /only one of project, domain and system can be given/],
-])('refuses to create a token with %j', async (words, message) => {
-  expect(await token('create', ...words)).toMatchObject({ code: 1, out: '', err: expect.stringMatching(message) as string });
+  [['--name', 'x', '--role', 'reader'], /--expires <duration>' not specified/, 2],
+  [['--name', 'x', '--expires', '5000d'], /must be a duration such as 90d/, 2],
+  [['--name', 'x', '--expires', '0d'], /must be a duration such as 90d/, 2],
+  [['--name', '', '--expires', '1d'], /must be an id or a name/, 2],
+  [['--name', 'a\nb', '--expires', '1d'], /must be an id or a name/, 2],
+  [['--name', 'x', '--expires', 'never', '--system', '--project', 'p'], /only one of project, domain and system can be given/, 1],
+])('refuses to create a token with %j', async (words, message, code) => {
+  expect(await token('create', ...words)).toMatchObject({ code, out: '', err: expect.stringMatching(message) as string });
 });

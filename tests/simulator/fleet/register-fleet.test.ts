@@ -62,6 +62,7 @@ describe('a fleet is registered', () => {
     ['nobody listens', undefined, /does not answer/],
     ['never gets ready', Array<number>(1000).fill(503), /node sim-0: .* answers 503/],
     ['refuses', [200, 400], /node sim-0: .* answers 400/],
+    ['wants credentials', [200, 401], /node sim-0: .* answers 401 \(set OS_TOKEN, or OS_USERNAME and OS_PASSWORD/],
   ])('not where a server %s', async (_, statuses, reason) => {
     const { handle } = server(...(statuses ?? []));
     const { url, close } = await serve(handle);
