@@ -1,4 +1,5 @@
 /** The enforcer of a running server: reads the policy files at the start, and again when they change. */
+import type { Options } from '../config/options';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { watchFiles, type FileWatch } from '../wire/watch-files';
@@ -15,8 +16,17 @@ export interface LiveEnforcer {
 /** More than these are only counted. */
 const MOST_WARNINGS = 50;
 
+type StrategyOptions = Pick<Options, 'DEFAULT.auth_strategy' | 'DEFAULT.http_basic_roles_file'>;
+/** Why policy files have no effect; undefined: they have. */
+function idleReason({ 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles }: StrategyOptions): string | undefined {
+  if (strategy === 'http_basic' && roles === null)
+    return 'policy files limit tokens only: without [DEFAULT]http_basic_roles_file, every user of http_basic may do everything';
+  if (strategy !== null && strategy !== 'noauth') return undefined;
+  return `policy files have no effect: everybody may do everything, since [DEFAULT]auth_strategy is ${strategy ?? 'not set'}`;
+}
+
 /** @throws PolicyFileError for the operator */
-export async function startEnforcer(options: PolicyOptions & PlaceOptions, log: Log): Promise<LiveEnforcer> {
+export async function startEnforcer(options: PolicyOptions & PlaceOptions & StrategyOptions, log: Log): Promise<LiveEnforcer> {
   const enforcer = createEnforcer(options);
   let known: readonly string[] = [];
   let ofFolders: FileWatch | undefined;
@@ -29,6 +39,8 @@ export async function startEnforcer(options: PolicyOptions & PlaceOptions, log: 
     const files = await readPolicyFiles(paths);
     checkPresence(options, files, mayVanish ? [] : known);
     enforcer.replace(compileFiles(options, files));
+    const idle = idleReason(options);
+    if (idle !== undefined && known.length === 0 && files.files.length > 0) log.warn(idle);
     const warnings = warningsOf(options, files);
     for (const warning of warnings.slice(0, MOST_WARNINGS)) log.warn(`policy: ${warning}`);
     if (warnings.length > MOST_WARNINGS) log.warn(`policy: and ${warnings.length - MOST_WARNINGS} warnings more`);

@@ -10,7 +10,8 @@ import { optionsOf } from '../support/options';
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-live-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const [file, more] = [join(folder, 'policy.yaml'), join(folder, 'policy.d')];
-const options = optionsOf({ 'oslo_policy.policy_file': file, 'oslo_policy.policy_dirs': [more] });
+const places = { 'oslo_policy.policy_file': file, 'oslo_policy.policy_dirs': [more] };
+const options = optionsOf({ ...places, 'DEFAULT.auth_strategy': 'oidc' });
 
 let lines: string[] = [];
 let wake: (() => void) | undefined;
@@ -94,9 +95,26 @@ it('does not start with a file that cannot be used', async () => {
   await expect(startEnforcer(options, log)).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get": "role" is not a check`);
   // Nothing else is started before.
   const stateDir = join(folder, 'state');
-  const starting = startServer({ options, roles: ['api', 'conductor'], stateDir, log });
+  const starting = startServer({ options: optionsOf(places), roles: ['api', 'conductor'], stateDir, log });
   await expect(starting).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get"`);
   expect(readdirSync(stateDir)).toEqual([]);
   const typo = { ...options, 'oslo_policy.policy_file': join(folder, 'polcy.yaml') };
   await expect(startEnforcer(typo, log)).rejects.toThrow(`[oslo_policy]policy_file: there is no file ${join(folder, 'polcy.yaml')}`);
+});
+
+it.each([
+  [null, null, 'warn: policy files have no effect: everybody may do everything, since [DEFAULT]auth_strategy is not set'],
+  ['noauth', null, 'warn: policy files have no effect: everybody may do everything, since [DEFAULT]auth_strategy is noauth'],
+  [
+    'http_basic',
+    null,
+    'warn: policy files limit tokens only: without [DEFAULT]http_basic_roles_file, every user of http_basic may do everything',
+  ],
+  ['http_basic', '/roles', undefined],
+  ['keystone', null, undefined],
+] as const)('warns when policies do not count: %p, roles %p', async (strategy, roles, warning) => {
+  writeFileSync(file, '"baremetal:chassis:get": "!"');
+  const given = optionsOf({ ...places, 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles });
+  live = await startEnforcer(given, log);
+  expect(lines.filter((line) => line.startsWith('warn'))).toEqual(warning === undefined ? [] : [warning]);
 });
