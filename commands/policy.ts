@@ -6,6 +6,7 @@ import { NOBODY, type Caller } from '../policy/caller';
 import { effectiveRules } from '../policy/enforcer';
 import { explain, type Explanation } from '../policy/explain';
 import { checkPresence, compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PolicyFiles } from '../policy/files';
+import { DEFAULT_ROLES, withImpliedRoles } from '../policy/implied-roles';
 import { formatRule } from '../policy/language';
 import { POLICIES, type PolicyRow } from '../policy/rules';
 import type { Target } from '../policy/vocabulary';
@@ -85,14 +86,6 @@ const sample = (): string =>
     return `# ${help}${scope}\n#${JSON.stringify(name)}: ${JSON.stringify(check)}\n`;
   }).join('\n');
 
-/** As Keystone's implied roles make them. */
-const ROLES: Readonly<Record<string, readonly string[]>> = {
-  admin: ['admin', 'manager', 'member', 'reader'],
-  manager: ['manager', 'member', 'reader'],
-  member: ['member', 'reader'],
-  reader: ['reader'],
-  service: ['service'],
-};
 const SCOPES = ['system', 'owner', 'lessee', 'other'] as const;
 interface Persona {
   readonly scope: (typeof SCOPES)[number];
@@ -101,10 +94,9 @@ interface Persona {
 function parsePersona(text: string): Persona {
   const [scope, role = ''] = text.split('-');
   const known = SCOPES.find((one) => one === scope);
-  const roles = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined;
-  if (!known || !roles)
-    throw new InvalidArgumentError(`It is ${SCOPES.join(', ')}, a hyphen, and ${Object.keys(ROLES).join(', ')}, such as owner-member.`);
-  return { scope: known, roles };
+  if (!known || !DEFAULT_ROLES.includes(role))
+    throw new InvalidArgumentError(`It is ${SCOPES.join(', ')}, a hyphen, and ${DEFAULT_ROLES.join(', ')}, such as owner-member.`);
+  return { scope: known, roles: withImpliedRoles([role]) };
 }
 const parseNames = (text: string): readonly string[] => text.split(',').map((name) => name.trim().toLowerCase());
 
@@ -213,7 +205,7 @@ export function addPolicyCommands(program: Command): void {
       ),
   )
     .requiredOption('--rule <name>', 'the rule, with or without baremetal:')
-    .option('--as <persona>', `${SCOPES.join(', ')}, a hyphen, and ${Object.keys(ROLES).join(', ')}: owner-member`, parsePersona)
+    .option('--as <persona>', `${SCOPES.join(', ')}, a hyphen, and ${DEFAULT_ROLES.join(', ')}: owner-member`, parsePersona)
     .option('--roles <list>', 'the roles of the caller, comma-separated', parseNames)
     .option('--project <id>', 'the project of the caller')
     .option('--project-name <name>', 'the name of the project of the caller')

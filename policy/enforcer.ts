@@ -93,8 +93,8 @@ export function compilePolicies(options: PolicyOptions, files: FileRules): Reado
 }
 
 /** As in oslo.policy, what has neither another scope is a project's. */
-const hasScope = ({ system, project, domain }: Policy, caller: Caller): boolean =>
-  caller.system ? system : caller.domain === null ? project : domain;
+export const scopeOf = ({ system, domain }: Caller): 'system' | 'project' | 'domain' =>
+  system ? 'system' : domain === null ? 'project' : 'domain';
 
 /**
  * In Ironic, a caller without any scope is the owner of what has no owner, because both are None. Here it also needs to pass without that.
@@ -111,7 +111,7 @@ export function createEnforcer(options: PolicyOptions, files: FileRules = new Ma
   return {
     allowed: (caller, policy, target) => {
       const found = policies.get(policy);
-      return found ? hasScope(found, caller) && passes(found.check, caller, target) : policy.startsWith(STEP);
+      return found ? found[scopeOf(caller)] && passes(found.check, caller, target) : policy.startsWith(STEP);
     },
     replace: (others) => {
       policies = others;

@@ -1,6 +1,6 @@
 /** Why a rule allows something or not, for operators. */
 import type { Caller } from './caller';
-import { effectiveRules, passes, serviceProjectOf, type FileRules, type PolicyOptions } from './enforcer';
+import { effectiveRules, passes, scopeOf, serviceProjectOf, type FileRules, type PolicyOptions } from './enforcer';
 import { compileRule, formatRule, type Rule } from './language';
 import { compileRules, ruleNamed } from './rule-set';
 import { POLICIES } from './rules';
@@ -58,7 +58,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
     passed: one === passed,
   }));
   const scopes = POLICIES.find((row) => row.name === name)?.scopes ?? [];
-  const scope = caller.system ? 'system' : caller.domain === null ? 'project' : 'domain';
+  const scope = scopeOf(caller);
   const fits = scopes.length === 0 || !options['oslo_policy.enforce_scope'] || (scopes as readonly string[]).includes(scope);
   return {
     allowed: fits && passed !== undefined,

@@ -18,8 +18,10 @@ export const NO_GRANT: Grant = {
 /** Characters of an id or a name, and entries of a list. */
 const MOST_CHARACTERS = 255;
 const MOST_ROLES = 100;
-// eslint-disable-next-line no-control-regex
-const isName = (text: string): boolean => text.length > 0 && text.length <= MOST_CHARACTERS && !/[\u0000-\u001f\u007f]/.test(text);
+/** Whether it is an id or a name that a column of the database can hold. */
+export const isName = (value: unknown): value is string =>
+  // eslint-disable-next-line no-control-regex -- control characters are refused
+  typeof value === 'string' && value.length > 0 && value.length <= MOST_CHARACTERS && !/[\u0000-\u001f\u007f]/.test(value);
 
 /** Text → one member of a grant. Throws an Error that says what was expected. */
 function nameOf(text: string): string {

@@ -7,6 +7,10 @@ import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
+/** Whether parsed JSON is an object: no list, not null. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 export interface JsonLimits {
   /** Elements of arrays, names and values of objects, and containers. */
   readonly values: number;

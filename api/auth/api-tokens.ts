@@ -7,6 +7,7 @@ import type { Log } from '../../model/log';
 import { NOBODY } from '../../policy/caller';
 import type { Store } from '../../store/store';
 import { invalidToken, type TokenKind } from './beside';
+import { remember } from './remember';
 
 /** A token that is revoked is refused after this time. */
 const CACHE_TTL_MS = 3000;
@@ -41,9 +42,7 @@ export function apiTokens({ store, clock, log, random }: ApiTokenParts): TokenKi
     if (cached && cached.until > now) return cached.record;
     if (!isApiToken(token, await currentKey())) return undefined;
     const record = await store.apiTokens.find(hash);
-    known.delete(hash);
-    known.set(hash, { record, until: now + CACHE_TTL_MS });
-    if (known.size > CACHE_SIZE) known.delete(known.keys().next().value!);
+    remember(known, hash, { record, until: now + CACHE_TTL_MS }, CACHE_SIZE);
     if (record && isLive(record) && now - Date.parse(record.last_used_at ?? '1970-01-01') >= USE_EVERY_MS)
       store.apiTokens
         .recordUse(hash, timestamp(now))

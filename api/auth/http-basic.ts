@@ -11,6 +11,7 @@ import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 import { isPublic } from './public-paths';
+import { remember } from './remember';
 import { misspeltRoles } from '../../policy/implied-roles';
 import { NO_ROLES, parseUserRoles } from './user-roles';
 import { watchedFile } from './watched-file';
@@ -115,9 +116,7 @@ export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcry
     const right = (await bcrypt(password, digest ?? other, { source, wasRight: known.has(fingerprint) })) && digest !== undefined;
     known.delete(fingerprint);
     if (!right) return false;
-    const oldest = known.size >= CACHE_SIZE ? known.keys().next().value : undefined;
-    if (oldest !== undefined) known.delete(oldest);
-    known.set(fingerprint, clock.now() + CACHE_TTL_MS);
+    remember(known, fingerprint, clock.now() + CACHE_TTL_MS, CACHE_SIZE);
     return true;
   }
   async function isRight(login: Login, all: ReadonlyMap<string, string>): Promise<boolean> {

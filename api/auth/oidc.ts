@@ -4,11 +4,13 @@ import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { NOBODY, type Caller } from '../../policy/caller';
+import { isName } from '../../policy/grants';
 import { withImpliedRoles } from '../../policy/implied-roles';
 import { fetchKeys, type KeySet } from '../../wire/http/openid';
 import { Unauthenticated } from '../http/errors';
 import { invalidToken, type TokenKind } from './beside';
 import { createProviderKeys } from './provider-keys';
+import { remember } from './remember';
 
 /** The package has ES modules only. */
 const loadJose = () => import('jose');
@@ -48,9 +50,6 @@ function claimOf(claims: Claims, path: string): unknown {
       claims,
     );
 }
-// eslint-disable-next-line no-control-regex -- control characters are refused
-const NAME = /^[^\u0000-\u001f\u007f]{1,255}$/;
-const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value);
 
 /** @throws Unauthenticated for a value of another type */
 function nameIn(claims: Claims, path: string | null): string | null {
@@ -153,9 +152,7 @@ export function oidc({ options, clock, log, signal, fetch }: OidcParts): TokenKi
     if ((claims['iat'] as number) * 1000 > now + options['oidc.clock_tolerance'] * 1000) throw invalidToken();
     const caller = callerOf(claims, options);
     const end = (claims.exp + options['oidc.clock_tolerance']) * 1000;
-    verified.delete(hash);
-    verified.set(hash, { caller, until: Math.min(end, now + CACHE_TTL_MS) });
-    if (verified.size > CACHE_SIZE) verified.delete(verified.keys().next().value!);
+    remember(verified, hash, { caller, until: Math.min(end, now + CACHE_TTL_MS) }, CACHE_SIZE);
     return caller;
   }
 

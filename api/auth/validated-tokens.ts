@@ -8,6 +8,7 @@ import { KeystoneError } from '../../wire/keystone/session';
 import type { TokenContents } from '../../wire/keystone/tokens';
 import { Unauthenticated } from '../http/errors';
 import { createFairTurns } from '../http/fair-turns';
+import { remember } from './remember';
 
 interface TokenUse {
   readonly source: string;
@@ -51,14 +52,6 @@ const unavailable = (): Unauthenticated =>
     },
   });
 
-/** Removes the oldest entry of a full cache. */
-function remember<Value>(cache: Map<string, Value>, key: string, value: Value): void {
-  cache.delete(key);
-  const oldest = cache.size >= CACHE_SIZE ? cache.keys().next().value : undefined;
-  if (oldest !== undefined) cache.delete(oldest);
-  cache.set(key, value);
-}
-
 export function createValidatedTokens<Contents extends Pick<TokenContents, 'expiresAt'>>(
   parts: Parts<Contents>,
 ): ValidatedTokens<Contents> {
@@ -85,7 +78,7 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
       return contents;
     } catch (error) {
       const until = clock.now() + PAUSE_MS;
-      if (error instanceof KeystoneError && error.kind === 'failing') remember(failed, useKey, until);
+      if (error instanceof KeystoneError && error.kind === 'failing') remember(failed, useKey, until, CACHE_SIZE);
       else pausedUntil = until;
       if (loggedUntil <= clock.now()) {
         loggedUntil = until;
@@ -101,8 +94,8 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
     const contents = await turn(source, () => ask(token, useKey, allowExpired), valid.has(key));
     if (!contents) {
       valid.delete(key);
-      remember(rejected, useKey, clock.now() + REJECTED_MS);
-    } else if (cacheMs > 0) remember(valid, key, { contents, until: clock.now() + cacheMs });
+      remember(rejected, useKey, clock.now() + REJECTED_MS, CACHE_SIZE);
+    } else if (cacheMs > 0) remember(valid, key, { contents, until: clock.now() + cacheMs }, CACHE_SIZE);
     return contents;
   }
   /** Keystone's answer differs for a token that has expired. */

@@ -1,5 +1,6 @@
 import { NOBODY, type Caller } from '../../policy/caller';
 import { createEnforcer, type Enforcer } from '../../policy/enforcer';
+import { withImpliedRoles } from '../../policy/implied-roles';
 import { parseRule } from '../../policy/language';
 import { optionsOf } from '../support/options';
 import type { Options } from '../../config/options';
@@ -10,16 +11,8 @@ function allowedBy(rules: Readonly<Record<string, unknown>> = {}, changes: Parti
   return (caller, policy, target) => enforcer.allowed(caller, policy, target);
 }
 
-/** As Keystone's implied roles make them. */
-const ROLES: Readonly<Record<string, readonly string[]>> = {
-  admin: ['admin', 'manager', 'member', 'reader'],
-  manager: ['manager', 'member', 'reader'],
-  member: ['member', 'reader'],
-  reader: ['reader'],
-  service: ['service'],
-};
-const system = (role: string): Caller => ({ ...NOBODY, user: 'u', system: true, roles: ROLES[role]! });
-const of = (project: string, role: string): Caller => ({ ...NOBODY, user: 'u', project, roles: ROLES[role]! });
+const system = (role: string): Caller => ({ ...NOBODY, user: 'u', system: true, roles: withImpliedRoles([role]) });
+const of = (project: string, role: string): Caller => ({ ...NOBODY, user: 'u', project, roles: withImpliedRoles([role]) });
 const leased = { owner: 'o', lessee: 'l' };
 const unowned = { owner: null, lessee: null };
 

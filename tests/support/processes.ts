@@ -19,6 +19,30 @@ export interface Processes {
 }
 
 /**
+ * A configuration file with fake hardware, and ports that are free.
+ * @param defaults lines of [DEFAULT]
+ * @param sections further sections
+ */
+export const fakeSettings = (defaults: string, sections = ''): string => `[DEFAULT]
+${defaults}
+enabled_hardware_types = fake-hardware
+enabled_boot_interfaces = fake
+enabled_deploy_interfaces = fake
+enabled_management_interfaces = fake
+enabled_power_interfaces = fake
+enabled_network_interfaces = noop
+enabled_storage_interfaces = noop
+[api]
+host_ip = 127.0.0.1
+port = 0
+log_requests = all
+[boot]
+http_host = 127.0.0.1
+http_port = 0
+tftp = false
+${sections}`;
+
+/**
  * @param connection of their database
  * @param environment variables besides those of the tests
  */

@@ -3,7 +3,7 @@
  * and connections. Redirects are not followed.
  */
 import { Agent, request } from 'undici';
-import { JSON_LIMITS, parseSmallJson } from '../bounded-json';
+import { isObject, JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 
 interface IntrospectionSetup {
@@ -70,8 +70,6 @@ const readable = (text: string): string => {
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
   return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line;
 };
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 function parsed(text: string): unknown {
   try {
     return parseSmallJson(Buffer.from(text), JSON_LIMITS.introspection);

@@ -1,7 +1,7 @@
 /** The public keys of an OpenID provider (OpenID Connect Discovery 1.0 §4, RFC 7517). Bounded in time and size; redirects are not followed. */
 import { Agent, request } from 'undici';
 import { readAuthorities } from '../authorities';
-import { parseSmallJson } from '../bounded-json';
+import { isObject, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 
 export interface OpenIdProvider {
@@ -20,8 +20,6 @@ const MAX_BYTES = 256 * 1024;
 const MAX_KEYS = 100;
 const LIMITS = { values: 10_000, depth: 10 };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isThisHost = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 
 /** Why the keys of a provider cannot be trusted if they come from this URL; undefined: they can. */

@@ -1,4 +1,5 @@
 /** The service catalog of a token: which URL a service has. */
+import { isObject } from '../bounded-json';
 
 /** keystoneauth's options for finding a service. */
 export interface ServiceSelector {
@@ -27,8 +28,6 @@ interface Service {
 }
 export type Catalog = readonly Service[];
 
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 export const listOf = (value: unknown): readonly Readonly<Record<string, unknown>>[] =>
   Array.isArray(value) ? value.filter(isObject) : [];
 export const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);

@@ -3,7 +3,8 @@
  * Identity API v3, Authentication and token management.
  */
 import { timeoutSignal } from '../timeout-signal';
-import { catalogOf, endpointOf, isObject, type Catalog, type ServiceSelector } from './catalog';
+import { isObject } from '../bounded-json';
+import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
 import { createExchange, type ServiceRequest, type ServiceResponse } from './exchange';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
 

@@ -1,5 +1,6 @@
 /** Validation of the tokens of callers: Identity API v3, `GET /v3/auth/tokens`. */
-import { isObject, listOf, textOf, type ServiceSelector } from './catalog';
+import { isObject } from '../bounded-json';
+import { listOf, textOf, type ServiceSelector } from './catalog';
 import { KeystoneError, responseText, type KeystoneSession } from './session';
 
 /** A rule of an application credential: which requests its tokens may make. */

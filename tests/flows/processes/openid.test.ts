@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
-import { openProcesses, type Processes } from '../../support/processes';
+import { fakeSettings, openProcesses, type Processes } from '../../support/processes';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-openid-'));
 const log = join(folder, 'log');
@@ -35,31 +35,17 @@ beforeAll(async () => {
   const started = await processes.start(
     'one',
     'api,conductor',
-    `[DEFAULT]
-host = one
+    fakeSettings(
+      `host = one
 auth_strategy = oidc
-log_file = ${log}
-enabled_hardware_types = fake-hardware
-enabled_boot_interfaces = fake
-enabled_deploy_interfaces = fake
-enabled_management_interfaces = fake
-enabled_power_interfaces = fake
-enabled_network_interfaces = noop
-enabled_storage_interfaces = noop
-[api]
-host_ip = 127.0.0.1
-port = 0
-log_requests = all
-[boot]
-http_host = 127.0.0.1
-http_port = 0
-tftp = false
-[oidc]
+log_file = ${log}`,
+      `[oidc]
 issuer = http://127.0.0.1:${port}
 audience = urn:bloomery
 roles_claim = scope
 system_roles = bm-viewers:reader,bm-admins:admin
 `,
+    ),
   );
   if (typeof started !== 'string') throw new Error(started.errors);
   url = started;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { useDatabase } from '../../support/database';
-import { openProcesses, type Processes } from '../../support/processes';
+import { fakeSettings, openProcesses, type Processes } from '../../support/processes';
 import { until } from '../../support/until';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-tokens-'));
@@ -16,27 +16,8 @@ const database = useDatabase();
 let processes: Processes;
 const urls: Record<string, string> = {};
 
-const settings = (also: string): string => `[DEFAULT]
-auth_strategy = http_basic
-http_basic_auth_user_file = ${users}
-log_file = ${log}
-enabled_hardware_types = fake-hardware
-enabled_boot_interfaces = fake
-enabled_deploy_interfaces = fake
-enabled_management_interfaces = fake
-enabled_power_interfaces = fake
-enabled_network_interfaces = noop
-enabled_storage_interfaces = noop
-${also}
-[api]
-host_ip = 127.0.0.1
-port = 0
-log_requests = all
-[boot]
-http_host = 127.0.0.1
-http_port = 0
-tftp = false
-`;
+const settings = (also: string): string =>
+  fakeSettings(['auth_strategy = http_basic', `http_basic_auth_user_file = ${users}`, `log_file = ${log}`, also].join('\n'));
 beforeAll(async () => {
   writeFileSync(users, `admin:${DIGEST}\ntenant:${DIGEST}\nnobody:${DIGEST}\n`);
   writeFileSync(roles, '[admin]\nroles = admin\nsystem = all\n[tenant]\nroles = member\nproject = p1\n');

@@ -1,11 +1,10 @@
 /** The choice of drives for RAID volumes against Ironic's own functions, run in Python on many random machines. */
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { isDeepStrictEqual, promisify } from 'node:util';
+import { isDeepStrictEqual } from 'node:util';
 import { planVolumes, type RequestedDisk, type Drive } from '../../../drivers/redfish/steps/raid-plan';
 import { checkRequestedDisks } from '../../../drivers/redfish/steps/requested-disks';
 import { reasonOf } from '../../../model/errors';
-import { programs } from '../../lab/support/venv';
+import { inIronicsPython, numbers } from '../random-cases';
 
 const CASES = 20_000;
 interface Case {
@@ -16,17 +15,6 @@ interface Planned {
   readonly error?: string;
   readonly crash?: string;
   readonly volumes?: readonly { readonly name: string; readonly drives: readonly string[]; readonly bytes: number | 'MAX' }[];
-}
-
-/** Numbers that look random and are the same each time (mulberry32). */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
 }
 
 function randomCase(below: (n: number) => number): Case {
@@ -78,16 +66,7 @@ function ours({ drives, asked }: Case): Planned {
   }
 }
 
-async function ironics(cases: readonly Case[]): Promise<readonly Planned[]> {
-  const python = join(await programs('ironic', ['ironic==39.0.0']), 'python');
-  const running = promisify(execFile)(python, [join(__dirname, 'raid-plan.py')], { maxBuffer: 2 ** 28, timeout: 500_000 });
-  running.child.stdin!.end(cases.map((one) => `${JSON.stringify(one)}\n`).join(''));
-  const { stdout: output } = await running;
-  return output
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Planned);
-}
+const ironics = (cases: readonly Case[]): Promise<readonly Planned[]> => inIronicsPython(join(__dirname, 'raid-plan.py'), cases, 500_000);
 
 /** Where Ironic does not do what it means to, we need not do the same. */
 function isDefect({ asked }: Case, theirs: Planned): string | undefined {

@@ -1,45 +1,25 @@
 /** Policies against oslo.policy itself, with Ironic's rules, in one Python process: random rules, callers and targets. */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { NOBODY, type Caller } from '../../../policy/caller';
 import { createEnforcer } from '../../../policy/enforcer';
 import { parseRule, RuleError, type Rule, type Value, type Vocabulary } from '../../../policy/language';
 import { checkReferences, compileRules } from '../../../policy/rule-set';
 import { POLICIES } from '../../../policy/rules';
 import { resourceOf } from '../../../policy/vocabulary';
-import { programs } from '../../lab/support/venv';
 import { optionsOf } from '../../support/options';
+import { inIronicsPython, numbers } from '../random-cases';
 
 const RULE_SETS = 3000;
 const POLICY_FILES = 150;
 const CHECKS = 40;
 
-/** Numbers that look random and are the same each time (mulberry32). */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
 const below = numbers(39);
 const pick = <T>(all: readonly T[]): T => all[below(all.length)]!;
 const times = <T>(count: number, make: (index: number) => T): readonly T[] => Array.from({ length: count }, (_, index) => make(index));
 
-async function python(cases: readonly unknown[]): Promise<readonly unknown[]> {
-  const program = join(await programs('ironic', ['ironic==39.0.0']), 'python');
-  const running = promisify(execFile)(program, [join(__dirname, 'oslo-policy.py')], { maxBuffer: 2 ** 28, timeout: 900_000 });
-  running.child.stdin!.end(cases.map((one) => `${JSON.stringify(one)}\n`).join(''));
-  const { stdout: output } = await running;
-  return output
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as unknown);
-}
+const python = (cases: readonly unknown[]): Promise<readonly unknown[]> =>
+  inIronicsPython(join(__dirname, 'oslo-policy.py'), cases, 900_000);
 
 /** A rule in words of the language: with few parentheses, so that precedence counts, in any case of operators, and with spaces. */
 function randomText(check: () => string, depth: number): string {
