@@ -8,6 +8,7 @@ import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
+import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
 import { urlHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
@@ -69,6 +70,12 @@ export interface HttpBootService {
 /** Milliseconds until a client is disconnected that does not send its request, or that does not read the response. */
 const REQUEST_TIMEOUT_MS = 10_000;
 const READ_TIMEOUT_MS = 120_000;
+/**
+ * Milliseconds for which a request waits for a database that is unreachable. iPXE and firmware ask once for a script, and a machine that
+ * gets none does not boot again by itself.
+ */
+const DATABASE_WAIT_MS = 10_000;
+const RETRY_AFTER_SECONDS = 5;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 /** The first part is the secret token, also of media. */
 const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
@@ -176,6 +183,8 @@ function createHandler(
       } else if (error instanceof UpstreamError) {
         log.warn('HTTP boot: download failed', { ...where, error: error.message });
         refuse(response, 502, error.message);
+      } else if (isDatabaseDown(error)) {
+        refuse(response, 503, reasonOf(error), { 'retry-after': String(RETRY_AFTER_SECONDS) });
       } else {
         log.error('HTTP boot: failed', { ...where, error: reasonOf(error) });
         refuse(response, 500, 'Internal server error');
@@ -210,7 +219,13 @@ const listen = (server: Server, host: string, port: number, what: string): Promi
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, hosts, tls, secondTls, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const { options, hosts, tls, secondTls, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const stopping = new AbortController();
+  const store = retryingStore(setup.store, (work) => {
+    const end = clock.now() + DATABASE_WAIT_MS;
+    const waits = (error: unknown): boolean => isDatabaseDown(error) && clock.now() < end;
+    return retryWhileDatabaseDown({ clock, log, signal: stopping.signal }, work, waits);
+  });
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
@@ -228,6 +243,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   };
   const servers: HttpServer[] = [];
   const stop = async (): Promise<void> => {
+    stopping.abort();
     await Promise.all(servers.map((http) => http.close(0)));
     await cache.close();
   };

@@ -62,6 +62,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   boot: [
     'config/options',
     'model',
+    'store/database-retry',
     'store/store',
     'wire',
     'wire/dhcp',
@@ -100,7 +101,16 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'store/store',
   ],
-  'conductor/core': ['conductor/runtime', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model', 'model/rules', 'store/store'],
+  'conductor/core': [
+    'conductor/runtime',
+    'config/options',
+    'drivers/agent',
+    'drivers/interfaces',
+    'model',
+    'model/rules',
+    'store/database-retry',
+    'store/store',
+  ],
   'conductor/engine': [
     'conductor/core',
     'conductor/flows',
@@ -110,6 +120,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/agent',
     'drivers/interfaces',
     'model',
+    'store/database-retry',
     'store/store',
   ],
   'conductor/flows': ['conductor/core', 'conductor/inspection', 'conductor/requests', 'conductor/steps', 'drivers/interfaces', 'model'],

@@ -9,12 +9,14 @@ import { openCache } from '../../boot/cache';
 import { parseRange } from '../../boot/content';
 import { startHttpBoot, type HttpBootService, type HttpBootSetup } from '../../boot/http';
 import { systemClock } from '../../model/clock';
+import { Fault } from '../../model/errors';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import type { Log } from '../../model/log';
 import type { ServedBoot, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { ownCertificate } from '../../wire/http/certificate';
 import { cpioArchive } from '../../wire/images/cpio';
+import { testClock } from '../support/clock';
 import { filterWith } from '../support/pxe-filter';
 import { startTlsServer } from '../support/tls-server';
 
@@ -534,4 +536,30 @@ it('answers with TLS on every address that it is given', async () => {
   } finally {
     await secure.stop();
   }
+});
+
+describe('while the database is unreachable', () => {
+  const unreachable = (): Fault => new Fault('TemporaryFailure', { message: 'The database is away.' });
+  /** A service on a clock that each wait moves, whose boot records can be read after so many failures. */
+  const startAfter = async (failures: number): Promise<HttpBootService> => {
+    let left = failures;
+    const forMac = async (mac: string) => {
+      if (left-- > 0) throw unreachable();
+      return boots.forMac(mac);
+    };
+    return startHttpBoot({ ...setup(), clock: testClock(), store: { ...setup().store, boots: { ...boots, forMac } } });
+  };
+  it.each([
+    { what: 'a script waits for it', failures: 3, status: 200 },
+    { what: 'a script is refused after 10 seconds', failures: 100, status: 503 },
+  ])('$what', async ({ failures, status }) => {
+    const waiting = await startAfter(failures);
+    try {
+      const answer = await get(`/ipxe/${MAC.replaceAll(':', '-')}`, {}, 'GET', waiting);
+      expect(answer.status).toBe(status);
+      expect(answer.headers['retry-after']).toBe(status === 503 ? '5' : undefined);
+    } finally {
+      await waiting.stop();
+    }
+  });
 });

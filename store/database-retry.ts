@@ -1,11 +1,10 @@
 /**
- * Background work does not fail when the database is unreachable: its statements are retried until the database answers. A statement
+ * Work that must not fail when the database is unreachable: its statements are retried until the database answers. A statement
  * may have run before the connection broke. Running it twice is safe: writes carry their fencing number, history entries their UUID.
  */
-import type { Clock } from '../../model/clock';
-import { Fault, reasonOf } from '../../model/errors';
-import type { Log } from '../../model/log';
-import type { Store } from '../../store/store';
+import type { Clock } from '../model/clock';
+import { Fault, reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
@@ -32,7 +31,7 @@ export async function retryWhileDatabaseDown<T>(
 }
 
 /** The store with each of its calls run by `retry`. A transaction is retried as a whole. */
-export function retryingStore(store: Store, retry: <T>(work: () => Promise<T>) => Promise<T>): Store {
+export function retryingStore<S extends object>(store: S, retry: <T>(work: () => Promise<T>) => Promise<T>): S {
   const wrapped = <T extends object>(part: T): T =>
     new Proxy(part, {
       get: (target, name) => {

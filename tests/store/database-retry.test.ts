@@ -1,8 +1,8 @@
-import { retryingStore, retryWhileDatabaseDown } from '../../../conductor/runtime/database-retry';
-import { Fault } from '../../../model/errors';
-import type { Log } from '../../../model/log';
-import type { Store } from '../../../store/store';
-import { testClock } from '../../support/clock';
+import { retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
+import { Fault } from '../../model/errors';
+import type { Log } from '../../model/log';
+import type { Store } from '../../store/store';
+import { testClock } from '../support/clock';
 
 const away = (): Fault => new Fault('TemporaryFailure', { message: 'away' });
 const said: string[] = [];
