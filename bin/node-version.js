@@ -1,12 +1,12 @@
-// Ends the process with one line where Node is older than package.json says. In the syntax of old versions, which have to read it.
+// Ends the process with one line where Node is older than package.json says. Old versions have to read it: no recent syntax.
 'use strict';
-var needed = require('../package.json').engines.node.replace('>=', '');
-var parts = function (version) {
+const needed = require('../package.json').engines.node.replace('>=', '');
+const parts = function (version) {
   return version.replace('v', '').split('.').map(Number);
 };
-var own = parts(process.version);
-var least = parts(needed);
-var differs = [0, 1, 2].filter(function (index) {
+const own = parts(process.version);
+const least = parts(needed);
+const differs = [0, 1, 2].filter(function (index) {
   return own[index] !== least[index];
 })[0];
 if (differs !== undefined && own[differs] < least[differs]) {

@@ -2,7 +2,6 @@
 import { Argument, type Command } from 'commander';
 import { OPTIONS, type OptionRow } from '../config/options';
 import { writtenDefault } from '../config/documents';
-import { programVersion } from '../version';
 
 interface CommandEntry {
   /** Empty for the program itself. */
@@ -84,8 +83,8 @@ const roff = (text: string): string =>
     .replaceAll('\\', '\\e')
     .replaceAll('-', '\\-')
     .replace(/^([.'])/gm, '\\&$1');
-const heading = (name: string, section: number, about: string): string =>
-  `.TH ${name} ${section} "" "Bloomery ${programVersion()}" "Bloomery"\n.SH NAME\n${roff(about)}\n`;
+const heading = (name: string, section: number, version: string, about: string): string =>
+  `.TH ${name} ${section} "" "Bloomery ${version}" "Bloomery"\n.SH NAME\n${roff(about)}\n`;
 const item = (term: string, text: string): string => `.TP\n\\fB${roff(term)}\\fR\n${roff(text)}\n`;
 
 function commandPage(program: Command): string {
@@ -99,7 +98,7 @@ function commandPage(program: Command): string {
     return `${title}${rows.join('')}${path === '' ? '.SH COMMANDS\n' : ''}`;
   });
   return [
-    heading('BLOOMERY', 1, `bloomery - ${program.description()}`),
+    heading('BLOOMERY', 1, program.version()!, `bloomery - ${program.description()}`),
     `.SH SYNOPSIS\n\\fBbloomery\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR ...]\n`,
     ...parts,
     `.SH EXIT STATUS\n0: it is done. 1: it failed, or the answer is no. 2: the arguments or the configuration are wrong.\n`,
@@ -107,7 +106,7 @@ function commandPage(program: Command): string {
   ].join('');
 }
 
-function configurationManual(): string {
+function configurationManual(program: Command): string {
   const rows: readonly OptionRow[] = OPTIONS;
   const sections = [...new Set(rows.map(({ section }) => section))].map((section) => {
     const items = rows
@@ -116,7 +115,7 @@ function configurationManual(): string {
     return `.SS [${section}]\n${items.join('')}`;
   });
   return [
-    heading('BLOOMERY.CONF', 5, 'bloomery.conf - options of Bloomery, in the format of ironic.conf'),
+    heading('BLOOMERY.CONF', 5, program.version()!, 'bloomery.conf - options of Bloomery, in the format of ironic.conf'),
     `.SH DESCRIPTION\n${roff('Each option is shown with its default. A variable OS_<SECTION>__<OPTION> sets an option too.')}\n.SH OPTIONS\n`,
     ...sections,
     `.SH SEE ALSO\n\\fBbloomery\\fR(1)\n`,

@@ -72,6 +72,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/sockets',
   ],
   commands: [
+    'config/documents',
     'config/load',
     'config/options',
     'config/suggestion',

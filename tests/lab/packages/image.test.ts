@@ -34,7 +34,7 @@ function blob({ digest, size }: Descriptor): string {
   expect({ digest: sha256(bytes), size: bytes.length }).toEqual({ digest, size });
   return path;
 }
-const json = <T>(path: string): T => JSON.parse(readFileSync(path, 'utf8')) as T;
+const json = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
 let configuration: ImageConfiguration;
 beforeAll(async () => {
@@ -42,9 +42,9 @@ beforeAll(async () => {
   const [file] = await release(join(folder, 'out'), ['image']);
   for (const name of ['layout', 'rootfs', 'state']) mkdirSync(join(folder, name));
   execFileSync('tar', ['-xf', file!, '-C', layout]);
-  const { manifests } = json<{ readonly manifests: readonly Descriptor[] }>(join(layout, 'index.json'));
-  const manifest = json<{ readonly config: Descriptor; readonly layers: readonly Descriptor[] }>(blob(manifests[0]!));
-  configuration = json<ImageConfiguration>(blob(manifest.config));
+  const { manifests } = json(join(layout, 'index.json')) as { readonly manifests: readonly Descriptor[] };
+  const manifest = json(blob(manifests[0]!)) as { readonly config: Descriptor; readonly layers: readonly Descriptor[] };
+  configuration = json(blob(manifest.config)) as ImageConfiguration;
   for (const layer of manifest.layers) execFileSync('tar', ['-xzf', blob(layer), '-C', join(folder, 'rootfs')]);
   const plain = manifest.layers.map((layer) => sha256(execFileSync('gunzip', ['-c', blob(layer)], { maxBuffer: 1 << 30 })));
   expect(plain).toEqual(configuration.rootfs.diff_ids);
