@@ -10,9 +10,11 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
+import { volumesOf, type VolumeStore } from '../store/volumes';
 import { urlHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
+import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
 import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
@@ -46,7 +48,7 @@ export interface HttpBootSetup {
   readonly tls?: TlsSettings | undefined;
   /** Of https_port; present if that is set. */
   readonly secondTls?: TlsSettings | undefined;
-  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
+  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore;
   readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
@@ -86,6 +88,7 @@ interface Sources {
   readonly files: BootFiles;
   readonly served: ServedFiles;
   readonly store: HttpBootSetup['store'];
+  readonly log: Log;
   /** Known once the service listens. */
   readonly httpUrl: () => string;
 }
@@ -100,14 +103,31 @@ type Answer = (
   servesMedia: boolean,
 ) => Promise<number | undefined>;
 
-function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer {
+/** The volumes that the node's machine boots from, as they are now; or the reason why it cannot. */
+async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot | string> {
+  const volumes = volumesOf(store);
+  const [connectors, targets] = await Promise.all([volumes.connectors(node), volumes.targets(node)]);
+  try {
+    return iscsiBoot(connectors, targets) ?? 'the node has no iSCSI volume target with boot index 0';
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+function createAnswer({ cache, files, served, store, log, httpUrl }: Sources): Answer {
   const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
     const boot = await files.recordFor(mac);
     if (!boot) {
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    const text = Buffer.from(ipxeScript(boot, httpUrl()));
+    const iscsi = boot.purpose === 'volume' ? await iscsiBootOf(store, boot.node_uuid) : undefined;
+    if (typeof iscsi === 'string') {
+      log.warn('HTTP boot: the volumes of a node cannot be booted', { node: boot.node_uuid, reason: iscsi });
+      refuse(response, 404, `Nothing to boot for ${mac}`);
+      return;
+    }
+    const text = Buffer.from(ipxeScript(boot, httpUrl(), iscsi));
     response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
     return text.length;
   };
@@ -235,7 +255,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
-  const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
+  const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl }), { log, clock, metrics });
   const limits: ClientLimits = {
     connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
     readTimeoutMs: READ_TIMEOUT_MS,
