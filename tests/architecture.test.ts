@@ -196,6 +196,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http',
     'wire/ipmi',
     'wire/ipmi/records',
+    'wire/keystone',
     'wire/redfish',
   ],
   'drivers/agent': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire', 'wire/http', 'wire/images'],
