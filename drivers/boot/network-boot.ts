@@ -18,6 +18,7 @@ import {
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
 import { validateCapabilities } from '../common/capabilities';
 import { locate } from '../common/images';
+import { updateDhcp } from '../dhcp/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
 
 const properties: Readonly<Record<string, Property>> = {
@@ -116,6 +117,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     const ramdisk = await servable(source.ramdisk, source.trusted, task);
     const before = await task.boots.ofNode(task.node.uuid);
     await syncBootMode(task);
+    await updateDhcp(task, method);
     await task.boots.put({
       node_uuid: task.node.uuid,
       macs: macsOf(task),
@@ -136,6 +138,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       if (!runsAlready(task)) await setBootDevice(task, 'disk', true);
       return;
     }
+    await updateDhcp(task, method);
     await task.boots.put({
       node_uuid: task.node.uuid,
       macs: macsOf(task),
