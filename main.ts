@@ -42,10 +42,12 @@ import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, res
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
+import { urlHost } from './wire/addresses';
 import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
 import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
+import { createServices } from './wire/keystone/services';
 import { createRedfishPool } from './wire/redfish';
 import { mostOf } from './wire/shares';
 import { programVersion } from './version';
@@ -300,7 +302,10 @@ async function startConductorRole(
     connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
   });
   const introspection = discoverdService(options);
+  const ending = new AbortController();
+  const services = createServices(options, { clock, signal: ending.signal });
   const connections = {
+    services,
     ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
     ...(introspection ? { introspection } : {}),
   };
@@ -309,6 +314,8 @@ async function startConductorRole(
     await ipmi.close();
     await redfish.close();
     await introspection?.close();
+    ending.abort();
+    for (const service of Object.values(services)) await service.close();
   });
   const conductor = await startConductor({
     ...{ store, options, clock, metrics, notifier },
@@ -399,7 +406,7 @@ async function announce(
 
 /** The URL by which machines and this host reach a listener; undefined for a Unix socket. */
 const urlOf = ({ scheme, port }: HttpListener, options: Options): string | undefined =>
-  port === undefined ? undefined : `${scheme}://${options['DEFAULT.my_ip']}:${port}`;
+  port === undefined ? undefined : `${scheme}://${urlHost(options['DEFAULT.my_ip'])}:${port}`;
 
 type Started = Omit<Server, 'stop' | 'reload'>;
 async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {

@@ -22,7 +22,7 @@ import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
 import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type OpenFile, type ServedFiles } from './files';
-import { ipxeScript } from './ipxe';
+import { ipxeScript, startScript } from './ipxe';
 import { openMedium } from './media';
 import { readable } from './composed-files';
 
@@ -80,6 +80,8 @@ const DATABASE_WAIT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 /** The first part is the secret token, also of media. */
+/** The same for all machines: iPXE fills in the address of the interface that it boots from. Other DHCP servers name it. */
+const START_SCRIPT = '/boot.ipxe';
 const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
 const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
@@ -127,9 +129,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl }: Sources): A
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    const text = Buffer.from(ipxeScript(boot, httpUrl(), iscsi));
-    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
-    return text.length;
+    return sendScript(response, ipxeScript(boot, httpUrl(), iscsi));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -160,6 +160,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl }: Sources): A
       refuse(response, 400, 'Not a path');
       return;
     }
+    if (path === START_SCRIPT) return sendScript(response, startScript(httpUrl()));
     const mac = IPXE.exec(path)?.[1];
     if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
     const [, secret, name] = BOOT.exec(path) ?? [];
@@ -293,6 +294,12 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   httpUrl = httpUrl.replace(/:0$/, `:${port}`);
   for (const address of bound) log.info('listening', { address, for: 'HTTP boot' });
   return { port, httpsPort, bound, files, reload: () => servers.forEach((http) => http.reload()), stop };
+}
+
+function sendScript(response: ServerResponse, script: string): number {
+  const text = Buffer.from(script);
+  response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
+  return text.length;
 }
 
 const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>

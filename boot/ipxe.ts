@@ -13,6 +13,9 @@ const ATTEMPTS = 10;
 export const ipxeScript = (boot: ServedBoot, httpUrl: string, iscsi?: IscsiBoot): string =>
   ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl, iscsi), ''].join('\n');
 
+/** Fetches the script of the machine by the address of the interface that iPXE booted from. */
+export const startScript = (httpUrl: string): string => ['#!ipxe', `chain ${httpUrl}/ipxe/\${mac:hexhyp}`, ''].join('\n');
+
 /** Repeats commands that end in `|| goto again`. */
 const retried = (lines: readonly string[]): readonly string[] => [
   `set attempts:int32 ${ATTEMPTS}`,

@@ -21,6 +21,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
@@ -42,6 +43,8 @@ export interface Connections {
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
+  /** Neutron, Glance and others. A client reads its options and connects at its first request. */
+  readonly services: Services;
 }
 
 /** A node that the caller has reserved. Only the conductor makes tasks. `node` is always as last saved. */

@@ -11,6 +11,7 @@ import { validateCapabilities } from '../common/capabilities';
 import { isFastTrack } from './fast-track';
 import { canBeOff } from '../common/power-cycle';
 import { type DeployInterface, type Outcome, type Property, type Step, type Task, agentThere, done, failed, wait } from '../interfaces';
+import { cleanDhcp } from '../dhcp/providers';
 import { attachVolumes, bootsFromVolume, forgetVolumes, noteBootVolume } from '../storage/boot-volume';
 import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
 import { prepareService, tearDownService } from './ramdisk-servicing';
@@ -149,6 +150,7 @@ export const agentDeploy = {
     await task.driver.boot.cleanUpRamdisk(task);
     await task.driver.boot.cleanUpInstance(task);
     await task.boots.remove(task.node.uuid);
+    await cleanDhcp(task);
     if (task.node.disable_power_off) await task.power('rebooting');
   },
   tearDown: async (task) => {

@@ -18,6 +18,7 @@ import {
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
 import { validateCapabilities } from '../common/capabilities';
 import { locate } from '../common/images';
+import { updateDhcp } from '../dhcp/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
 import { bootsFromVolume } from '../storage/boot-volume';
 
@@ -119,6 +120,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     const ramdisk = await servable(source.ramdisk, source.trusted, task);
     const before = await task.boots.ofNode(task.node.uuid);
     await syncBootMode(task);
+    await updateDhcp(task, method);
     await task.boots.put({
       node_uuid: task.node.uuid,
       macs: macsOf(task),
@@ -140,6 +142,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       if (!runsAlready(task)) await setBootDevice(task, 'disk', true);
       return;
     }
+    await updateDhcp(task, method);
     await task.boots.put({
       node_uuid: task.node.uuid,
       macs: macsOf(task),

@@ -24,6 +24,7 @@ import { silentMetrics } from '../../model/metrics';
 import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NewNode, type NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { optionsOf } from './options';
+import { servicesOf } from './services';
 
 /** What the drivers of this file do; a test sets members and reads `told`. */
 export interface Machine {
@@ -354,7 +355,7 @@ export async function started(
     options: conductorOptions(given.options),
     log: collecting(complaints, given.tell),
     random: randomBytes,
-    connections: { ipmi: nowhere, redfish: nowhere },
+    connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf() },
     interfaces: interfacesOf(machine, given.periodics),
     hardwareTypes: HARDWARE,
     ...given.rooms,

@@ -18,6 +18,7 @@ import {
   type VolumeTargetRecord,
 } from '../../model/records';
 import { optionsOf } from './options';
+import { servicesOf } from './services';
 
 export const NODE_UUID = '5b7b9a3e-1d0f-4b0c-9b0e-3f6f0c2f8a11';
 const NOW = Date.parse('2026-02-03T04:05:06Z');
@@ -187,6 +188,7 @@ export function testTask(
     connections: {
       ipmi: { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} },
       redfish: { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} },
+      services: servicesOf(),
       ...given.connections,
     },
     ...(given.globalRequestId === undefined ? {} : { globalRequestId: given.globalRequestId }),
