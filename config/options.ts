@@ -51,7 +51,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'enabled_power_interfaces', kind: 'list', default: null, help: 'Power interfaces that nodes may use. Default: the first interface of each enabled hardware type.' },
   { section: 'DEFAULT', name: 'enabled_raid_interfaces', kind: 'list', default: ['agent', 'no-raid', 'redfish'], help: 'RAID interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'enabled_rescue_interfaces', kind: 'list', default: ['no-rescue'], help: 'Rescue interfaces that nodes may use.' },
-  { section: 'DEFAULT', name: 'enabled_storage_interfaces', kind: 'list', default: ['cinder', 'noop'], help: 'Storage interfaces that nodes may use.' },
+  { section: 'DEFAULT', name: 'enabled_storage_interfaces', kind: 'list', default: ['cinder', 'noop'], help: 'Storage interfaces that nodes may use: noop, external, cinder (docs/volumes.md).' },
   { section: 'DEFAULT', name: 'enabled_vendor_interfaces', kind: 'list', default: ['ipmitool', 'redfish', 'no-vendor'], help: 'Vendor interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'default_bios_interface', kind: 'string', default: null, help: 'BIOS interface of nodes that do not set one.' },
   { section: 'DEFAULT', name: 'default_boot_interface', kind: 'string', default: null, help: 'Boot interface of nodes that do not set one.' },
@@ -253,6 +253,9 @@ export const OPTIONS = [
   ...inSection('cinder', TLS_ROWS),
   ...inSection('cinder', ADAPTER_ROWS),
   ...inSection('cinder', ENDPOINT_ROWS),
+  { section: 'cinder', name: 'retries', kind: 'integer', default: 3, min: 0, help: 'No effect: connect_retries and status_code_retries say how often requests are repeated.' },
+  { section: 'cinder', name: 'action_retries', kind: 'integer', default: 3, min: 0, help: 'How often the detachment of volumes is repeated after a failure.' },
+  { section: 'cinder', name: 'action_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between attempts to detach volumes.' },
   // [nova]
   { section: 'nova', name: 'service_type', kind: 'string', default: 'compute', help: 'Type of the service in the catalog.' },
   ...inSection('nova', AUTH_ROWS),

@@ -1,5 +1,6 @@
 /** A real iSCSI target (Debian's tgt) with its volumes, in a network namespace. */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { until, type Lab } from './machines';
@@ -21,6 +22,7 @@ export interface IscsiTarget {
   initiators(iqn: string): Promise<readonly string[]>;
   /** What tgtd wrote. */
   log(): string;
+  stop(): Promise<void>;
 }
 
 export async function startIscsiTarget(lab: Lab): Promise<IscsiTarget> {
@@ -62,5 +64,11 @@ export async function startIscsiTarget(lab: Lab): Promise<IscsiTarget> {
       return [...own.split(/^Target \d+: /m)[0]!.matchAll(/^ +Initiator: (\S+)/gm)].map(([, name]) => name!);
     },
     log: () => written,
+    stop: async () => {
+      // It ignores SIGTERM while it has targets.
+      const ended = once(server, 'exit');
+      server.kill('SIGKILL');
+      await ended;
+    },
   };
 }
