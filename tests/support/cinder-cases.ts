@@ -7,7 +7,7 @@ import { ServiceError, type ServiceClient } from '../../wire/keystone/services';
 import { servicesOf } from './services';
 import { NODE_UUID, testTask, type TestTask } from './task';
 
-export interface CinderVolume {
+interface CinderVolume {
   readonly status: string;
   readonly attachments: number;
   readonly metadata: Readonly<Record<string, string>>;
@@ -76,9 +76,9 @@ export function cinderTask(
     options: { 'cinder.action_retry_interval': 5, ...given.options },
     connections: { services: { ...servicesOf(), cinder: measured } },
   });
-  const { volumes, saveInternal } = base.task;
+  const { volumes } = base.task;
   const task: Task = Object.create(base.task, {
-    saveInternal: { value: (keys: JsonObject) => around('save on the node', () => saveInternal(keys)) },
+    saveInternal: { value: (keys: JsonObject) => around('save on the node', () => base.task.saveInternal(keys)) },
     volumes: {
       value: {
         ...volumes,
@@ -92,7 +92,7 @@ export function cinderTask(
 }
 /** The same node, on another conductor. */
 const taken = (cinder: Cinder, before: Made, event?: Event): Made =>
-  cinderTask(cinder, before.volumeTargets(), { internal: before.node().driver_internal_info as JsonObject, ...(event ? { event } : {}) });
+  cinderTask(cinder, before.volumeTargets(), { internal: before.node().driver_internal_info, ...(event ? { event } : {}) });
 
 const attach = (made: Made): Promise<void> => cinderStorage.attachVolumes!(made.task);
 const detach = (made: Made): Promise<void> => cinderStorage.detachVolumes!(made.task);
