@@ -319,6 +319,7 @@ export const OPTIONS = [
   { section: 'boot', name: 'dhcp_netmask', kind: 'string', default: null, ours: true, help: "Netmask for machines. Default: the interface's netmask." },
   { section: 'boot', name: 'dhcp_gateway', kind: 'string', default: null, ours: true, help: 'Default gateway for machines. Default: none.' },
   { section: 'boot', name: 'dhcp_dns', kind: 'list', default: [], ours: true, help: 'DNS servers for machines.' },
+  { section: 'boot', name: 'dhcp_subnet', kind: 'list', default: [], repeated: true, ours: true, help: 'A further subnet, IPv4 or IPv6, as PREFIX KEY=VALUE … (10.1.0.0/24 range=10.1.0.100-10.1.0.200 gateway=10.1.0.1). May occur several times. Keys: docs/dhcp.md.' },
   { section: 'boot', name: 'dhcp_lease_time', kind: 'integer', default: 3600, min: 60, ours: true, help: 'Lease time in seconds.' },
   { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: null, choices: ['ignore', 'discover'], ours: true, help: 'Unknown MAC addresses: ignore them, or boot the agent ramdisk for discovery. Default: discover if [auto_discovery]enabled.' },
   { section: 'boot', name: 'dhcp_max_unknown', kind: 'integer', default: null, min: 0, ours: true, help: 'Maximum number of unknown MAC addresses that get an address within one lease time, so that made-up ones leave addresses for known machines. Default: half of dhcp_range.' },

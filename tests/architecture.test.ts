@@ -65,12 +65,12 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/database-retry',
     'store/store',
     'wire',
-    'wire/dhcp',
     'wire/http/client-limits',
     'wire/http/listener-tls',
     'wire/images',
     'wire/sockets',
   ],
+  'boot/dhcp': ['boot/discovery', 'config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/sockets'],
   commands: [
     'config/load',
     'config/options',

@@ -126,13 +126,10 @@ export interface LinkAddress {
   readonly netmask: string;
 }
 /**
- * The IPv4 addresses of an interface, also of one without carrier, which node:os leaves out. Undefined: there is no such interface.
+ * Every interface by name with its IPv4 addresses, also those without carrier, which node:os leaves out.
  * @throws LinkError when the system refuses
  */
-export async function linkAddresses(name: string): Promise<readonly LinkAddress[] | undefined> {
-  const c = await libc();
-  return c.interfaces().get(name);
-}
+export const readLinks = async (): Promise<ReadonlyMap<string, readonly LinkAddress[]>> => (await libc()).interfaces();
 
 /**
  * A UDP socket on 0.0.0.0:port that sends and receives on this interface alone, including broadcasts, without any address or route.

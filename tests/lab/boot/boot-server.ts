@@ -3,7 +3,7 @@
  * address, for the machines of these boot rows. Prints `ready`, logs to the standard error, ends on SIGTERM.
  */
 import { randomBytes } from 'node:crypto';
-import { startDhcp } from '../../../boot/dhcp-service';
+import { startDhcp } from '../../../boot/dhcp/service';
 import { startHttpBoot } from '../../../boot/http';
 import { startTftp } from '../../../boot/tftp';
 import { systemClock } from '../../../model/clock';
@@ -41,6 +41,7 @@ async function main(): Promise<void> {
     hosts: [address],
     options: {
       ...url,
+      'DEFAULT.my_ip': address,
       'boot.http_port': 8080,
       'boot.https_port': null,
       'boot.http_max_connections': 4096,
@@ -77,6 +78,7 @@ async function main(): Promise<void> {
       'boot.dhcp_netmask': null,
       'boot.dhcp_gateway': null,
       'boot.dhcp_dns': [],
+  'boot.dhcp_subnet': [],
       'boot.dhcp_lease_time': 600,
       'boot.dhcp_max_unknown': null,
       'boot.router_advertisements': true,

@@ -2,17 +2,17 @@
  * Empty router advertisements. iPXE configures IPv6 besides IPv4, and waits about ten seconds for a router. An advertisement without
  * prefix, DHCPv6 and default route ends this wait at once.
  */
-import type { Clock } from '../model/clock';
-import type { Log } from '../model/log';
-import { LinkError } from '../wire/sockets/libc';
-import { IPPROTO_ICMPV6, openIcmpv6 } from '../wire/sockets/link';
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { LinkError } from '../../wire/sockets/libc';
+import { IPPROTO_ICMPV6, openIcmpv6 } from '../../wire/sockets/link';
 import {
   ALL_NODES,
   ALL_ROUTERS,
   emptyRouterAdvertisement,
   isRouterSolicitation,
   ROUTER_SOLICITATION,
-} from '../wire/dhcp/router-advertisement';
+} from '../../wire/dhcp/router-advertisement';
 
 /** RFC 4861 §6.2.1: the interval of unsolicited advertisements is random between Min- and MaxRtrAdvInterval. */
 const INTERVAL_MS = { least: 200_000, most: 600_000 } as const;

@@ -10,11 +10,13 @@ import {
   BROADCAST_FLAG,
   MESSAGE,
   numberToAddress,
+  relayAddress,
   type DhcpPacket,
   type OptionValues,
-} from '../wire/dhcp/dhcp';
-import type { BootRecord } from '../model/records';
-import type { Pool } from './dhcp-pool';
+  type Route,
+} from '../../wire/dhcp/dhcp';
+import type { BootRecord } from '../../model/records';
+import type { Pool } from './pool';
 
 export const SERVER_PORT = 67;
 const CLIENT_PORT = 68;
@@ -29,6 +31,10 @@ export interface DhcpPolicy {
   readonly netmask: string;
   readonly gateway: string | null;
   readonly dns: readonly string[];
+  readonly domain: string | null;
+  readonly mtu: number | null;
+  /** Further routes than that of the gateway. */
+  readonly routes: readonly Route[];
   readonly leaseSeconds: number;
   readonly tftpServer: string;
   /** Without a trailing slash. */
@@ -155,6 +161,30 @@ function refusalFor(machine: Machine, client: Client): string | undefined {
   return client === 'system' ? undefined : 'the machine is not meant to boot from the network now';
 }
 
+/** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
+const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>
+  giaddr === ANY_ADDRESS ? undefined : (relayAddress(options, 'linkSelection') ?? giaddr);
+/** RFC 5107 §4: a relay may want to be the server for its machines. */
+const serverOf = (policy: DhcpPolicy, { options, giaddr }: DhcpPacket): string =>
+  (giaddr === ANY_ADDRESS ? undefined : relayAddress(options, 'serverIdentifier')) ?? policy.server;
+
+const isOnSubnet = ({ netmask, network }: DhcpPolicy, address: string): boolean =>
+  (addressToNumber(address) & addressToNumber(netmask)) >>> 0 === network;
+
+/** A subnet with its pool. */
+export interface Subnet {
+  readonly policy: DhcpPolicy;
+  readonly pool: Pool<Decision>;
+  /** The interface that is in the subnet; undefined: it is reached through relays only. */
+  readonly interface: string | undefined;
+}
+/** The subnet that the packet asks for, which arrived at this interface. The answer may still be that it is in none. */
+export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet {
+  const link = linkOf(packet) ?? (packet.ciaddr === ANY_ADDRESS ? undefined : packet.ciaddr);
+  const asked = link === undefined ? undefined : subnets.find(({ policy }) => isOnSubnet(policy, link));
+  return asked ?? subnets.find((one) => one.interface === name) ?? subnets[0]!;
+}
+
 /**
  * Returns the answer, or the reason for none. Updates the pool accordingly.
  * @param lookup what the store knows about a MAC address
@@ -166,18 +196,18 @@ export async function answerDhcp(
   packet: DhcpPacket,
   clock: { now(): number },
 ): Promise<Outcome> {
-  const { chaddr: mac, options, ciaddr, giaddr } = packet;
+  const { chaddr: mac, options, ciaddr } = packet;
   if (packet.op !== BOOT_REQUEST) return silence('not a request');
   if (packet.htype !== ETHERNET || mac.length !== 17) return silence('not an Ethernet address');
   const type = options.messageType;
-  const onSubnet = (address: string): boolean => (addressToNumber(address) & addressToNumber(policy.netmask)) >>> 0 === policy.network;
+  const onSubnet = (address: string): boolean => isOnSubnet(policy, address);
   // §4.3.1: the subnet is that of the relay's address, else of the receiving interface. A routed machine renews without its relay.
   const direct = onSubnet(policy.server) ? policy.server : ciaddr;
-  if (!onSubnet(giaddr === ANY_ADDRESS ? direct : giaddr)) return silence('no addresses for the subnet of this relay');
+  if (!onSubnet(linkOf(packet) ?? direct)) return silence('no addresses for the subnet of this relay');
   const named = options.serverIdentifier;
   const requested = options.requestedAddress ?? ANY_ADDRESS;
 
-  if (named !== undefined && named !== policy.server) {
+  if (named !== undefined && named !== policy.server && named !== serverOf(policy, packet)) {
     // §3.1.4: the machine chose another server.
     if (type === MESSAGE.request) pool.withdraw(mac, clock.now());
     return silence('meant for another server');
@@ -221,7 +251,7 @@ export async function answerDhcp(
   if (pool.bind(mac, addressToNumber(address), now)) return grant(policy, packet, fields, MESSAGE.ack, address);
   return nak(policy, packet);
 }
-export const POOL_EXHAUSTED = 'no address is left in [boot]dhcp_range';
+export const POOL_EXHAUSTED = 'no address is left in the range of the subnet';
 
 /**
  * Fields that every answer copies. RFC 6842: client identifier; RFC 4578 §2.3: client machine identifier; RFC 3046 §2.2: relay agent
@@ -239,14 +269,16 @@ function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): Dhc
     siaddr: ANY_ADDRESS,
     sname: '',
     file: '',
-    options: { messageType, serverIdentifier: policy.server, clientIdentifier, clientMachineIdentifier, relayAgentInformation },
+    options: { messageType, serverIdentifier: serverOf(policy, packet), clientIdentifier, clientMachineIdentifier, relayAgentInformation },
     unknown: new Map(),
   };
 }
 
+const DEFAULT_ROUTE = { destination: ANY_ADDRESS, width: 0 } as const;
+
 function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, messageType: number, yiaddr: string): Outcome {
   const base = reply(policy, packet, messageType);
-  const { leaseSeconds, netmask, gateway, dns, network } = policy;
+  const { leaseSeconds, netmask, gateway, dns, network, domain, mtu, routes } = policy;
   // §4.3.5: not in an answer to an INFORM. §4.4.5: the times T1 and T2.
   const lease =
     yiaddr === ANY_ADDRESS
@@ -265,6 +297,10 @@ function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, message
       broadcastAddress: numberToAddress((network | ~addressToNumber(netmask)) >>> 0),
       ...(gateway === null ? {} : { routers: [gateway] }),
       ...(dns.length === 0 ? {} : { domainNameServers: dns }),
+      ...(domain === null ? {} : { domainName: domain }),
+      ...(mtu === null ? {} : { interfaceMtu: mtu }),
+      // RFC 3442: a client that knows this option ignores the gateway's.
+      ...(routes.length === 0 ? {} : { classlessRoutes: gateway === null ? routes : [{ ...DEFAULT_ROUTE, router: gateway }, ...routes] }),
       ...boot.options,
     },
   };
