@@ -314,7 +314,7 @@ export const OPTIONS = [
   { section: 'dnsmasq', name: 'dhcp_hostsdir', kind: 'string', default: '/etc/dnsmasq.d/hostsdir.d', help: 'Folder of the files with the tag of each MAC address, which dnsmasq reads by `dhcp-hostsdir`.' },
   { section: 'dnsmasq', name: 'dhcp_leasefile', kind: 'string', default: '/var/lib/dnsmasq/dnsmasq.leases', help: 'Accepted for compatibility; no effect: GRUB and PXELINUX get their configuration by MAC address.' },
   // [boot], ours
-  { section: 'boot', name: 'interface', kind: 'string', default: null, ours: true, help: 'Network interface of the provisioning network. DHCP listens on this interface only.' },
+  { section: 'boot', name: 'interface', kind: 'string', default: null, ours: true, help: 'Network interface of the provisioning network. DHCP listens on this interface, and on those of dhcp_subnet.' },
   { section: 'boot', name: 'dhcp_range', kind: 'string', default: null, ours: true, help: 'Address pool for machines, as FIRST-LAST (10.0.0.100-10.0.0.200).' },
   { section: 'boot', name: 'dhcp_netmask', kind: 'string', default: null, ours: true, help: "Netmask for machines. Default: the interface's netmask." },
   { section: 'boot', name: 'dhcp_gateway', kind: 'string', default: null, ours: true, help: 'Default gateway for machines. Default: none.' },
@@ -323,7 +323,7 @@ export const OPTIONS = [
   { section: 'boot', name: 'dhcp_lease_time', kind: 'integer', default: 3600, min: 60, ours: true, help: 'Lease time in seconds.' },
   { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: null, choices: ['ignore', 'discover'], ours: true, help: 'Unknown MAC addresses: ignore them, or boot the agent ramdisk for discovery. Default: discover if [auto_discovery]enabled.' },
   { section: 'boot', name: 'dhcp_max_unknown', kind: 'integer', default: null, min: 0, ours: true, help: 'Maximum number of unknown MAC addresses that get an address within one lease time, so that made-up ones leave addresses for known machines. Default: half of dhcp_range.' },
-  { section: 'boot', name: 'router_advertisements', kind: 'boolean', default: true, ours: true, help: 'Send IPv6 router advertisements without a prefix on [boot]interface with builtin DHCP. Otherwise iPXE waits for one.' },
+  { section: 'boot', name: 'router_advertisements', kind: 'boolean', default: true, ours: true, help: 'Send IPv6 router advertisements with builtin DHCP: with the prefixes of IPv6 subnets, without one elsewhere. Otherwise iPXE waits for one.' },
   { section: 'boot', name: 'tftp_host', kind: 'string', default: null, ours: true, help: 'Address that the TFTP service listens on. Default: those of [boot]interface, and my_ip; without an interface 0.0.0.0.' },
   { section: 'boot', name: 'tftp_port', kind: 'integer', default: 69, min: 0, max: 65535, ours: true, help: 'Port that the TFTP service listens on.' },
   { section: 'boot', name: 'tftp', kind: 'boolean', default: true, ours: true, help: 'Run the TFTP service.' },

@@ -275,7 +275,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'store/sql': ['migrations', 'model'],
   'store/tables': ['model', 'store/sql'],
   wire: [],
-  'wire/dhcp': [],
+  'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['wire/addresses'],
   'wire/http': ['wire'],
   'wire/images': [],
@@ -284,7 +284,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/ipmi/server': ['wire/ipmi'],
   'wire/keystone': ['wire'],
   'wire/redfish': ['wire'],
-  'wire/sockets': [],
+  'wire/sockets': ['wire/ipv6'],
 };
 /** Only its types may be imported, except by these. */
 const TYPES_ONLY = { file: 'config/options', except: ['config', 'commands'] };

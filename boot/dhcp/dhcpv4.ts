@@ -15,7 +15,17 @@ import {
   type OptionValues,
   type Route,
 } from '../../wire/dhcp/dhcp';
-import type { BootRecord } from '../../model/records';
+import {
+  DECISION_MS,
+  loaderFor,
+  refusalFor,
+  silence,
+  type Client,
+  type Decision,
+  type Loaders,
+  type Machine,
+  type Silence,
+} from './clients';
 import type { Pool } from './pool';
 
 export const SERVER_PORT = 67;
@@ -43,36 +53,7 @@ export interface DhcpPolicy {
   /** For machines that boot with PXELINUX or GRUB. */
   readonly pxeLoaders: Loaders;
 }
-/** Names of boot loaders for BIOS mode, for UEFI mode, and by CPU-mode or CPU for exceptions. */
-interface Loaders {
-  readonly bios: string;
-  readonly uefi: string;
-  readonly byArch: Readonly<Record<string, string>>;
-}
-
-/** What the store knows about a MAC address. */
-export interface Machine {
-  /** A node has this address. */
-  readonly known: boolean;
-  /** How the machine shall boot from the network now (boot/discovery.ts); absent: it shall not. */
-  readonly boots?: BootRecord['method'] | undefined;
-}
-/** Stored with an offer, so that the following request gets the same answer without a query. */
-export interface Decision {
-  readonly machine: Machine;
-  readonly at: number;
-}
-/** Older decisions are looked up again. */
-const DECISION_MS = 10_000;
-
-export type Outcome =
-  | { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number }
-  /** `notable`: the operator should know. There are few different reasons. */
-  | { readonly kind: 'silence'; readonly reason: string; readonly notable?: true };
-const silence = (reason: string): Outcome => ({ kind: 'silence', reason });
-
-/** The kind of client: firmware with TFTP, firmware with HTTP, iPXE, or an operating system. */
-type Client = 'pxe' | 'http' | 'ipxe' | 'system';
+export type Outcome = { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number } | Silence;
 
 /** iPXE's encapsulated options (175): its features, and settings that the server sends. */
 const IPXE_FEATURE_HTTP = 19;
@@ -86,33 +67,6 @@ function clientOf(options: OptionValues): Client {
   if (isIpxe && (options.ipxe?.has(IPXE_FEATURE_HTTP) ?? true)) return 'ipxe';
   if (isIpxe || vendorClass.startsWith('PXEClient')) return 'pxe';
   return vendorClass.startsWith('HTTPClient') ? 'http' : 'system';
-}
-
-/** RFC 4578 §2.1 with later numbers of IANA: the CPU, and whether the firmware is a BIOS. Other numbers are UEFI of an unknown CPU. */
-const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bios?: true }>> = {
-  0: { cpu: 'x86_64', bios: true },
-  6: { cpu: 'i686' },
-  7: { cpu: 'x86_64' },
-  9: { cpu: 'x86_64' },
-  10: { cpu: 'armv7l' },
-  11: { cpu: 'aarch64' },
-  15: { cpu: 'i686' },
-  16: { cpu: 'x86_64' },
-  18: { cpu: 'armv7l' },
-  19: { cpu: 'aarch64' },
-  20: { cpu: 'x86_64', bios: true },
-  27: { cpu: 'riscv64' },
-  30: { cpu: 'riscv64' },
-};
-
-/**
- * The vendor class may have the architecture too (PXEClient:Arch:00007:UNDI:003016). Without either, it is a BIOS older than RFC 4578.
- */
-function loaderFor({ byArch, ...usual }: Loaders, options: OptionValues): string {
-  const named = /^(?:PXE|HTTP)Client:Arch:(\d{5})/.exec(options.vendorClass ?? '')?.[1];
-  const row = ARCHITECTURES[options.clientArchitectures?.[0] ?? Number(named ?? 0)];
-  const mode = row?.bios ? 'bios' : 'uefi';
-  return (row && (byArch[`${row.cpu}-${mode}`] ?? byArch[row.cpu])) ?? usual[mode];
 }
 
 interface BootFields {
@@ -153,13 +107,6 @@ const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machin
   boots === 'pxe' && client !== 'system'
     ? byTftp(policy, loaderFor(policy.pxeLoaders, packet.options))
     : BOOT_FIELDS[client](policy, packet);
-
-/** Why this machine gets no answer; undefined: it gets one. */
-function refusalFor(machine: Machine, client: Client): string | undefined {
-  if (machine.boots) return undefined;
-  if (!machine.known) return 'no node has this MAC address';
-  return client === 'system' ? undefined : 'the machine is not meant to boot from the network now';
-}
 
 /** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
 const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>

@@ -1,5 +1,5 @@
 /** Looks up what the store knows about MAC addresses. Concurrent lookups share a query. */
-import type { Machine } from './dhcpv4';
+import type { Machine } from './clients';
 import { chooseBoots, type BootChoiceStore, type PxeFilter } from '../discovery';
 
 /** Machines per query; also bounds the parallel queries for boot records. */

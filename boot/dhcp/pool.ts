@@ -15,7 +15,7 @@ const OFFER_MS = 30_000;
 const DECLINED_MS = 3_600_000;
 
 /** A lease to be written to the store; undefined: the address is to be removed from it. */
-export interface LeaseChange {
+interface LeaseChange {
   readonly address: string;
   readonly lease: LeaseRecord | undefined;
 }

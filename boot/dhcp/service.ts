@@ -7,14 +7,16 @@ import type { Store } from '../../store/store';
 import { readLinks } from '../../wire/sockets/link';
 import type { BootChoiceStore, PxeFilter } from '../discovery';
 import type { BindingState, PoolRange } from './addresses';
-import type { Decision } from './dhcpv4';
+import type { Decision } from './clients';
 import { createLeaseWriter } from './leases';
 import { createWarnings, type Listener } from './listener';
 import { createMachineLookup, limitUnknown } from './machines';
 import { createLeaseChanges, createPool, IPV4, type AddressForm, type Pool } from './pool';
 import { startRouterAdvertisements } from './router-advertisements';
 import { startDhcpv4 } from './service4';
+import { startDhcpv6 } from './service6';
 import { planSubnets, type DhcpOptions } from './setup';
+import { advertisementOf, planSubnets6 } from './setup6';
 
 export type { DhcpOptions } from './setup';
 
@@ -41,6 +43,22 @@ const sumOf = (pools: readonly Pool<Decision>[], now: number): readonly (readonl
   return [...sums];
 };
 
+interface RangeForm {
+  readonly range: PoolRange;
+  readonly form: AddressForm;
+}
+/** The leases of an earlier run in this range. Those of no range go with the first one of their family, whose pool drops them. */
+function leasesOf(one: RangeForm, all: readonly RangeForm[], leases: readonly LeaseRecord[]): readonly LeaseRecord[] {
+  const isIn = ({ address }: LeaseRecord, { range, form }: RangeForm): boolean => {
+    const value = form.toNumber(address);
+    return value >= range.first && value <= range.last;
+  };
+  return leases.filter((lease) => {
+    const family = all.filter(({ form }) => form.isOfFamily(lease.address));
+    return isIn(lease, one) || (family[0] === one && !family.some((other) => isIn(lease, other)));
+  });
+}
+
 /**
  * Answers on the interfaces of the subnets until stopped.
  * @throws DhcpSetupError for unusable options, LinkError if a socket cannot be opened (not root, port in use)
@@ -48,43 +66,24 @@ const sumOf = (pools: readonly Pool<Decision>[], now: number): readonly (readonl
 export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
   const { options, store, filter, clock, metrics = silentMetrics } = setup;
   const links = await readLinks();
-  const plans = planSubnets(options, (name) => links.get(name));
-  const log = setup.log.child({ interface: options['boot.interface'] ?? plans[0]?.interface ?? '' });
+  const plans = planSubnets(options, (name) => links.get(name)?.ipv4);
+  const plans6 = planSubnets6(options, (name) => links.get(name)?.ipv6);
+  const log = setup.log;
   const warn = createWarnings(log, clock);
-  const leases = await store.leases.list();
   const changes = createLeaseChanges();
-  const pools: Pool<Decision>[] = [];
-  /** Leases of an earlier run that are in no pool go with the first pool's, which drops them. */
-  const poolOf = (
-    range: PoolRange,
-    form: AddressForm,
-    others: readonly { readonly range: PoolRange; readonly form: AddressForm }[],
-  ): Pool<Decision> => {
-    const isIn = (lease: LeaseRecord, one: PoolRange, { toNumber }: AddressForm): boolean => {
-      const address = toNumber(lease.address);
-      return address >= one.first && address <= one.last;
-    };
-    const isFirst = others[0]?.range === range;
-    const own = leases.filter(
-      (lease) =>
-        isIn(lease, range, form) || (isFirst && form.isOfFamily(lease.address) && !others.some((one) => isIn(lease, one.range, one.form))),
-    );
-    const pool = createPool<Decision>(range, own, clock.now(), changes, form);
-    pools.push(pool);
-    return pool;
-  };
-  const ranges = plans.map(({ range }) => ({ range, form: IPV4 }));
-  const subnets = plans.map(({ policy, range, direct, interface: name }) => ({
-    policy,
-    pool: poolOf(range, IPV4, ranges),
-    interface: direct ? name : undefined,
+  const leases = await store.leases.list();
+  const ranges = [...plans.map(({ range }) => ({ range, form: IPV4 })), ...plans6];
+  const pools = ranges.map((one) => createPool<Decision>(one.range, leasesOf(one, ranges, leases), clock.now(), changes, one.form));
+  const subnets = plans.map(({ policy, direct, interface: name }, index) => ({
+    ...{ policy, pool: pools[index]!, interface: direct ? name : undefined },
   }));
-  const maxUnknown = options['boot.dhcp_max_unknown'] ?? plans.reduce((sum, plan) => sum + plan.maxUnknown, 0);
+  const subnets6 = plans6.map(({ policy, form, direct, interface: name }, index) => ({
+    ...{ policy, form, pool: pools[plans.length + index]!, interface: direct ? name : undefined },
+  }));
+  const max = options['boot.dhcp_max_unknown'] ?? [...plans, ...plans6].reduce((sum, plan) => sum + plan.maxUnknown, 0);
   const lookup = limitUnknown(createMachineLookup(store, filter), {
-    max: maxUnknown,
-    periodMs: Math.max(...plans.map(({ range }) => range.leaseMs)),
-    clock,
-    refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max: maxUnknown }),
+    ...{ max, clock, periodMs: Math.max(...ranges.map(({ range }) => range.leaseMs)) },
+    refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),
   });
   const writer = createLeaseWriter(store, changes, clock, warn);
   metrics.read('bloomery_dhcp_addresses', () => sumOf(pools, clock.now()).map(([state, count]) => [{ state }, count]));
@@ -95,22 +94,32 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
     await writer.stop();
   };
   const common = { lookup, changed: () => writer.schedule(), receiveBuffer: RECEIVE_BUFFER, warn, clock, metrics };
+  const interfaces = (of: readonly { readonly interface: string }[]): readonly string[] => [...new Set(of.map((plan) => plan.interface))];
   try {
-    for (const name of new Set(plans.map((plan) => plan.interface)))
+    for (const name of interfaces(plans))
       started.push(await startDhcpv4({ ...common, interface: name, subnets, log: log.child({ interface: name }) }));
+    for (const name of interfaces(plans6))
+      started.push(await startDhcpv6({ ...common, interface: name, subnets: subnets6, log: log.child({ interface: name }) }));
     if (options['boot.router_advertisements'])
-      for (const name of new Set(plans.map((plan) => plan.interface)))
-        started.push(await startRouterAdvertisements({ ...setup, log, interface: name }));
+      for (const name of interfaces([...plans, ...plans6])) {
+        const advertisement = advertisementOf(plans6.filter((plan) => plan.direct && plan.interface === name));
+        started.push(await startRouterAdvertisements({ ...setup, log, interface: name, advertisement }));
+      }
   } catch (error) {
     await stop();
     throw error;
   }
-  for (const { policy, written, direct, interface: name } of plans) {
-    if (!direct) log.warn('DHCP: the interface is not in the subnet of [boot]dhcp_range: only machines behind relays are answered');
-    log.info('DHCP answers', {
-      ...{ interface: name, server: policy.server, range: written },
-      unknown_macs: filter.discovers ? 'discover' : 'ignore',
-    });
+  const written = [
+    ...plans.map((plan) => ({ ...plan, protocol: 'DHCP', server: plan.policy.server, range: plan.written })),
+    ...plans6.map((plan) => ({ ...plan, protocol: 'DHCPv6', server: plan.policy.httpUrl, range: plan.line.range })),
+  ];
+  for (const { protocol, direct, interface: name, server, range } of written) {
+    if (!direct)
+      log.warn(`${protocol}: the interface is in no subnet of the range: only machines behind relays are answered`, {
+        interface: name,
+        range,
+      });
+    log.info(`${protocol} answers`, { interface: name, server, range, unknown_macs: filter.discovers ? 'discover' : 'ignore' });
   }
   return { stop };
 }

@@ -4,7 +4,8 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import { decode, encode, type DhcpPacket } from '../../wire/dhcp/dhcp';
 import { openUdp } from '../../wire/sockets/link';
-import { answerDhcp, SERVER_PORT, subnetFor, type Machine, type Subnet } from './dhcpv4';
+import { answerDhcp, SERVER_PORT, subnetFor, type Subnet } from './dhcpv4';
+import type { Machine } from './clients';
 import { startListener, type Listener, type Warn } from './listener';
 
 /** RFC 2132 §9.6. */

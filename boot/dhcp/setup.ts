@@ -13,6 +13,7 @@ import { DhcpSetupError, parseSubnet, type SubnetLine } from './subnets';
 export type DhcpOptions = Pick<
   Options,
   | 'DEFAULT.my_ip'
+  | 'DEFAULT.my_ipv6'
   | 'deploy.http_url'
   | 'pxe.tftp_server'
   | 'pxe.pxe_bootfile_name'
@@ -54,6 +55,20 @@ function rangeOf(text: string | null): { readonly first: number; readonly last: 
   if (last - first >= LARGEST_POOL) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} has more than ${LARGEST_POOL} addresses`);
   return { first, last };
 }
+
+/** The names of boot loaders. */
+export const loadersOf = (options: DhcpOptions): Pick<DhcpPolicy, 'ipxeLoaders' | 'pxeLoaders'> => ({
+  ipxeLoaders: {
+    bios: options['pxe.ipxe_bootfile_name'],
+    uefi: options['pxe.uefi_ipxe_bootfile_name'],
+    byArch: options['pxe.ipxe_bootfile_name_by_arch'],
+  },
+  pxeLoaders: {
+    bios: options['pxe.pxe_bootfile_name'],
+    uefi: options['pxe.uefi_pxe_bootfile_name'],
+    byArch: options['pxe.pxe_bootfile_name_by_arch'],
+  },
+});
 
 interface DhcpPlan {
   /** The interface whose packets are answered. */
@@ -118,16 +133,7 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
       leaseSeconds,
       tftpServer: ipv4('[pxe]tftp_server', options['pxe.tftp_server']),
       httpUrl: options['deploy.http_url'],
-      ipxeLoaders: {
-        bios: options['pxe.ipxe_bootfile_name'],
-        uefi: options['pxe.uefi_ipxe_bootfile_name'],
-        byArch: options['pxe.ipxe_bootfile_name_by_arch'],
-      },
-      pxeLoaders: {
-        bios: options['pxe.pxe_bootfile_name'],
-        uefi: options['pxe.uefi_pxe_bootfile_name'],
-        byArch: options['pxe.pxe_bootfile_name_by_arch'],
-      },
+      ...loadersOf(options),
     },
     range: {
       ...range,

@@ -1,5 +1,5 @@
 import { urlHost, withHost } from '../../wire/addresses';
-import { formatIpv6, ipv6At, ipv6Bytes, macOfAddress, parseIpv6 } from '../../wire/dhcp/ipv6';
+import { formatIpv6, ipv6At, ipv6Bytes, macOfAddress, parseIpv6 } from '../../wire/ipv6';
 
 it('IPv6 addresses stand in brackets in URLs', () => {
   expect(['10.0.0.1', 'fd00::1', 'name'].map(urlHost)).toEqual(['10.0.0.1', '[fd00::1]', 'name']);

@@ -2,7 +2,7 @@
  * DHCPv6 messages: encoding and decoding. RFC 8415 (messages and options), RFC 3646 (DNS), RFC 5970 (network boot), RFC 6939 (client
  * link-layer address). A new option is a row of OPTIONS, and needs a new kind only if none fits.
  */
-import { ipv6At, ipv6Bytes } from './ipv6';
+import { ipv6At, ipv6Bytes } from '../ipv6';
 
 /** §7.3. */
 export const MESSAGE6 = {
@@ -23,7 +23,7 @@ export const MESSAGE6 = {
 /** §21.13. */
 export const STATUS6 = { success: 0, unspecified: 1, noAddresses: 2, noBinding: 3, notOnLink: 4, useMulticast: 5, noPrefixes: 6 } as const;
 
-export interface Status {
+interface Status {
   readonly code: number;
   readonly message: string;
 }
@@ -239,7 +239,7 @@ export interface Dhcpv6Message {
   readonly associations: Associations;
 }
 /** What a relay adds to a message on its way. */
-export interface Relay {
+interface Relay {
   readonly hops: number;
   /** An address of the link that the message came from; `::` if the relay leaves that to the interface identifier. */
   readonly link: string;

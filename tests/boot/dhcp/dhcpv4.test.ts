@@ -1,4 +1,5 @@
-import { answerDhcp, POOL_EXHAUSTED, subnetFor, type Decision, type DhcpPolicy, type Outcome } from '../../../boot/dhcp/dhcpv4';
+import type { Decision } from '../../../boot/dhcp/clients';
+import { answerDhcp, POOL_EXHAUSTED, subnetFor, type DhcpPolicy, type Outcome } from '../../../boot/dhcp/dhcpv4';
 import { createMachineLookup, limitUnknown } from '../../../boot/dhcp/machines';
 import type { PxeFilter } from '../../../boot/discovery';
 import { createLeaseChanges, createPool, type Pool } from '../../../boot/dhcp/pool';

@@ -1,9 +1,10 @@
 import { planDhcp, planSubnets, type DhcpOptions } from '../../../boot/dhcp/setup';
 import { DhcpSetupError } from '../../../boot/dhcp/subnets';
 import { addressToNumber } from '../../../wire/dhcp/dhcp';
-import { emptyRouterAdvertisement, isRouterSolicitation } from '../../../wire/dhcp/router-advertisement';
+import { isRouterSolicitation, NOTHING, routerAdvertisement } from '../../../wire/dhcp/router-advertisement';
 
 const OPTIONS: DhcpOptions = {
+  'DEFAULT.my_ipv6': null,
   'DEFAULT.my_ip': '10.0.0.1',
   'deploy.http_url': 'http://10.0.0.1:8080',
   'pxe.tftp_server': '10.0.0.1',
@@ -93,7 +94,7 @@ it('knows when only relays can bring machines', () => {
 });
 
 it('a router advertisement that says nothing is 16 bytes, type 134', () => {
-  expect(emptyRouterAdvertisement().toString('hex')).toBe('86'.padEnd(32, '0'));
+  expect(routerAdvertisement(NOTHING).toString('hex')).toBe('86'.padEnd(32, '0'));
 });
 it.each([
   ['of iPXE', '8500d8aa00000000010116c225d596aa', true],

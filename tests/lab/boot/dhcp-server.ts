@@ -26,6 +26,7 @@ const log: Log = {
 };
 const DEFAULTS: ServerOptions = {
   ...FILTER_DEFAULTS,
+  'DEFAULT.my_ipv6': null,
   'DEFAULT.my_ip': '127.0.0.1',
   'deploy.http_url': 'http://127.0.0.1:8080',
   'pxe.tftp_server': '127.0.0.1',
