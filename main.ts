@@ -48,6 +48,7 @@ import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
 import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
+import { createServices } from './wire/keystone/services';
 import { createRedfishPool } from './wire/redfish';
 import { mostOf } from './wire/shares';
 import { programVersion } from './version';
@@ -303,7 +304,10 @@ async function startConductorRole(
     connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
   });
   const introspection = discoverdService(options);
+  const ending = new AbortController();
+  const services = createServices(options, { clock, signal: ending.signal });
   const connections = {
+    services,
     ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
     ...(introspection ? { introspection } : {}),
   };
@@ -312,6 +316,8 @@ async function startConductorRole(
     await ipmi.close();
     await redfish.close();
     await introspection?.close();
+    ending.abort();
+    for (const service of Object.values(services)) await service.close();
   });
   const conductor = await startConductor({
     ...{ store, options, clock, metrics, notifier },

@@ -10,9 +10,11 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
+import { volumesOf, type VolumeStore } from '../store/volumes';
 import { urlHost, withHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
+import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
 import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
@@ -47,7 +49,7 @@ export interface HttpBootSetup {
   readonly tls?: TlsSettings | undefined;
   /** Of https_port; present if that is set. */
   readonly secondTls?: TlsSettings | undefined;
-  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
+  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore;
   readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
@@ -89,6 +91,7 @@ interface Sources {
   readonly files: BootFiles;
   readonly served: ServedFiles;
   readonly store: HttpBootSetup['store'];
+  readonly log: Log;
   /** Known once the service listens. */
   readonly httpUrl: () => string;
   readonly myIp: string;
@@ -104,7 +107,18 @@ type Answer = (
   servesMedia: boolean,
 ) => Promise<number | undefined>;
 
-function createAnswer({ cache, files, served, store, httpUrl, myIp }: Sources): Answer {
+/** The volumes that the node's machine boots from, as they are now; or the reason why it cannot. */
+async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot | string> {
+  const volumes = volumesOf(store);
+  const [connectors, targets] = await Promise.all([volumes.connectors(node), volumes.targets(node)]);
+  try {
+    return iscsiBoot(connectors, targets) ?? 'the node has no iSCSI volume target with boot index 0';
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+function createAnswer({ cache, files, served, store, log, httpUrl, myIp }: Sources): Answer {
   /** The script with URLs that the machine can reach: where it named another address of this host than my_ip, they have that one too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
     const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
@@ -118,7 +132,13 @@ function createAnswer({ cache, files, served, store, httpUrl, myIp }: Sources): 
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    return sendScript(response, reachable(request, ipxeScript(boot, httpUrl())));
+    const iscsi = boot.purpose === 'volume' ? await iscsiBootOf(store, boot.node_uuid) : undefined;
+    if (typeof iscsi === 'string') {
+      log.warn('HTTP boot: the volumes of a node cannot be booted', { node: boot.node_uuid, reason: iscsi });
+      refuse(response, 404, `Nothing to boot for ${mac}`);
+      return;
+    }
+    return sendScript(response, reachable(request, ipxeScript(boot, httpUrl(), iscsi)));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -245,7 +265,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
-  const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl, myIp: options['DEFAULT.my_ip'] }), {
+  const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl, myIp: options['DEFAULT.my_ip'] }), {
     log,
     clock,
     metrics,

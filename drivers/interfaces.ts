@@ -16,10 +16,12 @@ import type {
   PortgroupRecord,
   PortRecord,
   Vif,
+  Volumes,
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
@@ -41,6 +43,8 @@ export interface Connections {
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
+  /** Neutron, Glance and others. A client reads its options and connects at its first request. */
+  readonly services: Services;
 }
 
 /** A node that the caller has reserved. Only the conductor makes tasks. `node` is always as last saved. */
@@ -54,6 +58,7 @@ export interface Task {
   readonly signal: AbortSignal;
   readonly boots: Boots;
   readonly media: Media;
+  readonly volumes: Volumes;
   readonly random: (bytes: number) => Buffer;
   readonly options: Options;
   readonly connections: Connections;
@@ -277,6 +282,8 @@ export interface Indicators {
 export interface BootInterface extends Interface {
   /** Can boot instances that run from memory (DeployInterface.inMemory). */
   readonly bootsInMemory?: true;
+  /** Boots iSCSI volumes (StorageInterface). */
+  readonly bootsVolumes?: true;
   /** Attaches the config drive of such instances. */
   readonly attachesConfigdrive?: true;
   /** Whether it can boot the inspection ramdisk, with or without ports; throws as `validate`. Absent: it cannot. */
@@ -400,6 +407,10 @@ export interface RaidInterface extends Interface {
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
 }
 export interface StorageInterface extends Interface {
+  /** Makes the volumes of the node available to its machine. Does nothing for a volume that is. Throws StorageError. Absent: others do it. */
+  attachVolumes?(task: Task): Promise<void>;
+  /** Reverts `attachVolumes`, also one that was interrupted. Throws StorageError. */
+  detachVolumes?(task: Task): Promise<void>;
   /** False: the instance boots from a volume. */
   shouldWriteImage(task: Task): Promise<boolean>;
 }

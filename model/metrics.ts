@@ -54,6 +54,7 @@ export const METRICS = {
   bloomery_rpc_refused_total: { kind: 'counter', help: 'RPC calls refused before they were read: not signed by a process on this database, or replayed.', labels: [] },
 
   bloomery_bmc_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to BMCs. `protocol`: ipmi, redfish; `operation`: command, or method and action.', labels: ['protocol', 'operation', 'outcome'], buckets: REMOTE },
+  bloomery_service_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to OpenStack services, with retries. `service`: neutron, glance, …; `outcome`: ok, away (no response), refused (Keystone or the configuration), failing (an error response), aborted.', labels: ['service', 'method', 'outcome'], buckets: REMOTE },
   bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to agents by command.', labels: ['command', 'outcome'], buckets: REMOTE },
 
   bloomery_token_validation_duration_seconds: { kind: 'histogram', help: 'Duration of validations of tokens by Keystone. `outcome`: valid, rejected, failed (Keystone could not be asked).', labels: ['outcome'], buckets: REMOTE },

@@ -33,6 +33,7 @@ export const PARTS = {
     namespaces: true,
     pypi: true,
   },
+  'deployment/volume': { groups: ['machines', 'ipmi', 'image', 'network', 'iscsi'], seconds: 300, namespaces: true },
   'inspection/discoverd': { groups: ['network'], seconds: 30 },
   'inspection/discovery': { groups: ['machines', 'ipmi', 'python', 'ramdisk'], seconds: 100, namespaces: true, pypi: true },
   'inspection/inspection': { groups: ['machines', 'ramdisk', 'network'], seconds: 45, namespaces: true },
