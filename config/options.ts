@@ -384,6 +384,9 @@ export const OPTIONS = [
   { section: 'boot', name: 'server_tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], ours: true, help: 'Oldest version of TLS that the HTTP boot service takes. Firmware often has no newer one than 1.2.' },
   { section: 'boot', name: 'server_tls_ciphers', kind: 'string', default: null, ours: true, help: 'Ciphers of the HTTP boot service, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
   // [agent]
+  { section: 'agent', name: 'neutron_agent_poll_interval', kind: 'integer', default: 2, min: 0, help: 'Seconds between looks of a Smart NIC\'s Neutron agent at its devices. A machine with Smart NICs stays on for twice as long after a change of its networks.' },
+  { section: 'agent', name: 'neutron_agent_max_attempts', kind: 'integer', default: 100, min: 1, help: 'With neutron_agent_status_retry_interval, the time for a Neutron agent or port to become active: their product.' },
+  { section: 'agent', name: 'neutron_agent_status_retry_interval', kind: 'integer', default: 10, min: 1, help: 'Longest pause, in seconds, between checks of a Neutron agent or port. The first checks follow each other faster.' },
   { section: 'agent', name: 'command_timeout', kind: 'integer', default: 60, min: 1, help: "Seconds to wait for an agent's response to a command." },
   { section: 'agent', name: 'max_command_attempts', kind: 'integer', default: 3, min: 1, help: 'Number of attempts to send a command if the connection fails.' },
   { section: 'agent', name: 'command_wait_attempts', kind: 'integer', default: 100, min: 1, help: 'Number of polls for the result of an agent command.' },

@@ -204,7 +204,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'drivers/common': ['drivers/interfaces', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],
-  'drivers/network': ['drivers/interfaces', 'model'],
+  'drivers/network': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/keystone'],
   'drivers/redfish': ['drivers/common', 'drivers/interfaces', 'model', 'wire/redfish'],
   'drivers/redfish/steps': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire/redfish'],
   migrations: [],

@@ -36,6 +36,9 @@ export const ramdiskDeploy: DeployInterface = {
   ],
   prepare: async (task) => {
     if (['active', 'unrescuing'].includes(task.node.provision_state)) await task.driver.boot.prepareInstance(task);
-    else if (task.node.provision_state === 'deploying' && !task.node.disable_power_off) await task.power('power off');
+    else if (task.node.provision_state === 'deploying') {
+      await task.driver.network.validate?.(task);
+      if (!task.node.disable_power_off) await task.power('power off');
+    }
   },
 };

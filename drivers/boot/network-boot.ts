@@ -88,6 +88,7 @@ const runsAlready = (task: Task): boolean => ['active', 'adopting'].includes(tas
 
 const networkBoot = (method: BootRecord['method']): BootInterface => ({
   properties,
+  bootsFromNetwork: true,
   bootsInMemory: true,
   validate: async (task) => {
     if (task.ports.length === 0) {
