@@ -111,6 +111,7 @@ export const FAULTS = {
     503,
     'Unable to process request at this time. The concurrent action limit for {task_type} has been reached. Please contact your administrator and try again later.',
   ],
+  StorageError: [500, '{message}'],
   TemporaryFailure: [503, '{message}'],
   UnsupportedHardwareFeature: [
     400,
@@ -121,7 +122,7 @@ export const FAULTS = {
   InventoryFolderFailure: [500, 'The inventory of node {node} cannot be {verb} in [inventory]directory: {reason}'],
   NetworkError: [500, '{message}'],
   FailedToUpdateMacOnPort: [500, 'Update MAC address on port: {port_id} failed.'],
-  FailedToUpdateDHCPOptOnPort: [500, 'Update DHCP options on port: {port_id} failed.'],
+  FailedToUpdateDHCPOptOnPort: [500, '{message}'],
   FailedToGetSensorData: [500, 'Failed to get sensor data for node {node}. Error: {error}'],
 } as const satisfies Record<string, readonly [number, string]>;
 export type FaultName = keyof typeof FAULTS;

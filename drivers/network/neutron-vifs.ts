@@ -102,7 +102,7 @@ async function portChanged(task: Task, change: PortChange): Promise<void> {
   await updatePort(task, vif, { extra_dhcp_opts: [{ opt_name: CLIENT_ID_OPTION, opt_value: clientId ?? null }] }).catch(
     (error: unknown) => {
       task.signal.throwIfAborted();
-      throw new Fault('FailedToUpdateDHCPOptOnPort', { port_id: vif }, { cause: error });
+      throw new Fault('FailedToUpdateDHCPOptOnPort', { message: `Update DHCP options on port: ${vif} failed.` }, { cause: error });
     },
   );
 }

@@ -154,7 +154,7 @@ describe('neutron', () => {
         local_link_information: [{ ...SWITCH, port_id: node.name }],
         physical_network: 'physnet1',
       },
-      fixed_ips: [{ ip_address: expect.stringMatching(/^10\.60\.100\./) }],
+      fixed_ips: [{ ip_address: expect.stringMatching(/^10\.60\.100\./) as unknown }],
     });
     await until('active', isAt(node, ['active']), 100);
     expect(movesOf(node).slice(4)).toEqual(['100', '-', '101']);
