@@ -363,7 +363,7 @@ export const OPTIONS = [
   { section: 'pxe', name: 'ipxe_bootfile_name_by_arch', kind: 'dict', default: {}, help: 'iPXE boot files for other architectures, as arch-mode:file or arch:file (aarch64:ipxe-arm64.efi, x86_64-uefi:ipxe.efi).' },
   { section: 'pxe', name: 'image_cache_size', kind: 'integer', default: 20480, min: 1, help: "Size of the HTTP boot service's cache of kernels, ramdisks and images from other servers, in MiB." },
   // [dhcp]
-  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none', 'dnsmasq'], help: 'builtin: this program serves DHCP. dnsmasq: a dnsmasq does, and reads files that this program writes ([dnsmasq]). none: another DHCP server does. (Ironic: neutron.)' },
+  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none', 'dnsmasq', 'neutron'], help: "builtin: this program serves DHCP. dnsmasq: a dnsmasq does, and reads files that this program writes ([dnsmasq]). neutron: Neutron's DHCP agents do (network interfaces flat and neutron). none: another DHCP server does. (Default of Ironic: neutron.)" },
   { section: 'dnsmasq', name: 'dhcp_optsdir', kind: 'string', default: '/etc/dnsmasq.d/optsdir.d', help: 'Folder of the files with DHCP options for each node, which dnsmasq reads by `dhcp-optsdir`.' },
   { section: 'dnsmasq', name: 'dhcp_hostsdir', kind: 'string', default: '/etc/dnsmasq.d/hostsdir.d', help: 'Folder of the files with the tag of each MAC address, which dnsmasq reads by `dhcp-hostsdir`.' },
   { section: 'dnsmasq', name: 'dhcp_leasefile', kind: 'string', default: '/var/lib/dnsmasq/dnsmasq.leases', help: 'Accepted for compatibility; no effect: GRUB and PXELINUX get their configuration by MAC address.' },
@@ -392,6 +392,9 @@ export const OPTIONS = [
   { section: 'boot', name: 'server_tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], ours: true, help: 'Oldest version of TLS that the HTTP boot service takes. Firmware often has no newer one than 1.2.' },
   { section: 'boot', name: 'server_tls_ciphers', kind: 'string', default: null, ours: true, help: 'Ciphers of the HTTP boot service, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
   // [agent]
+  { section: 'agent', name: 'neutron_agent_poll_interval', kind: 'integer', default: 2, min: 0, help: 'Seconds between looks of a Smart NIC\'s Neutron agent at its devices. A machine with Smart NICs stays on for twice as long after a change of its networks.' },
+  { section: 'agent', name: 'neutron_agent_max_attempts', kind: 'integer', default: 100, min: 1, help: 'With neutron_agent_status_retry_interval, the time for a Neutron agent or port to become active: their product.' },
+  { section: 'agent', name: 'neutron_agent_status_retry_interval', kind: 'integer', default: 10, min: 1, help: 'Longest pause, in seconds, between checks of a Neutron agent or port. The first checks follow each other faster.' },
   { section: 'agent', name: 'command_timeout', kind: 'integer', default: 60, min: 1, help: "Seconds to wait for an agent's response to a command." },
   { section: 'agent', name: 'max_command_attempts', kind: 'integer', default: 3, min: 1, help: 'Number of attempts to send a command if the connection fails.' },
   { section: 'agent', name: 'command_wait_attempts', kind: 'integer', default: 100, min: 1, help: 'Number of polls for the result of an agent command.' },

@@ -72,6 +72,7 @@ export async function prepareDeployed(task: Task): Promise<void> {
 /** Powers the machine off and connects it to the provisioning network. Its next boot starts the agent, unless the agent already runs. */
 export async function prepareAgent(task: Task): Promise<void> {
   const { driver } = task;
+  await driver.network.validate?.(task);
   const fast = await isFastTrack(task);
   if (!fast && canBeOff(task)) await task.power('power off');
   await driver.network.unconfigureTenantNetworks(task);
