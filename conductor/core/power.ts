@@ -5,7 +5,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { FORGET_AGENT } from './agent-info';
-import { notifyPower } from './notify';
+import { notifyPower, tellNova } from './notify';
 import type { NodeTask, InternalChanges } from './node-task';
 import { isInterrupted } from './interruption';
 
@@ -116,5 +116,6 @@ export async function changePower(task: NodeTask, target: Power, seconds?: numbe
   };
   await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
   await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
+  tellNova(task.context, task.node);
   notifyPower(task, 'end', target);
 }
