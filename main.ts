@@ -42,6 +42,7 @@ import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, res
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
+import { urlHost } from './wire/addresses';
 import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
@@ -414,7 +415,7 @@ async function announce(
 
 /** The URL by which machines and this host reach a listener; undefined for a Unix socket. */
 const urlOf = ({ scheme, port }: HttpListener, options: Options): string | undefined =>
-  port === undefined ? undefined : `${scheme}://${options['DEFAULT.my_ip']}:${port}`;
+  port === undefined ? undefined : `${scheme}://${urlHost(options['DEFAULT.my_ip'])}:${port}`;
 
 type Started = Omit<Server, 'stop' | 'reload'>;
 async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {

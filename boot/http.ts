@@ -10,9 +10,11 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
+import { volumesOf, type VolumeStore } from '../store/volumes';
 import { urlHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
+import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
 import type { ServiceClient } from '../wire/keystone/services';
 import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
@@ -21,7 +23,7 @@ import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
 import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type OpenFile, type ServedFiles } from './files';
-import { ipxeScript } from './ipxe';
+import { ipxeScript, startScript } from './ipxe';
 import { openMedium } from './media';
 import { readable } from './composed-files';
 
@@ -47,7 +49,7 @@ export interface HttpBootSetup {
   readonly tls?: TlsSettings | undefined;
   /** Of https_port; present if that is set. */
   readonly secondTls?: TlsSettings | undefined;
-  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
+  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore;
   readonly filter: PxeFilter;
   readonly glance: ServiceClient;
   readonly log: Log;
@@ -80,6 +82,8 @@ const DATABASE_WAIT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 /** The first part is the secret token, also of media. */
+/** The same for all machines: iPXE fills in the address of the interface that it boots from. Other DHCP servers name it. */
+const START_SCRIPT = '/boot.ipxe';
 const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
 const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
@@ -88,6 +92,7 @@ interface Sources {
   readonly files: BootFiles;
   readonly served: ServedFiles;
   readonly store: HttpBootSetup['store'];
+  readonly log: Log;
   /** Known once the service listens. */
   readonly httpUrl: () => string;
 }
@@ -102,16 +107,31 @@ type Answer = (
   servesMedia: boolean,
 ) => Promise<number | undefined>;
 
-function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer {
+/** The volumes that the node's machine boots from, as they are now; or the reason why it cannot. */
+async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot | string> {
+  const volumes = volumesOf(store);
+  const [connectors, targets] = await Promise.all([volumes.connectors(node), volumes.targets(node)]);
+  try {
+    return iscsiBoot(connectors, targets) ?? 'the node has no iSCSI volume target with boot index 0';
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+function createAnswer({ cache, files, served, store, log, httpUrl }: Sources): Answer {
   const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
     const boot = await files.recordFor(mac);
     if (!boot) {
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    const text = Buffer.from(ipxeScript(boot, httpUrl()));
-    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
-    return text.length;
+    const iscsi = boot.purpose === 'volume' ? await iscsiBootOf(store, boot.node_uuid) : undefined;
+    if (typeof iscsi === 'string') {
+      log.warn('HTTP boot: the volumes of a node cannot be booted', { node: boot.node_uuid, reason: iscsi });
+      refuse(response, 404, `Nothing to boot for ${mac}`);
+      return;
+    }
+    return sendScript(response, ipxeScript(boot, httpUrl(), iscsi));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -142,6 +162,7 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
       refuse(response, 400, 'Not a path');
       return;
     }
+    if (path === START_SCRIPT) return sendScript(response, startScript(httpUrl()));
     const mac = IPXE.exec(path)?.[1];
     if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
     const [, secret, name] = BOOT.exec(path) ?? [];
@@ -237,7 +258,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
-  const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
+  const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl }), { log, clock, metrics });
   const limits: ClientLimits = {
     connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
     readTimeoutMs: READ_TIMEOUT_MS,
@@ -275,6 +296,12 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   httpUrl = httpUrl.replace(/:0$/, `:${port}`);
   for (const address of bound) log.info('listening', { address, for: 'HTTP boot' });
   return { port, httpsPort, bound, files, reload: () => servers.forEach((http) => http.reload()), stop };
+}
+
+function sendScript(response: ServerResponse, script: string): number {
+  const text = Buffer.from(script);
+  response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
+  return text.length;
 }
 
 const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>

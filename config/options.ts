@@ -29,6 +29,7 @@ export interface OptionRow {
 export const OPTIONS = [
   // [DEFAULT]
   { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'IP address of this host on the provisioning network, used in URLs and DHCP responses for machines. Default: the address of [boot]interface, else 127.0.0.1.' },
+  { section: 'DEFAULT', name: 'my_ipv6', kind: 'string', default: null, help: 'IPv6 address of this host on the provisioning network. Machines that ask over IPv6 get URLs with it in place of my_ip. Default: a global IPv6 address of [boot]interface.' },
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
   { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'oidc', 'keystone'], help: 'Authentication of callers of the API and the introspection service; oidc: tokens of [oidc]issuer only. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Reloaded when it changes.' },
@@ -50,7 +51,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'enabled_power_interfaces', kind: 'list', default: null, help: 'Power interfaces that nodes may use. Default: the first interface of each enabled hardware type.' },
   { section: 'DEFAULT', name: 'enabled_raid_interfaces', kind: 'list', default: ['agent', 'no-raid', 'redfish'], help: 'RAID interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'enabled_rescue_interfaces', kind: 'list', default: ['no-rescue'], help: 'Rescue interfaces that nodes may use.' },
-  { section: 'DEFAULT', name: 'enabled_storage_interfaces', kind: 'list', default: ['cinder', 'noop'], help: 'Storage interfaces that nodes may use.' },
+  { section: 'DEFAULT', name: 'enabled_storage_interfaces', kind: 'list', default: ['cinder', 'noop'], help: 'Storage interfaces that nodes may use: noop, external, cinder (docs/volumes.md).' },
   { section: 'DEFAULT', name: 'enabled_vendor_interfaces', kind: 'list', default: ['ipmitool', 'redfish', 'no-vendor'], help: 'Vendor interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'default_bios_interface', kind: 'string', default: null, help: 'BIOS interface of nodes that do not set one.' },
   { section: 'DEFAULT', name: 'default_boot_interface', kind: 'string', default: null, help: 'Boot interface of nodes that do not set one.' },
@@ -264,6 +265,9 @@ export const OPTIONS = [
   ...inSection('cinder', TLS_ROWS),
   ...inSection('cinder', ADAPTER_ROWS),
   ...inSection('cinder', ENDPOINT_ROWS),
+  { section: 'cinder', name: 'retries', kind: 'integer', default: 3, min: 0, help: 'No effect: connect_retries and status_code_retries say how often requests are repeated.' },
+  { section: 'cinder', name: 'action_retries', kind: 'integer', default: 3, min: 0, help: 'How often the detachment of volumes is repeated after a failure.' },
+  { section: 'cinder', name: 'action_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between attempts to detach volumes.' },
   // [nova]
   { section: 'nova', name: 'send_power_notifications', kind: 'boolean', default: true, help: 'Tell Nova when the power of one of its servers changed. Without [nova]auth_type nothing is sent.' },
   { section: 'nova', name: 'service_type', kind: 'string', default: 'compute', help: 'Type of the service in the catalog.' },
@@ -375,7 +379,10 @@ export const OPTIONS = [
   { section: 'pxe', name: 'ipxe_bootfile_name_by_arch', kind: 'dict', default: {}, help: 'iPXE boot files for other architectures, as arch-mode:file or arch:file (aarch64:ipxe-arm64.efi, x86_64-uefi:ipxe.efi).' },
   { section: 'pxe', name: 'image_cache_size', kind: 'integer', default: 20480, min: 1, help: "Size of the HTTP boot service's cache of kernels, ramdisks and images from other servers, in MiB." },
   // [dhcp]
-  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none'], help: 'builtin: this program serves DHCP on [boot]interface. none: another DHCP server does.' },
+  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none', 'dnsmasq'], help: 'builtin: this program serves DHCP. dnsmasq: a dnsmasq does, and reads files that this program writes ([dnsmasq]). none: another DHCP server does. (Ironic: neutron.)' },
+  { section: 'dnsmasq', name: 'dhcp_optsdir', kind: 'string', default: '/etc/dnsmasq.d/optsdir.d', help: 'Folder of the files with DHCP options for each node, which dnsmasq reads by `dhcp-optsdir`.' },
+  { section: 'dnsmasq', name: 'dhcp_hostsdir', kind: 'string', default: '/etc/dnsmasq.d/hostsdir.d', help: 'Folder of the files with the tag of each MAC address, which dnsmasq reads by `dhcp-hostsdir`.' },
+  { section: 'dnsmasq', name: 'dhcp_leasefile', kind: 'string', default: '/var/lib/dnsmasq/dnsmasq.leases', help: 'Accepted for compatibility; no effect: GRUB and PXELINUX get their configuration by MAC address.' },
   // [boot], ours
   { section: 'boot', name: 'interface', kind: 'string', default: null, ours: true, help: 'Network interface of the provisioning network. DHCP listens on this interface only.' },
   { section: 'boot', name: 'dhcp_range', kind: 'string', default: null, ours: true, help: 'Address pool for machines, as FIRST-LAST (10.0.0.100-10.0.0.200).' },

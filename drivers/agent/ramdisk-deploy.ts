@@ -1,7 +1,8 @@
 /** Deployment of instances that run from memory: the machine boots a kernel with ramdisk, or an ISO image, and no disk is written. */
 import { Fault } from '../../model/errors';
-import { agentDeploy } from './deploy';
+import { agentDeploy, prepareDeployed } from './deploy';
 import { validateCapabilities } from '../common/capabilities';
+import { attachVolumes } from '../storage/boot-volume';
 import { type DeployInterface, type Task, done } from '../interfaces';
 import { inMemoryImages } from './ramdisk';
 
@@ -47,10 +48,12 @@ export const ramdiskDeploy: DeployInterface = {
     },
   ],
   prepare: async (task) => {
-    if (['active', 'unrescuing'].includes(task.node.provision_state)) await task.driver.boot.prepareInstance(task);
-    else if (task.node.provision_state === 'deploying') {
+    const { provision_state: state, disable_power_off: staysOn } = task.node;
+    if (['active', 'unrescuing'].includes(state)) await prepareDeployed(task);
+    else if (state === 'deploying') {
       await takeFromImage(task);
-      if (!task.node.disable_power_off) await task.power('power off');
+      if (!staysOn) await task.power('power off');
+      await attachVolumes(task);
     }
   },
 };

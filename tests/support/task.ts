@@ -14,6 +14,8 @@ import {
   type NodeRecord,
   type PortgroupRecord,
   type PortRecord,
+  type VolumeConnectorRecord,
+  type VolumeTargetRecord,
 } from '../../model/records';
 import { optionsOf } from './options';
 import { servicesOf } from './services';
@@ -90,6 +92,8 @@ export interface TestTask {
   /** Lines of warnings and errors. */
   readonly complaints: string[];
   readonly node: () => NodeRecord;
+  /** As last saved. */
+  readonly volumeTargets: () => readonly VolumeTargetRecord[];
   readonly stop: (reason: Error) => void;
 }
 
@@ -103,9 +107,12 @@ export function testTask(
     readonly connections?: Partial<Connections>;
     readonly globalRequestId?: string;
     readonly recorder?: JsonObject;
+    readonly connectors?: readonly VolumeConnectorRecord[];
+    readonly targets?: readonly VolumeTargetRecord[];
   } = {},
 ): TestTask {
   let node = nodeRecord(given.node);
+  let targets = given.targets ?? [];
   let now = NOW;
   const events: string[] = [];
   const complaints: string[] = [];
@@ -166,6 +173,16 @@ export function testTask(
       ofNode: async (_, role) => media.get(role),
       byToken: async (token) => [...media.values()].find((medium) => medium.token === token),
     },
+    volumes: {
+      targets: async () => targets,
+      connectors: async () => given.connectors ?? [],
+      saveProperties: async (uuid, properties) => {
+        targets = targets.map((target) => (target.uuid === uuid ? { ...target, properties } : target));
+      },
+      removeTargets: async () => {
+        targets = [];
+      },
+    },
     random: (bytes) => Buffer.alloc(bytes, 7),
     options: driverOptions(given.options),
     connections: {
@@ -191,5 +208,14 @@ export function testTask(
       node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };
     },
   };
-  return { task, events, boots, media, complaints, node: () => node, stop: (reason) => stopping.abort(reason) };
+  return {
+    task,
+    events,
+    boots,
+    media,
+    complaints,
+    node: () => node,
+    volumeTargets: () => targets,
+    stop: (reason) => stopping.abort(reason),
+  };
 }
