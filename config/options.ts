@@ -362,6 +362,7 @@ export const OPTIONS = [
   { section: 'sensor_data', name: 'enable_for_conductor', kind: 'boolean', default: true, help: "Send the conductor's own metrics too." },
   // [inspector]
   { section: 'inspector', name: 'extra_kernel_params', kind: 'string', default: '', help: 'Additional kernel arguments of ramdisks for inspection.' },
+  { section: 'inspector', name: 'force_dhcp', kind: 'boolean', default: false, help: 'Ramdisks for inspection use DHCP on all interfaces and collect LLDP there; network_data of nodes is left out of their virtual media.' },
   { section: 'inspector', name: 'require_managed_boot', kind: 'boolean', default: null, help: 'Refuse inspection of nodes whose boot interface cannot boot the ramdisk.' },
   { section: 'inspector', name: 'power_off', kind: 'boolean', default: true, help: 'Power machines off after inspection.' },
   { section: 'inspector', name: 'default_hooks', kind: 'list', default: ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'], help: 'Hooks that `hooks` can include by reference: "first,$default_hooks,last".' },

@@ -356,6 +356,8 @@ export interface NetworkInterface extends Interface {
   removeServicingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
+  /** network_data.json for the ramdisk of virtual media. Absent: the node's own. */
+  networkData?(task: Task): Promise<JsonObject>;
   /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */
