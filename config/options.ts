@@ -360,6 +360,17 @@ export const OPTIONS = [
   { section: 'sensor_data', name: 'enable_for_undeployed_nodes', kind: 'boolean', default: false, help: 'Read the sensors of nodes that are not active too.' },
   { section: 'sensor_data', name: 'enable_for_nodes', kind: 'boolean', default: true, help: 'Read the sensors of machines.' },
   { section: 'sensor_data', name: 'enable_for_conductor', kind: 'boolean', default: true, help: "Send the conductor's own metrics too." },
+  // [ironic_networking]
+  { section: 'ironic_networking', name: 'switch_config_file', kind: 'string', default: '', help: 'File with the switches whose ports nodes are connected to (docs/switches.md). Required by the network interface ironic-networking.' },
+  { section: 'ironic_networking', name: 'enabled_switch_drivers', kind: 'list', default: [], help: 'Drivers of switches: generic-switch (the devices of networking-generic-switch), noop.' },
+  { section: 'ironic_networking', name: 'generic_switch_python', kind: 'string', default: '', ours: true, help: 'Python with the package networking-generic-switch, as /opt/switches/bin/python. Required by the driver generic-switch.' },
+  { section: 'ironic_networking', name: 'allowed_vlans', kind: 'list', default: null, help: 'VLANs that ports may get, as 100,102-104. Default: all. A switch of the file can have its own list.' },
+  { section: 'ironic_networking', name: 'cleaning_network', kind: 'string', default: '', help: 'Switch port configuration for cleaning, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },
+  { section: 'ironic_networking', name: 'rescuing_network', kind: 'string', default: '', help: 'Switch port configuration for rescuing, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },
+  { section: 'ironic_networking', name: 'provisioning_network', kind: 'string', default: '', help: 'Switch port configuration for provisioning, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },
+  { section: 'ironic_networking', name: 'servicing_network', kind: 'string', default: '', help: 'Switch port configuration for servicing, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },
+  { section: 'ironic_networking', name: 'inspection_network', kind: 'string', default: '', help: 'Switch port configuration for inspection, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },
+  { section: 'ironic_networking', name: 'idle_network', kind: 'string', default: '', help: 'Switch port configuration outside all networks, as access/native_vlan=1. Default: none.' },
   // [inspector]
   { section: 'inspector', name: 'extra_kernel_params', kind: 'string', default: '', help: 'Additional kernel arguments of ramdisks for inspection.' },
   { section: 'inspector', name: 'force_dhcp', kind: 'boolean', default: false, help: 'Ramdisks for inspection use DHCP on all interfaces and collect LLDP there; network_data of nodes is left out of their virtual media.' },

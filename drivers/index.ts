@@ -16,6 +16,7 @@ import { ipmiConsole } from './ipmi/console';
 import { ipmiVendor } from './ipmi/vendor';
 import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
+import { ironicNetworking } from './network/ironic-networking';
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './network/noop';
 import { ramdiskDeploy } from './agent/ramdisk-deploy';
 import { redfishManagement } from './redfish/steps/management';
@@ -38,7 +39,7 @@ export const INTERFACES: Interfaces = {
   inspect: { redfish: redfishInspect, agent: agentInspect, discoverd: discoverdInspect, 'no-inspect': noInspect, fake: fakeInspect },
   firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
-  network: { noop: noopNetwork },
+  network: { 'ironic-networking': ironicNetworking, noop: noopNetwork },
   power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },
   raid: { redfish: redfishRaid, 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
   rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },

@@ -20,6 +20,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Switches } from '../wire/switches/switches';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
@@ -41,6 +42,8 @@ export interface Connections {
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
+  /** Absent: [ironic_networking] enables no driver. */
+  readonly switches?: Switches;
 }
 
 /** A node that the caller has reserved. Only the conductor makes tasks. `node` is always as last saved. */

@@ -197,13 +197,14 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/ipmi',
     'wire/ipmi/records',
     'wire/redfish',
+    'wire/switches',
   ],
   'drivers/agent': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire', 'wire/http', 'wire/images'],
   'drivers/boot': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire', 'wire/redfish'],
   'drivers/common': ['drivers/interfaces', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],
-  'drivers/network': ['drivers/interfaces', 'model'],
+  'drivers/network': ['drivers/interfaces', 'model', 'wire/switches'],
   'drivers/redfish': ['drivers/common', 'drivers/interfaces', 'model', 'wire/redfish'],
   'drivers/redfish/steps': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire/redfish'],
   migrations: [],
@@ -276,6 +277,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/ipmi/server': ['wire/ipmi'],
   'wire/keystone': ['wire'],
   'wire/redfish': ['wire'],
+  'wire/switches': ['wire'],
   'wire/sockets': [],
 };
 /** Only its types may be imported, except by these. */

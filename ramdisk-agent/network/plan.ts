@@ -195,11 +195,13 @@ const TYPES: Readonly<Record<string, 4 | 6 | undefined>> = { ipv4: 4, ipv6: 6 };
  */
 export function planNetwork(data: unknown, interfaces: ReadonlyMap<string, string>): NetworkPlan {
   if (!isObject(data)) throw invalid('not an object');
+  const networks = listIn(data, 'networks', MAX_NETWORKS);
+  // Links alone say nothing about addresses; Ironic's standalone networking sends such data.
+  if (networks.length === 0) throw invalid('no networks');
   const { names, operations, up, warnings } = linksOf(data, interfaces);
   if (names.size === 0) throw invalid('none of its links is an interface of this machine');
   const [addressed, silenced, clients] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const routes: NetworkOperation[] = [];
-  const networks = listIn(data, 'networks', MAX_NETWORKS);
   const advertised = new Set(networks.filter(({ type }) => /^ipv6_/.test(String(type))).map(({ link }) => names.get(String(link))));
   for (const network of networks) {
     const name = names.get(textIn(network, 'link', 'a network'));

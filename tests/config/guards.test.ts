@@ -21,7 +21,7 @@ const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim(
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
 const UNUSED =
-  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci)\]/;
+  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking_json_rpc|ansible|anaconda|cifs|nfs|oci)\]/;
 /** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',

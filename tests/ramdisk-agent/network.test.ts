@@ -22,6 +22,9 @@ const v6 = (link: string, more: object = {}) => ({
   ...{ id: 'n6', network_id: 'x', type: 'ipv6', link, ip_address: '2001:db8::5', netmask: 'ffff:ffff:ffff:ffff::' },
   ...more,
 });
+/** Data that has no list of networks gets one. */
+const withNetworks = (data: unknown): unknown =>
+  typeof data === 'object' && data !== null && 'links' in data && !('networks' in data) ? { ...data, networks: [v4('a')] } : data;
 /** One line for an operation. */
 const lines = (data: unknown): readonly string[] =>
   planNetwork(data, INTERFACES).operations.map((one) => {
@@ -106,7 +109,7 @@ describe('the plan', () => {
     ],
     [
       'a VLAN in a VLAN',
-      { links: [vlan('w', 'v', '200'), vlan('v', 'a', 100), phy('a', A)], networks: [] },
+      { links: [vlan('w', 'v', '200'), vlan('v', 'a', 100), phy('a', A)], networks: [v4('w', { type: 'ipv4_dhcp' })] },
       [
         'ip link add link eth0 name eth0.100 type vlan id 100',
         `ip link set eth0.100 address ${B}`,
@@ -115,6 +118,7 @@ describe('the plan', () => {
         ...UP,
         'ip link set eth0.100 up',
         'ip link set eth0.100.200 up',
+        'dhcp eth0.100.200',
       ],
     ],
   ])('%s', (_name, data, expected) => {
@@ -150,8 +154,8 @@ describe('the plan', () => {
       /^a route through eth0/,
     ],
     [{ links: [phy('a', A)], networks: [v4('a', { routes: [{ network: '10.0.0.0', netmask: '255.0.0.0', gateway: '-6' }] })] }, /^a route/],
-  ])('goes on without %j', (data, expected) => {
-    const { warnings } = planNetwork(data, INTERFACES);
+  ])('goes on without what it lacks: %#', (data, expected) => {
+    const { warnings } = planNetwork(withNetworks(data), INTERFACES);
     for (const warning of warnings) expect(warning).toMatch(expected);
     expect(warnings.length).toBeGreaterThan(0);
   });
@@ -159,7 +163,8 @@ describe('the plan', () => {
   it.each<readonly [unknown, RegExp]>([
     [null, /not an object/],
     [[], /not an object/],
-    [{}, /none of its links is an interface/],
+    [{}, /no networks/],
+    [{ links: [phy('a', A)], networks: [] }, /no networks/],
     [{ links: [phy('c', '52:54:00:00:00:0c')] }, /none of its links/],
     [{ links: 'eth0' }, /links is not a list/],
     [{ links: [1] }, /links has items that are not objects/],
@@ -175,8 +180,8 @@ describe('the plan', () => {
     [{ links: [phy('a', A)], networks: [v4('a', { netmask: '255.0.255.0' })] }, /network "n4" has no address with a mask of IPv4/],
     [{ links: [phy('a', A)], networks: [v4('a', { ip_address: '2001:db8::5', netmask: 'ffff::' })] }, /of IPv4/],
     [{ links: [phy('a', A)], networks: Array.from({ length: 1025 }, () => v4('a')) }, /networks is not a list of up to 1024/],
-  ])('of %j is none', (data, expected) => {
-    expect(() => planNetwork(data, INTERFACES)).toThrow(expected);
+  ])('of data that is none: %#', (data, expected) => {
+    expect(() => planNetwork(withNetworks(data), INTERFACES)).toThrow(expected);
   });
 
   it('waits for the interfaces that it names', () => {

@@ -127,16 +127,19 @@ describe('the ramdisk', () => {
     ['inspect wait', {}, undefined],
     ['deploying', { networkData: async () => ({ neutron: 1 }) }, { neutron: 1 }],
     ['deploying', { networkData: async () => ({}) }, undefined],
-  ] as const)('has network data of the node or its network, but none for an inspection by DHCP: %s, %j', async (state, interfaceParts, expected) => {
-    const { task, media } = bench({
-      node: { network_data: { own: 1 }, provision_state: state },
-      options: { 'inspector.force_dhcp': true },
-      driver: { network: { ...noopNetwork, ...interfaceParts } },
-    });
-    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
-    const text = (contentOf(media, 'boot') as { readonly files: Record<string, string> }).files['openstack/latest/network_data.json'];
-    expect(text === undefined ? undefined : JSON.parse(text)).toEqual(expected);
-  });
+  ] as const)(
+    'has network data of the node or its network, but none for an inspection by DHCP: %s, %j',
+    async (state, interfaceParts, expected) => {
+      const { task, media } = bench({
+        node: { network_data: { own: 1 }, provision_state: state },
+        options: { 'inspector.force_dhcp': true },
+        driver: { network: { ...noopNetwork, ...interfaceParts } },
+      });
+      await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+      const text = (contentOf(media, 'boot') as { readonly files: Record<string, string> }).files['openstack/latest/network_data.json'];
+      expect(text === undefined ? undefined : JSON.parse(text)).toEqual(expected);
+    },
+  );
   it('has the authorities of the API on its CD, where agents look for them', async () => {
     const options = { 'agent.api_ca_file': join(folder, 'api.pem') };
     const { task, media } = bench({ options });
