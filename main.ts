@@ -9,7 +9,8 @@ import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import type { Document } from './api/schema/document';
-import { startDhcp } from './boot/dhcp-service';
+import { startDhcp } from './boot/dhcp/service';
+import { parseSubnet } from './boot/dhcp/subnets';
 import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
 import { bootHosts } from './boot/listen-hosts';
@@ -42,10 +43,12 @@ import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, res
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
+import { urlHost } from './wire/addresses';
 import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
 import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
+import { createServices } from './wire/keystone/services';
 import { createRedfishPool } from './wire/redfish';
 import { mostOf } from './wire/shares';
 import { programVersion } from './version';
@@ -241,6 +244,7 @@ async function startBoot(
     bootHosts(writtenName(option), {
       configured: options[option],
       interfaceName: options['boot.interface'],
+      further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
       myIp: options['DEFAULT.my_ip'],
     });
   const http = await startHttpBoot({
@@ -301,7 +305,10 @@ async function startConductorRole(
   });
   const introspection = discoverdService(options);
   const switches = switchesOf(options);
+  const ending = new AbortController();
+  const services = createServices(options, { clock, signal: ending.signal });
   const connections = {
+    services,
     ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
     ...(introspection ? { introspection } : {}),
     ...(switches ? { switches } : {}),
@@ -312,6 +319,8 @@ async function startConductorRole(
     await redfish.close();
     await introspection?.close();
     await switches?.close();
+    ending.abort();
+    for (const service of Object.values(services)) await service.close();
   });
   const conductor = await startConductor({
     ...{ store, options, clock, metrics, notifier },
@@ -402,7 +411,7 @@ async function announce(
 
 /** The URL by which machines and this host reach a listener; undefined for a Unix socket. */
 const urlOf = ({ scheme, port }: HttpListener, options: Options): string | undefined =>
-  port === undefined ? undefined : `${scheme}://${options['DEFAULT.my_ip']}:${port}`;
+  port === undefined ? undefined : `${scheme}://${urlHost(options['DEFAULT.my_ip'])}:${port}`;
 
 type Started = Omit<Server, 'stop' | 'reload'>;
 async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {

@@ -22,9 +22,11 @@ import { urlHost } from './wire/addresses';
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
 
-/** The first IPv4 address of an interface. */
-export const addressOf = (name: string | null): string | undefined =>
-  name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
+/** The first address of an interface that machines can reach: link-local addresses are no part of URLs. */
+export const addressOf = (name: string | null, version: 'IPv4' | 'IPv6' = 'IPv4'): string | undefined =>
+  name === null
+    ? undefined
+    : networkInterfaces()[name]?.find(({ family, address }) => family === version && !/^fe[89ab]/i.test(address))?.address;
 
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
@@ -33,12 +35,14 @@ export function resolveOptions(
   ports: { readonly api: number; readonly http: number; readonly https: number | null; readonly inspector?: number | undefined },
 ): Options {
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
-  const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
+  const ipv6 = options['DEFAULT.my_ipv6'] ?? addressOf(options['boot.interface'], 'IPv6') ?? null;
+  const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? ipv6 ?? '127.0.0.1';
   const bare = (url: string): string => url.replace(/(?<!\/)\/+$/, '');
   return {
     ...options,
     ...listenHosts(options),
     'DEFAULT.my_ip': ip,
+    'DEFAULT.my_ipv6': ipv6,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
     'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${urlHost(ip)}:${ports.api}`),
     'deploy.http_url': bare(

@@ -1,4 +1,4 @@
-import { AUTH_ROWS, inSection, TLS_ROWS } from './keystoneauth';
+import { ADAPTER_ROWS, AUTH_ROWS, ENDPOINT_ROWS, inSection, TLS_ROWS } from './keystoneauth';
 
 /**
  * The table of options. Sections and names are Ironic's, so that an ironic.conf works unchanged. Ironic does not have rows marked `ours`.
@@ -29,6 +29,7 @@ export interface OptionRow {
 export const OPTIONS = [
   // [DEFAULT]
   { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'IP address of this host on the provisioning network, used in URLs and DHCP responses for machines. Default: the address of [boot]interface, else 127.0.0.1.' },
+  { section: 'DEFAULT', name: 'my_ipv6', kind: 'string', default: null, help: 'IPv6 address of this host on the provisioning network. Machines that ask over IPv6 get URLs with it in place of my_ip. Default: a global IPv6 address of [boot]interface.' },
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
   { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'oidc', 'keystone'], help: 'Authentication of callers of the API and the introspection service; oidc: tokens of [oidc]issuer only. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Reloaded when it changes.' },
@@ -50,7 +51,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'enabled_power_interfaces', kind: 'list', default: null, help: 'Power interfaces that nodes may use. Default: the first interface of each enabled hardware type.' },
   { section: 'DEFAULT', name: 'enabled_raid_interfaces', kind: 'list', default: ['agent', 'no-raid', 'redfish'], help: 'RAID interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'enabled_rescue_interfaces', kind: 'list', default: ['no-rescue'], help: 'Rescue interfaces that nodes may use.' },
-  { section: 'DEFAULT', name: 'enabled_storage_interfaces', kind: 'list', default: ['cinder', 'noop'], help: 'Storage interfaces that nodes may use.' },
+  { section: 'DEFAULT', name: 'enabled_storage_interfaces', kind: 'list', default: ['cinder', 'noop'], help: 'Storage interfaces that nodes may use: noop, external, cinder (docs/volumes.md).' },
   { section: 'DEFAULT', name: 'enabled_vendor_interfaces', kind: 'list', default: ['ipmitool', 'redfish', 'no-vendor'], help: 'Vendor interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'default_bios_interface', kind: 'string', default: null, help: 'BIOS interface of nodes that do not set one.' },
   { section: 'DEFAULT', name: 'default_boot_interface', kind: 'string', default: null, help: 'Boot interface of nodes that do not set one.' },
@@ -207,6 +208,60 @@ export const OPTIONS = [
 
   // [service_catalog]
   { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: 'URL of the API for ramdisks. Default: http://my_ip and the API port.' },
+  { section: 'service_catalog', name: 'service_type', kind: 'string', default: 'baremetal', help: 'Type of the service in the catalog.' },
+  ...inSection('service_catalog', AUTH_ROWS),
+  ...inSection('service_catalog', TLS_ROWS),
+  ...inSection('service_catalog', ADAPTER_ROWS),
+  // [neutron]
+  { section: 'neutron', name: 'cleaning_network', kind: 'string', default: null, formerly: 'neutron.cleaning_network_uuid', help: 'UUID or name of the Neutron network in which nodes are cleaned: network interfaces flat and neutron.' },
+  { section: 'neutron', name: 'cleaning_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in that network (network interface neutron). Default: the default group.' },
+  { section: 'neutron', name: 'provisioning_network', kind: 'string', default: null, formerly: 'neutron.provisioning_network_uuid', help: 'UUID or name of the Neutron network in which nodes are deployed: network interface neutron, and flat for nodes that boot without a VIF.' },
+  { section: 'neutron', name: 'provisioning_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in that network (network interface neutron). Default: the default group.' },
+  { section: 'neutron', name: 'rescuing_network', kind: 'string', default: null, help: 'UUID or name of the Neutron network in which the rescue ramdisk starts: network interface neutron.' },
+  { section: 'neutron', name: 'rescuing_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in that network (network interface neutron). Default: the default group.' },
+  { section: 'neutron', name: 'inspection_network', kind: 'string', default: null, help: 'UUID or name of the Neutron network in which the inspection ramdisk runs: network interfaces flat and neutron.' },
+  { section: 'neutron', name: 'inspection_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in that network (network interface neutron). Default: the default group.' },
+  { section: 'neutron', name: 'servicing_network', kind: 'string', default: null, help: 'UUID or name of the Neutron network in which nodes are serviced: network interface neutron; flat, where it is set.' },
+  { section: 'neutron', name: 'servicing_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in that network (network interface neutron). Default: the default group.' },
+  { section: 'neutron', name: 'port_setup_delay', kind: 'integer', default: 0, min: 0, help: "Seconds to wait after a port got DHCP options, for Neutron's DHCP agents." },
+  { section: 'neutron', name: 'fail_on_port_binding_failure', kind: 'boolean', default: true, help: 'A port that Neutron cannot bind fails the operation (network interface neutron).' },
+  { section: 'neutron', name: 'add_all_ports', kind: 'boolean', default: false, help: 'Ports of the node without pxe_enabled get ports in the temporary networks too, without addresses.' },
+  { section: 'neutron', name: 'dhcpv6_stateful_address_count', kind: 'integer', default: 4, min: 1, max: 100, help: 'Addresses of a port in a temporary network with stateful DHCPv6. Each stage of the boot asks for one of its own.' },
+  { section: 'neutron', name: 'allow_disabling_power_off', kind: 'boolean', default: false, help: 'Nodes with disable_power_off may use the network interface neutron, though their instance runs on during the tear-down.' },
+  { section: 'neutron', name: 'request_timeout', kind: 'integer', default: 45, min: 1, max: 3600, help: 'Seconds for one attempt of a request, unless timeout is set.' },
+  { section: 'neutron', name: 'retries', kind: 'integer', default: 3, help: 'Accepted for compatibility; no effect: see status_code_retries.' },
+  { section: 'neutron', name: 'service_type', kind: 'string', default: 'network', help: 'Type of the service in the catalog.' },
+  ...inSection('neutron', AUTH_ROWS),
+  ...inSection('neutron', TLS_ROWS),
+  ...inSection('neutron', ADAPTER_ROWS),
+  ...inSection('neutron', ENDPOINT_ROWS),
+  // [glance]
+  { section: 'glance', name: 'service_type', kind: 'string', default: 'image', help: 'Type of the service in the catalog.' },
+  ...inSection('glance', AUTH_ROWS),
+  ...inSection('glance', TLS_ROWS),
+  ...inSection('glance', ADAPTER_ROWS),
+  ...inSection('glance', ENDPOINT_ROWS),
+  // [swift]
+  { section: 'swift', name: 'service_type', kind: 'string', default: 'object-store', help: 'Type of the service in the catalog.' },
+  ...inSection('swift', AUTH_ROWS),
+  ...inSection('swift', TLS_ROWS),
+  ...inSection('swift', ADAPTER_ROWS),
+  ...inSection('swift', ENDPOINT_ROWS),
+  // [cinder]
+  { section: 'cinder', name: 'service_type', kind: 'string', default: 'volumev3', help: 'Type of the service in the catalog.' },
+  ...inSection('cinder', AUTH_ROWS),
+  ...inSection('cinder', TLS_ROWS),
+  ...inSection('cinder', ADAPTER_ROWS),
+  ...inSection('cinder', ENDPOINT_ROWS),
+  { section: 'cinder', name: 'retries', kind: 'integer', default: 3, min: 0, help: 'No effect: connect_retries and status_code_retries say how often requests are repeated.' },
+  { section: 'cinder', name: 'action_retries', kind: 'integer', default: 3, min: 0, help: 'How often the detachment of volumes is repeated after a failure.' },
+  { section: 'cinder', name: 'action_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between attempts to detach volumes.' },
+  // [nova]
+  { section: 'nova', name: 'service_type', kind: 'string', default: 'compute', help: 'Type of the service in the catalog.' },
+  ...inSection('nova', AUTH_ROWS),
+  ...inSection('nova', TLS_ROWS),
+  ...inSection('nova', ADAPTER_ROWS),
+  ...inSection('nova', ENDPOINT_ROWS),
   // [database]
   { section: 'database', name: 'connection', kind: 'string', default: null, secret: true, help: 'postgresql:// URL. Empty, and no DATABASE_URL: the embedded PostgreSQL under the state directory.' },
   { section: 'database', name: 'max_pool_size', kind: 'integer', default: 10, min: 1, help: 'Maximum number of connections to the database.' },
@@ -308,17 +363,21 @@ export const OPTIONS = [
   { section: 'pxe', name: 'ipxe_bootfile_name_by_arch', kind: 'dict', default: {}, help: 'iPXE boot files for other architectures, as arch-mode:file or arch:file (aarch64:ipxe-arm64.efi, x86_64-uefi:ipxe.efi).' },
   { section: 'pxe', name: 'image_cache_size', kind: 'integer', default: 20480, min: 1, help: "Size of the HTTP boot service's cache of kernels, ramdisks and images from other servers, in MiB." },
   // [dhcp]
-  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none'], help: 'builtin: this program serves DHCP on [boot]interface. none: another DHCP server does.' },
+  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none', 'dnsmasq'], help: 'builtin: this program serves DHCP. dnsmasq: a dnsmasq does, and reads files that this program writes ([dnsmasq]). none: another DHCP server does. (Ironic: neutron.)' },
+  { section: 'dnsmasq', name: 'dhcp_optsdir', kind: 'string', default: '/etc/dnsmasq.d/optsdir.d', help: 'Folder of the files with DHCP options for each node, which dnsmasq reads by `dhcp-optsdir`.' },
+  { section: 'dnsmasq', name: 'dhcp_hostsdir', kind: 'string', default: '/etc/dnsmasq.d/hostsdir.d', help: 'Folder of the files with the tag of each MAC address, which dnsmasq reads by `dhcp-hostsdir`.' },
+  { section: 'dnsmasq', name: 'dhcp_leasefile', kind: 'string', default: '/var/lib/dnsmasq/dnsmasq.leases', help: 'Accepted for compatibility; no effect: GRUB and PXELINUX get their configuration by MAC address.' },
   // [boot], ours
-  { section: 'boot', name: 'interface', kind: 'string', default: null, ours: true, help: 'Network interface of the provisioning network. DHCP listens on this interface only.' },
+  { section: 'boot', name: 'interface', kind: 'string', default: null, ours: true, help: 'Network interface of the provisioning network. DHCP listens on this interface, and on those of dhcp_subnet.' },
   { section: 'boot', name: 'dhcp_range', kind: 'string', default: null, ours: true, help: 'Address pool for machines, as FIRST-LAST (10.0.0.100-10.0.0.200).' },
   { section: 'boot', name: 'dhcp_netmask', kind: 'string', default: null, ours: true, help: "Netmask for machines. Default: the interface's netmask." },
   { section: 'boot', name: 'dhcp_gateway', kind: 'string', default: null, ours: true, help: 'Default gateway for machines. Default: none.' },
   { section: 'boot', name: 'dhcp_dns', kind: 'list', default: [], ours: true, help: 'DNS servers for machines.' },
+  { section: 'boot', name: 'dhcp_subnet', kind: 'list', default: [], repeated: true, ours: true, help: 'A further subnet, IPv4 or IPv6, as PREFIX KEY=VALUE … (10.1.0.0/24 range=10.1.0.100-10.1.0.200 gateway=10.1.0.1). May occur several times. Keys: docs/dhcp.md.' },
   { section: 'boot', name: 'dhcp_lease_time', kind: 'integer', default: 3600, min: 60, ours: true, help: 'Lease time in seconds.' },
   { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: null, choices: ['ignore', 'discover'], ours: true, help: 'Unknown MAC addresses: ignore them, or boot the agent ramdisk for discovery. Default: discover if [auto_discovery]enabled.' },
   { section: 'boot', name: 'dhcp_max_unknown', kind: 'integer', default: null, min: 0, ours: true, help: 'Maximum number of unknown MAC addresses that get an address within one lease time, so that made-up ones leave addresses for known machines. Default: half of dhcp_range.' },
-  { section: 'boot', name: 'router_advertisements', kind: 'boolean', default: true, ours: true, help: 'Send IPv6 router advertisements without a prefix on [boot]interface with builtin DHCP. Otherwise iPXE waits for one.' },
+  { section: 'boot', name: 'router_advertisements', kind: 'boolean', default: true, ours: true, help: 'Send IPv6 router advertisements with builtin DHCP: with the prefixes of IPv6 subnets, without one elsewhere. Otherwise iPXE waits for one.' },
   { section: 'boot', name: 'tftp_host', kind: 'string', default: null, ours: true, help: 'Address that the TFTP service listens on. Default: those of [boot]interface, and my_ip; without an interface 0.0.0.0.' },
   { section: 'boot', name: 'tftp_port', kind: 'integer', default: 69, min: 0, max: 65535, ours: true, help: 'Port that the TFTP service listens on.' },
   { section: 'boot', name: 'tftp', kind: 'boolean', default: true, ours: true, help: 'Run the TFTP service.' },

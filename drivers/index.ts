@@ -18,6 +18,8 @@ import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
 import { ironicNetworking } from './network/ironic-networking';
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './network/noop';
+import { cinderStorage } from './storage/cinder';
+import { externalStorage } from './storage/external';
 import { ramdiskDeploy } from './agent/ramdisk-deploy';
 import { redfishManagement } from './redfish/steps/management';
 import { redfishBios } from './redfish/steps/bios';
@@ -43,7 +45,7 @@ export const INTERFACES: Interfaces = {
   power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },
   raid: { redfish: redfishRaid, 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
   rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },
-  storage: { noop: noopStorage, fake: fakeStorage },
+  storage: { noop: noopStorage, cinder: cinderStorage, external: externalStorage, fake: fakeStorage },
   vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 

@@ -16,11 +16,13 @@ import type {
   PortgroupRecord,
   PortRecord,
   Vif,
+  Volumes,
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
 import type { Switches } from '../wire/switches/switches';
+import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
@@ -44,6 +46,8 @@ export interface Connections {
   readonly introspection?: IntrospectionClient;
   /** Absent: [ironic_networking] enables no driver. */
   readonly switches?: Switches;
+  /** Neutron, Glance and others. A client reads its options and connects at its first request. */
+  readonly services: Services;
 }
 
 /** A node that the caller has reserved. Only the conductor makes tasks. `node` is always as last saved. */
@@ -57,6 +61,7 @@ export interface Task {
   readonly signal: AbortSignal;
   readonly boots: Boots;
   readonly media: Media;
+  readonly volumes: Volumes;
   readonly random: (bytes: number) => Buffer;
   readonly options: Options;
   readonly connections: Connections;
@@ -280,6 +285,8 @@ export interface Indicators {
 export interface BootInterface extends Interface {
   /** Can boot instances that run from memory (DeployInterface.inMemory). */
   readonly bootsInMemory?: true;
+  /** Boots iSCSI volumes (StorageInterface). */
+  readonly bootsVolumes?: true;
   /** Attaches the config drive of such instances. */
   readonly attachesConfigdrive?: true;
   /** Whether it can boot the inspection ramdisk, with or without ports; throws as `validate`. Absent: it cannot. */
@@ -405,6 +412,10 @@ export interface RaidInterface extends Interface {
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
 }
 export interface StorageInterface extends Interface {
+  /** Makes the volumes of the node available to its machine. Does nothing for a volume that is. Throws StorageError. Absent: others do it. */
+  attachVolumes?(task: Task): Promise<void>;
+  /** Reverts `attachVolumes`, also one that was interrupted. Throws StorageError. */
+  detachVolumes?(task: Task): Promise<void>;
   /** False: the instance boots from a volume. */
   shouldWriteImage(task: Task): Promise<boolean>;
 }

@@ -111,6 +111,7 @@ export const FAULTS = {
     503,
     'Unable to process request at this time. The concurrent action limit for {task_type} has been reached. Please contact your administrator and try again later.',
   ],
+  StorageError: [500, '{message}'],
   TemporaryFailure: [503, '{message}'],
   UnsupportedHardwareFeature: [
     400,

@@ -7,6 +7,7 @@
 export const PARTS = {
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
   'boot/dhcp': { groups: ['machines', 'network'], seconds: 43, namespaces: true },
+  'boot/dnsmasq': { groups: ['machines', 'network'], seconds: 8, namespaces: true },
   'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 27 },
@@ -44,6 +45,7 @@ export const PARTS = {
     namespaces: true,
     pypi: true,
   },
+  'deployment/volume': { groups: ['machines', 'ipmi', 'image', 'network', 'iscsi'], seconds: 300, namespaces: true },
   'inspection/discoverd': { groups: ['network'], seconds: 30 },
   'inspection/discovery': { groups: ['machines', 'ipmi', 'python', 'ramdisk'], seconds: 100, namespaces: true, pypi: true },
   'inspection/inspection': { groups: ['machines', 'ramdisk', 'network'], seconds: 45, namespaces: true },

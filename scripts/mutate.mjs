@@ -1,18 +1,24 @@
 // npm run mutate -- PATH …: changes the code below these paths in small ways, and lists the changes that no unit test notices.
-import { writeFileSync, mkdirSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { cliArguments } from './cli-arguments.mjs';
 import { installPackages, root } from './install.mjs';
 
-/** Components whose tests need no database. */
+/** Components whose tests need no database. For others, DATABASE_URL_TEST saves the start of a server for each change. */
 const WITHOUT_DATABASE = new Set(['config', 'model', 'wire']);
-const { positionals, jobs } = cliArguments({
+/** Folder → folders of its tests, where these are not the unit tests of its component. */
+const TESTS = {
+  'conductor/flows': ['conductor', 'flows/provisioning'],
+};
+const { positionals, jobs, sample } = cliArguments({
   command: 'npm run mutate',
-  usage: 'PATH[:LINE-LINE] … [--jobs N]',
+  usage: 'PATH[:LINE-LINE] … [--sample PERCENT] [--jobs N]',
   about: 'Mutation tests: which small changes of these files no unit test of the same component notices. A folder: all files below it.',
   options: {
+    sample: { value: 'PERCENT', least: 1, most: 100, default: 100, help: 'only the changes within so many percent of the lines (all)' },
     jobs: { value: 'N', least: 1, most: 64, default: availableParallelism(), help: 'so many at once (as many as processors)' },
   },
   positional: { name: 'PATH', choices: undefined, several: true, needed: true },
@@ -22,11 +28,30 @@ const folder = join(root, '.cache/mutate');
 mkdirSync(folder, { recursive: true });
 const config = join(folder, 'stryker.config.json');
 const components = [...new Set(positionals.map((path) => path.split(/[/:]/)[0]))];
-const testMatch = components.map((name) => `<rootDir>/tests/${name}/**/*.test.ts`);
+const testFolders = positionals.flatMap(
+  (path) => Object.entries(TESTS).find(([folder]) => path.startsWith(folder))?.[1] ?? path.split(/[/:]/)[0],
+);
+const testMatch = [...new Set(testFolders)].map((name) => `<rootDir>/tests/${name}/**/*.test.ts`);
 // Stryker runs jest once for each change: a database server for each would take most of the time.
 const database = components.every((name) => WITHOUT_DATABASE.has(name)) ? { globalSetup: null, globalTeardown: null } : {};
+const isWhole = (path) => /\.ts(:[\d-]+)?$/.test(path);
+const filesBelow = (path) =>
+  statSync(join(root, path)).isDirectory()
+    ? readdirSync(join(root, path), { recursive: true }).flatMap((name) =>
+        name.endsWith('.ts') ? `${path.replace(/\/$/, '')}/${name}` : [],
+      )
+    : [path];
+/** The same lines in each run: what was not noticed can be looked at again after a change of the tests. */
+const isSampled = (file, line) => createHash('sha256').update(`${file}:${line}`).digest().readUInt16BE() % 100 < sample;
+const sampled = (file) =>
+  readFileSync(join(root, file), 'utf8')
+    .split('\n')
+    .flatMap((_, index) => (isSampled(file, index + 1) ? `${file}:${index + 1}-${index + 1}` : []));
 const settings = {
-  mutate: positionals.map((path) => (/\.ts(:[\d-]+)?$/.test(path) ? path : `${path.replace(/\/$/, '')}/**/*.ts`)),
+  mutate:
+    sample === 100
+      ? positionals.map((path) => (isWhole(path) ? path : `${path.replace(/\/$/, '')}/**/*.ts`))
+      : positionals.flatMap(filesBelow).flatMap(sampled),
   testRunner: 'jest',
   // The unit tests of the same components that import a mutated file, and of those the ones that run it.
   jest: {

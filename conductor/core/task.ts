@@ -7,6 +7,7 @@ import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } f
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
+import { volumesOf } from '../../store/volumes';
 import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { putFirmwareComponents } from './firmware-components';
@@ -64,6 +65,7 @@ const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>[
   signal: context.signal,
   boots: context.store.boots,
   media: context.store.media,
+  volumes: volumesOf(context.store),
   random: context.random,
   log: context.log.child({ node: uuid }),
   metrics: context.metrics,

@@ -4,7 +4,18 @@ import { Fault } from '../../model/errors';
 import { repr, str } from '../../model/python';
 import type { BootRecord, JsonObject, NodeRecord } from '../../model/records';
 import { commandError, withAgent } from './client';
-import { agentDeploy, agentProperties, deploymentSteps, isDeployed, prepareAgent, prepareInstance, validateAgentDeploy } from './deploy';
+import {
+  agentDeploy,
+  agentProperties,
+  deploymentSteps,
+  isDeployed,
+  prepareAgent,
+  prepareDeployed,
+  prepareInstance,
+  prepareVolumes,
+  unlessOnVolume,
+  validateAgentDeploy,
+} from './deploy';
 import { runAgentStep } from './steps';
 import { bootModeOf } from '../common/boot-settings';
 import { configdriveOf } from './configdrive';
@@ -20,6 +31,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 async function validate(task: Task): Promise<void> {
   const { node } = task;
   await validateAgentDeploy(task);
+  if (!(await task.driver.storage.shouldWriteImage(task))) return;
   const source = text(node.instance_info['image_source']);
   if (source === '') {
     throw new Fault('MissingParameterValue', {
@@ -81,7 +93,11 @@ async function sourceOf(task: Task): Promise<ImageSource> {
 /** Finds errors of the image before the machine is touched. */
 async function prepare(task: Task): Promise<void> {
   if (isDeployed(task)) {
-    await task.driver.boot.prepareInstance(task);
+    await prepareDeployed(task);
+    return;
+  }
+  if (!(await task.driver.storage.shouldWriteImage(task))) {
+    await prepareVolumes(task);
     return;
   }
   const { location, served } = await sourceOf(task);
@@ -138,6 +154,7 @@ async function imageInfo(task: Task, location: ImageLocation, configdrive: strin
 /** Makes the agent install the boot loader (UEFI only: whole-disk images boot from a BIOS as they are), then prepares the boot from disk. */
 async function prepareInstanceBoot(task: Task): Promise<Outcome> {
   const { node } = task;
+  if (!(await task.driver.storage.shouldWriteImage(task))) return prepareInstance(task);
   const bootMode = bootModeOf(task);
   const failure = await withAgent(task, async (agent) => {
     const uuids = await agent.command('standby.get_partition_uuids', {}, { wait: true });
@@ -161,6 +178,6 @@ export const directDeploy: DeployInterface = {
   ...agentDeploy,
   properties: agentProperties,
   validate,
-  steps: deploymentSteps({ write_image: [80, writeImage], prepare_instance_boot: [60, prepareInstanceBoot] }),
+  steps: deploymentSteps({ write_image: [80, unlessOnVolume(writeImage)], prepare_instance_boot: [60, prepareInstanceBoot] }),
   prepare,
 };

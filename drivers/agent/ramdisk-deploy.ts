@@ -1,8 +1,9 @@
 /** Deployment of instances that run from memory: the machine boots a kernel with ramdisk, or an ISO image, and no disk is written. */
 import { Fault } from '../../model/errors';
-import { agentDeploy } from './deploy';
+import { agentDeploy, prepareDeployed } from './deploy';
 import { validateCapabilities } from '../common/capabilities';
 import { type DeployInterface, done } from '../interfaces';
+import { attachVolumes } from '../storage/boot-volume';
 
 export const ramdiskDeploy: DeployInterface = {
   ...agentDeploy,
@@ -35,7 +36,11 @@ export const ramdiskDeploy: DeployInterface = {
     },
   ],
   prepare: async (task) => {
-    if (['active', 'unrescuing'].includes(task.node.provision_state)) await task.driver.boot.prepareInstance(task);
-    else if (task.node.provision_state === 'deploying' && !task.node.disable_power_off) await task.power('power off');
+    const { provision_state: state, disable_power_off: staysOn } = task.node;
+    if (['active', 'unrescuing'].includes(state)) await prepareDeployed(task);
+    else if (state === 'deploying') {
+      if (!staysOn) await task.power('power off');
+      await attachVolumes(task);
+    }
   },
 };

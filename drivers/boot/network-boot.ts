@@ -18,7 +18,9 @@ import {
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
 import { validateCapabilities } from '../common/capabilities';
 import { locate } from '../common/images';
+import { updateDhcp } from '../dhcp/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
+import { bootsFromVolume } from '../storage/boot-volume';
 
 const properties: Readonly<Record<string, Property>> = {
   ...ramdiskProperties,
@@ -89,6 +91,8 @@ const runsAlready = (task: Task): boolean => ['active', 'adopting'].includes(tas
 const networkBoot = (method: BootRecord['method']): BootInterface => ({
   properties,
   bootsInMemory: true,
+  // Only iPXE is an iSCSI initiator.
+  ...(method === 'pxe' ? {} : { bootsVolumes: true }),
   validate: async (task) => {
     if (task.ports.length === 0) {
       throw new Fault('MissingParameterValue', { message: `Node ${task.node.uuid} does not have any port associated with it` });
@@ -116,6 +120,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     const ramdisk = await servable(source.ramdisk, source.trusted, task);
     const before = await task.boots.ofNode(task.node.uuid);
     await syncBootMode(task);
+    await updateDhcp(task, method);
     await task.boots.put({
       node_uuid: task.node.uuid,
       macs: macsOf(task),
@@ -131,18 +136,20 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
   prepareInstance: async (task) => {
     await syncBootMode(task);
     if (!runsAlready(task)) await configureSecureBoot(task);
-    if (!task.driver.deploy.inMemory) {
+    const onVolume = await bootsFromVolume(task);
+    if (!task.driver.deploy.inMemory && !onVolume) {
       await task.boots.remove(task.node.uuid);
       if (!runsAlready(task)) await setBootDevice(task, 'disk', true);
       return;
     }
+    await updateDhcp(task, method);
     await task.boots.put({
       node_uuid: task.node.uuid,
       macs: macsOf(task),
       method,
-      purpose: 'instance',
-      kernel_args: instanceArguments(task),
-      files: await instanceFiles(task),
+      ...(onVolume
+        ? { purpose: 'volume', kernel_args: '', files: {} }
+        : { purpose: 'instance', kernel_args: instanceArguments(task), files: await instanceFiles(task) }),
     });
     if (!runsAlready(task)) await setBootDevice(task, networkDevice(task, method), true);
   },

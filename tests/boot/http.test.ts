@@ -12,8 +12,9 @@ import { systemClock } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import type { Log } from '../../model/log';
-import type { ServedBoot, MediumRecord } from '../../model/records';
+import type { JsonObject, ServedBoot, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
+import type { VolumeStore } from '../../store/volumes';
 import { ownCertificate } from '../../wire/http/certificate';
 import { cpioArchive } from '../../wire/images/cpio';
 import { testClock } from '../support/clock';
@@ -38,6 +39,8 @@ let upstreamUrl: string;
 let upstreamDoes: RequestListener;
 const asked: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = [];
 const files: Record<string, string> = {};
+let purpose: ServedBoot['purpose'] = 'ramdisk';
+let targetProperties: JsonObject = {};
 let service: HttpBootService;
 
 const row = (): ServedBoot => ({
@@ -45,7 +48,7 @@ const row = (): ServedBoot => ({
   token: TOKEN,
   macs: [MAC],
   method: 'ipxe',
-  purpose: 'ramdisk',
+  purpose,
   kernel_args: 'a=1',
   files,
 });
@@ -59,6 +62,10 @@ const boots: Store['boots'] = {
 const KNOWN = '52:54:00:aa:bb:02';
 /** The introspection service waits for its machine. */
 const WAITED = '52:54:00:aa:bb:03';
+const volumeStore = {
+  volumeConnectors: { list: async () => [] },
+  volumeTargets: { list: async () => [{ uuid: 't', volume_type: 'iscsi', boot_index: 0, properties: targetProperties }] },
+} as unknown as VolumeStore;
 /** Token → medium. */
 const media = new Map<string, MediumRecord>();
 const mediaStore = { byToken: async (token: string) => media.get(token) } as unknown as Store['media'];
@@ -104,6 +111,7 @@ beforeAll(async () => {
 const setup = (): HttpBootSetup => ({
   hosts: ['127.0.0.1'],
   options: {
+    'DEFAULT.my_ip': '192.0.2.9',
     'boot.http_port': 0,
     'boot.https_port': null,
     'boot.http_max_connections': 100,
@@ -116,7 +124,7 @@ const setup = (): HttpBootSetup => ({
     'agent.api_ca_file': null,
     'boot.cache_root': path('cache'),
   },
-  store: { boots, media: mediaStore, discoveries: { addressStatuses: standing } },
+  store: { boots, media: mediaStore, ...volumeStore, discoveries: { addressStatuses: standing } },
   filter: filterWith({ 'auto_discovery.enabled': true }),
   log,
   clock: systemClock,
@@ -157,6 +165,33 @@ describe('scripts', () => {
     expect((await get(`/boot/${DISCOVERY}/kernel`)).body.toString()).toBe('efi');
     expect((await get('/ipxe/52-54-00-aa-bb-03')).body.toString()).toContain('introspect=1');
     expect((await get(`/boot/${INTROSPECTION}/kernel`)).body.toString()).toBe('efi');
+  });
+});
+
+describe('scripts for volumes', () => {
+  const properties = { target_iqn: 'iqn.2017-08.org.example:v', target_lun: 0, auth_username: 'u', auth_password: 'a secret' };
+  beforeEach(() => {
+    purpose = 'volume';
+    targetProperties = { ...properties, target_portal: '192.0.2.5:3260' };
+  });
+  afterEach(() => {
+    purpose = 'ramdisk';
+  });
+  it('have what the volume target says at that moment, and the secret for the machine only', async () => {
+    const { status, body } = await get('/ipxe/52-54-00-aa-bb-01');
+    expect(status).toBe(200);
+    expect(body.toString()).toContain('sanhook --drive 0x80 iscsi:192.0.2.5::3260:0:iqn.2017-08.org.example:v || goto again');
+    expect(body.toString()).toContain(`set password:hexraw ${Buffer.from('a secret').toString('hex')}`);
+    targetProperties = { ...properties, target_portal: '192.0.2.6:3260' };
+    expect((await get('/ipxe/52-54-00-aa-bb-01')).body.toString()).toContain('iscsi:192.0.2.6::');
+    expect(lines.join('\n')).not.toContain('secret');
+  });
+  it('do not exist for a volume that cannot be found', async () => {
+    targetProperties = { ...properties, target_portal: 'not a portal' };
+    const { status, body } = await get('/ipxe/52-54-00-aa-bb-01');
+    expect([status, body.toString()]).toEqual([404, 'Nothing to boot for 52:54:00:aa:bb:01\n']);
+    expect(lines.join('\n')).toContain('Volume target t: target_portal is not an address with an optional port');
+    expect(lines.join('\n')).not.toContain('secret');
   });
 });
 

@@ -7,8 +7,8 @@ import type { TlsSettings } from './settings';
 export interface ServiceRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON. */
-  readonly body?: object;
+  /** JSON, or bytes of another type. */
+  readonly body?: object | Uint8Array;
 }
 export interface ServiceResponse {
   readonly status: number;
@@ -51,10 +51,11 @@ function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buil
 export function createExchange(tls: TlsSettings): Exchange {
   const dispatcher = new Agent({ connections: CONNECTIONS, maxResponseSize: MAX_ANSWER_BYTES, connect: connectorOf(tls) });
   const exchange = async (url: string, { method, headers = {}, body }: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse> => {
+    const isJson = body !== undefined && !(body instanceof Uint8Array);
     const answer = await request(url, {
       ...{ method, dispatcher, signal },
-      headers: { accept: 'application/json', ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },
-      ...(body ? { body: JSON.stringify(body) } : {}),
+      headers: { accept: 'application/json', ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
+      ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : body }),
     });
     const bytes = new Uint8Array(await answer.body.arrayBuffer());
     const parsed = await parseJson(bytes, JSON_LIMITS.openstack).catch(() => undefined);
