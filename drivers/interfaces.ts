@@ -21,6 +21,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Switches } from '../wire/switches/switches';
 import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
@@ -43,6 +44,8 @@ export interface Connections {
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
+  /** Absent: [ironic_networking] enables no driver. */
+  readonly switches?: Switches;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
@@ -376,6 +379,8 @@ export interface NetworkInterface extends Interface {
   removeServicingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
+  /** network_data.json for the ramdisk of virtual media. Absent: the node's own. */
+  networkData?(task: Task): Promise<JsonObject>;
   /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */

@@ -204,6 +204,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/ipmi/records',
     'wire/keystone',
     'wire/redfish',
+    'wire/switches',
   ],
   'drivers/agent': [
     'config/options',
@@ -233,7 +234,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'drivers/dhcp': ['drivers/common', 'drivers/interfaces', 'drivers/network', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],
-  'drivers/network': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/keystone'],
+  'drivers/network': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/keystone', 'wire/switches'],
   'drivers/storage': ['drivers/common', 'drivers/interfaces', 'model', 'wire', 'wire/keystone'],
   'drivers/redfish': ['drivers/common', 'drivers/interfaces', 'model', 'wire/redfish'],
   'drivers/redfish/steps': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire/redfish'],
@@ -245,6 +246,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'ramdisk-agent/disk',
     'ramdisk-agent/inventory',
+    'ramdisk-agent/network',
     'ramdisk-agent/system',
     'wire',
     'wire/dns',
@@ -254,6 +256,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/build': [],
   'ramdisk-agent/disk': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
+  'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system'],
   'ramdisk-agent/system': ['wire'],
   simulator: [],
   'simulator/bmc': ['model', 'simulator/http'],
@@ -306,6 +309,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/keystone': ['wire'],
   'wire/openstack': ['wire', 'wire/keystone'],
   'wire/redfish': ['wire'],
+  'wire/switches': ['wire'],
   'wire/sockets': ['wire/ipv6'],
 };
 /** Only its types may be imported, except by these. */
