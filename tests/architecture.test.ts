@@ -224,7 +224,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire',
     'wire/redfish',
   ],
-  'drivers/common': ['drivers/interfaces', 'model', 'wire'],
+  'drivers/common': ['config/options', 'drivers/interfaces', 'model', 'wire'],
   'drivers/dhcp': ['drivers/common', 'drivers/interfaces', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],

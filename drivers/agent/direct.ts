@@ -20,6 +20,7 @@ import { runAgentStep } from './steps';
 import { bootModeOf } from '../common/boot-settings';
 import { configdriveOf } from './configdrive';
 import { type ImageLocation, checkLocation, checksumOf, formatOf, locate, requireChecksum } from '../common/images';
+import { reachableFrom } from '../common/reach';
 import { type DeployInterface, type Outcome, type Task, failed } from '../interfaces';
 
 const IMAGE_TYPES = ['whole-disk', 'partition'];
@@ -139,7 +140,7 @@ async function imageInfo(task: Task, location: ImageLocation, configdrive: strin
   ) as JsonObject;
   return {
     id: basename(text(instance['image_source'])),
-    urls: [instance['image_url']],
+    urls: [reachableFrom(task.node.driver_internal_info['agent_url'], text(instance['image_url']), task.options)],
     disk_format: instance['image_disk_format'] ?? (await formatOf(location, task)) ?? null,
     container_format: instance['image_container_format'] ?? null,
     stream_raw_images: task.options['agent.stream_raw_images'],
