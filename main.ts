@@ -259,6 +259,7 @@ async function startBoot(
       interfaceName: options['boot.interface'],
       further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
       myIp: options['DEFAULT.my_ip'],
+      myIpv6: options['DEFAULT.my_ipv6'],
     });
   const http = await startHttpBoot({
     ...{ options, store, filter, glance: services.glance, log, clock, metrics, hosts: hostsOf('boot.http_host') },
