@@ -9,7 +9,8 @@ import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import type { Document } from './api/schema/document';
-import { startDhcp } from './boot/dhcp-service';
+import { startDhcp } from './boot/dhcp/service';
+import { parseSubnet } from './boot/dhcp/subnets';
 import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
 import { bootHosts } from './boot/listen-hosts';
@@ -243,6 +244,7 @@ async function startBoot(
     bootHosts(writtenName(option), {
       configured: options[option],
       interfaceName: options['boot.interface'],
+      further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
       myIp: options['DEFAULT.my_ip'],
     });
   const http = await startHttpBoot({

@@ -11,7 +11,7 @@ import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
 import { volumesOf, type VolumeStore } from '../store/volumes';
-import { urlHost } from '../wire/addresses';
+import { urlHost, withHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
 import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
@@ -32,6 +32,7 @@ type HttpBootOptions = Pick<
   | 'boot.https_port'
   | 'boot.http_max_connections'
   | 'boot.http_max_connections_per_source'
+  | 'DEFAULT.my_ip'
   | 'deploy.http_url'
   | 'deploy.http_root'
   | 'pxe.loader_file_paths'
@@ -93,6 +94,7 @@ interface Sources {
   readonly log: Log;
   /** Known once the service listens. */
   readonly httpUrl: () => string;
+  readonly myIp: string;
 }
 /**
  * Returns the number of bytes sent, or undefined if the request was refused.
@@ -116,8 +118,15 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
   }
 }
 
-function createAnswer({ cache, files, served, store, log, httpUrl }: Sources): Answer {
-  const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
+function createAnswer({ cache, files, served, store, log, httpUrl, myIp }: Sources): Answer {
+  /** The script with URLs that the machine can reach: where it named another address of this host than my_ip, they have that one too. */
+  const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
+    const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
+    const named = (headers.host ?? '').slice(0, 300).replace(/:\d+$/, '');
+    return named === urlHost(local) ? withHost(script, myIp, local) : script;
+  };
+
+  const script = async (request: IncomingMessage, response: ServerResponse, mac: string): Promise<number | undefined> => {
     const boot = await files.recordFor(mac);
     if (!boot) {
       refuse(response, 404, `Nothing to boot for ${mac}`);
@@ -129,7 +138,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl }: Sources): A
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    return sendScript(response, ipxeScript(boot, httpUrl(), iscsi));
+    return sendScript(response, reachable(request, ipxeScript(boot, httpUrl(), iscsi)));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -160,9 +169,9 @@ function createAnswer({ cache, files, served, store, log, httpUrl }: Sources): A
       refuse(response, 400, 'Not a path');
       return;
     }
-    if (path === START_SCRIPT) return sendScript(response, startScript(httpUrl()));
+    if (path === START_SCRIPT) return sendScript(response, reachable(request, startScript(httpUrl())));
     const mac = IPXE.exec(path)?.[1];
-    if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
+    if (mac !== undefined) return script(request, response, mac.toLowerCase().replaceAll('-', ':'));
     const [, secret, name] = BOOT.exec(path) ?? [];
     if (secret !== undefined) return bootFile(request, response, secret.toLowerCase(), name!);
     const token = MEDIUM.exec(path)?.[1];
@@ -256,7 +265,11 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
-  const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl }), { log, clock, metrics });
+  const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl, myIp: options['DEFAULT.my_ip'] }), {
+    log,
+    clock,
+    metrics,
+  });
   const limits: ClientLimits = {
     connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
     readTimeoutMs: READ_TIMEOUT_MS,

@@ -12,18 +12,26 @@ const isLinkLocal = ({ address, family }: NetworkInterfaceInfo): boolean => fami
  */
 export function bootHosts(
   option: string,
-  given: { readonly configured: string | null; readonly interfaceName: string | null; readonly myIp: string },
+  given: {
+    readonly configured: string | null;
+    readonly interfaceName: string | null;
+    /** Interfaces of further subnets. */
+    readonly further?: readonly string[];
+    readonly myIp: string;
+  },
   interfaces: () => NodeJS.Dict<NetworkInterfaceInfo[]> = networkInterfaces,
 ): readonly string[] {
-  const { configured, interfaceName, myIp } = given;
+  const { configured, interfaceName, further = [], myIp } = given;
   if (configured !== null) return [configured];
   if (interfaceName === null) return ['0.0.0.0'];
   const all = interfaces();
-  const own = (all[interfaceName] ?? []).filter((info) => !isLinkLocal(info)).map(({ address }) => address);
+  const addressesOf = (name: string): readonly string[] =>
+    (all[name] ?? []).filter((info) => !isLinkLocal(info)).map(({ address }) => address);
+  const own = addressesOf(interfaceName);
   if (own.length === 0)
     throw new Error(
       `[boot]interface = ${interfaceName}: there is no such interface, or it has no address; set ${option} to listen elsewhere`,
     );
   const isHere = Object.values(all).some((infos) => infos?.some(({ address }) => address === myIp));
-  return [...new Set([...own, ...(isHere ? [myIp] : [])])];
+  return [...new Set([...own, ...further.flatMap(addressesOf), ...(isHere ? [myIp] : [])])];
 }

@@ -66,12 +66,12 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'store/volumes',
     'wire',
-    'wire/dhcp',
     'wire/http/client-limits',
     'wire/http/listener-tls',
     'wire/images',
     'wire/sockets',
   ],
+  'boot/dhcp': ['boot/discovery', 'config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/sockets'],
   commands: [
     'config/load',
     'config/options',
@@ -291,7 +291,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'store/sql': ['migrations', 'model'],
   'store/tables': ['model', 'store/sql'],
   wire: [],
-  'wire/dhcp': [],
+  'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['wire/addresses'],
   'wire/http': ['wire'],
   'wire/images': [],
@@ -300,7 +300,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/ipmi/server': ['wire/ipmi'],
   'wire/keystone': ['wire'],
   'wire/redfish': ['wire'],
-  'wire/sockets': [],
+  'wire/sockets': ['wire/ipv6'],
 };
 /** Only its types may be imported, except by these. */
 const TYPES_ONLY = { file: 'config/options', except: ['config', 'commands'] };

@@ -111,6 +111,7 @@ beforeAll(async () => {
 const setup = (): HttpBootSetup => ({
   hosts: ['127.0.0.1'],
   options: {
+    'DEFAULT.my_ip': '192.0.2.9',
     'boot.http_port': 0,
     'boot.https_port': null,
     'boot.http_max_connections': 100,
