@@ -29,7 +29,6 @@ export const GUARDS: readonly GuardRow[] = [
   { section: 'oslo_policy', name: 'remote_ssl_ca_crt_file', instead: NO_REMOTE },
   { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_REMOTE },
   { section: 'oslo_policy', name: 'remote_ssl_client_key_file', instead: NO_REMOTE },
-  { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', harmless: ['true'], instead: 'images come from URLs, and their web servers decide who may read them: there are no image projects here' },
   // Verification of servers that this one calls.
   { section: 'DEFAULT', name: 'webserver_tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
   { section: 'DEFAULT', name: 'webserver_tls_ciphers', instead: NODE_TLS },
@@ -39,6 +38,10 @@ export const GUARDS: readonly GuardRow[] = [
   { section: 'json_rpc', name: 'tls_ciphers', instead: 'set [json_rpc]server_tls_ciphers on the conductors' },
   { section: 'json_rpc', name: 'certfile', instead: 'callers prove themselves by the signature of each call, not by a certificate' },
   { section: 'json_rpc', name: 'keyfile', instead: 'callers prove themselves by the signature of each call, not by a certificate' },
+  ...['neutron', 'glance', 'swift', 'cinder', 'nova', 'service_catalog'].flatMap((section) => [
+    { section, name: 'tls_min_version', harmless: ['1.2'], instead: NODE_TLS },
+    { section, name: 'tls_ciphers', instead: NODE_TLS },
+  ]),
   // What may be enrolled, deployed and run.
   { section: 'api', name: 'disallowed_enrollment_boot_modes', instead: 'use [conductor]disallowed_deployment_boot_modes' },
   { section: 'api', name: 'network_data_schema', harmless: ['$pybasedir/api/controllers/v1/network-data-schema.json'], instead: "network data is checked by Ironic's own schema" },

@@ -1,6 +1,7 @@
-/** Measures the requests to BMCs, by protocol and operation, never by address. */
+/** Measures the requests to BMCs, by protocol and operation, never by address; and those to OpenStack services. */
 import type { Metrics } from '../model/metrics';
 import { COMMANDS } from '../wire/ipmi/constants';
+import type { ServiceClient, Services } from '../wire/keystone/services';
 import type { Connections } from './interfaces';
 
 const IPMI_NAMES: ReadonlyMap<string, string> = new Map(
@@ -21,7 +22,29 @@ const outcomeOf = (error: unknown): string => {
   return typeof kind === 'string' ? kind : 'aborted';
 };
 
-export function measureConnections({ ipmi, redfish, consoles, ...others }: Connections, metrics: Metrics): Connections {
+function measureServices(services: Services, metrics: Metrics): Services {
+  const measured = ([service, client]: [string, ServiceClient]): [string, ServiceClient] => [
+    service,
+    {
+      ...client,
+      async request(path, call) {
+        const took = metrics.timer();
+        let outcome = 'ok';
+        try {
+          return await client.request(path, call);
+        } catch (error) {
+          outcome = outcomeOf(error);
+          throw error;
+        } finally {
+          metrics.observe('bloomery_service_request_duration_seconds', { service, method: call?.method ?? 'GET', outcome }, took());
+        }
+      },
+    },
+  ];
+  return Object.fromEntries(Object.entries(services).map(measured)) as unknown as Services;
+}
+
+export function measureConnections({ ipmi, redfish, consoles, services, ...others }: Connections, metrics: Metrics): Connections {
   const measured = async <T>(protocol: string, operation: string, work: () => Promise<T>): Promise<T> => {
     const took = metrics.timer();
     let outcome = 'ok';
@@ -36,6 +59,7 @@ export function measureConnections({ ipmi, redfish, consoles, ...others }: Conne
   };
   return {
     ...others,
+    services: measureServices(services, metrics),
     ...(consoles && {
       consoles: { ...consoles, openSol: (...given) => measured('ipmi', 'openSol', () => consoles.openSol(...given)) },
     }),

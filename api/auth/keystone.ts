@@ -43,10 +43,15 @@ interface KeystoneParts {
 /** @throws SettingsError, with a line for the operator */
 export function keystone({ options, log, clock, metrics, serviceType, signal }: KeystoneParts): Strategy {
   const settings = keystoneSettings(options, SECTION);
+  const timeoutMs = options['keystone_authtoken.http_connect_timeout'] * 1000;
   const session = createKeystoneSession(settings, {
     clock,
-    timeoutMs: options['keystone_authtoken.http_connect_timeout'] * 1000,
-    connectRetries: options['keystone_authtoken.http_request_max_retries'],
+    retries: {
+      ...{ attemptTimeoutMs: timeoutMs, timeoutMs },
+      connect: { retries: options['keystone_authtoken.http_request_max_retries'] },
+      status: { retries: 0 },
+      statuses: [],
+    },
     signal,
   });
   const region = options['keystone_authtoken.region_name'];

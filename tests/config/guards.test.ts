@@ -20,8 +20,7 @@ const refusals = (text: string, environment: Record<string, string> = {}): reado
 const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim().split('\n');
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
-const UNUSED =
-  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci)\]/;
+const UNUSED = /^\[(?:vnc|oslo_messaging_\w+|ironic_networking_json_rpc|ansible|anaconda|cifs|nfs|oci)\]/;
 /** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',
@@ -34,6 +33,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   '[deploy]image_server_password': 'a login at image servers',
   '[deploy]image_server_auth_hosts': 'to whom that login is sent: it is sent to none',
   '[deploy]image_server_auth_permit_unknown_hosts': 'to whom that login is sent: it is sent to none',
+  '[glance]allowed_direct_url_schemes': 'opens',
   '[json_rpc]allowed_roles': 'each call is signed',
   '[json_rpc]auth_strategy': 'each call is signed',
   '[json_rpc]auth_type': 'each call is signed',

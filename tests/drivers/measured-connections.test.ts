@@ -2,6 +2,7 @@ import type { Connections } from '../../drivers/interfaces';
 import { measureConnections } from '../../drivers/measured-connections';
 import { silentMetrics } from '../../model/metrics';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
+import { ServiceError, type Services } from '../../wire/keystone/services';
 import { RedfishError, type RedfishTarget } from '../../wire/redfish';
 
 const target = { address: 'https://user:secret@10.0.0.1' } as RedfishTarget & IpmiTarget;
@@ -20,6 +21,7 @@ async function measured(ask: (connections: Connections) => Promise<unknown>, fai
       ipmi: { request, close, runProgram: request },
       redfish: { request, close },
       consoles: { open: request, close, closeAll: close, openSol: request },
+      services: { neutron: { request, close, endpoint: request, isConfigured: true } } as unknown as Services,
     },
     { ...silentMetrics, observe: (_, labels) => void seen.push(Object.values(labels).join(' ')) },
   );
@@ -34,7 +36,11 @@ const ipmi = (netFn: number, command: number) => (connections: Connections) =>
 const redfish = (method: 'GET' | 'POST', path: string) => (connections: Connections) =>
   connections.redfish.request(target, method, path, options);
 
+const neutron = (connections: Connections) => connections.services.neutron.request('/ports/1', { method: 'PUT' });
+
 it.each<[string, (connections: Connections) => Promise<unknown>, ...Error[]]>([
+  ['neutron PUT ok', neutron],
+  ['neutron PUT failing', neutron, new ServiceError('neutron', 'failing', 'HTTP status 409', 409)],
   ['ipmi chassisControl ok', ipmi(0, 2)],
   ['ipmi raw ok', ipmi(0x30, 0x99)],
   ['ipmi chassisControl completion', ipmi(0, 2), new IpmiError('completion', 'busy')],

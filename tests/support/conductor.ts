@@ -24,6 +24,7 @@ import { silentMetrics } from '../../model/metrics';
 import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NewNode, type NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { optionsOf } from './options';
+import { servicesOf } from './services';
 
 /** What the drivers of this file do; a test sets members and reads `told`. */
 export interface Machine {
@@ -51,6 +52,8 @@ export interface Machine {
   macs?: readonly string[] | Error;
   /** What an inspection finds without booting anything. */
   finds?: InspectionFindings;
+  /** The instance is on a volume that must be attached. */
+  onVolume?: true;
   /** Does the BMC follow power orders? */
   obeys: boolean;
 }
@@ -136,7 +139,12 @@ export function interfacesOf(
       finish: says('finish rescue'),
       cleanUp: says('clean up rescue'),
     },
-    storage: plain,
+    storage: {
+      shouldWriteImage: async () => machine.onVolume !== true,
+      ...(machine.onVolume
+        ? { validate: says('validate storage'), attachVolumes: says('attach volumes'), detachVolumes: says('detach volumes') }
+        : {}),
+    },
     vendor: {
       get steps() {
         return machine.steps;
@@ -347,7 +355,7 @@ export async function started(
     options: conductorOptions(given.options),
     log: collecting(complaints, given.tell),
     random: randomBytes,
-    connections: { ipmi: nowhere, redfish: nowhere },
+    connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf() },
     interfaces: interfacesOf(machine, given.periodics),
     hardwareTypes: HARDWARE,
     ...given.rooms,

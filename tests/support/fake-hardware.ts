@@ -8,6 +8,7 @@ import { silentLog } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import type { Store } from '../../store/store';
 import { optionsOf } from './options';
+import { servicesOf } from './services';
 
 /** For `startFake`. */
 export const FAKE: Partial<Options> = {
@@ -28,7 +29,7 @@ export async function startFake(store: Store, clock: Clock, changes: Partial<Opt
     options: optionsOf(changes),
     log: silentLog,
     random: randomBytes,
-    connections: { ipmi: nowhere, redfish: nowhere },
+    connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf() },
     interfaces: INTERFACES,
     hardwareTypes: HARDWARE_TYPES,
   });

@@ -71,7 +71,7 @@ it.each<[object, string]>([
   [{ auth_type: 'v2password' }, '[neutron]auth_type: "v2password" is not supported'],
   [{ auth_type: 'constructor' }, '[neutron]auth_type: "constructor" is not supported'],
   [{ ...USER, system_scope: 'true' }, '[neutron]system_scope: it must be all, or absent'],
-  [{ auth_section: 'other' }, '[neutron]auth_section: set the options in [neutron] itself'],
+  [{ auth_section: 'other' }, '[neutron]auth_section: this program knows no section [other] with such options'],
   [{ password: 'p' }, '[neutron]username: it is not set; or user_id'],
   [{ user_id: 'u' }, '[neutron]password: it is not set'],
   [{ username: 'n', password: 'p' }, '[neutron]username: a name needs user_domain_name or user_domain_id'],

@@ -1,4 +1,5 @@
 /** One HTTP exchange with an OpenStack service: bounded in time, size and connections. Redirects are not followed. */
+import type { Readable } from 'node:stream';
 import { Agent, buildConnector, request } from 'undici';
 import { readAuthorities, readRegularFile } from '../authorities';
 import { JSON_LIMITS, parseJson } from '../bounded-json';
@@ -7,8 +8,8 @@ import type { TlsSettings } from './settings';
 export interface ServiceRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON. */
-  readonly body?: object;
+  /** JSON, or bytes of another type. */
+  readonly body?: object | Uint8Array;
 }
 export interface ServiceResponse {
   readonly status: number;
@@ -16,9 +17,17 @@ export interface ServiceResponse {
   /** Undefined: it is no JSON, or more than such a service has to send. */
   readonly body: unknown;
 }
+/** A response whose body is read as it arrives. The reader destroys the body that it does not read to its end. */
+export interface StreamedResponse {
+  readonly status: number;
+  readonly headers: ServiceResponse['headers'];
+  readonly body: Readable;
+}
 export interface Exchange {
   /** @throws Error without a response */
   (url: string, request: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse>;
+  /** GET, for content of any size. */
+  stream(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
   close(): Promise<void>;
 }
 
@@ -27,6 +36,8 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** Concurrent requests; others wait. */
 const CONNECTIONS = 32;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Of streamed responses: until the headers, and between two pieces of the body. */
+const STREAM_TIMEOUTS = { headersTimeout: 30_000, bodyTimeout: 60_000 };
 
 /** Files are read for each connection, so that changes count at once. */
 function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buildConnector.connector {
@@ -51,14 +62,21 @@ function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buil
 export function createExchange(tls: TlsSettings): Exchange {
   const dispatcher = new Agent({ connections: CONNECTIONS, maxResponseSize: MAX_ANSWER_BYTES, connect: connectorOf(tls) });
   const exchange = async (url: string, { method, headers = {}, body }: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse> => {
+    const isJson = body !== undefined && !(body instanceof Uint8Array);
     const answer = await request(url, {
       ...{ method, dispatcher, signal },
-      headers: { accept: 'application/json', ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },
-      ...(body ? { body: JSON.stringify(body) } : {}),
+      headers: { accept: 'application/json', ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
+      ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : body }),
     });
     const bytes = new Uint8Array(await answer.body.arrayBuffer());
     const parsed = await parseJson(bytes, JSON_LIMITS.openstack).catch(() => undefined);
     return { status: answer.statusCode, headers: answer.headers, body: parsed };
   };
-  return Object.assign(exchange, { close: () => dispatcher.destroy() });
+  const streams = new Agent({ connections: CONNECTIONS, connect: connectorOf(tls), ...STREAM_TIMEOUTS });
+  const stream: Exchange['stream'] = async (url, headers, signal) => {
+    const { statusCode: status, headers: answered, body } = await request(url, { dispatcher: streams, signal, headers });
+    return { status, headers: answered, body };
+  };
+  const close = async (): Promise<void> => void (await Promise.all([dispatcher.destroy(), streams.destroy()]));
+  return Object.assign(exchange, { stream, close });
 }

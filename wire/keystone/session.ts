@@ -2,10 +2,10 @@
  * A session with Keystone: authenticates this program, finds services in the catalog, and sends them requests with its token.
  * Identity API v3, Authentication and token management.
  */
-import { timeoutSignal } from '../timeout-signal';
 import { isObject } from '../bounded-json';
 import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
-import { createExchange, type ServiceRequest, type ServiceResponse } from './exchange';
+import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse } from './exchange';
+import { awayFrom, createSender, KeystoneError, type Retries } from './sender';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
 
 export interface SessionParts {
@@ -13,10 +13,7 @@ export interface SessionParts {
     now(): number;
     sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
   };
-  /** For a request with its retries. */
-  readonly timeoutMs: number;
-  /** Retries of a request whose connection failed. */
-  readonly connectRetries: number;
+  readonly retries: Retries;
   /** Aborted when the program stops. */
   readonly signal: AbortSignal;
 }
@@ -26,28 +23,29 @@ export interface KeystoneSession {
    * @param path below the endpoint of the service
    * @throws KeystoneError
    */
-  request(service: ServiceSelector, path: string, request: ServiceRequest): Promise<ServiceResponse>;
+  request(service: ServiceSelector, path: string, request: ServiceRequest, signal?: AbortSignal): Promise<ServiceResponse>;
+  /**
+   * The URL of a service, without a slash at the end. Authenticates first where necessary.
+   * @throws KeystoneError
+   */
+  endpoint(service: ServiceSelector): Promise<string>;
+  /** Of this program's token. Absent: the token is not of a project. */
+  projectId(): Promise<string | undefined>;
+  /**
+   * As `request` with GET, for content of any size. The status is not checked.
+   * @throws KeystoneError
+   */
+  stream(service: ServiceSelector, path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
   close(): Promise<void>;
 }
-/**
- * `away`: no response, or none to an authentication; `refused`: Keystone refuses this program, or knows no such service;
- * `failing`: an unexpected response to one request.
- */
-export class KeystoneError extends Error {
-  constructor(
-    readonly kind: 'away' | 'refused' | 'failing',
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
-}
+export { KeystoneError };
 
 interface OwnToken {
   readonly id: string;
   /** When another one is requested. */
   readonly renewAt: number;
   readonly catalog: Catalog;
+  readonly projectId?: string;
 }
 /** A token is replaced so long before it expires, or after three quarters of a short life. */
 const RENEWAL_MS = 120_000;
@@ -57,8 +55,6 @@ const SUSPECTS: Readonly<Record<Credentials['method'], string>> = {
   token: 'token and the project',
   application_credential: 'application_credential_id (or its name and the user) and application_credential_secret',
 };
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
 const MAX_TEXT = 200;
 
 const namedInDomain = (named: NamedInDomain): object => ('id' in named ? { id: named.id } : { name: named.name, domain: named.domain });
@@ -81,13 +77,6 @@ function scopeOf(scope: Scope): object {
   return 'trust' in scope ? { 'OS-TRUST:trust': { id: scope.trust } } : { system: { all: true } };
 }
 
-/** The innermost reason of a failed connection. */
-function connectionText(error: unknown): string {
-  const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
-  if (cause !== undefined) return connectionText(cause);
-  if (Array.isArray(errors) && errors.length > 0) return connectionText(errors[0]);
-  return String(message || code || error);
-}
 /** {error: {message}}: one line, bounded. */
 function messageOf(body: unknown): string {
   const error = isObject(body) ? body['error'] : undefined;
@@ -102,37 +91,30 @@ export const responseText = ({ status, body }: ServiceResponse): string => `HTTP
 function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
   const id = headers['x-subject-token'];
   const token = isObject(body) ? body['token'] : undefined;
-  const { expires_at: expires, issued_at: issued, catalog } = isObject(token) ? token : {};
+  const { expires_at: expires, issued_at: issued, catalog, project } = isObject(token) ? token : {};
+  const projectId = isObject(project) ? project['id'] : undefined;
   const lifetime = Date.parse(String(expires)) - (typeof issued === 'string' ? Date.parse(issued) : now);
   if (typeof id !== 'string' || !Number.isFinite(lifetime)) throw new KeystoneError('away', 'authentication: the response is no token');
   // By this host's clock, which may differ from Keystone's.
-  return { id, renewAt: now + lifetime - Math.min(RENEWAL_MS, lifetime / 4), catalog: catalogOf(catalog) };
+  return {
+    id,
+    renewAt: now + lifetime - Math.min(RENEWAL_MS, lifetime / 4),
+    catalog: catalogOf(catalog),
+    ...(typeof projectId === 'string' ? { projectId } : {}),
+  };
 }
 
 export function createKeystoneSession(settings: KeystoneSettings, parts: SessionParts): KeystoneSession {
-  const { clock, timeoutMs, connectRetries, signal: stopping } = parts;
+  const { clock } = parts;
   const exchange = createExchange(settings.tls);
+  const send = createSender(exchange, parts.retries, parts);
   let own: OwnToken | undefined;
   let authenticating: Promise<OwnToken> | undefined;
 
-  async function send(url: string, request: ServiceRequest, hint = ''): Promise<ServiceResponse> {
-    const signal = timeoutSignal(timeoutMs, stopping);
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await exchange(url, request, signal);
-      } catch (error) {
-        const fail = (): never => {
-          throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}${hint}`, { cause: error });
-        };
-        if (signal.aborted || attempt >= connectRetries) fail();
-        await clock.sleep(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS), signal).catch(fail);
-      }
-    }
-  }
   async function authenticate(): Promise<OwnToken> {
     const { authUrl, credentials, scope, section } = settings;
     const body = { auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) } };
-    const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body }, `; check [${section}]auth_url`);
+    const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body }, { hint: `; check [${section}]auth_url` });
     if (response.status !== 201) {
       const message = `authentication at ${authUrl}: ${responseText(response)}`;
       if (isTemporary(response.status)) throw new KeystoneError('away', message);
@@ -162,13 +144,29 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     return service.version === undefined ? endpoint : `${withoutVersion(endpoint)}/${service.version}`;
   }
   return {
-    async request(service, path, request) {
+    endpoint: async (service) => urlOf(service, await ownToken()),
+    projectId: async () => (await ownToken()).projectId,
+    async stream(service, path, headers, signal) {
       for (let again = true; ; again = false) {
         const token = await ownToken();
-        const response = await send(`${urlOf(service, token)}${path}`, {
-          ...request,
-          headers: { ...request.headers, 'x-auth-token': token.id },
-        });
+        const url = `${urlOf(service, token)}${path}`;
+        const response = await exchange.stream(url, { ...headers, 'x-auth-token': token.id }, signal).catch(awayFrom(url));
+        if (response.status !== 401 || !again) return response;
+        response.body.on('error', () => {}).destroy();
+        if (own === token) own = undefined;
+      }
+    },
+    async request(service, path, request, signal) {
+      for (let again = true; ; again = false) {
+        const token = await ownToken();
+        const response = await send(
+          `${urlOf(service, token)}${path}`,
+          {
+            ...request,
+            headers: { ...request.headers, 'x-auth-token': token.id },
+          },
+          { signal },
+        );
         if (response.status !== 401 || !again) return response;
         // Revoked, for instance. Another request may have replaced it already.
         if (own === token) own = undefined;

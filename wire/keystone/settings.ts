@@ -34,7 +34,7 @@ export interface KeystoneSettings {
 }
 
 /** The options cannot be used. The message names the option, and is for the operator. */
-class SettingsError extends Error {}
+export class SettingsError extends Error {}
 
 /** `password` and `token` also know the default domain. */
 const AUTH_TYPES: Readonly<Record<string, { readonly method: Credentials['method']; readonly hasDefaultDomain: boolean }>> = {
@@ -72,6 +72,7 @@ function readerOf(values: object, section: string) {
   return {
     text,
     isTrue: (name: string): boolean => options[`${section}.${name}`] === true,
+    section,
     fail,
     demand: (name: string, purpose: string): string => text(name) ?? fail(name, `it is not set; ${purpose}`),
     /** The first ID or name that is set. */
@@ -128,15 +129,48 @@ function scopeOf(reader: Reader, domains: readonly string[]): Scope | undefined 
   return trust === undefined ? undefined : { trust };
 }
 
+/** Of the section itself, or of the one that its `auth_section` names. Throws SettingsError. */
+function authReader(options: object, section: string): Reader {
+  const reader = readerOf(options, section);
+  const other = reader.text('auth_section') ?? section;
+  if (!Object.hasOwn(options, `${other}.auth_type`))
+    reader.fail('auth_section', `this program knows no section [${other}] with such options`);
+  return readerOf(options, other);
+}
+
+export function tlsSettings(options: object, section: string): TlsSettings {
+  const { text, isTrue } = readerOf(options, section);
+  return {
+    caFile: text('cafile') ?? null,
+    certFile: text('certfile') ?? null,
+    keyFile: text('keyfile') ?? null,
+    insecure: isTrue('insecure'),
+  };
+}
+
+export type ServiceAuthType =
+  | { readonly type: 'none' }
+  | { readonly type: 'http_basic'; readonly username: string; readonly password: string }
+  | { readonly type: 'keystone' };
+/**
+ * How this program authenticates to a service. Without `auth_type` it does not.
+ * @throws SettingsError
+ */
+export function serviceAuthType(options: object, section: string): ServiceAuthType {
+  const reader = authReader(options, section);
+  const type = reader.text('auth_type') ?? 'none';
+  if (type === 'none') return { type };
+  if (type !== 'http_basic') return { type: 'keystone' };
+  return { type, username: reader.demand('username', 'auth_type needs it'), password: reader.demand('password', 'auth_type needs it') };
+}
+
 /**
  * @param options `section.name` → value
  * @throws SettingsError
  */
 export function keystoneSettings(options: object, section: string): KeystoneSettings {
-  const reader = readerOf(options, section);
-  const { text, fail, demand } = reader;
-  const otherSection = text('auth_section');
-  if (otherSection !== undefined && otherSection !== section) fail('auth_section', `set the options in [${section}] itself`);
+  const reader = authReader(options, section);
+  const { fail, demand } = reader;
   const authUrl = demand('auth_url', 'this program authenticates there');
   const problem = urlProblem(authUrl);
   if (problem !== undefined) fail('auth_url', problem);
@@ -147,15 +181,10 @@ export function keystoneSettings(options: object, section: string): KeystoneSett
   const scope = scopeOf(reader, domains);
   if (known.method === 'application_credential' && scope) fail('project_name', 'an application credential has a scope of its own');
   return {
-    section,
+    section: reader.section,
     authUrl: withoutVersion(authUrl),
     credentials: credentialsOf(reader, known.method, domains),
     ...(scope ? { scope } : {}),
-    tls: {
-      caFile: text('cafile') ?? null,
-      certFile: text('certfile') ?? null,
-      keyFile: text('keyfile') ?? null,
-      insecure: reader.isTrue('insecure'),
-    },
+    tls: tlsSettings(options, section),
   };
 }

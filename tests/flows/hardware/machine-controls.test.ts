@@ -10,6 +10,7 @@ import { testClock } from '../../support/clock';
 import { conductorOptions, gate } from '../../support/conductor';
 import { useDatabase } from '../../support/database';
 import { like } from '../../support/expect';
+import { servicesOf } from '../../support/services';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -88,7 +89,7 @@ async function start(interfaces: Interfaces = INTERFACES): Promise<RunningConduc
     }),
     log: silentLog,
     random: randomBytes,
-    connections: { ipmi: nowhere, redfish: nowhere },
+    connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf() },
     interfaces,
     hardwareTypes: HARDWARE_TYPES,
   }));

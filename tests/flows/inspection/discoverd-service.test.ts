@@ -11,6 +11,7 @@ import { testClock } from '../../support/clock';
 import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Started } from '../../support/conductor';
 import { useDatabase } from '../../support/database';
 import { settled } from '../../support/settled';
+import { servicesOf } from '../../support/services';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -45,7 +46,7 @@ beforeEach(async () => {
     machine,
     options,
     rooms: {
-      connections: { ipmi: nowhere, redfish: nowhere, introspection: client! },
+      connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf(), introspection: client! },
       interfaces: { ...interfaces, inspect: { discoverd: discoverdInspect } },
       hardwareTypes: { 'test-hardware': { ...HARDWARE['test-hardware']!, inspect: ['discoverd'] } },
     },

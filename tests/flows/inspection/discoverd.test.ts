@@ -7,6 +7,7 @@ import { useDatabase } from '../../support/database';
 import { startIntrospectionService, type IntrospectionService, type Said } from '../../support/introspection-service';
 import { settled } from '../../support/settled';
 import { until } from '../../support/until';
+import { servicesOf } from '../../support/services';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -41,7 +42,7 @@ async function start(given: Readonly<Record<string, unknown>> = {}, machine: Mac
     machine,
     options,
     rooms: {
-      connections: { ipmi: nowhere, redfish: nowhere, ...(introspection ? { introspection } : {}) },
+      connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf(), ...(introspection ? { introspection } : {}) },
       interfaces: { ...interfaces, inspect: { ...interfaces.inspect, discoverd: discoverdInspect } },
       hardwareTypes: { ...HARDWARE, 'test-hardware': { ...HARDWARE['test-hardware']!, inspect: ['discoverd', 'test'] } },
     },

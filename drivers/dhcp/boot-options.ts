@@ -1,0 +1,94 @@
+/** The DHCP options by which a machine boots from the network, for DHCP servers that others run. Names and order are Ironic's. */
+import { Fault } from '../../model/errors';
+import type { BootRecord } from '../../model/records';
+import { urlHost } from '../../wire/addresses';
+import { bootModeOf } from '../common/boot-settings';
+import type { Task } from '../interfaces';
+import type { DhcpOption } from './provider';
+
+type IpVersion = DhcpOption['ip_version'];
+
+/** RFC 2132 (60, 66, 67), RFC 5859 (150), RFC 5970 (59 of DHCPv6). */
+const VENDOR_CLASS = '60';
+const TFTP_SERVER_NAME = '66';
+const TFTP_SERVER_ADDRESS = '150';
+/** dnsmasq's name for the field siaddr. */
+const SERVER_ADDRESS = '255';
+const BOOT_FILE = { 4: '67', 6: '59' } as const;
+/** The tags that the configuration of the DHCP server sets for requests of iPXE. */
+const IPXE_TAG = { 4: 'ipxe', 6: 'ipxe6' } as const;
+/** iPXE's encapsulated options, which its requests have. */
+const IPXE_OPTIONS = '175';
+/** Neutron's limit for the value of an option. */
+const LONGEST = 64;
+/** The script that the HTTP boot service has for every machine (boot/http.ts). */
+const START_SCRIPT = 'boot.ipxe';
+
+/** The boot loader by the node's architecture and boot mode. */
+function loaderOf(task: Task, method: BootRecord['method']): string {
+  const { options, node } = task;
+  const mode = bootModeOf(task);
+  const { cpu_arch: arch } = node.properties;
+  const cpu = typeof arch === 'string' ? arch : '';
+  const [byArch, uefi, bios] =
+    method === 'pxe'
+      ? ([options['pxe.pxe_bootfile_name_by_arch'], options['pxe.uefi_pxe_bootfile_name'], options['pxe.pxe_bootfile_name']] as const)
+      : ([options['pxe.ipxe_bootfile_name_by_arch'], options['pxe.uefi_ipxe_bootfile_name'], options['pxe.ipxe_bootfile_name']] as const);
+  return byArch[`${cpu}-${mode}`] ?? byArch[cpu] ?? (mode === 'uefi' ? uefi : bios);
+}
+
+/** The boot file as a machine is told of it: DHCPv6 names it by a URL, DHCPv4 by a path at the TFTP server or a URL for HTTP boot. */
+function bootFileOf(task: Task, method: BootRecord['method'], version: IpVersion): string {
+  const { options } = task;
+  const loader = loaderOf(task, method);
+  const server = version === 6 ? (options['DEFAULT.my_ipv6'] ?? options['pxe.tftp_server']) : options['pxe.tftp_server'];
+  const file =
+    method === 'http-ipxe' ? `${options['deploy.http_url']}/${loader}` : version === 6 ? `tftp://${urlHost(server)}/${loader}` : loader;
+  if (file.length > LONGEST)
+    throw new Fault('InvalidParameterValue', {
+      message: 'The resulting boot file or URL length exceeds Neutron limitations. Please explore shorter file names or hostnames.',
+    });
+  return file;
+}
+
+/**
+ * @param hasIpxeTag whether the DHCP server marks requests of iPXE with IPXE_TAG
+ * @throws Fault InvalidParameterValue
+ */
+function optionsOf(task: Task, method: BootRecord['method'], hasIpxeTag: boolean, version: IpVersion): readonly DhcpOption[] {
+  const { options } = task;
+  const name = BOOT_FILE[version];
+  const file = bootFileOf(task, method, version);
+  const script = `${options['deploy.http_url']}/${START_SCRIPT}`;
+  const tag = IPXE_TAG[version];
+  const boot: readonly (readonly [string, string])[] =
+    method === 'pxe'
+      ? [[name, file]]
+      : hasIpxeTag
+        ? [
+            [`tag:!${tag},${name}`, file],
+            [`tag:${tag},${name}`, script],
+          ]
+        : [
+            [`!${IPXE_OPTIONS},${name}`, file],
+            [name, script],
+          ];
+  const server = options['pxe.tftp_server'];
+  const rest: readonly (readonly [string, string])[] =
+    version === 6
+      ? []
+      : method === 'http-ipxe'
+        ? [[VENDOR_CLASS, 'HTTPClient']]
+        : [
+            [TFTP_SERVER_NAME, server],
+            [TFTP_SERVER_ADDRESS, server],
+            [SERVER_ADDRESS, server],
+          ];
+  return [...boot, ...rest].map(([opt_name, opt_value]) => ({ opt_name, opt_value, ip_version: version }));
+}
+
+/** The options of both IP versions; the DHCP server uses those of the version that the machine asks with. */
+export const bootOptions = (task: Task, method: BootRecord['method'], hasIpxeTag: boolean): readonly DhcpOption[] => [
+  ...optionsOf(task, method, hasIpxeTag, 4),
+  ...optionsOf(task, method, hasIpxeTag, 6),
+];

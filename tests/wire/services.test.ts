@@ -1,0 +1,108 @@
+/** Clients of OpenStack services: how they authenticate, what they send again, and how they name failures. */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createServices, ServiceError, type ServiceCall } from '../../wire/keystone/services';
+
+interface Reply {
+  readonly status: number;
+  readonly body?: object;
+}
+const requests: { readonly line: string; readonly headers: IncomingMessage['headers']; readonly body: string }[] = [];
+let replies: Reply[] = [];
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => void chunks.push(chunk));
+  request.on('end', () => {
+    requests.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: Buffer.concat(chunks).toString() });
+    const { status, body } = replies.shift() ?? { status: 200, body: {} };
+    response.writeHead(status).end(JSON.stringify(body));
+  });
+});
+let url: string;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+beforeEach(() => {
+  requests.length = 0;
+  replies = [];
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const pauses: number[] = [];
+async function ask(options: Readonly<Record<string, unknown>>, call?: ServiceCall): Promise<unknown> {
+  pauses.length = 0;
+  const clock = { now: () => 0, sleep: async (milliseconds: number) => void pauses.push(milliseconds) };
+  const named = Object.fromEntries(Object.entries({ auth_type: null, ...options }).map(([name, value]) => [`neutron.${name}`, value]));
+  const { neutron } = createServices(named, { clock, signal: new AbortController().signal });
+  try {
+    return (await neutron.request('/ports', call)).status;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return error;
+  } finally {
+    await neutron.close();
+  }
+}
+
+it.each([
+  ['no credentials', {}, undefined],
+  ['none', { auth_type: 'none' }, undefined],
+  ['http_basic', { auth_type: 'http_basic', username: 'a', password: 'b' }, `Basic ${Buffer.from('a:b').toString('base64')}`],
+])('with %s a request goes to the fixed URL', async (_, options, authorization) => {
+  expect(
+    await ask({ ...options, endpoint_override: `${url}/net/v2.0/` }, { method: 'POST', body: { a: 1 }, globalRequestId: 'req-1' }),
+  ).toBe(200);
+  expect(requests).toMatchObject([{ line: 'POST /net/v2.0/ports', body: '{"a":1}', headers: { 'x-openstack-request-id': 'req-1' } }]);
+  expect(requests[0]!.headers.authorization).toBe(authorization);
+  expect(requests[0]!.headers['x-auth-token']).toBe(authorization === undefined ? 'notused' : undefined);
+});
+
+it.each<[string, Reply, object]>([
+  [
+    'Neutron',
+    { status: 409, body: { NeutronError: { type: 'PortBound', message: 'Port is bound.', detail: '' } } },
+    { reason: 'HTTP status 409: Port is bound.' },
+  ],
+  ['Nova', { status: 400, body: { badRequest: { code: 400, message: 'no' } } }, { reason: 'HTTP status 400: no' }],
+  ['a list', { status: 503, body: { errors: [{ title: 'busy\n' }] } }, { reason: 'HTTP status 503: busy', kind: 'failing', status: 503 }],
+  ['nothing', { status: 500, body: {} }, { reason: 'HTTP status 500' }],
+])('the reason of an error response of %s', async (_, reply, expected) => {
+  replies = [reply];
+  expect(await ask({ endpoint_override: url })).toMatchObject(expected);
+});
+it('a status can be accepted', async () => {
+  replies = [{ status: 404 }];
+  expect(await ask({ endpoint_override: url }, { accept: [404] })).toBe(404);
+});
+
+it.each([
+  [{}, [503], 503, []],
+  [{ status_code_retries: 2, retriable_status_codes: ['503'] }, [503, 503, 200], 200, [500, 1000]],
+  [{ status_code_retries: 1, retriable_status_codes: ['503'], status_code_retry_delay: 3 }, [503, 503], 503, [3000]],
+  [{ status_code_retries: 2, retriable_status_codes: ['503'] }, [500], 500, []],
+])('retries with %j after %j', async (options, statuses, last, expected) => {
+  replies = statuses.map((status) => ({ status }));
+  const answer = await ask({ ...options, endpoint_override: url });
+  expect(answer instanceof ServiceError ? answer.status : answer).toBe(last);
+  expect(pauses).toEqual(expected);
+});
+it('a connection that fails is tried again', async () => {
+  const closed = 'http://127.0.0.1:1';
+  expect(await ask({ endpoint_override: closed, connect_retries: 2, connect_retry_delay: 1 })).toMatchObject({ kind: 'away' });
+  expect(pauses).toEqual([1000, 1000]);
+});
+
+it.each([
+  [{}, '[neutron]endpoint_override: it is not set'],
+  [{ auth_type: 'http_basic', endpoint_override: 'http://127.0.0.1' }, '[neutron]username: it is not set'],
+  [{ auth_type: 'password' }, '[neutron]auth_url: it is not set'],
+  [{ auth_section: 'nothing' }, '[neutron]auth_section: this program knows no section [nothing]'],
+])('incomplete options %j are named', async (options, message) => {
+  const error = await ask(options);
+  expect(error).toMatchObject({ kind: 'refused' });
+  expect((error as Error).message).toContain(message);
+});
