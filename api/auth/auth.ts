@@ -5,6 +5,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import type { Enforcer } from '../../policy/enforcer';
+import { ALWAYS_EVALUATED } from '../../policy/ineffectiveness';
 import type { Store } from '../../store/store';
 import type { Auth, Strategy } from '../resource/handler';
 import { apiTokens } from './api-tokens';
@@ -27,9 +28,6 @@ interface AuthParts {
   readonly signal?: AbortSignal;
 }
 const NEVER = new AbortController().signal;
-
-/** Ironic evaluates these with every strategy. */
-const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
 
 function strategyOf({ options, log, clock, metrics, service, signal = NEVER }: AuthParts): Strategy {
   switch (options['DEFAULT.auth_strategy']) {

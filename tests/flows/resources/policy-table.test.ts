@@ -1,4 +1,4 @@
-/** Every operation as every persona on nodes of each kind: the answers of the real Ironic, as tests/reference/policies.test.ts recorded them. */
+/** Every operation as every persona on nodes of each kind: the answers of the real Ironic, as tests/reference/policy-table.test.ts recorded them. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import { loadOptions } from '../../../config/load';
 import { startServer, type Server } from '../../../main';
 import { silentLog } from '../../../model/log';
 import { ENABLED } from '../../reference/both';
-import { DIFFERENCES, SETTINGS } from '../../reference/policies/differences';
-import { PERSONAS, type Persona } from '../../reference/policies/personas';
-import { tableOf, type Table } from '../../reference/policies/table';
+import { DIFFERENCES, SETTINGS } from '../../reference/policy-table/differences';
+import { PERSONAS, type Persona } from '../../reference/policy-table/personas';
+import { tableOf, type Table } from '../../reference/policy-table/table';
 import { useDatabase } from '../../support/database';
 
-const RECORDED = join(__dirname, '../../reference/policies/recorded.json');
+const RECORDED = join(__dirname, '../../reference/policy-table/recorded.json');
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-policy-table-'));
 let server: Server;

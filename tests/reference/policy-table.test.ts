@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startRealIronic } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
-import { SETTINGS } from './policies/differences';
-import { startKeystone } from './policies/keystone';
-import { tableOf, type Table } from './policies/table';
+import { SETTINGS } from './policy-table/differences';
+import { startKeystone } from './policy-table/keystone';
+import { tableOf, type Table } from './policy-table/table';
 
-const RECORDED = join(__dirname, 'policies/recorded.json');
+const RECORDED = join(__dirname, 'policy-table/recorded.json');
 
 it('is as recorded', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-policies-'));
