@@ -2,9 +2,10 @@
 import { Fault, reasonOf } from '../../model/errors';
 import { readiness, type Facts, type Probes } from '../../model/readiness';
 import { conductorOf } from '../../model/ring';
-import { readableNode } from '../resource/node-access';
+import type { NodeRecord } from '../../model/records';
+import { nodeAccess, readableNode, REDACTED } from '../resource/node-access';
 import { nodeOf } from '../resource/node-find';
-import type { ApiContext, Handlers } from '../resource/handler';
+import type { ApiContext, Handlers, Request } from '../resource/handler';
 
 /** A conductor that is offline or does not answer is part of the result. Other errors are errors of the request. */
 const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { readonly error: string }> =>
@@ -12,6 +13,21 @@ const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { r
     if (!(error instanceof Fault)) throw error;
     return { error: reasonOf(error) };
   });
+
+/** Errors of the BMC and of the ramdisk's images have addresses, which the caller may not read in `driver_info` and `last_error` either. */
+function readableProbes(probes: Probes, node: NodeRecord, request: Request, context: ApiContext): Probes {
+  const { unreadable } = nodeAccess(request, context, context.document.fields('Node'), false).to(node);
+  if (!unreadable.has('driver_info') && !unreadable.has('last_error')) return probes;
+  const hidden = String(REDACTED['last_error']);
+  const own = new Set(Object.values(node.instance_info));
+  return {
+    ...probes,
+    ...(probes.power && 'error' in probes.power ? { power: { error: hidden } } : {}),
+    images: probes.images.map((image) =>
+      own.has(image.href) || image.error === undefined ? image : { ...image, href: hidden, error: hidden },
+    ),
+  };
+}
 
 export const readinessHandlers: Handlers = {
   showReadiness: async (request, context) => {
@@ -31,7 +47,7 @@ export const readinessHandlers: Handlers = {
       // Its UUID is a field of the node.
       allocation: allocation && (isVisible ? allocation : { ...allocation, name: null }),
       conductor: conductorOf(conductors, node)?.hostname,
-      probes,
+      probes: 'error' in probes ? probes : readableProbes(probes, node, request, context),
     };
     return { status: 200, body: readiness(facts) };
   },

@@ -10,12 +10,22 @@ import { optionsOf } from '../../support/options';
 
 const node = {
   ...{ uuid: 'u', owner: 'red', lessee: 'blue', provision_state: 'active', allocation_uuid: 'a', health: null, traits: [] },
-  ...{ driver_info: {}, instance_info: {}, properties: {}, driver_internal_info: {}, driver: 'd', conductor_group: '' },
+  ...{
+    driver_info: {},
+    instance_info: { image_source: 'http://images.example/own' },
+    properties: {},
+    driver_internal_info: {},
+    driver: 'd',
+    conductor_group: '',
+  },
   ...{ last_error: 'a secret error', reservation: 'a-secret-host' },
 };
 const allocation = { uuid: 'a', owner: 'red', name: 'a-secret-name', state: 'active', node_uuid: 'u' };
 type Handler = 'showReadiness' | 'showStates';
-async function answerFor(project: string, handler: Handler = 'showReadiness'): Promise<string> {
+const NO_CONDUCTOR = async (): Promise<unknown> => {
+  throw new Fault('NoConductor', { reason: 'none' });
+};
+async function answerFor(project: string, handler: Handler = 'showReadiness', probe = NO_CONDUCTOR): Promise<string> {
   const caller = { ...NOBODY, user: 'u', roles: ['manager', 'member', 'reader'], project };
   const request = { caller, minor: 112, params: { node_ident: '6ba7b810-9dad-11d1-80b4-00c04fd430c8' }, onNode: () => {} };
   const options = optionsOf({});
@@ -24,9 +34,7 @@ async function answerFor(project: string, handler: Handler = 'showReadiness'): P
     store: { nodes: { find: async () => node }, ports: { ofNode: async () => [] }, allocations: { list: async () => [allocation] } },
     current: { conductors: async () => ({ version: '', conductors: [] }) },
     conductor: {
-      probe: async () => {
-        throw new Fault('NoConductor', { reason: 'none' });
-      },
+      probe,
     },
   } as unknown as ApiContext;
   const { body } = await { ...readinessHandlers, ...nodeStateHandlers }[handler]!(request as unknown as Request, context);
@@ -47,4 +55,20 @@ it('redacts the last error in the states as in the node', async () => {
   expect(owner).toMatch(/a secret error/);
   expect(lessee).not.toMatch(/secret/);
   expect(lessee).toMatch(/Requires baremetal:node:get:last_error permission/);
+});
+
+it('shows errors with addresses of the infrastructure to the owner only', async () => {
+  const probe = async () => ({
+    power: { error: 'no answer from secret.example' },
+    ...{ validation: {}, bootMode: { now: null, changeable: false }, deploying: { count: 0, limit: 1 }, cleans: false },
+    missingSteps: { steps: [], agentKnown: true },
+    images: [
+      { name: 'deploy_kernel', href: 'http://secret.example/kernel', error: 'secret.example refuses' },
+      { name: 'image_source', href: 'http://images.example/own', error: 'HTTP status 404' },
+    ],
+  });
+  const [owner, lessee] = [await answerFor('red', 'showReadiness', probe), await answerFor('blue', 'showReadiness', probe)];
+  expect(owner.match(/secret\.example/g)!.length).toBeGreaterThan(1);
+  expect(lessee).not.toMatch(/secret/);
+  expect(lessee).toMatch(/HTTP status 404/);
 });
