@@ -9,7 +9,7 @@ export interface LoginStatus {
   /** Why Keystone refuses this server, without secrets. Undefined: it does not, or it was not asked yet. */
   refusal: string | undefined;
 }
-export interface OwnLogin {
+interface OwnLogin {
   /** Authenticates in the background, and again until it succeeds. Does nothing while it runs. */
   start(): void;
 }

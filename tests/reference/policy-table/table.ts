@@ -17,7 +17,7 @@ import { timeoutSignal } from '../../../wire/timeout-signal';
 import { until } from '../../lab/support/machines';
 
 /** The headers that identify a persona to this server. */
-export type Identify = (persona: Persona) => Readonly<Record<string, string>>;
+type Identify = (persona: Persona) => Readonly<Record<string, string>>;
 /** Writes the state of a node to the database of the server. */
 type SetState = (node: string, state: State) => Promise<void>;
 /** `OPERATION | KIND`, `OPERATION | KIND | STATE` → persona → what came of it. */
