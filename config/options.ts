@@ -181,7 +181,7 @@ export const OPTIONS = [
   { section: 'cors', name: 'allow_headers', kind: 'list', default: [], help: "Headers that allowed origins may send, in addition to the usual ones and Ironic's." },
   // [healthcheck], [oslo_middleware]
   { section: 'healthcheck', name: 'enabled', kind: 'boolean', default: false, help: 'Serve /healthcheck, without authentication.' },
-  { section: 'healthcheck', name: 'backends', kind: 'list', default: [], help: 'Health checks: disable_by_file, disable_by_files_ports, enable_by_files, and (not in Ironic) database and event_loop. The status is 503 if one fails.' },
+  { section: 'healthcheck', name: 'backends', kind: 'list', default: [], help: 'Health checks: disable_by_file, disable_by_files_ports, enable_by_files, and (not in Ironic) database, keystone and event_loop. The status is 503 if one fails.' },
   { section: 'healthcheck', name: 'max_event_loop_delay', kind: 'integer', default: 250, min: 1, ours: true, help: 'event_loop fails while the delay of the event loop stays above so many milliseconds.' },
   { section: 'healthcheck', name: 'detailed', kind: 'boolean', default: false, help: 'Show details of the checks and of this host, as JSON or HTML.' },
   { section: 'healthcheck', name: 'disable_by_file_path', kind: 'string', default: null, help: 'disable_by_file fails while this file exists. Use it to remove the process from a load balancer.' },
