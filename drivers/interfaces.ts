@@ -64,6 +64,8 @@ export interface Task {
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
+  /** The client may only use this project's objects of other services (VIFs). Absent: any. */
+  readonly onlyProject?: string;
   /**
    * True: the reservation surely holds. Otherwise it resolves once that is sure, and throws when the reservation is lost: nothing may be sent
    * then. Called before each call of an interface and each request to a BMC or an agent. A task without a reservation has none.

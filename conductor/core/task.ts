@@ -53,6 +53,7 @@ const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>[
   context,
   ...(stillHeld ? { stillHeld } : {}),
   ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
+  ...(context.origin?.onlyProject === undefined ? {} : { onlyProject: context.origin.onlyProject }),
   clock: context.clock,
   options: context.options,
   connections: stillHeld
