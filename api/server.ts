@@ -8,7 +8,6 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import type { ConductorApi } from '../conductor/conductor';
-import type { Origin } from '../model/origin';
 import type { Caller } from '../policy/caller';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
@@ -233,7 +232,9 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     refuseForged(request, options);
     // Before anything else of the request is read.
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
-    report.origin = { ...report.origin, user: caller.user, project: caller.project, ...boundsOf(caller) };
+    const admin = caller.exempt || caller.roles.includes('admin') ? ({ admin: true } as const) : {};
+    const service = caller.roles.includes('service') ? ({ service: true } as const) : {};
+    report.origin = { ...report.origin, user: caller.user, project: caller.project, ...admin, ...service };
     report.roles = caller.roles;
     report.tokenName = caller.tokenName;
     const limits = bodyLimits(bare, options);
@@ -323,10 +324,6 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
   send(response, method === 'HEAD', { status, body, headers: { ...versionHeaders, ...headers, ...ids, ...close } });
   if (isCutOff) cutOff(request);
 }
-
-/** Neutron and others would show administrators and services every object, and other callers those of their project. */
-const boundsOf = ({ project, roles, system, exempt }: Caller): Pick<Origin, 'onlyProject'> =>
-  project === null || system || exempt || roles.includes('admin') || roles.includes('service') ? {} : { onlyProject: project };
 
 /**
  * @returns a listener for node:http, in front of an Express router

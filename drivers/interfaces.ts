@@ -21,6 +21,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Switches } from '../wire/switches/switches';
 import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
@@ -43,6 +44,8 @@ export interface Connections {
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
+  /** Absent: [ironic_networking] enables no driver. */
+  readonly switches?: Switches;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
@@ -64,8 +67,8 @@ export interface Task {
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
-  /** The client may only use this project's objects of other services (VIFs). Absent: any. */
-  readonly onlyProject?: string;
+  /** Who requested this work. Absent: nobody waits for it any more, or nobody requested it. */
+  readonly caller?: { readonly admin: boolean; readonly service?: boolean; readonly project: string | null };
   /**
    * True: the reservation surely holds. Otherwise it resolves once that is sure, and throws when the reservation is lost: nothing may be sent
    * then. Called before each call of an interface and each request to a BMC or an agent. A task without a reservation has none.
@@ -376,6 +379,8 @@ export interface NetworkInterface extends Interface {
   removeServicingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
+  /** network_data.json for the ramdisk of virtual media. Absent: the node's own. */
+  networkData?(task: Task): Promise<JsonObject>;
   /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */

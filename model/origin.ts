@@ -6,8 +6,10 @@ export interface Origin {
   readonly globalRequestId?: string;
   readonly user: string | null;
   readonly project: string | null;
-  /** Only objects of this project may be used in other services, as the caller's token would allow. Absent: the caller may use any. */
-  readonly onlyProject?: string;
+  /** The caller has the role `admin`. */
+  readonly admin?: true;
+  /** The caller has the role `service`. */
+  readonly service?: true;
 }
 
 /** The format that oslo.middleware accepts. Other ids are ignored. */

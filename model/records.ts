@@ -259,6 +259,7 @@ export interface Media {
 
 /** A lease of the DHCP server's address pool. */
 export interface LeaseRecord {
+  /** The MAC address of the machine. For clients of DHCPv6 that show it in their DUID only: with `/` and the IAID behind it. */
   readonly mac: string;
   readonly address: string;
   /** Milliseconds since the epoch. */

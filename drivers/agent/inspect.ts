@@ -92,6 +92,7 @@ async function start(task: Task, managed: boolean): Promise<void> {
   if (managed) {
     await task.driver.network.addInspectionNetwork(task);
     await task.driver.boot.prepareRamdisk(task, {
+      ...(task.options['inspector.force_dhcp'] ? { 'ipa-collect-lldp': '1' } : {}),
       ...kernelParameters(task.options['inspector.extra_kernel_params']),
       'ipa-inspection-callback-url': `${task.options['service_catalog.endpoint_override'].replace(/\/v1$/, '')}/v1/continue_inspection`,
     });

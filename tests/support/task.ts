@@ -107,7 +107,6 @@ export function testTask(
     readonly driver?: Partial<Driver>;
     readonly connections?: Partial<Connections>;
     readonly globalRequestId?: string;
-    readonly onlyProject?: string;
     readonly recorder?: JsonObject;
     readonly connectors?: readonly VolumeConnectorRecord[];
     readonly targets?: readonly VolumeTargetRecord[];
@@ -207,7 +206,6 @@ export function testTask(
       services: servicesOf(),
       ...given.connections,
     },
-    ...(given.onlyProject === undefined ? {} : { onlyProject: given.onlyProject }),
     ...(given.globalRequestId === undefined ? {} : { globalRequestId: given.globalRequestId }),
     save: async (changes) => {
       node = { ...node, ...changes };

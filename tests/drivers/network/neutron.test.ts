@@ -1,6 +1,7 @@
 /** What the network interfaces flat and neutron ask of Neutron. tests/openstack has a real one. */
 import { flatNetwork, neutronNetwork } from '../../../drivers/network/neutron';
 import { neutron as neutronDhcp } from '../../../drivers/dhcp/neutron';
+import type { Task } from '../../../drivers/interfaces';
 import type { NodeRecord, PortgroupRecord, PortRecord } from '../../../model/records';
 import { ServiceError, type ServiceCall, type Services } from '../../../wire/keystone/services';
 import { NODE_UUID, portgroupRecord, portRecord, testTask } from '../../support/task';
@@ -42,9 +43,9 @@ function started({ replies = {}, ports, node, options, portgroups, onlyProject }
     options: { 'neutron.provisioning_network': NETWORK, 'neutron.cleaning_network': NETWORK, ...options },
     connections: { services: { neutron: { request } } as unknown as Services },
     ...(portgroups ? { portgroups } : {}),
-    ...(onlyProject === undefined ? {} : { onlyProject }),
   });
-  return { ...made, sent, lines: () => sent.map(([line]) => line) };
+  const caller = onlyProject === undefined ? {} : { caller: { value: { admin: false, project: onlyProject } } };
+  return { ...made, task: Object.create(made.task, caller) as Task, sent, lines: () => sent.map(([line]) => line) };
 }
 
 it('a port of a temporary network is made and bound by one request, after leftovers are gone', async () => {

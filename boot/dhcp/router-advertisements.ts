@@ -1,18 +1,19 @@
 /**
- * Empty router advertisements. iPXE configures IPv6 besides IPv4, and waits about ten seconds for a router. An advertisement without
- * prefix, DHCPv6 and default route ends this wait at once.
+ * Router advertisements. iPXE configures IPv6 besides IPv4, and waits about ten seconds for a router. An advertisement without prefix,
+ * DHCPv6 and default route ends this wait at once. Where the interface has IPv6 subnets, it names their prefixes and DHCPv6.
  */
-import type { Clock } from '../model/clock';
-import type { Log } from '../model/log';
-import { LinkError } from '../wire/sockets/libc';
-import { IPPROTO_ICMPV6, openIcmpv6 } from '../wire/sockets/link';
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { LinkError } from '../../wire/sockets/libc';
+import { IPPROTO_ICMPV6, openIcmpv6 } from '../../wire/sockets/link';
 import {
   ALL_NODES,
   ALL_ROUTERS,
-  emptyRouterAdvertisement,
+  routerAdvertisement,
   isRouterSolicitation,
   ROUTER_SOLICITATION,
-} from '../wire/dhcp/router-advertisement';
+  type Advertisement,
+} from '../../wire/dhcp/router-advertisement';
 
 /** RFC 4861 §6.2.1: the interval of unsolicited advertisements is random between Min- and MaxRtrAdvInterval. */
 const INTERVAL_MS = { least: 200_000, most: 600_000 } as const;
@@ -21,6 +22,7 @@ const MULTICAST_GAP_MS = 3000;
 
 interface Advertiser {
   readonly interface: string;
+  readonly advertisement: Advertisement;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -36,7 +38,7 @@ export async function startRouterAdvertisements(setup: Advertiser): Promise<{ st
   });
   if (!socket) return { stop: async () => {} };
 
-  const message = emptyRouterAdvertisement();
+  const message = routerAdvertisement(setup.advertisement);
   const ended = new AbortController();
   let lastToAll = -Infinity;
   const send = (address: string): void =>

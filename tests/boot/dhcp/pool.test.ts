@@ -1,9 +1,9 @@
-import { createLeaseWriter } from '../../boot/dhcp-leases';
-import { createPool, type Pool } from '../../boot/dhcp-pool';
-import type { LeaseRecord } from '../../model/records';
-import { testClock } from '../support/clock';
-import { dhcpStore } from '../support/dhcp-store';
-import { numberToAddress } from '../../wire/dhcp/dhcp';
+import { createLeaseWriter } from '../../../boot/dhcp/leases';
+import { createLeaseChanges, createPool, type LeaseChanges, type Pool } from '../../../boot/dhcp/pool';
+import type { LeaseRecord } from '../../../model/records';
+import { testClock } from '../../support/clock';
+import { dhcpStore } from '../../support/dhcp-store';
+import { numberToAddress } from '../../../wire/dhcp/dhcp';
 
 const LEASE = 3_600_000;
 const OFFER = 30_000;
@@ -16,8 +16,15 @@ const lease = (machine: number, index: number, expires_at: number): LeaseRecord 
   address: numberToAddress(address(index)),
   expires_at,
 });
-const poolOf = (size: number, leases: readonly LeaseRecord[] = [], now = 0, excluded: readonly number[] = []): Pool<string> =>
-  createPool({ first: FIRST, last: FIRST + size - 1, excluded, leaseMs: LEASE }, leases, now);
+const poolOf = (
+  size: number,
+  leases: readonly LeaseRecord[] = [],
+  now = 0,
+  excluded: readonly number[] = [],
+): Pool<string> & LeaseChanges => {
+  const changes = createLeaseChanges();
+  return { ...createPool<string>({ first: FIRST, last: FIRST + size - 1, excluded, leaseMs: LEASE }, leases, now, changes), ...changes };
+};
 /** Offer and request. */
 function take(pool: Pool<string>, machine: number, now: number): number | undefined {
   const offered = pool.offer(mac(machine), 0, now, '')?.address;
@@ -80,7 +87,7 @@ it('a declined address rests for an hour', () => {
   expect(pool.bind(mac(1), given, 20)).toBe(false);
   expect(pool.offer(mac(1), given, 3_600_009, '')).toBeUndefined();
   expect(pool.offer(mac(1), given, 3_600_010, '')).toBeDefined();
-  expect(pool.changes()).toEqual([{ mac: mac(1), lease: undefined }]);
+  expect(pool.changes()).toEqual([{ address: numberToAddress(given), lease: undefined }]);
 });
 it('a machine that takes another address leaves the first', () => {
   const pool = poolOf(2);
@@ -88,8 +95,8 @@ it('a machine that takes another address leaves the first', () => {
   expect(pool.bind(mac(1), address(1), 0)).toBe(true);
   expect(pool.bind(mac(2), address(0), 0)).toBe(true);
   expect(pool.changes()).toEqual([
-    { mac: mac(1), lease: lease(1, 1, LEASE) },
-    { mac: mac(2), lease: lease(2, 0, LEASE) },
+    { address: '10.0.0.100', lease: lease(2, 0, LEASE) },
+    { address: '10.0.0.101', lease: lease(1, 1, LEASE) },
   ]);
 });
 
@@ -101,12 +108,10 @@ describe('leases of an earlier run', () => {
     expect(take(pool, 4, 0)).toBe(address(2));
     expect(take(pool, 5, 0)).toBeUndefined();
     expect(take(pool, 5, 5000)).toBe(address(0));
-    expect(pool.changes().map(({ mac: changed, lease: now }) => [changed, now?.address])).toEqual([
-      [mac(2), '10.0.0.101'],
-      [mac(3), undefined],
-      [mac(4), '10.0.0.102'],
-      [mac(1), undefined],
-      [mac(5), '10.0.0.100'],
+    expect(pool.changes().map(({ address: changed, lease: now }) => [changed, now?.mac])).toEqual([
+      ['10.0.0.101', mac(2)],
+      ['10.0.0.102', mac(4)],
+      ['10.0.0.100', mac(5)],
     ]);
   });
   it('outside the range are forgotten; none runs longer than a lease time', () => {
@@ -114,7 +119,13 @@ describe('leases of an earlier run', () => {
     expect(pool.find(mac(1), 0)).toBeUndefined();
     expect(pool.find(mac(2), LEASE - 1)).toMatchObject({ state: 'bound' });
     expect(pool.find(mac(2), LEASE)).toMatchObject({ state: 'ended' });
-    expect(pool.changes()).toEqual([{ mac: mac(1), lease: undefined }]);
+    expect(pool.changes()).toEqual([{ address: '10.0.0.107', lease: undefined }]);
+  });
+  it('of the same machine: the one that ends last stays', () => {
+    const pool = poolOf(3, [lease(1, 0, 5000), lease(1, 1, 9000)]);
+    expect(pool.find(mac(1), 0)).toMatchObject({ address: address(1) });
+    expect(pool.changes()).toEqual([{ address: '10.0.0.100', lease: undefined }]);
+    expect(take(pool, 2, 0)).not.toBe(address(1));
   });
 });
 
@@ -141,11 +152,11 @@ it('20,000 random steps: no address has two machines, and the store learns all',
     const changes = pool.changes();
     if (random(3) === 0) pool.retry(changes);
     else
-      for (const { mac: changed, lease: current } of changes)
+      for (const { address: changed, lease: current } of changes)
         if (current) stored.set(changed, current);
         else stored.delete(changed);
   }
-  for (const { mac: changed, lease: current } of pool.changes())
+  for (const { address: changed, lease: current } of pool.changes())
     if (current) stored.set(changed, current);
     else stored.delete(changed);
   const all = Array.from({ length: 60 }, (_, index) => pool.find(mac(index), now)).filter((binding) => binding !== undefined);
@@ -153,11 +164,15 @@ it('20,000 random steps: no address has two machines, and the store learns all',
   for (const binding of all) {
     expect(binding.address - FIRST).toBeLessThan(40);
     if (binding.state === 'bound')
-      expect(stored.get(binding.mac)).toEqual({ mac: binding.mac, address: numberToAddress(binding.address), expires_at: binding.until });
+      expect(stored.get(numberToAddress(binding.address))).toEqual({
+        mac: binding.mac,
+        address: numberToAddress(binding.address),
+        expires_at: binding.until,
+      });
   }
-  const addresses = [...stored.values()].map((each) => each.address);
-  expect(new Set(addresses).size).toBe(addresses.length);
-  expect([...stored.keys()].filter((each) => !all.some((binding) => binding.mac === each))).toEqual([]);
+  const machines = [...stored.values()].map((each) => each.mac);
+  expect(new Set(machines).size).toBe(machines.length);
+  expect(machines.filter((each) => !all.some((binding) => binding.mac === each))).toEqual([]);
 });
 
 describe('the writer', () => {
@@ -172,7 +187,7 @@ describe('the writer', () => {
     while (leases.size === 0) await new Promise((done) => setImmediate(done));
     take(pool, 2, 0);
     await writer.stop();
-    expect([...leases.keys()]).toEqual([mac(1), mac(2)]);
+    expect([...leases.values()].map((each) => each.mac)).toEqual([mac(1), mac(2)]);
     take(pool, 3, 0);
     writer.schedule();
     expect(clock.sleeping()).toBe(0);

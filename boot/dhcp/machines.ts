@@ -1,6 +1,6 @@
 /** Looks up what the store knows about MAC addresses. Concurrent lookups share a query. */
-import type { Machine } from './dhcp';
-import { chooseBoots, type BootChoiceStore, type PxeFilter } from './discovery';
+import type { Machine } from './clients';
+import { chooseBoots, type BootChoiceStore, type PxeFilter } from '../discovery';
 
 /** Machines per query; also bounds the parallel queries for boot records. */
 const LARGEST_BATCH = 64;

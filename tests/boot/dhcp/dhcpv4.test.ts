@@ -1,11 +1,12 @@
-import { answerDhcp, POOL_EXHAUSTED, type Decision, type DhcpPolicy, type Outcome } from '../../boot/dhcp';
-import { createMachineLookup, limitUnknown } from '../../boot/dhcp-machines';
-import type { PxeFilter } from '../../boot/discovery';
-import { createPool, type Pool } from '../../boot/dhcp-pool';
-import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../wire/dhcp/dhcp';
-import { dhcpStore } from '../support/dhcp-store';
-import { filterWith } from '../support/pxe-filter';
-import { PACKETS } from '../wire/dhcp-packets';
+import type { Decision } from '../../../boot/dhcp/clients';
+import { answerDhcp, POOL_EXHAUSTED, subnetFor, type DhcpPolicy, type Outcome } from '../../../boot/dhcp/dhcpv4';
+import { createMachineLookup, limitUnknown } from '../../../boot/dhcp/machines';
+import type { PxeFilter } from '../../../boot/discovery';
+import { createLeaseChanges, createPool, type Pool } from '../../../boot/dhcp/pool';
+import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../../wire/dhcp/dhcp';
+import { dhcpStore } from '../../support/dhcp-store';
+import { filterWith } from '../../support/pxe-filter';
+import { PACKETS } from '../../wire/dhcp-packets';
 
 const START = Date.parse('2026-03-01T00:00:00Z');
 const LEASE_SECONDS = 3600;
@@ -24,6 +25,9 @@ const POLICY: DhcpPolicy = {
   netmask: '255.255.255.0',
   gateway: '10.0.0.254',
   dns: ['10.0.0.2'],
+  domain: null,
+  mtu: null,
+  routes: [],
   leaseSeconds: LEASE_SECONDS,
   tftpServer: '10.0.0.3',
   httpUrl: 'http://10.0.0.1:8080',
@@ -35,7 +39,12 @@ const POLICY: DhcpPolicy = {
   },
 };
 const poolOf = (first: string, last: string): Pool<Decision> =>
-  createPool({ first: addressToNumber(first), last: addressToNumber(last), excluded: [], leaseMs: LEASE_SECONDS * 1000 }, [], START);
+  createPool(
+    { first: addressToNumber(first), last: addressToNumber(last), excluded: [], leaseMs: LEASE_SECONDS * 1000 },
+    [],
+    START,
+    createLeaseChanges(),
+  );
 
 /** A server with its rows, its pool and its clock. */
 function server(
@@ -441,5 +450,59 @@ describe('the lookup', () => {
   it('a boot row whose MAC address no port has counts', async () => {
     const { store } = dhcpStore({ ports: [], boots: [MACS.boots] });
     expect(await createMachineLookup(store, filterWith())(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });
+  });
+});
+
+describe('several subnets', () => {
+  const near = { policy: POLICY, pool: poolOf('10.0.0.100', '10.0.0.199'), interface: 'eth1' };
+  const far = {
+    policy: { ...POLICY, network: addressToNumber('10.5.0.0'), gateway: '10.5.0.254' },
+    pool: poolOf('10.5.0.100', '10.5.0.199'),
+    interface: undefined,
+  };
+  const other = {
+    policy: { ...POLICY, server: '10.6.0.1', network: addressToNumber('10.6.0.0') },
+    pool: poolOf('10.6.0.100', '10.6.0.199'),
+    interface: 'eth2',
+  };
+  const all = [near, far, other];
+  const linkSelection = Buffer.from('05040a050000', 'hex');
+  it.each<[string, Partial<DhcpPacket>, string, object]>([
+    ['that of the interface', {}, 'eth1', near],
+    ['that of another interface', {}, 'eth2', other],
+    ["that of the relay's address", { giaddr: '10.5.0.254' }, 'eth1', far],
+    ['that of the link selection (RFC 3527)', { giaddr: '10.0.0.9', options: { relayAgentInformation: linkSelection } }, 'eth1', far],
+    ['that of the client that renews', { ciaddr: '10.5.0.101' }, 'eth2', far],
+    ['that of the interface for an address of no subnet', { ciaddr: '192.0.2.1' }, 'eth2', other],
+  ])('an answer is from %s', (_, packet, name, expected) => {
+    expect(subnetFor(all, name, { ...template, options: {}, ...packet })).toBe(expected);
+  });
+  it('link selection is echoed, and the answer goes to the relay', async () => {
+    const { ask } = server({ network: far.policy.network, gateway: '10.5.0.254' }, far.pool);
+    const relayAgentInformation = Buffer.concat([linkSelection, Buffer.from('0104deadbeef', 'hex')]);
+    const offer = given(await ask(from('boots', { messageType: MESSAGE.discover, relayAgentInformation }, { giaddr: '10.0.0.9' })));
+    expect(offer).toMatchObject({ to: '10.0.0.9:67', options: { relayAgentInformation, routers: ['10.5.0.254'] } });
+    expect(offer.yiaddr).toMatch(/^10\.5\.0\.1\d\d$/);
+  });
+  it('a relay can be the server for its machines (RFC 5107)', async () => {
+    const { ask } = server();
+    const relayed = { giaddr: '10.0.0.253', hops: 1 };
+    const relayAgentInformation = Buffer.from('0b040a0000fd', 'hex');
+    const offer = given(await ask(from('boots', { messageType: MESSAGE.discover, relayAgentInformation }, relayed)));
+    expect(offer.options.serverIdentifier).toBe('10.0.0.253');
+    const options = { relayAgentInformation, serverIdentifier: '10.0.0.253' };
+    expect(given(await ask({ ...request('boots', offer.yiaddr, options), ...relayed })).options.messageType).toBe(MESSAGE.ack);
+    expect(await ask(request('boots', offer.yiaddr, { serverIdentifier: '10.0.0.253' }))).toMatchObject({
+      reason: 'meant for another server',
+    });
+  });
+  it('routes, domain and MTU are sent; the routes have the gateway first (RFC 3442)', async () => {
+    const routes = [{ destination: '10.9.0.0', width: 16, router: '10.0.0.253' }];
+    const { options } = given(await server({ routes, domain: 'lab.example', mtu: 9000 }).ask(discover('boots')));
+    expect(options).toMatchObject({
+      ...{ domainName: 'lab.example', interfaceMtu: 9000, routers: ['10.0.0.254'] },
+      classlessRoutes: [{ destination: '0.0.0.0', width: 0, router: '10.0.0.254' }, ...routes],
+    });
+    expect(given(await server({ routes, gateway: null }).ask(discover('boots'))).options.classlessRoutes).toEqual(routes);
   });
 });

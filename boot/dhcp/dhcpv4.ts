@@ -10,11 +10,23 @@ import {
   BROADCAST_FLAG,
   MESSAGE,
   numberToAddress,
+  relayAddress,
   type DhcpPacket,
   type OptionValues,
-} from '../wire/dhcp/dhcp';
-import type { BootRecord } from '../model/records';
-import type { Pool } from './dhcp-pool';
+  type Route,
+} from '../../wire/dhcp/dhcp';
+import {
+  DECISION_MS,
+  loaderFor,
+  refusalFor,
+  silence,
+  type Client,
+  type Decision,
+  type Loaders,
+  type Machine,
+  type Silence,
+} from './clients';
+import type { Pool } from './pool';
 
 export const SERVER_PORT = 67;
 const CLIENT_PORT = 68;
@@ -29,6 +41,10 @@ export interface DhcpPolicy {
   readonly netmask: string;
   readonly gateway: string | null;
   readonly dns: readonly string[];
+  readonly domain: string | null;
+  readonly mtu: number | null;
+  /** Further routes than that of the gateway. */
+  readonly routes: readonly Route[];
   readonly leaseSeconds: number;
   readonly tftpServer: string;
   /** Without a trailing slash. */
@@ -37,36 +53,7 @@ export interface DhcpPolicy {
   /** For machines that boot with PXELINUX or GRUB. */
   readonly pxeLoaders: Loaders;
 }
-/** Names of boot loaders for BIOS mode, for UEFI mode, and by CPU-mode or CPU for exceptions. */
-interface Loaders {
-  readonly bios: string;
-  readonly uefi: string;
-  readonly byArch: Readonly<Record<string, string>>;
-}
-
-/** What the store knows about a MAC address. */
-export interface Machine {
-  /** A node has this address. */
-  readonly known: boolean;
-  /** How the machine shall boot from the network now (boot/discovery.ts); absent: it shall not. */
-  readonly boots?: BootRecord['method'] | undefined;
-}
-/** Stored with an offer, so that the following request gets the same answer without a query. */
-export interface Decision {
-  readonly machine: Machine;
-  readonly at: number;
-}
-/** Older decisions are looked up again. */
-const DECISION_MS = 10_000;
-
-export type Outcome =
-  | { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number }
-  /** `notable`: the operator should know. There are few different reasons. */
-  | { readonly kind: 'silence'; readonly reason: string; readonly notable?: true };
-const silence = (reason: string): Outcome => ({ kind: 'silence', reason });
-
-/** The kind of client: firmware with TFTP, firmware with HTTP, iPXE, or an operating system. */
-type Client = 'pxe' | 'http' | 'ipxe' | 'system';
+export type Outcome = { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number } | Silence;
 
 /** iPXE's encapsulated options (175): its features, and settings that the server sends. */
 const IPXE_FEATURE_HTTP = 19;
@@ -80,33 +67,6 @@ function clientOf(options: OptionValues): Client {
   if (isIpxe && (options.ipxe?.has(IPXE_FEATURE_HTTP) ?? true)) return 'ipxe';
   if (isIpxe || vendorClass.startsWith('PXEClient')) return 'pxe';
   return vendorClass.startsWith('HTTPClient') ? 'http' : 'system';
-}
-
-/** RFC 4578 §2.1 with later numbers of IANA: the CPU, and whether the firmware is a BIOS. Other numbers are UEFI of an unknown CPU. */
-const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bios?: true }>> = {
-  0: { cpu: 'x86_64', bios: true },
-  6: { cpu: 'i686' },
-  7: { cpu: 'x86_64' },
-  9: { cpu: 'x86_64' },
-  10: { cpu: 'armv7l' },
-  11: { cpu: 'aarch64' },
-  15: { cpu: 'i686' },
-  16: { cpu: 'x86_64' },
-  18: { cpu: 'armv7l' },
-  19: { cpu: 'aarch64' },
-  20: { cpu: 'x86_64', bios: true },
-  27: { cpu: 'riscv64' },
-  30: { cpu: 'riscv64' },
-};
-
-/**
- * The vendor class may have the architecture too (PXEClient:Arch:00007:UNDI:003016). Without either, it is a BIOS older than RFC 4578.
- */
-function loaderFor({ byArch, ...usual }: Loaders, options: OptionValues): string {
-  const named = /^(?:PXE|HTTP)Client:Arch:(\d{5})/.exec(options.vendorClass ?? '')?.[1];
-  const row = ARCHITECTURES[options.clientArchitectures?.[0] ?? Number(named ?? 0)];
-  const mode = row?.bios ? 'bios' : 'uefi';
-  return (row && (byArch[`${row.cpu}-${mode}`] ?? byArch[row.cpu])) ?? usual[mode];
 }
 
 interface BootFields {
@@ -148,11 +108,28 @@ const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machin
     ? byTftp(policy, loaderFor(policy.pxeLoaders, packet.options))
     : BOOT_FIELDS[client](policy, packet);
 
-/** Why this machine gets no answer; undefined: it gets one. */
-function refusalFor(machine: Machine, client: Client): string | undefined {
-  if (machine.boots) return undefined;
-  if (!machine.known) return 'no node has this MAC address';
-  return client === 'system' ? undefined : 'the machine is not meant to boot from the network now';
+/** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
+const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>
+  giaddr === ANY_ADDRESS ? undefined : (relayAddress(options, 'linkSelection') ?? giaddr);
+/** RFC 5107 §4: a relay may want to be the server for its machines. */
+const serverOf = (policy: DhcpPolicy, { options, giaddr }: DhcpPacket): string =>
+  (giaddr === ANY_ADDRESS ? undefined : relayAddress(options, 'serverIdentifier')) ?? policy.server;
+
+const isOnSubnet = ({ netmask, network }: DhcpPolicy, address: string): boolean =>
+  (addressToNumber(address) & addressToNumber(netmask)) >>> 0 === network;
+
+/** A subnet with its pool. */
+export interface Subnet {
+  readonly policy: DhcpPolicy;
+  readonly pool: Pool<Decision>;
+  /** The interface that is in the subnet; undefined: it is reached through relays only. */
+  readonly interface: string | undefined;
+}
+/** The subnet that the packet asks for, which arrived at this interface. The answer may still be that it is in none. */
+export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet {
+  const link = linkOf(packet) ?? (packet.ciaddr === ANY_ADDRESS ? undefined : packet.ciaddr);
+  const asked = link === undefined ? undefined : subnets.find(({ policy }) => isOnSubnet(policy, link));
+  return asked ?? subnets.find((one) => one.interface === name) ?? subnets[0]!;
 }
 
 /**
@@ -166,18 +143,18 @@ export async function answerDhcp(
   packet: DhcpPacket,
   clock: { now(): number },
 ): Promise<Outcome> {
-  const { chaddr: mac, options, ciaddr, giaddr } = packet;
+  const { chaddr: mac, options, ciaddr } = packet;
   if (packet.op !== BOOT_REQUEST) return silence('not a request');
   if (packet.htype !== ETHERNET || mac.length !== 17) return silence('not an Ethernet address');
   const type = options.messageType;
-  const onSubnet = (address: string): boolean => (addressToNumber(address) & addressToNumber(policy.netmask)) >>> 0 === policy.network;
+  const onSubnet = (address: string): boolean => isOnSubnet(policy, address);
   // §4.3.1: the subnet is that of the relay's address, else of the receiving interface. A routed machine renews without its relay.
   const direct = onSubnet(policy.server) ? policy.server : ciaddr;
-  if (!onSubnet(giaddr === ANY_ADDRESS ? direct : giaddr)) return silence('no addresses for the subnet of this relay');
+  if (!onSubnet(linkOf(packet) ?? direct)) return silence('no addresses for the subnet of this relay');
   const named = options.serverIdentifier;
   const requested = options.requestedAddress ?? ANY_ADDRESS;
 
-  if (named !== undefined && named !== policy.server) {
+  if (named !== undefined && named !== policy.server && named !== serverOf(policy, packet)) {
     // §3.1.4: the machine chose another server.
     if (type === MESSAGE.request) pool.withdraw(mac, clock.now());
     return silence('meant for another server');
@@ -221,7 +198,7 @@ export async function answerDhcp(
   if (pool.bind(mac, addressToNumber(address), now)) return grant(policy, packet, fields, MESSAGE.ack, address);
   return nak(policy, packet);
 }
-export const POOL_EXHAUSTED = 'no address is left in [boot]dhcp_range';
+export const POOL_EXHAUSTED = 'no address is left in the range of the subnet';
 
 /**
  * Fields that every answer copies. RFC 6842: client identifier; RFC 4578 §2.3: client machine identifier; RFC 3046 §2.2: relay agent
@@ -239,14 +216,16 @@ function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): Dhc
     siaddr: ANY_ADDRESS,
     sname: '',
     file: '',
-    options: { messageType, serverIdentifier: policy.server, clientIdentifier, clientMachineIdentifier, relayAgentInformation },
+    options: { messageType, serverIdentifier: serverOf(policy, packet), clientIdentifier, clientMachineIdentifier, relayAgentInformation },
     unknown: new Map(),
   };
 }
 
+const DEFAULT_ROUTE = { destination: ANY_ADDRESS, width: 0 } as const;
+
 function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, messageType: number, yiaddr: string): Outcome {
   const base = reply(policy, packet, messageType);
-  const { leaseSeconds, netmask, gateway, dns, network } = policy;
+  const { leaseSeconds, netmask, gateway, dns, network, domain, mtu, routes } = policy;
   // §4.3.5: not in an answer to an INFORM. §4.4.5: the times T1 and T2.
   const lease =
     yiaddr === ANY_ADDRESS
@@ -265,6 +244,10 @@ function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, message
       broadcastAddress: numberToAddress((network | ~addressToNumber(netmask)) >>> 0),
       ...(gateway === null ? {} : { routers: [gateway] }),
       ...(dns.length === 0 ? {} : { domainNameServers: dns }),
+      ...(domain === null ? {} : { domainName: domain }),
+      ...(mtu === null ? {} : { interfaceMtu: mtu }),
+      // RFC 3442: a client that knows this option ignores the gateway's.
+      ...(routes.length === 0 ? {} : { classlessRoutes: gateway === null ? routes : [{ ...DEFAULT_ROUTE, router: gateway }, ...routes] }),
       ...boot.options,
     },
   };

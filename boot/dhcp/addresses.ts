@@ -79,8 +79,8 @@ interface AddressTable<Note> {
   choose(mac: string, requested: number): PoolAddress<Note> | undefined;
 }
 
-/** @param removed called for each lease that must be removed from the store */
-export function createAddressTable<Note>({ first, last, excluded }: PoolRange, removed: (mac: string) => void): AddressTable<Note> {
+/** @param removed called for each address whose lease must be removed from the store */
+export function createAddressTable<Note>({ first, last, excluded }: PoolRange, removed: (address: number) => void): AddressTable<Note> {
   const byMac = new Map<string, PoolAddress<Note>>();
   const known = new Map<number, PoolAddress<Note>>();
   /** Ordered by `until`: all addresses in a state stay in it equally long, so the head leaves first. */
@@ -114,7 +114,7 @@ export function createAddressTable<Note>({ first, last, excluded }: PoolRange, r
     return entry;
   }
   function detach(entry: PoolAddress<Note>, state: 'free' | 'declined', until: number): PoolAddress<Note> {
-    if (entry.stored) removed(entry.mac);
+    if (entry.stored) removed(entry.address);
     entry.stored = false;
     return move(entry, state, '', until);
   }

@@ -1,16 +1,19 @@
 /** Derives the settings of the DHCP service from the options and the interface's addresses. Unusable options stop the start. */
 import { isIPv4 } from 'node:net';
-import type { Options } from '../config/options';
-import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
-import type { LinkAddress } from '../wire/sockets/link';
-import type { DhcpPolicy } from './dhcp';
-import type { PoolRange } from './dhcp-addresses';
-import { LARGEST_POOL } from './dhcp-pool';
+import type { Options } from '../../config/options';
+import { withHost } from '../../wire/addresses';
+import { addressToNumber, numberToAddress } from '../../wire/dhcp/dhcp';
+import type { LinkAddress } from '../../wire/sockets/link';
+import type { DhcpPolicy } from './dhcpv4';
+import type { PoolRange } from './addresses';
+import { LARGEST_POOL } from './pool';
+import { DhcpSetupError, parseSubnet, type SubnetLine } from './subnets';
 
 /** The options (section.name) that the DHCP service reads. */
 export type DhcpOptions = Pick<
   Options,
   | 'DEFAULT.my_ip'
+  | 'DEFAULT.my_ipv6'
   | 'deploy.http_url'
   | 'pxe.tftp_server'
   | 'pxe.pxe_bootfile_name'
@@ -24,13 +27,11 @@ export type DhcpOptions = Pick<
   | 'boot.dhcp_netmask'
   | 'boot.dhcp_gateway'
   | 'boot.dhcp_dns'
+  | 'boot.dhcp_subnet'
   | 'boot.dhcp_lease_time'
   | 'boot.dhcp_max_unknown'
   | 'boot.router_advertisements'
 >;
-
-/** DHCP cannot start with these options. The message names the option. */
-export class DhcpSetupError extends Error {}
 
 function ipv4(option: string, value: string): string {
   if (!isIPv4(value)) throw new DhcpSetupError(`${option} = ${value} is not an IPv4 address`);
@@ -55,7 +56,25 @@ function rangeOf(text: string | null): { readonly first: number; readonly last: 
   return { first, last };
 }
 
+/** The names of boot loaders. */
+export const loadersOf = (options: DhcpOptions): Pick<DhcpPolicy, 'ipxeLoaders' | 'pxeLoaders'> => ({
+  ipxeLoaders: {
+    bios: options['pxe.ipxe_bootfile_name'],
+    uefi: options['pxe.uefi_ipxe_bootfile_name'],
+    byArch: options['pxe.ipxe_bootfile_name_by_arch'],
+  },
+  pxeLoaders: {
+    bios: options['pxe.pxe_bootfile_name'],
+    uefi: options['pxe.uefi_pxe_bootfile_name'],
+    byArch: options['pxe.pxe_bootfile_name_by_arch'],
+  },
+});
+
 interface DhcpPlan {
+  /** The interface whose packets are answered. */
+  readonly interface: string;
+  /** The range, for the log. */
+  readonly written: string;
   readonly policy: DhcpPolicy;
   readonly range: PoolRange;
   /** The interface is in the subnet of the range; else machines are only reached through relays. */
@@ -100,6 +119,8 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
   ).address;
   const leaseSeconds = options['boot.dhcp_lease_time'];
   return {
+    interface: name,
+    written: options['boot.dhcp_range']!,
     direct: home !== undefined,
     maxUnknown: options['boot.dhcp_max_unknown'] ?? Math.ceil((range.last - range.first + 1) / 2),
     policy: {
@@ -108,19 +129,11 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
       netmask: numberToAddress(bits),
       gateway,
       dns: options['boot.dhcp_dns'].map((each) => ipv4('[boot]dhcp_dns', each)),
+      ...{ domain: null, mtu: null, routes: [] },
       leaseSeconds,
       tftpServer: ipv4('[pxe]tftp_server', options['pxe.tftp_server']),
       httpUrl: options['deploy.http_url'],
-      ipxeLoaders: {
-        bios: options['pxe.ipxe_bootfile_name'],
-        uefi: options['pxe.uefi_ipxe_bootfile_name'],
-        byArch: options['pxe.ipxe_bootfile_name_by_arch'],
-      },
-      pxeLoaders: {
-        bios: options['pxe.pxe_bootfile_name'],
-        uefi: options['pxe.uefi_pxe_bootfile_name'],
-        byArch: options['pxe.pxe_bootfile_name_by_arch'],
-      },
+      ...loadersOf(options),
     },
     range: {
       ...range,
@@ -133,4 +146,63 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
       ],
     },
   };
+}
+
+const netmaskOf = (width: number): string => numberToAddress((0xffffffff << (32 - width)) >>> 0);
+
+/** A line as the options of a single subnet, with what only lines have. */
+function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: AddressesOf): DhcpPlan {
+  const name = line.interface ?? options['boot.interface'];
+  try {
+    const plan = planDhcp(
+      {
+        ...options,
+        'boot.interface': name,
+        'boot.dhcp_range': line.range,
+        'boot.dhcp_netmask': netmaskOf(line.width),
+        'boot.dhcp_gateway': line.gateway,
+        'boot.dhcp_dns': line.dns,
+        'boot.dhcp_lease_time': line.leaseSeconds ?? options['boot.dhcp_lease_time'],
+        'boot.dhcp_max_unknown': null,
+      },
+      name ? addressesOf(name) : undefined,
+    );
+    if (networkOf(addressToNumber(line.network), addressToNumber(netmaskOf(line.width))) !== plan.policy.network)
+      throw new DhcpSetupError(`the range is not in ${line.network}/${line.width}`);
+    // Machines of a subnet in which this host is reach its address there, and maybe no other one.
+    const myIp = options['DEFAULT.my_ip'];
+    const { server } = plan.policy;
+    const reachable = plan.direct
+      ? {
+          tftpServer: options['pxe.tftp_server'] === myIp ? server : plan.policy.tftpServer,
+          httpUrl: withHost(plan.policy.httpUrl, myIp, server),
+        }
+      : {};
+    return { ...plan, policy: { ...plan.policy, ...reachable, domain: line.domain, mtu: line.mtu, routes: line.routes } };
+  } catch (error) {
+    if (!(error instanceof DhcpSetupError)) throw error;
+    throw new DhcpSetupError(`[boot]dhcp_subnet = ${line.text}: ${error.message}`, { cause: error });
+  }
+}
+
+/** The IPv4 addresses of an interface; undefined: there is none of that name. */
+type AddressesOf = (name: string) => readonly LinkAddress[] | undefined;
+
+/**
+ * The IPv4 subnets: that of `[boot]dhcp_range`, then those of `[boot]dhcp_subnet`.
+ * @throws DhcpSetupError
+ */
+export function planSubnets(options: DhcpOptions, addressesOf: AddressesOf): readonly DhcpPlan[] {
+  const lines = options['boot.dhcp_subnet'].map(parseSubnet);
+  const name = options['boot.interface'];
+  const main = options['boot.dhcp_range'] !== null || lines.length === 0;
+  const plans = [
+    ...(main ? [planDhcp(options, name ? addressesOf(name) : undefined)] : []),
+    ...lines.filter(({ family }) => family === 4).map((line) => planLine(options, line, addressesOf)),
+  ];
+  plans.forEach(({ range }, index) => {
+    const other = plans.slice(0, index).find((one) => one.range.first <= range.last && range.first <= one.range.last);
+    if (other) throw new DhcpSetupError(`[boot]dhcp_subnet: the ranges ${other.written} and ${plans[index]!.written} overlap`);
+  });
+  return plans;
 }

@@ -1,10 +1,11 @@
 /**
- * The addresses of machines, in memory; no operation scans the pool. `changes` returns what must be written to the store. Addresses are
- * numbers (wire/dhcp/dhcp.ts: addressToNumber), times are milliseconds since the epoch.
+ * The addresses of machines in one range, in memory; no operation scans the pool. Addresses are numbers (`AddressForm`), times are
+ * milliseconds since the epoch. A machine is named by its MAC address; see `clientKey` of DHCPv6 for the exception.
  */
-import type { LeaseRecord } from '../model/records';
-import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
-import { createAddressTable, type Binding, type BindingState, type PoolAddress, type PoolRange } from './dhcp-addresses';
+import { isIPv4 } from 'node:net';
+import type { LeaseRecord } from '../../model/records';
+import { addressToNumber, numberToAddress } from '../../wire/dhcp/dhcp';
+import { createAddressTable, type Binding, type BindingState, type PoolAddress, type PoolRange } from './addresses';
 
 /** A larger range is probably a typing error. Also bounds the memory. */
 export const LARGEST_POOL = 65_536;
@@ -13,11 +14,41 @@ const OFFER_MS = 30_000;
 /** How long an address is not offered after a machine found it in use. */
 const DECLINED_MS = 3_600_000;
 
-/** A machine's lease to be written to the store; undefined: to be removed. */
-export interface LeaseChange {
-  readonly mac: string;
+/** A lease to be written to the store; undefined: the address is to be removed from it. */
+interface LeaseChange {
+  readonly address: string;
   readonly lease: LeaseRecord | undefined;
 }
+/** What must be written to the store, of all pools together: at most one change per address. */
+export interface LeaseChanges {
+  record(address: string, lease: LeaseRecord | undefined): void;
+  /** Those since the last call. */
+  changes(): LeaseChange[];
+  /** Takes back changes that could not be written; later changes of the same addresses win. */
+  retry(changes: readonly LeaseChange[]): void;
+}
+export function createLeaseChanges(): LeaseChanges {
+  let changed = new Map<string, LeaseChange>();
+  return {
+    record: (address, lease) => void changed.set(address, { address, lease }),
+    changes: () => {
+      const taken = [...changed.values()];
+      changed = new Map();
+      return taken;
+    },
+    retry: (changes) => (changed = new Map([...changes.map((change) => [change.address, change] as const), ...changed])),
+  };
+}
+
+/** Addresses as the numbers of a pool, and as texts. */
+export interface AddressForm {
+  /** Outside the pool's range for an address of another range or family. */
+  readonly toNumber: (address: string) => number;
+  readonly toText: (value: number) => string;
+  readonly isOfFamily: (address: string) => boolean;
+}
+export const IPV4: AddressForm = { toNumber: addressToNumber, toText: numberToAddress, isOfFamily: isIPv4 };
+
 export interface Pool<Note> {
   /** The machine's current or last address. */
   find(mac: string, now: number): Binding<Note> | undefined;
@@ -34,28 +65,33 @@ export interface Pool<Note> {
   withdraw(mac: string, now: number): void;
   /** The machine found the address in use. False if the address was not its own. */
   decline(mac: string, address: number, now: number): boolean;
-  /** Changes since the last call, at most one per machine. */
-  changes(): LeaseChange[];
-  /** Takes back changes that could not be written; later changes of the same machines win. */
-  retry(changes: readonly LeaseChange[]): void;
   /** Number of addresses by state; addresses that were never used count as free. */
   counts(now: number): Readonly<Record<BindingState, number>>;
 }
 
-/** @param leases leases of an earlier run; those outside the range are dropped */
-export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[], now: number): Pool<Note> {
+/**
+ * @param leases leases of an earlier run; those outside the range are dropped
+ * @param changes the pool's changes are recorded there
+ */
+export function createPool<Note>(
+  range: PoolRange,
+  leases: readonly LeaseRecord[],
+  now: number,
+  changes: LeaseChanges,
+  { toNumber, toText }: AddressForm = IPV4,
+): Pool<Note> {
   const { first, last, leaseMs } = range;
-  let changed = new Map<string, LeaseChange>();
-  const record = (mac: string, lease: LeaseRecord | undefined): void => void changed.set(mac, { mac, lease });
   const save = ({ mac, address, until }: PoolAddress<Note>): void =>
-    record(mac, { mac, address: numberToAddress(address), expires_at: until });
-  const addresses = createAddressTable<Note>(range, (mac) => record(mac, undefined));
+    changes.record(toText(address), { mac, address: toText(address), expires_at: until });
+  const addresses = createAddressTable<Note>(range, (address) => changes.record(toText(address), undefined));
 
   // An `until` beyond the lease time (shortened option, changed clock) is cut, to keep the queue ordered.
   for (const lease of [...leases].sort((one, other) => one.expires_at - other.expires_at)) {
-    const address = addressToNumber(lease.address);
-    if (!addresses.isFree(address)) record(lease.mac, undefined);
+    const address = toNumber(lease.address);
+    if (!addresses.isFree(address)) changes.record(lease.address, undefined);
     else {
+      const previous = addresses.ofMac(lease.mac);
+      if (previous) addresses.detach(previous, 'free', 0);
       const until = Math.min(lease.expires_at, now + leaseMs);
       addresses.move(addresses.at(address), until > now ? 'bound' : 'ended', lease.mac, until).stored = true;
     }
@@ -81,11 +117,7 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
       addresses.expire(at);
       if (!addresses.isFree(address) && !addresses.ofMachine(mac, address)) return false;
       const [entry, other] = [addresses.at(address), addresses.ofMac(mac)];
-      if (other && other !== entry) {
-        // The machine's row in the store is replaced, not removed.
-        other.stored = false;
-        addresses.detach(other, 'free', 0);
-      }
+      if (other && other !== entry) addresses.detach(other, 'free', 0);
       addresses.move(entry, 'bound', mac, at + leaseMs, entry.note).stored = true;
       save(entry);
       return true;
@@ -106,20 +138,12 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
       if (entry) addresses.detach(entry, 'declined', at + DECLINED_MS);
       return entry !== undefined;
     },
-    changes() {
-      const taken = [...changed.values()];
-      changed = new Map();
-      return taken;
-    },
     counts(at) {
       addresses.expire(at);
       const counts = { free: 0, offered: 0, bound: 0, ended: 0, declined: 0 };
       for (const { state } of addresses.known.values()) counts[state] += 1;
       const excluded = range.excluded.filter((address) => address >= first && address <= last).length;
       return { ...counts, free: last - first + 1 - excluded - (addresses.known.size - counts.free) };
-    },
-    retry(changes) {
-      changed = new Map([...changes.map((change) => [change.mac, change] as const), ...changed]);
     },
   };
 }

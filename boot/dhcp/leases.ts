@@ -1,8 +1,8 @@
 /** Writes leases to the store after the answers were sent. The pool in memory answers; the rows are only read at a start. */
-import type { Clock } from '../model/clock';
-import { reasonOf } from '../model/errors';
-import type { Store } from '../store/store';
-import type { LeaseChange } from './dhcp-pool';
+import type { Clock } from '../../model/clock';
+import { reasonOf } from '../../model/errors';
+import type { Store } from '../../store/store';
+import type { LeaseChanges } from './pool';
 
 /**
  * Changes within this time are written together. If a crash loses them, machines ask again for their address, or get the one that their
@@ -21,16 +21,10 @@ export async function waitWithinStopTimeout(clock: Clock, work: Promise<unknown>
   late.abort();
 }
 
-/** Provides the changes, and takes back those that could not be written. Bounded by the size of the pool. */
-interface LeaseSource {
-  changes(): LeaseChange[];
-  retry(changes: readonly LeaseChange[]): void;
-}
-
 /** @param warn called for each failed write */
 export function createLeaseWriter(
   store: Pick<Store, 'transaction'>,
-  source: LeaseSource,
+  source: Pick<LeaseChanges, 'changes' | 'retry'>,
   clock: Clock,
   warn: (message: string, fields: object) => void,
 ): { schedule(): void; stop(): Promise<void> } {
@@ -43,8 +37,8 @@ export function createLeaseWriter(
     for (let at = 0; at < changes.length; at += CHANGES_PER_WRITE) {
       try {
         await store.transaction(async ({ leases }) => {
-          // `put` replaces another machine's row with the same address, so the order does not matter.
-          for (const { mac, lease } of changes.slice(at, at + CHANGES_PER_WRITE)) await (lease ? leases.put(lease) : leases.remove(mac));
+          for (const { address, lease } of changes.slice(at, at + CHANGES_PER_WRITE))
+            await (lease ? leases.put(lease) : leases.remove(address));
         });
       } catch (error) {
         source.retry(changes.slice(at));

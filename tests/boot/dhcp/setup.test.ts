@@ -1,8 +1,10 @@
-import { DhcpSetupError, planDhcp, type DhcpOptions } from '../../boot/dhcp-setup';
-import { addressToNumber } from '../../wire/dhcp/dhcp';
-import { emptyRouterAdvertisement, isRouterSolicitation } from '../../wire/dhcp/router-advertisement';
+import { planDhcp, planSubnets, type DhcpOptions } from '../../../boot/dhcp/setup';
+import { DhcpSetupError } from '../../../boot/dhcp/subnets';
+import { addressToNumber } from '../../../wire/dhcp/dhcp';
+import { isRouterSolicitation, NOTHING, routerAdvertisement } from '../../../wire/dhcp/router-advertisement';
 
 const OPTIONS: DhcpOptions = {
+  'DEFAULT.my_ipv6': null,
   'DEFAULT.my_ip': '10.0.0.1',
   'deploy.http_url': 'http://10.0.0.1:8080',
   'pxe.tftp_server': '10.0.0.1',
@@ -17,6 +19,7 @@ const OPTIONS: DhcpOptions = {
   'boot.dhcp_netmask': null,
   'boot.dhcp_gateway': null,
   'boot.dhcp_dns': [],
+  'boot.dhcp_subnet': [],
   'boot.dhcp_lease_time': 3600,
   'boot.dhcp_max_unknown': null,
   'boot.router_advertisements': true,
@@ -91,7 +94,7 @@ it('knows when only relays can bring machines', () => {
 });
 
 it('a router advertisement that says nothing is 16 bytes, type 134', () => {
-  expect(emptyRouterAdvertisement().toString('hex')).toBe('86'.padEnd(32, '0'));
+  expect(routerAdvertisement(NOTHING).toString('hex')).toBe('86'.padEnd(32, '0'));
 });
 it.each([
   ['of iPXE', '8500d8aa00000000010116c225d596aa', true],
@@ -111,4 +114,73 @@ it.each([
 ])('unknown machines get addresses up to the option (%p), else half of them', (max, expected) => {
   const range = { 'boot.dhcp_range': '10.0.0.100-10.0.0.200', 'boot.dhcp_max_unknown': max };
   expect(planDhcp({ ...OPTIONS, ...range }, [{ address: '10.0.0.1', netmask: '255.255.255.0' }]).maxUnknown).toBe(expected);
+});
+
+describe('further subnets', () => {
+  const LINKS: Readonly<Record<string, readonly { address: string; netmask: string }[]>> = {
+    eth1: [HOME],
+    eth2: [{ address: '10.2.0.1', netmask: '255.255.255.0' }],
+  };
+  const plan = (...lines: readonly string[]) => planSubnets({ ...OPTIONS, 'boot.dhcp_subnet': lines }, (name) => LINKS[name]);
+
+  it('have what their line says, and are served on their interface or through relays', () => {
+    const plans = plan(
+      '10.2.0.0/24 range=10.2.0.100-10.2.0.109 interface=eth2 gateway=10.2.0.254 dns=10.2.0.2 dns=10.2.0.3 domain=lab.example mtu=9000 lease=600 route=10.9.0.0/16:10.2.0.253',
+      '10.3.0.0/16 range=10.3.1.0-10.3.1.255',
+    );
+    expect(plans.map(({ interface: name, direct, written }) => [name, direct, written])).toEqual([
+      ['eth1', true, '10.0.0.100-10.0.0.200'],
+      ['eth2', true, '10.2.0.100-10.2.0.109'],
+      ['eth1', false, '10.3.1.0-10.3.1.255'],
+    ]);
+    expect(plans[1]!.policy).toMatchObject({
+      ...{
+        server: '10.2.0.1',
+        netmask: '255.255.255.0',
+        gateway: '10.2.0.254',
+        dns: ['10.2.0.2', '10.2.0.3'],
+        domain: 'lab.example',
+        mtu: 9000,
+      },
+      ...{ leaseSeconds: 600, routes: [{ destination: '10.9.0.0', width: 16, router: '10.2.0.253' }] },
+      // The machines reach this host by its address there.
+      ...{ tftpServer: '10.2.0.1', httpUrl: 'http://10.2.0.1:8080' },
+    });
+    expect(plans[2]!.policy).toMatchObject({
+      server: '10.0.0.1',
+      netmask: '255.255.0.0',
+      tftpServer: '10.0.0.1',
+      httpUrl: 'http://10.0.0.1:8080',
+    });
+  });
+  it('need no dhcp_range', () => {
+    const options = { ...OPTIONS, 'boot.interface': null, 'boot.dhcp_range': null };
+    const lines = ['10.2.0.0/24 range=10.2.0.100-10.2.0.109 interface=eth2'];
+    expect(planSubnets({ ...options, 'boot.dhcp_subnet': lines }, (name) => LINKS[name])).toHaveLength(1);
+  });
+  it.each([
+    ['10.2.0.0', 'it must begin with NETWORK/WIDTH'],
+    ['10.2.0.0/31 range=a', 'it must begin with NETWORK/WIDTH'],
+    ['fd00::%eth0/64 range=a', 'it must begin with NETWORK/WIDTH'],
+    ['10.2.0.0/24', 'range=FIRST-LAST is missing'],
+    ['10.2.0.0/24 range', 'range is not KEY=VALUE'],
+    ['10.2.0.0/24 pool=1', 'pool is not a key of IPv4 subnets: range, interface, gateway, dns, domain, mtu, lease, route'],
+    ['fd00::/64 gateway=fd00::1', 'gateway is not a key of IPv6 subnets: range, interface, dns, domain, mtu, lease, slaac, router'],
+    ['10.2.0.0/24 constructor=1', 'constructor is not a key of IPv4 subnets: range, interface, gateway, dns, domain, mtu, lease, route'],
+    ['10.2.0.0/24 mtu=10', 'mtu must be a number from 576 to 65535'],
+    ['10.2.0.0/24 mtu=1500 mtu=1501', 'mtu occurs twice'],
+    ['10.2.0.0/24 dns=fd00::1', 'dns must be an address'],
+    ['10.2.0.0/24 route=10.0.0.0/33:10.2.0.1', 'route must be NETWORK/WIDTH:ROUTER'],
+    ['fd00::/64 slaac=yes', 'slaac must be true or false'],
+    ['10.2.0.0/24 range=10.2.0.1-10.2.1.1', '[boot]dhcp_range = 10.2.0.1-10.2.1.1 is not within one subnet (netmask 255.255.255.0)'],
+    ['10.2.0.0/24 range=10.4.0.1-10.4.0.9', 'the range is not in 10.2.0.0/24'],
+    ['10.2.0.0/24 range=10.2.0.1-10.2.0.9 interface=eth9', '[boot]interface = eth9: there is no such interface'],
+  ])('refuses %s', (line, why) => {
+    expect(() => plan(line)).toThrow(expect.objectContaining({ name: 'Error', message: `[boot]dhcp_subnet = ${line}: ${why}` }) as Error);
+  });
+  it('refuses ranges that overlap', () => {
+    expect(() => plan('10.0.0.0/24 range=10.0.0.200-10.0.0.210')).toThrow(
+      new DhcpSetupError('[boot]dhcp_subnet: the ranges 10.0.0.100-10.0.0.200 and 10.0.0.200-10.0.0.210 overlap'),
+    );
+  });
 });
