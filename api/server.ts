@@ -239,7 +239,8 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     // Before anything else of the request is read.
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     const admin = caller.exempt || caller.roles.includes('admin') ? ({ admin: true } as const) : {};
-    report.origin = { ...report.origin, user: caller.user, project: caller.project, ...admin };
+    const service = caller.roles.includes('service') ? ({ service: true } as const) : {};
+    report.origin = { ...report.origin, user: caller.user, project: caller.project, ...admin, ...service };
     report.roles = caller.roles;
     report.tokenName = caller.tokenName;
     const limits = bodyLimits(bare, options);

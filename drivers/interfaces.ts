@@ -68,7 +68,7 @@ export interface Task {
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
   /** Who requested this work. Absent: nobody waits for it any more, or nobody requested it. */
-  readonly caller?: { readonly admin: boolean; readonly project: string | null };
+  readonly caller?: { readonly admin: boolean; readonly service?: boolean; readonly project: string | null };
   /**
    * True: the reservation surely holds. Otherwise it resolves once that is sure, and throws when the reservation is lost: nothing may be sent
    * then. Called before each call of an interface and each request to a BMC or an agent. A task without a reservation has none.

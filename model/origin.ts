@@ -8,6 +8,8 @@ export interface Origin {
   readonly project: string | null;
   /** The caller has the role `admin`. */
   readonly admin?: true;
+  /** The caller has the role `service`. */
+  readonly service?: true;
 }
 
 /** The format that oslo.middleware accepts. Other ids are ignored. */

@@ -3,6 +3,7 @@ import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
+import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
@@ -48,12 +49,17 @@ export const taskOf = async (context: Context, reserved: NodeRecord, exclusive =
 /** A task that only reads the node, without its ports. */
 export const sharedTaskOf = (context: Context, node: NodeRecord): NodeTask => taskWith(context, node, [], false, context.lease.term);
 
+const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller']> => ({
+  ...{ admin: admin === true, service: service === true },
+  project,
+});
+
 /** What a task takes from the conductor. Its requests to BMCs are fenced while it holds the node. */
 const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>['stillHeld'] | undefined) => ({
   context,
   ...(stillHeld ? { stillHeld } : {}),
   ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
-  ...(context.origin ? { caller: { admin: context.origin.admin === true, project: context.origin.project } } : {}),
+  ...(context.origin ? { caller: callerOf(context.origin) } : {}),
   clock: context.clock,
   options: context.options,
   connections: stillHeld

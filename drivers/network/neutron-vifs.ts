@@ -66,6 +66,11 @@ async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<
 
 async function vifAttach(task: Task, vif: Vif): Promise<void> {
   const port = await found(task, 'port', vif.id, () => findPort(task, vif.id));
+  const { caller } = task;
+  const isBound = caller !== undefined && !caller.admin && caller.service !== true && caller.project !== null;
+  // Neutron would hide it from the client, whose token this program does not have.
+  if (isBound && port.projectId !== caller.project)
+    throw new Fault('InvalidParameterValue', { message: `Neutron port ${vif.id} was not found` });
   const networks = await physicalNetworksOf(task, port);
   const place = placeForVif(vif, networks, { ports: task.ports, portgroups: await task.portgroups() });
   const carrier = await withMembers(task, place.kind, place.record.uuid);

@@ -175,4 +175,53 @@ describe('neutron', () => {
     expect(port).toMatchObject({ 'binding:host_id': '', 'binding:profile': {} });
     expect(port.mac_address).not.toBe(node.mac);
   }, 300_000);
+
+  it('fails with the reason when a switch port cannot be bound, and leaves no Neutron port', async () => {
+    const node = await enroll('neutron', { switch_id: '0a:1b:2c:3d:4e:99', switch_info: 'nowhere' });
+    await provision(node, 'manage', 'manageable');
+    await provision(node, 'provide', 'clean failed');
+    const { last_error: error } = await show(node);
+    expect(error).toContain(`Failed to create neutron ports for node's ${node.uuid} ports ${node.port} (Binding failed for neutron port`);
+    expect(await portsOf(node)).toEqual([]);
+  }, 300_000);
+
+  it('continues after a conductor was killed in the provisioning network', async () => {
+    const node = await enroll('neutron');
+    await provision(node, 'manage', 'manageable');
+    await provision(node, 'provide', 'available');
+    const vif = await newVif();
+    await attach(node, vif.id);
+    await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target: 'active' });
+    await until('Neutron has been asked for the port', async () => (await portsOf(node)).some((one) => one.id !== vif.id), 1);
+    await server.kill();
+    server = await startServerProcess(join(folder, 'server'), sections);
+    await until('active', isAt(node, ['active']), 100);
+    expect(await portsOf(node)).toMatchObject([{ id: vif.id, status: 'ACTIVE', 'binding:host_id': node.uuid }]);
+    expect(await internalInfo(node)).toEqual({ tenant_vif_port_id: vif.id });
+  }, 300_000);
+});
+
+describe('flat', () => {
+  it("binds the users' VIFs, and makes ports for cleaning only", async () => {
+    const node = await enroll('flat');
+    await provision(node, 'manage', 'manageable');
+    await provision(node, 'provide', 'available');
+    expect(await portsOf(node)).toEqual([]);
+    const vif = await newVif();
+    await attach(node, vif.id);
+    await provision(node, 'active', 'active');
+    expect(await portsOf(node)).toMatchObject([{ id: vif.id, 'binding:host_id': node.uuid, 'binding:vnic_type': 'baremetal' }]);
+    expect(neutron.requests().filter((line) => line.startsWith('PUT') && line.includes(vif.id)).length).toBeGreaterThan(0);
+    await api.request('DELETE', `/v1/nodes/${node.uuid}/vifs/${vif.id}`);
+    expect(await portsOf(node)).toEqual([]);
+    await provision(node, 'deleted', 'available');
+    expect(await portsOf(node)).toEqual([]);
+  }, 300_000);
+
+  it('refuses a VIF that Neutron does not have', async () => {
+    const node = await enroll('flat');
+    const missing = randomUUID();
+    await expect(attach(node, missing)).rejects.toThrow(`Neutron port ${missing} was not found`);
+    expect(await internalInfo(node)).toEqual({});
+  });
 });

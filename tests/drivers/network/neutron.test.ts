@@ -1,0 +1,195 @@
+/** What the network interfaces flat and neutron ask of Neutron. tests/openstack has a real one. */
+import { flatNetwork, neutronNetwork } from '../../../drivers/network/neutron';
+import { neutron as neutronDhcp } from '../../../drivers/dhcp/neutron';
+import type { Task } from '../../../drivers/interfaces';
+import type { NodeRecord, PortgroupRecord, PortRecord } from '../../../model/records';
+import { ServiceError, type ServiceCall, type Services } from '../../../wire/keystone/services';
+import { NODE_UUID, portgroupRecord, portRecord, testTask } from '../../support/task';
+
+const NETWORK = '11111111-1111-4111-8111-111111111111';
+const LINK = { switch_id: '0a:1b:2c:3d:4e:5f', switch_info: 'sw1', port_id: 'p1' };
+
+interface Given {
+  /** Responses by `METHOD path`; a number is the status of an error. */
+  readonly replies?: Readonly<Record<string, object | number>>;
+  readonly ports?: readonly PortRecord[];
+  readonly node?: Partial<NodeRecord>;
+  readonly options?: object;
+  readonly onlyProject?: string;
+  readonly portgroups?: readonly PortgroupRecord[];
+}
+const USUAL: Readonly<Record<string, object | number>> = {
+  [`GET /networks/${NETWORK}`]: { network: { id: NETWORK, 'provider:physical_network': 'physnet1' } },
+  'GET /ports?': { ports: [] },
+  'POST /ports': { ports: [{ id: 'new', status: 'ACTIVE', mac_address: '52:54:00:00:00:01', fixed_ips: [] }] },
+  'GET /ports/vif': {
+    port: { id: 'vif', network_id: NETWORK, 'binding:host_id': '', fixed_ips: [{ subnet_id: 's', ip_address: '10.0.0.9' }] },
+  },
+  'PUT /ports/vif': { port: { id: 'vif', status: 'ACTIVE' } },
+};
+function started({ replies = {}, ports, node, options, portgroups, onlyProject }: Given = {}) {
+  const sent: [string, unknown?][] = [];
+  const request = async (path: string, { method = 'GET', body, accept = [] }: ServiceCall = {}) => {
+    sent.push(body === undefined ? [`${method} ${path}`] : [`${method} ${path}`, body]);
+    const all = { ...USUAL, ...replies };
+    const reply = all[`${method} ${path}`] ?? all[`${method} ${path.replace(/\?.*/, '?')}`] ?? {};
+    const status = typeof reply === 'number' ? reply : 200;
+    if (status >= 400 && !accept.includes(status)) throw new ServiceError('neutron', 'failing', `HTTP status ${status}`, status);
+    return { status, headers: {}, body: status >= 400 ? {} : reply };
+  };
+  const made = testTask({
+    ports: ports ?? [portRecord({ local_link_connection: LINK, physical_network: 'physnet1' })],
+    node: { network_interface: 'neutron', ...node },
+    options: { 'neutron.provisioning_network': NETWORK, 'neutron.cleaning_network': NETWORK, ...options },
+    connections: { services: { neutron: { request } } as unknown as Services },
+    ...(portgroups ? { portgroups } : {}),
+  });
+  const caller = onlyProject === undefined ? {} : { caller: { value: { admin: false, project: onlyProject } } };
+  return { ...made, task: Object.create(made.task, caller) as Task, sent, lines: () => sent.map(([line]) => line) };
+}
+
+it('a port of a temporary network is made and bound by one request, after leftovers are gone', async () => {
+  const { task, sent } = started({ replies: { 'GET /ports?': { ports: [{ id: 'old' }] } } });
+  await neutronNetwork.addProvisioningNetwork(task);
+  expect(sent).toEqual([
+    [`GET /networks/${NETWORK}`],
+    [`GET /ports?network_id=${NETWORK}&mac_address=52%3A54%3A00%3A00%3A00%3A01`],
+    ['DELETE /ports/old'],
+    [
+      'POST /ports',
+      {
+        ports: [
+          {
+            ...{ network_id: NETWORK, admin_state_up: true, device_id: NODE_UUID, device_owner: 'baremetal:none' },
+            ...{ 'binding:vnic_type': 'baremetal', 'binding:host_id': NODE_UUID, mac_address: '52:54:00:00:00:01' },
+            'binding:profile': { local_link_information: [LINK], physical_network: 'physnet1' },
+          },
+        ],
+      },
+    ],
+  ]);
+  expect(task.ports[0]!.internal_info).toEqual({ provisioning_vif_port_id: 'new' });
+});
+
+it('removal deletes the ports of the network and those that the node names', async () => {
+  const port = portRecord({ local_link_connection: LINK, internal_info: { provisioning_vif_port_id: 'named', tenant_vif_port_id: 'vif' } });
+  const { task, lines } = started({ ports: [port], replies: { 'GET /ports?': { ports: [{ id: 'found' }] } } });
+  await neutronNetwork.removeProvisioningNetwork(task);
+  expect(lines().slice(2)).toEqual(['DELETE /ports/found', 'DELETE /ports/named']);
+  expect(task.ports[0]!.internal_info).toEqual({ tenant_vif_port_id: 'vif' });
+});
+it('removal from a network that is not configured any more deletes what the node names', async () => {
+  const port = portRecord({ internal_info: { rescuing_vif_port_id: 'named' } });
+  const { task, lines } = started({ ports: [port] });
+  await neutronNetwork.removeRescuingNetwork(task);
+  expect(lines()).toEqual(['DELETE /ports/named']);
+});
+
+it.each<[string, Given, string]>([
+  ['a network is missing', { options: { 'neutron.provisioning_network': null } }, 'UUID or name of provisioning_network is not set'],
+  [
+    'Neutron has no such network',
+    { replies: { [`GET /networks/${NETWORK}`]: 404 } },
+    `provisioning_network with name or UUID ${NETWORK} was not found`,
+  ],
+  ['Neutron fails', { replies: { [`GET /networks/${NETWORK}`]: 500 } }, 'Could not retrieve network: HTTP status 500'],
+  ['no port boots', { ports: [portRecord({ pxe_enabled: false })] }, `No available PXE-enabled ports on node ${NODE_UUID}.`],
+  ['the port has no link', { ports: [portRecord()] }, "The local_link_connection is required for 'neutron' network interface"],
+  ['the port is refused', { replies: { 'POST /ports': 409 } }, '(HTTP status 409)'],
+  [
+    'the binding fails',
+    {
+      replies: {
+        'POST /ports': { ports: [{ id: 'new', status: 'DOWN', mac_address: '52:54:00:00:00:01', 'binding:vif_type': 'binding_failed' }] },
+      },
+    },
+    'Binding failed for neutron port new',
+  ],
+  [
+    'a security group is missing',
+    { options: { 'neutron.provisioning_network_security_groups': ['g'] } },
+    'Could not find these security groups',
+  ],
+])('adding a network fails when %s', async (_, given, message) => {
+  const { task, lines } = started(given);
+  await expect(neutronNetwork.addProvisioningNetwork(task)).rejects.toThrow(message);
+  if (message.startsWith('Binding')) expect(lines().at(-1)).toBe('DELETE /ports/new');
+});
+
+const attached = { internal_info: { tenant_vif_port_id: 'vif' }, local_link_connection: LINK };
+it('a portgroup is bound with the links of its members and its bond', async () => {
+  const group = portgroupRecord({
+    address: '52:54:00:00:00:99',
+    internal_info: { tenant_vif_port_id: 'vif' },
+    properties: { miimon: '100' },
+  });
+  const member = portRecord({ portgroup_uuid: group.uuid, local_link_connection: LINK });
+  const { task, sent } = started({ ports: [member], portgroups: [group] });
+  await neutronNetwork.configureTenantNetworks(task);
+  expect(sent).toMatchObject([
+    [
+      'PUT /ports/vif',
+      {
+        port: {
+          mac_address: '52:54:00:00:00:99',
+          'binding:profile': {
+            local_link_information: [LINK],
+            local_group_information: { id: group.uuid, bond_mode: 'active-backup', bond_properties: { bond_miimon: '100' } },
+          },
+        },
+      },
+    ],
+  ]);
+});
+it('unplugging clears the binding first, then the address; a port that is gone is no failure', async () => {
+  const { task, sent } = started({ ports: [portRecord(attached)] });
+  await neutronNetwork.unconfigureTenantNetworks(task);
+  expect(sent).toEqual([
+    ['PUT /ports/vif', { port: { 'binding:host_id': '', 'binding:profile': {} } }],
+    ['PUT /ports/vif', { port: { mac_address: null } }],
+  ]);
+  await neutronNetwork.unconfigureTenantNetworks(started({ ports: [portRecord(attached)], replies: { 'PUT /ports/vif': 404 } }).task);
+});
+it('flat binds host and address only, and fails without a VIF', async () => {
+  const { task, sent } = started({ ports: [portRecord(attached)] });
+  await flatNetwork.addProvisioningNetwork(task);
+  expect(sent).toEqual([
+    ['PUT /ports/vif', { port: { 'binding:host_id': NODE_UUID, 'binding:vnic_type': 'baremetal', mac_address: '52:54:00:00:00:01' } }],
+  ]);
+  await expect(flatNetwork.addProvisioningNetwork(started().task)).rejects.toThrow('Failed to bind any flat network ports');
+});
+
+it('a VIF that cannot be connected is not attached', async () => {
+  const { task } = started({ replies: { 'PUT /ports/vif': 409 } });
+  await expect(neutronNetwork.vifAttach(task, { id: 'vif' })).rejects.toThrow('can not update Neutron port vif MAC address');
+  expect(task.ports[0]!.internal_info).toEqual({});
+});
+it('a VIF is placed on a port of its physical network', async () => {
+  const other = portRecord({ local_link_connection: LINK, physical_network: 'physnet2' });
+  await expect(neutronNetwork.vifAttach(started({ ports: [other] }).task, { id: 'vif' })).rejects.toThrow('not enough free physical ports');
+});
+it('a client may attach the VIFs of its own project only, where it is bound to one', async () => {
+  const replies = { 'GET /ports/vif': { port: { id: 'vif', network_id: NETWORK, project_id: 'mine' } } };
+  await neutronNetwork.vifAttach(started({ replies, onlyProject: 'mine' }).task, { id: 'vif' });
+  const { task } = started({ replies, onlyProject: 'other' });
+  await expect(neutronNetwork.vifAttach(task, { id: 'vif' })).rejects.toThrow('Neutron port vif was not found');
+  expect(task.ports[0]!.internal_info).toEqual({});
+});
+it('a changed address is changed in Neutron, and the binding restored', async () => {
+  const bound = { id: 'vif', network_id: NETWORK, 'binding:host_id': 'h', 'binding:profile': { a: 1 } };
+  const { task, sent } = started({ replies: { 'GET /ports/vif': { port: bound } } });
+  const before = portRecord(attached);
+  await neutronNetwork.portChanged!(task, { before, after: { ...before, address: '52:54:00:00:00:02' } });
+  expect(sent.slice(3)).toEqual([
+    ['PUT /ports/vif', { port: { mac_address: '52:54:00:00:00:02' } }],
+    ['PUT /ports/vif', { port: { 'binding:host_id': 'h', 'binding:profile': { a: 1 } } }],
+  ]);
+});
+
+it('DHCP options are those of the IP versions of the port', async () => {
+  const { task, sent } = started({ ports: [portRecord(attached)] });
+  const option = (version: 4 | 6) => ({ opt_name: '67', opt_value: `v${version}`, ip_version: version });
+  await neutronDhcp.update(task, [option(4), option(6)]);
+  expect(sent.at(-1)).toEqual(['PUT /ports/vif', { port: { extra_dhcp_opts: [option(4)] } }]);
+  await expect(neutronDhcp.update(started().task, [option(4)])).rejects.toThrow('No VIFs found for node');
+});
