@@ -29,6 +29,18 @@ export const PARTS = {
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 240, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk'], seconds: 58 },
+  'deployment/static-addresses': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
+    seconds: 600,
+    namespaces: true,
+    pypi: true,
+  },
+  'deployment/switches': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'switches'],
+    seconds: 400,
+    namespaces: true,
+    pypi: true,
+  },
   'deployment/tls': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent'],
     seconds: 500,
