@@ -48,7 +48,7 @@ import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
 import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
-import { createServices } from './wire/keystone/services';
+import { createServices, type Services } from './wire/keystone/services';
 import { createRedfishPool } from './wire/redfish';
 import { mostOf } from './wire/shares';
 import { programVersion } from './version';
@@ -110,6 +110,8 @@ interface StartContext {
 interface StoreContext extends StartContext {
   readonly store: OpenStore;
   readonly options: Options;
+  /** OpenStack's. */
+  readonly services: Services;
 }
 
 /** Announces the services (name, URL) by multicast DNS. Returns the function that withdraws them. */
@@ -228,9 +230,20 @@ interface BootPorts {
   readonly http: number;
   readonly https: number | null;
 }
+/** The clients of OpenStack services, which all roles share. */
+function startServices({ given, clock, stops }: StartContext): Services {
+  const ending = new AbortController();
+  const services = createServices(given, { clock, signal: ending.signal });
+  stops.push(async () => {
+    ending.abort();
+    for (const service of Object.values(services)) await service.close();
+  });
+  return services;
+}
+
 /** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot, and the URLs that it is bound to. */
 async function startBoot(
-  { options, store, clock, metrics, stops, ...context }: StoreContext,
+  { options, store, services, clock, metrics, stops, ...context }: StoreContext,
   resolveWith: (ports: BootPorts) => Options,
 ): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
   prepareFolder(options['deploy.http_root'], '[deploy]http_root');
@@ -246,9 +259,10 @@ async function startBoot(
       interfaceName: options['boot.interface'],
       further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
       myIp: options['DEFAULT.my_ip'],
+      myIpv6: options['DEFAULT.my_ipv6'],
     });
   const http = await startHttpBoot({
-    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host') },
+    ...{ options, store, filter, glance: services.glance, log, clock, metrics, hosts: hostsOf('boot.http_host') },
     ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
     ...(reports ? { reports } : {}),
   });
@@ -292,7 +306,7 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
 
 /** @param stopOptions returns how to stop, which is known then */
 async function startConductorRole(
-  { options, store, clock, metrics, stops, log }: StoreContext,
+  { options, store, services, clock, metrics, stops, log }: StoreContext,
   notifier: Notifier,
   rpc: Rpc | undefined,
   stopOptions: () => StopOptions,
@@ -305,8 +319,6 @@ async function startConductorRole(
   });
   const introspection = discoverdService(options);
   const switches = switchesOf(options);
-  const ending = new AbortController();
-  const services = createServices(options, { clock, signal: ending.signal });
   const connections = {
     services,
     ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
@@ -319,8 +331,6 @@ async function startConductorRole(
     await redfish.close();
     await introspection?.close();
     await switches?.close();
-    ending.abort();
-    for (const service of Object.values(services)) await service.close();
   });
   const conductor = await startConductor({
     ...{ store, options, clock, metrics, notifier },
@@ -416,7 +426,8 @@ const urlOf = ({ scheme, port }: HttpListener, options: Options): string | undef
 type Started = Omit<Server, 'stop' | 'reload'>;
 async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {
   const { given, roles, stateDir, log, clock, metrics, databaseUrl, stops } = context;
-  const inventories = inventoriesOf(given, stateDir);
+  const services = startServices(context);
+  const inventories = inventoriesOf(given, stateDir, services);
   checkRoles(context);
   const enforcer = callsConductors(roles) ? await startPolicies(context) : undefined;
   // The database takes longest to start; meanwhile the ports are opened.
@@ -439,7 +450,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
 
   const initial: StoreContext = {
     ...context,
-    store,
+    ...{ store, services },
     options: resolveWith({ http: given['boot.http_port'], https: given['boot.https_port'] }),
   };
   const { options, bound } = roles.includes('boot') ? await startBoot(initial, resolveWith) : { options: initial.options, bound: [] };

@@ -9,8 +9,11 @@ import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
+import { inventoriesAmong } from './store/inventory-objects';
 import type { StoreOptions } from './store/postgres';
 import { verifies } from './wire/authorities';
+import type { Services } from './wire/keystone/services';
+import { swiftContainer } from './wire/openstack/swift';
 import { switchesIn } from './wire/switches/config';
 import { createSwitches, noopSwitchDriver, type SwitchDrivers, type Switches } from './wire/switches/switches';
 import { parseVlans } from './wire/switches/vlans';
@@ -82,11 +85,6 @@ export function reportBoots(options: Options): ReportBoots | undefined {
   };
 }
 
-/** LoadedOptions that may name Swift in Ironic, and the values to use here. */
-const NO_SWIFT = {
-  'inventory.data_backend': 'database, directory or none',
-  'agent.deploy_logs_storage_backend': 'local',
-} as const;
 const isReadable = (path: string): boolean => {
   try {
     accessSync(path, constants.R_OK);
@@ -105,10 +103,11 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
   if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
     throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
 
-  for (const [key, instead] of Object.entries(NO_SWIFT)) {
-    if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
+  for (const key of ['inventory.data_backend', 'agent.deploy_logs_storage_backend', 'deploy.configdrive_use_object_store'] as const) {
+    const usesSwift = options[key] === 'swift' || options[key] === true;
+    if (!usesSwift || options['swift.auth_type'] || options['swift.auth_section'] || options['swift.endpoint_override']) continue;
     const [section, name] = key.split('.');
-    throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
+    throw new StartError(`[${section}]${name} = ${options[key]} needs Swift: set [swift]auth_type and its options`);
   }
   const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;
   if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
@@ -133,10 +132,11 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
 }
 
 /** Where inventories are stored; undefined: in the database. Throws StartError. */
-export function inventoriesOf(options: LoadedOptions, stateDir: string): StoreOptions['inventories'] {
+export function inventoriesOf(options: LoadedOptions, stateDir: string, { swift }: Services): StoreOptions['inventories'] {
   const backend = options['inventory.data_backend'];
   if (backend === 'none') return () => noInventories;
   if (backend === 'database') return undefined;
+  if (backend === 'swift') return () => inventoriesAmong(swiftContainer(swift, options['inventory.swift_data_container']));
   return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
 }
 

@@ -15,6 +15,7 @@ import { urlHost, withHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
 import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
+import type { ServiceClient } from '../wire/keystone/services';
 import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
@@ -51,6 +52,7 @@ export interface HttpBootSetup {
   readonly secondTls?: TlsSettings | undefined;
   readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore;
   readonly filter: PxeFilter;
+  readonly glance: ServiceClient;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: no metrics. */
@@ -249,7 +251,7 @@ const listen = (server: Server, host: string, port: number, what: string): Promi
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, hosts, tls, secondTls, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const { options, hosts, tls, secondTls, filter, glance, log, clock, metrics = silentMetrics, reports } = setup;
   const stopping = new AbortController();
   const store = retryingStore(setup.store, (work) => {
     const end = clock.now() + DATABASE_WAIT_MS;
@@ -260,7 +262,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
     verifyCa: options['DEFAULT.webserver_verify_ca'],
-    ...{ log, clock, metrics },
+    ...{ glance, log, clock, metrics },
   });
   const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };

@@ -67,6 +67,8 @@ export interface Task {
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
+  /** Who requested this work. Absent: nobody waits for it any more, or nobody requested it. */
+  readonly caller?: { readonly admin: boolean; readonly project: string | null };
   /**
    * True: the reservation surely holds. Otherwise it resolves once that is sure, and throws when the reservation is lost: nothing may be sent
    * then. Called before each call of an interface and each request to a BMC or an agent. A task without a reservation has none.
@@ -74,6 +76,10 @@ export interface Task {
   stillHeld?(): true | Promise<void>;
   /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
   save(changes: NodeChanges): Promise<void>;
+  /** The node's portgroups, read anew. */
+  portgroups(): Promise<readonly PortgroupRecord[]>;
+  /** Sets keys of the `internal_info` of one of the node's ports or portgroups; `undefined` removes one. */
+  saveAttachment(kind: 'port' | 'portgroup', uuid: string, keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Reports the progress of the running step to listeners of events. Absent: there are no events. */
@@ -177,6 +183,8 @@ export interface Interface {
   readonly periodics?: readonly InterfacePeriodic[];
   /** Why the configuration does not allow this interface. The conductor does not start then. */
   cannotLoad?(options: Options): string | undefined;
+  /** Whether the configuration has the service that it needs: otherwise it is the default of no node. Absent: it needs none. */
+  hasService?(options: Options): boolean;
 }
 /** Periodic work on the nodes of an interface. Running it twice is safe: it keeps no state outside the node. */
 export interface InterfacePeriodic {
@@ -283,6 +291,8 @@ export interface Indicators {
   set?(task: Task, component: string, indicator: string, state: string): Promise<void>;
 }
 export interface BootInterface extends Interface {
+  /** The machine boots over its network interfaces: only ports with pxe_enabled need a network. */
+  readonly bootsFromNetwork?: true;
   /** Can boot instances that run from memory (DeployInterface.inMemory). */
   readonly bootsInMemory?: true;
   /** Boots iSCSI volumes (StorageInterface). */
@@ -354,6 +364,9 @@ export interface InspectionFindings {
   readonly hooks: readonly string[];
 }
 export interface NetworkInterface extends Interface {
+  /** Whether the network for the operation is known; throws as `validate`. Absent: the operation needs none. */
+  validateInspection?(task: Task): Promise<void>;
+  validateRescue?(task: Task): Promise<void>;
   addProvisioningNetwork(task: Task): Promise<void>;
   removeProvisioningNetwork(task: Task): Promise<void>;
   addCleaningNetwork(task: Task): Promise<void>;

@@ -7,6 +7,7 @@
 export const PARTS = {
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
   'boot/dhcp': { groups: ['machines', 'network'], seconds: 43, namespaces: true },
+  'boot/dhcpv6': { groups: ['machines', 'network'], seconds: 20, namespaces: true },
   'boot/dnsmasq': { groups: ['machines', 'network'], seconds: 8, namespaces: true },
   'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },

@@ -5,7 +5,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 export function parseIpv6(text: string): bigint | undefined {
   if (!isIPv6(text) || text.includes('%')) return undefined;
   // RFC 4291 §2.2: the last four bytes may be written as IPv4.
-  const dotted = /[\d.]+$/.exec(text)?.[0] ?? '';
+  const dotted = text.slice(text.lastIndexOf(':') + 1);
   const ipv4 = isIPv4(dotted) ? dotted.split('.').map(Number) : undefined;
   const words = ipv4
     ? `${text.slice(0, -dotted.length)}${((ipv4[0]! << 8) | ipv4[1]!).toString(16)}:${((ipv4[2]! << 8) | ipv4[3]!).toString(16)}`

@@ -6,7 +6,7 @@ import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { FORGET_AGENT } from './agent-info';
 import { attempt } from './attempt';
-import { notifyPower } from './notify';
+import { notifyPower, tellNova } from './notify';
 import type { NodeTask, InternalChanges } from './node-task';
 import { isInterrupted } from './interruption';
 
@@ -120,6 +120,7 @@ export async function changePower(task: NodeTask, target: Power, seconds?: numbe
   };
   await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
   await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
+  tellNova(task.context, task.node);
   notifyPower(task, 'end', target);
   if (isActive && ends === 'power off')
     await attempt(task, 'detaching the volumes of a machine that is off', async () => storage.detachVolumes?.(task));

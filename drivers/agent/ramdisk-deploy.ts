@@ -2,8 +2,20 @@
 import { Fault } from '../../model/errors';
 import { agentDeploy, prepareDeployed } from './deploy';
 import { validateCapabilities } from '../common/capabilities';
-import { type DeployInterface, done } from '../interfaces';
 import { attachVolumes } from '../storage/boot-volume';
+import { type DeployInterface, type Task, done } from '../interfaces';
+import { inMemoryImages } from './ramdisk';
+
+/** The kernel and ramdisk, or the ISO image, that the instance's image in Glance names become those of the instance. */
+async function takeFromImage(task: Task): Promise<void> {
+  const { instance_info: instance } = task.node;
+  const found = await inMemoryImages(task);
+  if (Object.keys(found).length === 0) return;
+  // An image and an ISO image exclude each other.
+  const { image_source: source, ...others } = instance;
+  const kept = found.boot_iso === undefined ? instance : { ...others, original_image_source: source! };
+  await task.save({ instance_info: { ...kept, ...found } });
+}
 
 export const ramdiskDeploy: DeployInterface = {
   ...agentDeploy,
@@ -39,6 +51,8 @@ export const ramdiskDeploy: DeployInterface = {
     const { provision_state: state, disable_power_off: staysOn } = task.node;
     if (['active', 'unrescuing'].includes(state)) await prepareDeployed(task);
     else if (state === 'deploying') {
+      await task.driver.network.validate?.(task);
+      await takeFromImage(task);
       if (!staysOn) await task.power('power off');
       await attachVolumes(task);
     }

@@ -19,8 +19,10 @@ import { ownCertificate } from '../../wire/http/certificate';
 import { cpioArchive } from '../../wire/images/cpio';
 import { testClock } from '../support/clock';
 import { filterWith } from '../support/pxe-filter';
+import { servicesOf } from '../support/services';
 import { startTlsServer } from '../support/tls-server';
 
+const { glance } = servicesOf();
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 const DISCOVERY = '00000000-0000-0000-0000-000000000000';
 const INTROSPECTION = '00000000-0000-0000-0000-000000000001';
@@ -109,6 +111,7 @@ beforeAll(async () => {
   service = await startHttpBoot(setup());
 });
 const setup = (): HttpBootSetup => ({
+  glance,
   hosts: ['127.0.0.1'],
   options: {
     'DEFAULT.my_ip': '192.0.2.9',
@@ -299,7 +302,7 @@ describe('the files of a boot', () => {
     expect((await get(target, { range: 'bytes=8-8' })).body.toString()).toBe('1');
 
     // A cache that was opened later knows what came before, and asks whether it changed.
-    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', log, clock: systemClock });
+    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', glance, log, clock: systemClock });
     const read = async (): Promise<string> => {
       const file = await later.open(files.kernel!);
       const parts = await file.read(0, file.size - 1).toArray();
@@ -310,7 +313,7 @@ describe('the files of a boot', () => {
     expect(asked.at(-1)!.headers['if-none-match']).toBe('"1"');
     await later.close();
     version = 2;
-    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', log, clock: systemClock });
+    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', glance, log, clock: systemClock });
     const file = await latest.open(files.kernel);
     expect(Buffer.concat((await file.read(0, 8).toArray()) as Buffer[]).toString()).toBe('version 2');
     await file.release();
@@ -434,7 +437,7 @@ describe('with [agent]api_ca_file', () => {
 it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () => {
   const secure = await startTlsServer(path('web.pem'), (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good'));
   const open = async (verifyCa: string): Promise<number> => {
-    const cache = await openCache({ folder: path(`cache-${verifyCa.length}`), maxBytes: 10, verifyCa, log, clock: systemClock });
+    const cache = await openCache({ folder: path(`cache-${verifyCa.length}`), maxBytes: 10, verifyCa, glance, log, clock: systemClock });
     try {
       const file = await cache.open(`${secure.url}/kernel`);
       await file.release();
@@ -463,7 +466,7 @@ it('throws away what did not come whole in an earlier run', async () => {
   mkdirSync(path('other'));
   writeFileSync(path('other', 'half'), 'x');
   writeFileSync(path('other', 'broken.json'), '{');
-  const cache = await openCache({ folder: path('other'), maxBytes: 1, verifyCa: 'True', log, clock: systemClock });
+  const cache = await openCache({ folder: path('other'), maxBytes: 1, verifyCa: 'True', glance, log, clock: systemClock });
   await cache.close();
   expect(readdirSync(path('other'))).toEqual([]);
   expect(existsSync(path('cache'))).toBe(true);

@@ -72,6 +72,8 @@ export function cinderInMemory(): Cinder {
     return result === undefined ? { status: 202, body: undefined } : { status: 200, body: result };
   };
   const client: ServiceClient = {
+    stream: async () => Promise.reject(new Error('no streams here')),
+    projectId: async () => undefined,
     isConfigured: true,
     endpoint: async () => 'http://cinder',
     request: async (path, call = {}) => ({ headers: {}, ...answer(path, call) }),

@@ -11,6 +11,7 @@ import type { Log } from '../../../model/log';
 import type { ServedBoot } from '../../../model/records';
 import type { Store } from '../../../store/store';
 import { dhcpStore } from '../../support/dhcp-store';
+import { servicesOf } from '../../support/services';
 import { urlHost } from '../../../wire/addresses';
 import { filterWith } from '../../support/pxe-filter';
 
@@ -36,7 +37,7 @@ async function main(): Promise<void> {
   const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
   const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
   const store = { ...known, boots: { ...find, byToken } } as unknown as Store;
-  const common = { store, filter: filterWith(), log, clock: systemClock };
+  const common = { store, filter: filterWith(), log, clock: systemClock, glance: servicesOf().glance };
   const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };
   const url = { 'deploy.http_url': `http://${urlHost(address)}:8080` };
   const http = await startHttpBoot({
