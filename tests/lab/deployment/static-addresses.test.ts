@@ -129,6 +129,7 @@ const CASES: readonly Case[] = [
   { name: 'ipv4', agent: 'ours', family: 4, bonded: false, address: '10.78.0.11' },
   { name: 'bond-vlan', agent: 'ours', family: 4, bonded: true, address: '10.78.0.12' },
   { name: 'real-ipv4', agent: 'ironic-python-agent', family: 4, bonded: false, address: '10.78.0.13' },
+  { name: 'ipv6', agent: 'ours', family: 6, bonded: false, address: 'fd00:78::11' },
 ];
 
 /** Two interfaces of the machine at the switch. */
