@@ -31,6 +31,19 @@ const script = (): string => {
   return found;
 };
 
+interface Answer {
+  readonly id?: number;
+  readonly error?: string;
+}
+/** A line of anything else is no answer. */
+function answerIn(line: string): Answer {
+  try {
+    return JSON.parse(line) as Answer;
+  } catch {
+    return {};
+  }
+}
+
 interface Running {
   readonly child: ChildProcess;
   readonly waiting: Map<number, { readonly done: () => void; readonly fail: (error: Error) => void }>;
@@ -51,7 +64,7 @@ export function createSwitchWorker(python: string, switches: Readonly<Record<str
     let errors = '';
     child.stderr.on('data', (data: Buffer) => (errors = (errors + data.toString()).slice(-MOST_TEXT)));
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const { id, error } = JSON.parse(line) as { readonly id?: number; readonly error?: string };
+      const { id, error } = answerIn(line);
       const one = waiting.get(id ?? -1);
       waiting.delete(id ?? -1);
       if (error === undefined) one?.done();

@@ -4,17 +4,18 @@
  * ramdisk without TLS, and the agent in it has TLS as the others.
  */
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { JsonObject } from '../../../model/records';
+import { buildIpaRamdisk } from '../support/ipa-ramdisk';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
 import { needs } from '../support/needs';
 import { buildRamdisk } from '../support/ramdisk';
 import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
-import { programs, root } from '../support/venv';
+import { root } from '../support/venv';
 
 const run = promisify(execFile);
 const ADDRESS = '10.77.0.1';
@@ -48,13 +49,9 @@ async function makeImages(): Promise<string> {
   const images = file('images');
   mkdirSync(images);
   await buildRamdisk();
-  const python = join(await programs('ironic-python-agent', ['ironic-python-agent==13.0.0']), '../lib');
-  const site = join(python, readdirSync(python)[0]!, 'site-packages');
-  const script = join(__dirname, '../support/ipa-ramdisk.sh');
-  await run('flock', [join(root, '.cache/ipa.lock'), 'bash', script, site], { timeout: 900_000, maxBuffer: 16 << 20 });
   copyFileSync(join(root, '.cache/ramdisk/vmlinuz'), join(images, 'vmlinuz'));
   copyFileSync(join(root, '.cache/ramdisk/initrd'), join(images, 'ours'));
-  copyFileSync(join(root, '.cache/ipa/initrd'), join(images, 'ironic-python-agent'));
+  copyFileSync(await buildIpaRamdisk(), join(images, 'ironic-python-agent'));
   const image = join(__dirname, '../support/image.sh');
   await run('bash', [image, join(images, 'lab.raw'), `http://${ADDRESS}:${REPORT_PORT}/`, 'lab'], { timeout: 300_000 });
   return images;

@@ -3,7 +3,8 @@
 #
 #   ipa-ramdisk.sh SITE_PACKAGES [OUTDIR]      default .cache/ipa; it gets initrd. The kernel is that of our own ramdisk.
 #
-# SITE_PACKAGES has the agent with its requirements, installed for the minor version of Debian's Python.
+# SITE_PACKAGES has the agent and glean with their requirements, installed for the minor version of Debian's Python.
+# As in the usual ramdisks, glean sets up the network by a config drive (a volume config-2). Without one, all interfaces use DHCP.
 # Nothing is built when OUTDIR is up to date. The root file system without the agent is kept in OUTDIR, too.
 # Debian packages: mmdebstrap busybox-static cpio kmod zstd.
 set -euo pipefail
@@ -15,7 +16,7 @@ kernel=$project/.cache/kernel
 version=$(ls "$kernel/lib/modules")
 
 packages=(python3 udev kmod util-linux mount iproute2 lshw ethtool dmidecode pciutils gdisk parted qemu-utils mdadm efibootmgr dosfstools
-  ipmitool file hdparm nvme-cli smartmontools genisoimage e2fsprogs psmisc procps libc-bin coreutils dash sed grep tar gzip)
+  ifupdown ifenslave vlan ipmitool file hdparm nvme-cli smartmontools genisoimage e2fsprogs psmisc procps libc-bin coreutils dash sed grep tar gzip)
 sum=$({ cat "$0"; echo "$version"; ls "$site"; } | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then exit 0; fi
 
@@ -48,7 +49,7 @@ printf '%s\n' root:x:0: disk:x:6: kmem:x:15: tty:x:5: dialout:x:20: video:x:44: 
 cp /bin/busybox "$tree/bin/busybox"
 chroot "$tree" /sbin/ldconfig # pyudev finds libudev by its cache
 
-modules=(virtio_pci virtio_net virtio_blk virtio_rng sd_mod ahci sr_mod isofs vfat nls_cp437 nls_ascii ext4 loop)
+modules=(virtio_pci virtio_net e1000 bonding 8021q virtio_blk virtio_rng sd_mod ahci sr_mod isofs vfat nls_cp437 nls_ascii ext4 loop)
 load=$tree/etc/modules.load
 for module in "${modules[@]}"; do
   modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true
@@ -78,17 +79,27 @@ $box mount -t devtmpfs dev /dev
 $box mkdir -p /dev/pts
 $box mount -t devpts devpts /dev/pts
 $box mount -t tmpfs run /run
-while read -r file; do $box insmod "$file" 2> /dev/null; done < /etc/modules.load
+# The module of bonds by itself makes one.
+while read -r file; do $box insmod "$file" $(case $file in */bonding.ko) echo max_bonds=0 ;; esac) 2> /dev/null; done < /etc/modules.load
 /lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add
 udevadm settle -t 30
 $box ip link set lo up
-for interface in /sys/class/net/*; do
-  name=${interface##*/}
-  [ -e "$interface/device" ] || continue
-  $box ip link set "$name" up
-  $box udhcpc -q -n -t 10 -T 2 -i "$name" -s /bin/lease > /dev/null 2>&1
-done
+# Debian's programs by their paths: this shell prefers its own.
+if drive=$(/sbin/blkid -L config-2); then
+  mkdir -p /mnt/config /run/network
+  /bin/mount -t iso9660 -o ro "$drive" /mnt/config
+  python3 -m glean.cmd --distro debian --no-dhcp-fallback
+  /sbin/ifup -a -v
+  /sbin/ip -brief address
+else
+  for interface in /sys/class/net/*; do
+    name=${interface##*/}
+    [ -e "$interface/device" ] || continue
+    $box ip link set "$name" up
+    $box udhcpc -q -n -t 10 -T 2 -i "$name" -s /bin/lease > /dev/null 2>&1
+  done
+fi
 echo "ramdisk: the agent starts, $($box cut -d' ' -f1 /proc/uptime) s after the kernel"
 # As the service of the usual ramdisks does, with the folder of further configuration files.
 set --

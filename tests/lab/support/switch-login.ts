@@ -1,6 +1,5 @@
 /** An SSH server in the namespace of a lab: the login of a switch that Open vSwitch is. */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,7 +12,6 @@ export interface SwitchLogin {
   /** The private key of root. */
   readonly key: string;
   start(): Promise<void>;
-  stop(): Promise<void>;
   /** How often someone logged in. */
   logins(): number;
 }
@@ -33,30 +31,17 @@ export async function prepareSwitchLogin(lab: Lab, switchFolder: string): Promis
   ];
   writeFileSync(configuration, `${lines.join('\n')}\n`);
   mkdirSync('/run/sshd', { recursive: true });
-  let child: ReturnType<Lab['start']> | undefined;
   let log = '';
   return {
     key,
     start: async () => {
       log = '';
-      child = lab.start('/usr/sbin/sshd', '-D', '-e', '-f', configuration);
+      const child = lab.start('/usr/sbin/sshd', '-D', '-e', '-f', configuration);
       child.stderr!.on('data', (data: Buffer) => (log += data.toString()));
       await until(
         60,
         () => `sshd: ${log}`,
         () => log.includes('Server listening'),
-      );
-    },
-    stop: async () => {
-      const ended = once(child!, 'exit');
-      child!.kill();
-      await ended;
-      // Sessions have processes of their own.
-      await lab.exec(
-        'sh',
-        '-c',
-        'ip netns pids "$0" | xargs -r ps -o pid=,args= -p | awk \'/sshd: root/ {print $1}\' | xargs -r kill',
-        lab.namespace,
       );
     },
     logins: () => log.split('Accepted publickey').length - 1,

@@ -119,7 +119,7 @@ describe('the worker', () => {
     `let first = true;
 require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, port, switches } = JSON.parse(line);
-  if (first) { first = false; console.log(JSON.stringify({ ready: switches.one.a === 'b' })); return; }
+  if (first) { first = false; console.log(JSON.stringify({ ready: switches.one.a === 'b' }) + '\\nno JSON'); return; }
   if (port === 'end') { console.error('Traceback\\nValueError: odd'); process.exit(1); }
   if (port !== 'silent') console.log(JSON.stringify(port === 'bad' ? { id, error: 'no such port' } : { id }));
 });`,
