@@ -39,7 +39,7 @@ import type { Enforcer } from './policy/enforcer';
 import { startEnforcer } from './policy/live';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';
-import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError } from './settings';
+import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError, switchesOf } from './settings';
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
@@ -259,6 +259,7 @@ async function startBoot(
       interfaceName: options['boot.interface'],
       further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
       myIp: options['DEFAULT.my_ip'],
+      myIpv6: options['DEFAULT.my_ipv6'],
     });
   const http = await startHttpBoot({
     ...{ options, store, filter, glance: services.glance, log, clock, metrics, hosts: hostsOf('boot.http_host') },
@@ -317,16 +318,19 @@ async function startConductorRole(
     connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
   });
   const introspection = discoverdService(options);
+  const switches = switchesOf(options);
   const connections = {
     services,
     ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
     ...(introspection ? { introspection } : {}),
+    ...(switches ? { switches } : {}),
   };
   stops.push(async () => {
     await consoles.closeAll();
     await ipmi.close();
     await redfish.close();
     await introspection?.close();
+    await switches?.close();
   });
   const conductor = await startConductor({
     ...{ store, options, clock, metrics, notifier },

@@ -1,9 +1,10 @@
 /** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ReportBoots } from './boot/discovery';
 import { checkAccess, listenHosts } from './config/access';
+import { parseIni } from './config/ini';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import type { ServedBoot } from './model/records';
@@ -13,6 +14,10 @@ import type { StoreOptions } from './store/postgres';
 import { verifies } from './wire/authorities';
 import type { Services } from './wire/keystone/services';
 import { swiftContainer } from './wire/openstack/swift';
+import { switchesIn } from './wire/switches/config';
+import { createSwitches, noopSwitchDriver, type SwitchDrivers, type Switches } from './wire/switches/switches';
+import { parseVlans } from './wire/switches/vlans';
+import { createSwitchWorker } from './wire/switches/worker';
 import { keystoneSettings } from './wire/keystone/settings';
 import { withoutCredentials } from './model/urls';
 import { urlHost } from './wire/addresses';
@@ -150,4 +155,28 @@ export function prepareFolder(path: string, what: string): string {
     throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
   }
   return path;
+}
+
+/** The switches of [ironic_networking]; undefined: it enables no driver. @throws StartError */
+export function switchesOf(options: Options): Switches | undefined {
+  const { 'ironic_networking.enabled_switch_drivers': enabled, 'ironic_networking.switch_config_file': file } = options;
+  const { 'ironic_networking.generic_switch_python': python, 'ironic_networking.allowed_vlans': vlans } = options;
+  if (enabled.length === 0) return undefined;
+  try {
+    const known = ['generic-switch', 'noop'];
+    const unknown = enabled.find((name) => !known.includes(name));
+    if (unknown !== undefined) throw new Error(`enabled_switch_drivers: there is no driver ${unknown}; choose from ${known.join(', ')}`);
+    if (!file) throw new Error('switch_config_file names no file');
+    const settings = switchesIn(parseIni(readFileSync(file, 'utf8')));
+    const stranger = settings.find(({ driver }) => !enabled.includes(driver));
+    if (stranger) throw new Error(`switch ${stranger.name}: its driver_type ${stranger.driver} is not in enabled_switch_drivers`);
+    if (enabled.includes('generic-switch') && !python)
+      throw new Error('generic_switch_python names no Python with networking-generic-switch');
+    const generic = settings.filter(({ driver }) => driver === 'generic-switch');
+    const worker = createSwitchWorker(python, Object.fromEntries(generic.map(({ name, device }) => [name, device])));
+    const drivers: SwitchDrivers = { 'generic-switch': worker, noop: noopSwitchDriver };
+    return createSwitches(settings, vlans === null ? null : parseVlans(vlans), drivers, () => worker.close());
+  } catch (error) {
+    throw new StartError(`[ironic_networking]${(error as Error).message}`, { cause: error });
+  }
 }

@@ -6,7 +6,7 @@ const isLinkLocal = ({ address, family }: NetworkInterfaceInfo): boolean => fami
 
 /**
  * The configured address; without one, those of [boot]interface, and [DEFAULT]my_ip if this host has it, since machines get that in
- * their URLs; without an interface, every IPv4 address.
+ * their URLs; without an interface, every address: those of IPv6 only where machines get one.
  * @param option the option of the configured address, for messages
  * @throws Error for the operator
  */
@@ -18,12 +18,13 @@ export function bootHosts(
     /** Interfaces of further subnets. */
     readonly further?: readonly string[];
     readonly myIp: string;
+    readonly myIpv6?: string | null;
   },
   interfaces: () => NodeJS.Dict<NetworkInterfaceInfo[]> = networkInterfaces,
 ): readonly string[] {
-  const { configured, interfaceName, further = [], myIp } = given;
+  const { configured, interfaceName, further = [], myIp, myIpv6 = null } = given;
   if (configured !== null) return [configured];
-  if (interfaceName === null) return ['0.0.0.0'];
+  if (interfaceName === null) return [myIpv6 !== null || myIp.includes(':') ? '::' : '0.0.0.0'];
   const all = interfaces();
   const addressesOf = (name: string): readonly string[] =>
     (all[name] ?? []).filter((info) => !isLinkLocal(info)).map(({ address }) => address);

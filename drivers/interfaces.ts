@@ -21,6 +21,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Switches } from '../wire/switches/switches';
 import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
@@ -43,6 +44,8 @@ export interface Connections {
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
+  /** Absent: [ironic_networking] enables no driver. */
+  readonly switches?: Switches;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
@@ -73,6 +76,10 @@ export interface Task {
   stillHeld?(): true | Promise<void>;
   /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
   save(changes: NodeChanges): Promise<void>;
+  /** The node's portgroups, read anew. */
+  portgroups(): Promise<readonly PortgroupRecord[]>;
+  /** Sets keys of the `internal_info` of one of the node's ports or portgroups; `undefined` removes one. */
+  saveAttachment(kind: 'port' | 'portgroup', uuid: string, keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Reports the progress of the running step to listeners of events. Absent: there are no events. */
@@ -176,6 +183,8 @@ export interface Interface {
   readonly periodics?: readonly InterfacePeriodic[];
   /** Why the configuration does not allow this interface. The conductor does not start then. */
   cannotLoad?(options: Options): string | undefined;
+  /** Whether the configuration has the service that it needs: otherwise it is the default of no node. Absent: it needs none. */
+  hasService?(options: Options): boolean;
 }
 /** Periodic work on the nodes of an interface. Running it twice is safe: it keeps no state outside the node. */
 export interface InterfacePeriodic {
@@ -282,6 +291,8 @@ export interface Indicators {
   set?(task: Task, component: string, indicator: string, state: string): Promise<void>;
 }
 export interface BootInterface extends Interface {
+  /** The machine boots over its network interfaces: only ports with pxe_enabled need a network. */
+  readonly bootsFromNetwork?: true;
   /** Can boot instances that run from memory (DeployInterface.inMemory). */
   readonly bootsInMemory?: true;
   /** Boots iSCSI volumes (StorageInterface). */
@@ -353,6 +364,9 @@ export interface InspectionFindings {
   readonly hooks: readonly string[];
 }
 export interface NetworkInterface extends Interface {
+  /** Whether the network for the operation is known; throws as `validate`. Absent: the operation needs none. */
+  validateInspection?(task: Task): Promise<void>;
+  validateRescue?(task: Task): Promise<void>;
   addProvisioningNetwork(task: Task): Promise<void>;
   removeProvisioningNetwork(task: Task): Promise<void>;
   addCleaningNetwork(task: Task): Promise<void>;
@@ -365,6 +379,8 @@ export interface NetworkInterface extends Interface {
   removeServicingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
+  /** network_data.json for the ramdisk of virtual media. Absent: the node's own. */
+  networkData?(task: Task): Promise<JsonObject>;
   /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */

@@ -125,6 +125,9 @@ export const FAULTS = {
   GlanceConnectionFailed: [500, 'Connection to glance endpoint {endpoint} failed: {reason}'],
   SwiftOperationError: [500, "Swift operation '{operation}' failed: {error}"],
   InventoryFolderFailure: [500, 'The inventory of node {node} cannot be {verb} in [inventory]directory: {reason}'],
+  NetworkError: [500, '{message}'],
+  FailedToUpdateMacOnPort: [500, 'Update MAC address on port: {port_id} failed.'],
+  FailedToUpdateDHCPOptOnPort: [500, '{message}'],
   FailedToGetSensorData: [500, 'Failed to get sensor data for node {node}. Error: {error}'],
 } as const satisfies Record<string, readonly [number, string]>;
 export type FaultName = keyof typeof FAULTS;

@@ -3,7 +3,7 @@ import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
-import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
+import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
@@ -125,6 +125,19 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       return driver.made;
     },
     save: (changes) => put({ ...EMPTY_WRITE, changes }),
+    portgroups: () => store.portgroups.list({ where: { node_uuid: uuid } }),
+    saveAttachment: async (kind, carrier, keys) => {
+      const infoOf = (info: JsonObject): JsonObject =>
+        Object.fromEntries(Object.entries({ ...info, ...keys }).filter(([, value]) => value !== undefined));
+      await put(EMPTY_WRITE, async (inner) => {
+        if (kind === 'portgroup') {
+          await inner.portgroups.update(carrier, { internal_info: infoOf((await inner.portgroups.find(carrier)).internal_info) });
+          return;
+        }
+        const changed = await inner.ports.update(carrier, { internal_info: infoOf((await inner.ports.find(carrier)).internal_info) });
+        ports = ports.map((port) => (port.uuid === carrier ? changed : port));
+      });
+    },
     saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
     reportProgress: (kind, { interface: owner, step }, percent) => {
       const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = node.driver_internal_info;

@@ -72,6 +72,7 @@ export async function prepareDeployed(task: Task): Promise<void> {
 /** Powers the machine off and connects it to the provisioning network. Its next boot starts the agent, unless the agent already runs. */
 export async function prepareAgent(task: Task): Promise<void> {
   const { driver } = task;
+  await driver.network.validate?.(task);
   const fast = await isFastTrack(task);
   if (!fast && canBeOff(task)) await task.power('power off');
   await driver.network.unconfigureTenantNetworks(task);
@@ -82,6 +83,8 @@ export async function prepareAgent(task: Task): Promise<void> {
 
 /** The instance is on a volume already: no agent is booted, and no image is written. */
 export async function prepareVolumes(task: Task): Promise<void> {
+  if (task.node.instance_info['configdrive'])
+    task.log.warn('Nothing writes a config drive for an instance on a volume: the config drive is not used');
   if (canBeOff(task)) await task.power('power off');
   await attachVolumes(task);
 }

@@ -21,6 +21,7 @@ import { bootModeOf } from '../common/boot-settings';
 import { deliveredConfigdrive } from './configdrive';
 import { findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { type ImageSource, checkLocation, checksumOf, formatOf, locateImage, requireChecksum, servedAs } from '../common/images';
+import { reachableFrom } from '../common/reach';
 import type { GlanceImage } from '../../wire/openstack/glance';
 import { type DeployInterface, type Outcome, type Task, failed } from '../interfaces';
 
@@ -195,7 +196,7 @@ async function imageInfo(task: Task, location: ImageSource, configdrive: string 
   ) as JsonObject;
   return {
     id: basename(text(instance['image_source'])),
-    urls: [instance['image_url']],
+    urls: [reachableFrom(task.node.driver_internal_info['agent_url'], text(instance['image_url']), task.options)],
     disk_format: instance['image_disk_format'] ?? (await formatOf(location, task)) ?? null,
     container_format: instance['image_container_format'] ?? null,
     stream_raw_images: task.options['agent.stream_raw_images'],

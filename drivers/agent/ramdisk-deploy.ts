@@ -51,6 +51,7 @@ export const ramdiskDeploy: DeployInterface = {
     const { provision_state: state, disable_power_off: staysOn } = task.node;
     if (['active', 'unrescuing'].includes(state)) await prepareDeployed(task);
     else if (state === 'deploying') {
+      await task.driver.network.validate?.(task);
       await takeFromImage(task);
       if (!staysOn) await task.power('power off');
       await attachVolumes(task);

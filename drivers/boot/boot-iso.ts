@@ -107,9 +107,14 @@ async function givenIso(
 /** The content of the CD, or its URL on another server. */
 export type BootIso = Awaited<ReturnType<typeof givenIso>>;
 
-/** The operator's network configuration, which the ramdisk uses instead of DHCP. */
-const networkFiles = ({ node: { network_data: data } }: Task): Readonly<Record<string, string>> =>
-  Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
+const INSPECTION: readonly string[] = ['inspecting', 'inspect wait'];
+/** The static network configuration, which the ramdisk uses instead of DHCP: the network interface's, or the node's own. */
+async function networkFiles(task: Task): Promise<Readonly<Record<string, string>>> {
+  const { node, options, driver } = task;
+  if (options['inspector.force_dhcp'] && INSPECTION.includes(node.provision_state)) return {};
+  const data = (await driver.network.networkData?.(task)) ?? node.network_data;
+  return Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
+}
 
 /** The authorities of the API. Throws InvalidParameterValue. */
 async function authorityFiles({ options }: Task): Promise<Readonly<Record<string, string>>> {
@@ -135,7 +140,7 @@ export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Read
     ...(await loaders(task)),
     kernel_args: kernelArguments(task, { ...parameters, ir_pub_id: publisher }, 'redfish.kernel_append_params'),
     publisher,
-    files: { ...networkFiles(task), ...(await authorityFiles(task)) },
+    files: { ...(await networkFiles(task)), ...(await authorityFiles(task)) },
     grub_config_path: task.options['DEFAULT.grub_config_path'],
   };
 }

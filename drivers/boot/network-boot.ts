@@ -91,6 +91,7 @@ const runsAlready = (task: Task): boolean => ['active', 'adopting'].includes(tas
 
 const networkBoot = (method: BootRecord['method']): BootInterface => ({
   properties,
+  bootsFromNetwork: true,
   bootsInMemory: true,
   // Only iPXE is an iSCSI initiator.
   ...(method === 'pxe' ? {} : { bootsVolumes: true }),

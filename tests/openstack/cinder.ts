@@ -41,6 +41,8 @@ export async function startCinder(folder: string, keystone: RealKeystone): Promi
       osapi_volume_listen_port: port,
       osapi_volume_workers: 1,
       enabled_backends: 'disks',
+      quota_volumes: -1,
+      quota_gigabytes: -1,
       api_paste_config: join(etc, 'api-paste.ini'),
       rootwrap_config: join(etc, 'rootwrap.conf'),
       host: 'lab',

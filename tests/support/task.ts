@@ -102,6 +102,7 @@ export function testTask(
   given: {
     readonly node?: Partial<NodeRecord>;
     readonly ports?: readonly PortRecord[];
+    readonly portgroups?: readonly PortgroupRecord[];
     readonly options?: Partial<Options>;
     readonly driver?: Partial<Driver>;
     readonly connections?: Partial<Connections>;
@@ -112,6 +113,8 @@ export function testTask(
   } = {},
 ): TestTask {
   let node = nodeRecord(given.node);
+  let ports = given.ports ?? [portRecord()];
+  let portgroups = given.portgroups ?? [];
   let targets = given.targets ?? [];
   let now = NOW;
   const events: string[] = [];
@@ -144,7 +147,19 @@ export function testTask(
     get node() {
       return node;
     },
-    ports: given.ports ?? [portRecord()],
+    get ports() {
+      return ports;
+    },
+    portgroups: async () => portgroups,
+    saveAttachment: async (kind, uuid, keys) => {
+      const changed = <R extends PortRecord | PortgroupRecord>(record: R): R => {
+        if (record.uuid !== uuid) return record;
+        const info = Object.entries({ ...record.internal_info, ...keys }).filter(([, value]) => value !== undefined);
+        return { ...record, internal_info: Object.fromEntries(info) };
+      };
+      if (kind === 'port') ports = ports.map(changed);
+      else portgroups = portgroups.map(changed);
+    },
     driver,
     metrics: silentMetrics,
     log,

@@ -142,6 +142,8 @@ function fixedTransport(
   };
 }
 
+/** As keystoneauth sends it: services without authentication want the header. Cinder makes its project of it. */
+const NO_TOKEN = { 'x-auth-token': 'notused' };
 function transportOf(section: ServiceName, values: Readonly<Record<string, unknown>>, parts: Parts): Transport {
   const text = (name: string): string | undefined => {
     const value = values[`${section}.${name}`];
@@ -164,7 +166,7 @@ function transportOf(section: ServiceName, values: Readonly<Record<string, unkno
   };
   const retries = retriesOf(values, section);
   const auth = serviceAuthType(values, section);
-  if (auth.type === 'none') return fixedTransport(selector, {}, retries, section, values, parts);
+  if (auth.type === 'none') return fixedTransport(selector, NO_TOKEN, retries, section, values, parts);
   if (auth.type === 'http_basic') {
     const authorization = `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`;
     return fixedTransport(selector, { authorization }, retries, section, values, parts);

@@ -1,3 +1,4 @@
+import { directDeploy } from '../../../drivers/agent/direct';
 import { ipxeBoot, pxeBoot } from '../../../drivers/boot/network-boot';
 import { cinderStorage, connectorOf } from '../../../drivers/storage/cinder';
 import type { Driver } from '../../../drivers/interfaces';
@@ -168,4 +169,23 @@ it.each([
     name: 'StorageError',
     message: expect.stringMatching(reason) as string,
   });
+});
+
+it('a deployment attaches the volume that it boots, and the end of the instance detaches and forgets it', async () => {
+  const cinder = cinderInMemory();
+  const id = await cinder.create();
+  const made = testTask({
+    node: { provision_state: 'deploying', properties: { capabilities: 'iscsi_boot:true' } },
+    targets: [targetOf(id)],
+    connectors: [IQN],
+    driver: { boot: ipxeBoot, deploy: directDeploy, storage: cinderStorage },
+    connections: { services: { ...servicesOf(), cinder: cinder.client } },
+  });
+  await directDeploy.prepare!(made.task);
+  await directDeploy.steps!.find(({ step }) => step === 'prepare_instance_boot')!.run(made.task, {});
+  expect(made.boots.get(NODE_UUID)).toMatchObject({ purpose: 'volume' });
+  expect(await cinder.look(id)).toMatchObject({ status: 'in-use', attachments: 1 });
+  await directDeploy.tearDown(made.task);
+  expect(await cinder.look(id)).toMatchObject({ status: 'available', attachments: 0 });
+  expect(made.volumeTargets()).toEqual([]);
 });
