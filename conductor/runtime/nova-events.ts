@@ -7,7 +7,7 @@ import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import type { ServiceClient } from '../../wire/keystone/services';
 
-export type ReportedPower = 'power on' | 'power off';
+type ReportedPower = 'power on' | 'power off';
 export interface NovaEvents {
   /** Of one server the last state counts: it replaces one that was not sent yet. */
   powerUpdate(serverUuid: string, power: ReportedPower, globalRequestId?: string): void;

@@ -62,7 +62,9 @@ test('administrators may use private images, unless the option says otherwise', 
 test('without Glance, validation says what is missing', async () => {
   await expect(validImage(taskIn(servicesOf()).task, ID)).rejects.toMatchObject({
     name: 'InvalidParameterValue',
-    message: expect.stringMatching(/^Failed to connect to Glance to get the properties of the image .*needs \[glance\]auth_type/),
+    message: expect.stringMatching(
+      /^Failed to connect to Glance to get the properties of the image .*needs \[glance\]auth_type/,
+    ) as unknown,
   });
 });
 
@@ -70,7 +72,9 @@ test('a temporary URL is kept only with the option, and only while it is valid f
   const options = { 'glance.swift_temp_url_cache_enabled': true, 'glance.swift_temp_url_expected_download_start_delay': 100 };
   const { task } = taskIn(cloud(IMAGE), { options });
   const first = await imageTempUrl(task, { id: ID });
-  expect(first).toMatch(/^http:\/\/swift:8080\/v1\/AUTH_service\/glance\/3a1f0b5c-[-\da-f]+\?temp_url_sig=[\da-f]{64}&temp_url_expires=\d+$/);
+  expect(first).toMatch(
+    /^http:\/\/swift:8080\/v1\/AUTH_service\/glance\/3a1f0b5c-[-\da-f]+\?temp_url_sig=[\da-f]{64}&temp_url_expires=\d+$/,
+  );
   await task.clock.sleep(1_000_000, task.signal);
   expect(await imageTempUrl(task, { id: ID })).toBe(first);
   await task.clock.sleep(101_000, task.signal);
@@ -91,7 +95,7 @@ describe('deployment', () => {
       image_disk_format: 'raw',
       image_tags: ['t'],
       image_properties: { os_distro: 'debian' },
-      image_url: expect.stringMatching(/\/boot\/.*\/image$/),
+      image_url: expect.stringMatching(/\/boot\/.*\/image$/) as unknown,
     });
     expect(boots.get(node().uuid)?.files['image']).toBe(`glance://${ID}`);
   });

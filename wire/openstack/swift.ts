@@ -33,7 +33,7 @@ export async function putObject(
 }
 
 /** @param most bytes. Undefined: there is no such object. @throws ServiceError; Error for a larger object */
-export async function getObject(
+async function getObject(
   swift: ServiceClient,
   { container, name }: Pick<NewObject, 'container' | 'name'>,
   { most, signal }: { readonly most: number; readonly signal: AbortSignal },
@@ -54,7 +54,7 @@ export async function getObject(
 }
 
 /** An object that is not there is no error. @throws ServiceError */
-export async function deleteObject(swift: ServiceClient, { container, name }: Pick<NewObject, 'container' | 'name'>, call: ServiceCall) {
+async function deleteObject(swift: ServiceClient, { container, name }: Pick<NewObject, 'container' | 'name'>, call: ServiceCall) {
   await swift.request(pathOf(container, name), { ...call, method: 'DELETE', accept: [404] });
 }
 
