@@ -1,6 +1,8 @@
 /** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
 import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
+import { addDemoCommand } from './commands/demo';
+import { addManualCommands } from './commands/manual';
 import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
 import { addTokenCommands } from './commands/token';
@@ -80,6 +82,13 @@ addTokenCommands(program);
 addWhyCommand(program);
 addPolicyCommands(program);
 addSimulateCommand(program);
+addDemoCommand(program);
+addManualCommands(program);
+
+program
+  .command('version')
+  .description('Print the version.')
+  .action(() => console.log(programVersion()));
 
 program
   .command('config')
@@ -92,6 +101,8 @@ program
 
 program.parseAsync().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
-  console.error(`bloomery: ${message}`);
+  // The variable wins over the option.
+  const named = process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL') : message;
+  console.error(`bloomery: ${named}`);
   process.exit(error instanceof ConfigurationError ? 2 : 1);
 });

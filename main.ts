@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { openAudit } from './audit';
 import type { AuditLog } from './api/http/audit';
 import { watchDelay } from './api/http/event-loop';
+import type { LoginStatus } from './api/auth/own-login';
 import { createHealthcheck } from './api/http/healthcheck';
 import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
@@ -105,6 +106,8 @@ interface StartContext {
   readonly stops: (() => Promise<void>)[];
   /** Called at SIGHUP. */
   readonly reloads: (() => void)[];
+  /** Of this server at Keystone. */
+  readonly loginStatus: LoginStatus;
 }
 /** With the store and the options of this host. */
 interface StoreContext extends StartContext {
@@ -198,11 +201,16 @@ async function openListeners({ given, roles, stops, reloads, metrics, log }: Sta
 }
 
 /** Health check and metrics for the API, also on a port of their own if configured. */
-async function startProbes({ given, log, clock, metrics, scrape, stops, reloads }: StartContext, store: OpenStore): Promise<Probes> {
+async function startProbes(
+  { given, log, clock, metrics, scrape, stops, reloads, loginStatus }: StartContext,
+  store: OpenStore,
+): Promise<Probes> {
   const delay = watchDelay();
   stops.push(async () => delay.stop());
-  const healthcheck = createHealthcheck(given, { isDatabaseUp: () => store.isUp(), lastingDelay: () => delay.lasting() }, () =>
-    clock.now(),
+  const healthcheck = createHealthcheck(
+    given,
+    { isDatabaseUp: () => store.isUp(), lastingDelay: () => delay.lasting(), loginRefusal: () => loginStatus.refusal },
+    () => clock.now(),
   );
   const port = given['metrics.prometheus_port'];
   if (port !== null) {
@@ -377,7 +385,7 @@ async function startPolicies({ given, log, stops, reloads }: StartContext): Prom
 
 /** Answers on the listeners. The APIs stop first, because they use all other services. */
 function startApis(context: StoreContext, parts: ApiParts): void {
-  const { store, options, clock, metrics, log, stops } = context;
+  const { store, options, clock, metrics, log, stops, loginStatus } = context;
   const { listeners, document, probes, notifier, rpc, conductor: localConductor, enforcer, stopping } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
@@ -391,13 +399,25 @@ function startApis(context: StoreContext, parts: ApiParts): void {
   if (inspector) {
     const introspectionLog = log.child({ component: 'introspection' });
     inspector.answer(
-      createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document, ...policies, ...audited }),
+      createIntrospectionApi({
+        store,
+        conductor,
+        options,
+        log: introspectionLog,
+        clock,
+        metrics,
+        document,
+        loginStatus,
+        signal: stopping,
+        ...policies,
+        ...audited,
+      }),
     );
     stops.push(() => inspector.close());
   }
   if (api) {
     const apiLog = log.child({ component: 'api' });
-    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document };
+    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, loginStatus };
     api.answer(createApi({ ...services, ...policies, signal: stopping, ...audited }));
     stops.push(() => api.close());
   }
@@ -495,6 +515,7 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: StartContext['stops'] = [];
   const reloads: StartContext['reloads'] = [];
+  const loginStatus: LoginStatus = { refusal: undefined };
   const stopping = new AbortController();
   let stopOptions: StopOptions;
   const stop = async (): Promise<void> => {
@@ -502,7 +523,20 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
     for (const step of stops.splice(0).reverse()) await step().catch((error: unknown) => log.error('stopping failed', { error }));
   };
   try {
-    const context: StartContext = { given, roles, stateDir, log, clock, metrics, scrape, databaseUrl, sharesDatabase, stops, reloads };
+    const context: StartContext = {
+      given,
+      roles,
+      stateDir,
+      log,
+      clock,
+      metrics,
+      scrape,
+      databaseUrl,
+      sharesDatabase,
+      stops,
+      reloads,
+      loginStatus,
+    };
     const started = await startAll(context, stopping.signal, () => stopOptions);
     return {
       ...started,

@@ -17,6 +17,8 @@ import { silentNotifier, type Notifier } from '../model/notifications';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
 import { createAuth } from './auth/auth';
+import type { LoginStatus } from './auth/own-login';
+import { createSpellings } from './resource/spellings';
 import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
@@ -78,6 +80,8 @@ export interface ApiParts {
   readonly enforcer?: Enforcer;
   /** Absent: read now. */
   readonly document?: Document;
+  /** Absent: this server authenticates itself at Keystone with the first request only. */
+  readonly loginStatus?: LoginStatus;
   /** Aborted when the server stops, which ends streams. */
   readonly signal?: AbortSignal;
 }
@@ -110,6 +114,8 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
     auth: createAuth({
       ...{ options, log, clock, metrics },
       service: 'baremetal',
+      spellings: createSpellings(document),
+      ...(parts.loginStatus ? { loginStatus: parts.loginStatus } : {}),
       enforcer: parts.enforcer ?? createEnforcer(options),
       store,
       signal: stopping,

@@ -81,6 +81,8 @@ async function backupTo(file: string, given: SetupArguments): Promise<void> {
   });
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message.split('\n')[0]! : String(error));
+/** zlib's error at the first bytes of a file that gzip has not made. */
+const isNoGzip = (error: unknown): boolean => messageOf(error) === 'incorrect header check';
 
 /** Writes under a temporary name until the file is complete and on disk. Only the owner may read it, because it contains passwords. */
 async function writeComplete(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
@@ -102,7 +104,12 @@ async function restoreFrom(file: string, { force = false, ...given }: SetupArgum
     const source = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
     const heartbeatTimeout = own ? 0 : options['conductor.heartbeat_timeout'];
     const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
-      throw new Error(`${file} was not restored, and the database is unchanged: ${messageOf(error)}`, { cause: error });
+      throw new Error(
+        `${file} was not restored, and the database is unchanged: ${isNoGzip(error) ? 'it is not a backup of Bloomery' : messageOf(error)}`,
+        {
+          cause: error,
+        },
+      );
     });
     say(
       `${what.replace(/^The /, 'the ')} has ${counted(summary.rows, 'row')} of ${counted(summary.tables, 'table')} from ${file}, schema ${summary.schema}`,

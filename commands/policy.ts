@@ -6,6 +6,7 @@ import { NOBODY, type Caller } from '../policy/caller';
 import { effectiveRules } from '../policy/enforcer';
 import { explain, type Explanation } from '../policy/explain';
 import { checkPresence, compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PolicyFiles } from '../policy/files';
+import { ALWAYS_EVALUATED, ineffectiveness } from '../policy/ineffectiveness';
 import { DEFAULT_ROLES, withImpliedRoles } from '../policy/implied-roles';
 import { formatRule } from '../policy/language';
 import { POLICIES, type PolicyRow } from '../policy/rules';
@@ -23,7 +24,7 @@ interface Policies {
 /** @throws PolicyFileError */
 async function readPolicies(given: ConfigArguments): Promise<Policies> {
   const { options } = readOptions(given);
-  const files = await readPolicyFiles(await policyFilePaths(options));
+  const files = await readPolicyFiles((await policyFilePaths(options)).paths);
   checkPresence(options, files, []);
   compileFiles(options, files);
   return { options, files };
@@ -135,7 +136,8 @@ function callerOf(given: CheckArguments, target: Target | undefined): Caller {
   return { ...named, project: own, roles: persona.roles };
 }
 
-function explanationPage(name: string, { allowed, rule, scope, clauses }: Explanation): string {
+const noteLine = (note: string | undefined): string => (note === undefined ? '' : `  note: ${note}\n`);
+function explanationPage(name: string, { allowed, rule, scope, clauses }: Explanation, note: string | undefined): string {
   const lines = clauses.map(
     ({ text, decided, passed }) =>
       `  ${passed ? '✓' : '✗'} ${text}${text === decided ? '' : `\n      ${passed ? 'passed' : 'failed'}: ${decided}`}`,
@@ -145,7 +147,7 @@ function explanationPage(name: string, { allowed, rule, scope, clauses }: Explan
     `  rule: ${rule}`,
     ...(scope === undefined ? [] : [`  ✗ scope: ${scope}`]),
     ...lines,
-    '',
+    noteLine(note),
   ].join('\n');
 }
 async function check(given: CheckArguments): Promise<string> {
@@ -154,19 +156,24 @@ async function check(given: CheckArguments): Promise<string> {
   const name = isStep ? `baremetal:${given.rule.replace(/^baremetal:/, '')}` : ruleNameOf(given.rule, policies);
   const target = await targetOf(given);
   const caller = callerOf(given, target);
-  if (isStep && !policies.files.rules.has(name)) return `${name}: allowed\n  no file has a rule for this step\n`;
+  const note = ALWAYS_EVALUATED.has(name) ? undefined : ineffectiveness(policies.options);
+  if (isStep && !policies.files.rules.has(name)) return `${name}: allowed\n  no file has a rule for this step\n${noteLine(note)}`;
   const explanation = explain(policies.options, policies.files.rules, name, caller, target);
   process.exitCode = explanation.allowed ? 0 : 1;
-  return given.json ? `${JSON.stringify({ name, caller, target, ...explanation }, null, 2)}\n` : explanationPage(name, explanation);
+  return given.json
+    ? `${JSON.stringify({ name, caller, target, ...explanation, note }, null, 2)}\n`
+    : explanationPage(name, explanation, note);
 }
 
 async function validate(paths: readonly string[], given: ConfigArguments): Promise<string> {
   const { options } = readOptions(given);
-  const files = await readPolicyFiles(paths.length > 0 ? paths : await policyFilePaths(options));
+  const configured = await policyFilePaths(options);
+  const files = await readPolicyFiles(paths.length > 0 ? paths : configured.paths);
   const missing = paths.filter((path) => !files.files.includes(path));
   if (missing.length > 0) throw new Error(`there is no file ${missing.join(', ')}`);
   compileFiles(options, files);
-  const warnings = warningsOf(options, files);
+  const skipped = paths.length > 0 ? [] : configured.dangling.map((link) => `${link} is a symbolic link to a file that does not exist`);
+  const warnings = [...skipped, ...warningsOf(options, files)];
   process.exitCode = warnings.length > 0 ? 1 : 0;
   const count = `${files.rules.size} rules in ${files.files.length} files, ${warnings.length} warnings`;
   return [...warnings, count, ''].join('\n');

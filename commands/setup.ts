@@ -24,7 +24,12 @@ export const withConfigFiles = (command: Command): Command =>
   );
 /** Adds the options that select the server. */
 export const withSetup = (command: Command): Command =>
-  withConfigFiles(command).option('--state-dir <folder>', 'folder of the embedded database and the caches', defaultStateDir());
+  withConfigFiles(command).addOption(
+    new Option('--state-dir <folder>', 'folder of the embedded database and the caches').default(
+      defaultStateDir(),
+      '/var/lib/bloomery as root, else ~/.local/state/bloomery',
+    ),
+  );
 
 /** Throws ConfigurationError. */
 export function readOptions({ configFile }: Pick<SetupArguments, 'configFile'>): Loaded {

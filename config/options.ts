@@ -181,7 +181,7 @@ export const OPTIONS = [
   { section: 'cors', name: 'allow_headers', kind: 'list', default: [], help: "Headers that allowed origins may send, in addition to the usual ones and Ironic's." },
   // [healthcheck], [oslo_middleware]
   { section: 'healthcheck', name: 'enabled', kind: 'boolean', default: false, help: 'Serve /healthcheck, without authentication.' },
-  { section: 'healthcheck', name: 'backends', kind: 'list', default: [], help: 'Health checks: disable_by_file, disable_by_files_ports, enable_by_files, and (not in Ironic) database and event_loop. The status is 503 if one fails.' },
+  { section: 'healthcheck', name: 'backends', kind: 'list', default: [], help: 'Health checks: disable_by_file, disable_by_files_ports, enable_by_files, and (not in Ironic) database, keystone and event_loop. The status is 503 if one fails.' },
   { section: 'healthcheck', name: 'max_event_loop_delay', kind: 'integer', default: 250, min: 1, ours: true, help: 'event_loop fails while the delay of the event loop stays above so many milliseconds.' },
   { section: 'healthcheck', name: 'detailed', kind: 'boolean', default: false, help: 'Show details of the checks and of this host, as JSON or HTML.' },
   { section: 'healthcheck', name: 'disable_by_file_path', kind: 'string', default: null, help: 'disable_by_file fails while this file exists. Use it to remove the process from a load balancer.' },
@@ -367,7 +367,7 @@ export const OPTIONS = [
   { section: 'deploy', name: 'power_off_after_deploy_failure', kind: 'boolean', default: true, help: 'Power off machines whose deployment failed.' },
   { section: 'deploy', name: 'disk_erasure_concurrency', kind: 'integer', default: 4, min: 1, help: 'Number of disks of a machine that are erased at once.' },
   // [pxe]
-  { section: 'pxe', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
+  { section: 'pxe', name: 'kernel_append_params', formerly: 'pxe.pxe_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
   { section: 'pxe', name: 'tftp_server', kind: 'string', default: null, help: 'Address of the TFTP service for machines. Default: my_ip.' },
   { section: 'pxe', name: 'tftp_root', kind: 'string', default: null, help: 'Folder that the TFTP service serves. Default: tftpboot under the state directory.' },
   { section: 'pxe', name: 'loader_file_paths', kind: 'dict', default: { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', 'pxelinux.0': '/usr/lib/PXELINUX/pxelinux.0', 'ldlinux.c32': '/usr/lib/syslinux/modules/bios/ldlinux.c32', 'bootx64.efi': '/usr/lib/grub/x86_64-efi/monolithic/grubnetx64.efi' }, help: 'name:path pairs of boot loaders. TFTP and HTTP serve each under its name.' },

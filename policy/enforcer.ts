@@ -106,8 +106,10 @@ export interface ReplaceableEnforcer extends Enforcer {
   replace(policies: ReadonlyMap<string, Policy>): void;
 }
 /** @throws RuleError */
-export function createEnforcer(options: PolicyOptions, files: FileRules = new Map()): ReplaceableEnforcer {
-  let policies = compilePolicies(options, files);
+export const createEnforcer = (options: PolicyOptions, files: FileRules = new Map()): ReplaceableEnforcer =>
+  enforcerOf(compilePolicies(options, files));
+export function enforcerOf(given: ReadonlyMap<string, Policy>): ReplaceableEnforcer {
+  let policies = given;
   return {
     allowed: (caller, policy, target) => {
       const found = policies.get(policy);

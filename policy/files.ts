@@ -1,5 +1,5 @@
 /** The operator's rules: [oslo_policy]policy_file and the files of policy_dirs, YAML or JSON. Later files win. */
-import { readdir, stat } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, type Document, type Pair, type ParsedNode } from 'yaml';
 import { suggestionFor } from '../config/suggestion';
@@ -106,24 +106,45 @@ export function parsePolicyFile(
 export type PlaceOptions = Pick<Options, 'oslo_policy.policy_file' | 'oslo_policy.policy_dirs'>;
 const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
+/** A file that is removed meanwhile is no link. */
+const isLink = async (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+
+interface FoundFiles {
+  readonly paths: readonly string[];
+  /** Symbolic links whose target does not exist. */
+  readonly dangling: readonly string[];
+}
 /** The files of a folder in order, without hidden ones; none if the folder does not exist. @throws PolicyFileError */
-async function filesOf(folder: string): Promise<readonly string[]> {
-  const found: string[] = [];
+async function filesOf(folder: string): Promise<FoundFiles> {
+  const [paths, dangling]: [string[], string[]] = [[], []];
   try {
     if (!(await stat(folder)).isDirectory()) throw new Error('it is not a folder');
     const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
     if (names.length > MAX_FILES) throw new Error(`it has more than ${MAX_FILES} files`);
-    for (const name of names) if ((await stat(join(folder, name))).isFile()) found.push(join(folder, name));
+    for (const path of names.map((name) => join(folder, name))) {
+      const target = await stat(path).catch((error: unknown) => {
+        if (!isMissing(error)) throw error;
+      });
+      if (target?.isFile()) paths.push(path);
+      else if (!target && (await isLink(path))) dangling.push(path);
+    }
   } catch (error) {
     if (!isMissing(error)) throw new PolicyFileError(`[oslo_policy]policy_dirs: cannot read ${folder}: ${reasonOf(error)}`);
   }
-  return found;
+  return { paths, dangling };
 }
 
 /** The paths of policy files that may exist: the file, and those that are in the folders now. @throws PolicyFileError */
-export async function policyFilePaths(options: PlaceOptions): Promise<readonly string[]> {
+export async function policyFilePaths(options: PlaceOptions): Promise<FoundFiles> {
   const folders = await Promise.all(options['oslo_policy.policy_dirs'].map(filesOf));
-  return [options['oslo_policy.policy_file'], ...folders.flat()];
+  return {
+    paths: [options['oslo_policy.policy_file'], ...folders.flatMap(({ paths }) => paths)],
+    dangling: folders.flatMap(({ dangling }) => dangling),
+  };
 }
 
 /** Files that do not exist have no rules. @throws PolicyFileError */

@@ -1,10 +1,11 @@
 /** The enforcer of a running server: reads the policy files at the start, and again when they change. */
-import type { Options } from '../config/options';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { watchFiles, type FileWatch } from '../wire/watch-files';
-import { createEnforcer, type Enforcer, type PolicyOptions } from './enforcer';
+import { enforcerOf, type Enforcer, type PolicyOptions, type ReplaceableEnforcer } from './enforcer';
 import { checkPresence, compileFiles, policyFilePaths, readPolicyFiles, warningsOf, type PlaceOptions } from './files';
+import { ineffectiveness, type StrategyOptions } from './ineffectiveness';
+import { unknownRoles, type GrantOptions } from './unknown-roles';
 
 export interface LiveEnforcer {
   readonly enforcer: Enforcer;
@@ -16,32 +17,30 @@ export interface LiveEnforcer {
 /** More than these are only counted. */
 const MOST_WARNINGS = 50;
 
-type StrategyOptions = Pick<Options, 'DEFAULT.auth_strategy' | 'DEFAULT.http_basic_roles_file'>;
-/** Why policy files have no effect; undefined: they have. */
-function idleReason({ 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles }: StrategyOptions): string | undefined {
-  if (strategy === 'http_basic' && roles === null)
-    return 'policy files limit tokens only: without [DEFAULT]http_basic_roles_file, every user of http_basic may do everything';
-  if (strategy !== null && strategy !== 'noauth') return undefined;
-  return `policy files have no effect: everybody may do everything, since [DEFAULT]auth_strategy is ${strategy ?? 'not set'}`;
-}
-
 /** @throws PolicyFileError for the operator */
-export async function startEnforcer(options: PolicyOptions & PlaceOptions & StrategyOptions, log: Log): Promise<LiveEnforcer> {
-  const enforcer = createEnforcer(options);
+export async function startEnforcer(
+  options: PolicyOptions & PlaceOptions & StrategyOptions & GrantOptions,
+  log: Log,
+): Promise<LiveEnforcer> {
+  let enforcer: ReplaceableEnforcer | undefined;
   let known: readonly string[] = [];
   let ofFolders: FileWatch | undefined;
   /** @param mayVanish the defaults count when `policy_file` is gone */
   async function load(mayVanish: boolean): Promise<void> {
-    const paths = await policyFilePaths(options);
+    const { paths, dangling } = await policyFilePaths(options);
     // Before the files are read, so that no change stays unnoticed.
     ofFolders?.stop();
-    ofFolders = watchFiles(paths, read);
+    ofFolders = watchFiles([...paths, ...dangling], read);
     const files = await readPolicyFiles(paths);
     checkPresence(options, files, mayVanish ? [] : known);
-    enforcer.replace(compileFiles(options, files));
-    const idle = idleReason(options);
-    if (idle !== undefined && known.length === 0 && files.files.length > 0) log.warn(idle);
+    const policies = compileFiles(options, files);
+    if (enforcer) enforcer.replace(policies);
+    else enforcer = enforcerOf(policies);
+    const reason = ineffectiveness(options);
+    if (reason !== undefined && known.length === 0 && files.files.length > 0) log.warn(`policy files: ${reason}`);
+    for (const link of dangling) log.warn('a policy file is skipped: it is a symbolic link to a file that does not exist', { file: link });
     const warnings = warningsOf(options, files);
+    for (const warning of unknownRoles(options, files.rules)) log.warn(warning);
     for (const warning of warnings.slice(0, MOST_WARNINGS)) log.warn(`policy: ${warning}`);
     if (warnings.length > MOST_WARNINGS) log.warn(`policy: and ${warnings.length - MOST_WARNINGS} warnings more`);
     for (const file of known) if (!files.files.includes(file)) log.warn('a policy file is gone: the defaults of its rules count', { file });
@@ -84,7 +83,7 @@ export async function startEnforcer(options: PolicyOptions & PlaceOptions & Stra
     throw error;
   }
   return {
-    enforcer,
+    enforcer: enforcer!,
     reload() {
       isAsked = true;
       read();

@@ -75,6 +75,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'boot/dhcp': ['boot/discovery', 'config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/sockets'],
   commands: [
+    'config/documents',
     'config/load',
     'config/options',
     'config/suggestion',
@@ -256,7 +257,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/build': [],
   'ramdisk-agent/disk': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
-  'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system'],
+  'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire'],
   'ramdisk-agent/system': ['wire'],
   simulator: [],
   'simulator/bmc': ['model', 'simulator/http'],

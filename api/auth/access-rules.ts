@@ -1,4 +1,5 @@
 /** Access rules of application credentials: which requests their tokens may make. */
+import type { Spellings } from '../resource/spellings';
 import type { AccessRule } from '../../wire/keystone/tokens';
 
 /** `{name}` and `*`: characters up to the next slash, at least one. `**`: any characters. */
@@ -37,16 +38,23 @@ interface RuledRequest {
   /** As in the request, without the query. */
   readonly path: string;
 }
+/** Rules are compared without the trailing slash of their path. */
+const unslashed = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
 /** No path of the API is longer. */
 const LONGEST_PATH = 1024;
-/** @param serviceType of this service; null: no rule allows anything */
-export function isAllowed(rules: readonly AccessRule[], { method, path }: RuledRequest, serviceType: string | null): boolean {
+/**
+ * Every path that the request stands for needs a rule.
+ * @param serviceType of this service; null: no rule allows anything
+ */
+export function isAllowed(
+  rules: readonly AccessRule[],
+  { method, path }: RuledRequest,
+  serviceType: string | null,
+  spellings: Spellings,
+): boolean {
   if (path.length > LONGEST_PATH) return false;
-  let decoded: string;
-  try {
-    decoded = decodeURIComponent(path);
-  } catch {
-    return false;
-  }
-  return rules.some((rule) => rule.service === serviceType && rule.method === method && matchesPath(rule.path, decoded));
+  const paths = spellings(path) ?? [];
+  const allows = (name: string): boolean =>
+    rules.some((rule) => rule.service === serviceType && rule.method === method && matchesPath(unslashed(rule.path), name));
+  return paths.length > 0 && paths.every(allows);
 }

@@ -5,13 +5,16 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import type { Enforcer } from '../../policy/enforcer';
+import { ALWAYS_EVALUATED } from '../../policy/ineffectiveness';
 import type { Store } from '../../store/store';
 import type { Auth, Strategy } from '../resource/handler';
+import { createSpellings, type Spellings } from '../resource/spellings';
 import { apiTokens } from './api-tokens';
 import { beside, tokensOnly, type TokenKind } from './beside';
 import { httpBasic } from './http-basic';
 import { keystone } from './keystone';
 import { noauth } from './noauth';
+import type { LoginStatus } from './own-login';
 import { oidc } from './oidc';
 
 interface AuthParts {
@@ -22,20 +25,26 @@ interface AuthParts {
   readonly enforcer: Enforcer;
   /** Where requests are sent to. */
   readonly service: 'baremetal' | 'baremetal-introspection';
+  /** Absent: the paths of the service have no older spellings. */
+  readonly spellings?: Spellings;
+  /** Absent: this server authenticates itself with the first request only. */
+  readonly loginStatus?: LoginStatus;
   readonly store: Pick<Store, 'apiTokens' | 'secrets'>;
   /** Aborted when the server stops. Absent: never. */
   readonly signal?: AbortSignal;
 }
+const UNALIASED = createSpellings({ paths: [], aliases: [] });
 const NEVER = new AbortController().signal;
 
-/** Ironic evaluates these with every strategy. */
-const ALWAYS_EVALUATED: ReadonlySet<string> = new Set(['show_password', 'show_instance_secrets']);
-
-function strategyOf({ options, log, clock, metrics, service, signal = NEVER }: AuthParts): Strategy {
+function strategyOf({ options, log, clock, metrics, service, spellings = UNALIASED, loginStatus, signal = NEVER }: AuthParts): Strategy {
   switch (options['DEFAULT.auth_strategy']) {
     case 'keystone': {
       const own = options['keystone_authtoken.service_type'];
-      return keystone({ options, log, clock, metrics, signal, serviceType: service === 'baremetal' || own === null ? own : service });
+      return keystone({
+        ...{ options, log, clock, metrics, signal, spellings },
+        ...(loginStatus ? { loginStatus } : {}),
+        serviceType: service === 'baremetal' || own === null ? own : service,
+      });
     }
     case 'http_basic':
       return httpBasic(

@@ -4,12 +4,15 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import { NOBODY, type Caller } from '../../policy/caller';
+import { KeystoneError } from '../../wire/keystone/sender';
 import { createKeystoneSession } from '../../wire/keystone/session';
 import { keystoneSettings } from '../../wire/keystone/settings';
 import { validateToken, type TokenContents } from '../../wire/keystone/tokens';
 import { Unauthenticated } from '../http/errors';
 import type { Strategy } from '../resource/handler';
+import type { Spellings } from '../resource/spellings';
 import { isAllowed } from './access-rules';
+import { createOwnLogin, type LoginStatus } from './own-login';
 import { isPublic } from './public-paths';
 import { createValidatedTokens } from './validated-tokens';
 
@@ -37,11 +40,15 @@ interface KeystoneParts {
   readonly metrics: Metrics;
   /** Type of the service that requests are sent to, in access rules. */
   readonly serviceType: string | null;
+  /** Of the paths of that service. */
+  readonly spellings: Spellings;
+  /** Absent: the first request authenticates this server. */
+  readonly loginStatus?: LoginStatus;
   /** Aborted when the server stops. */
   readonly signal: AbortSignal;
 }
 /** @throws SettingsError, with a line for the operator */
-export function keystone({ options, log, clock, metrics, serviceType, signal }: KeystoneParts): Strategy {
+export function keystone({ options, log, clock, metrics, serviceType, spellings, loginStatus, signal }: KeystoneParts): Strategy {
   const settings = keystoneSettings(options, SECTION);
   const timeoutMs = options['keystone_authtoken.http_connect_timeout'] * 1000;
   const session = createKeystoneSession(settings, {
@@ -57,9 +64,19 @@ export function keystone({ options, log, clock, metrics, serviceType, signal }: 
   const region = options['keystone_authtoken.region_name'];
   const identity = { interfaces: [options['keystone_authtoken.interface']], ...(region === null ? {} : { region }) };
   const withCatalog = options['keystone_authtoken.include_service_catalog'];
+  const login =
+    loginStatus &&
+    createOwnLogin({
+      authenticate: () => session.endpoint({ ...identity, serviceType: 'identity' }),
+      ...{ status: loginStatus, clock, log, signal },
+    });
+  login?.start();
   const tokens = createValidatedTokens({
     validate: async (token, allowExpired) => {
-      const contents = await validateToken(session, identity, token, { allowExpired, withCatalog });
+      const contents = await validateToken(session, identity, token, { allowExpired, withCatalog }).catch((error: unknown) => {
+        if (error instanceof KeystoneError && error.kind === 'refused') login?.start();
+        throw error;
+      });
       return contents && { ...contents, caller: callerOf(contents) };
     },
     cacheMs: options['keystone_authtoken.token_cache_time'] * 1000,
@@ -93,7 +110,7 @@ export function keystone({ options, log, clock, metrics, serviceType, signal }: 
       const mayRequest = (): boolean =>
         serviceType !== null &&
         serviceTypes.includes(serviceType) &&
-        (service !== undefined || isAllowed(accessRules!, { method, path }, serviceType));
+        (service !== undefined || isAllowed(accessRules!, { method, path }, serviceType, spellings));
       if (accessRules !== null && !mayRequest()) throw refused();
       return service ? { ...caller, service: service.caller } : caller;
     },

@@ -48,6 +48,8 @@ export interface HealthChecks {
   readonly isDatabaseUp: () => Promise<boolean>;
   /** Milliseconds above which the delay of the event loop stayed during the last half minute. */
   readonly lastingDelay: () => number;
+  /** Why Keystone refuses this server; undefined: it does not. */
+  readonly loginRefusal: () => string | undefined;
 }
 interface CheckInput {
   readonly options: HealthcheckOptions;
@@ -55,7 +57,7 @@ interface CheckInput {
   readonly port: number | undefined;
   readonly checks: HealthChecks;
 }
-/** [healthcheck]backends. `database` and `event_loop` are extensions. */
+/** [healthcheck]backends. `database`, `keystone` and `event_loop` are extensions. */
 const BACKENDS: Readonly<Record<string, (input: CheckInput) => CheckResult | Promise<CheckResult>>> = {
   disable_by_file: ({ options }) => {
     const path = options['healthcheck.disable_by_file_path'];
@@ -74,6 +76,10 @@ const BACKENDS: Readonly<Record<string, (input: CheckInput) => CheckResult | Pro
   },
   database: async ({ checks }) =>
     (await checks.isDatabaseUp()) ? OK : { available: false, reason: 'DATABASE UNREACHABLE', details: 'The database does not answer' },
+  keystone: ({ checks }) => {
+    const refusal = checks.loginRefusal();
+    return refusal === undefined ? OK : { available: false, reason: 'KEYSTONE REFUSES THIS SERVER', details: refusal };
+  },
   event_loop: ({ options, checks }) => {
     const delay = checks.lastingDelay();
     const details = `The delay of the event loop stays above ${delay} ms`;

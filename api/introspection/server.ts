@@ -10,6 +10,7 @@ import type { Metrics } from '../../model/metrics';
 import { originFields } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { createAuth } from '../auth/auth';
+import type { LoginStatus } from '../auth/own-login';
 import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import type { AuditLog } from '../http/audit';
 import { bodyLimits, parseBody } from '../http/body';
@@ -102,11 +103,17 @@ export function createIntrospectionApi(given: {
   readonly enforcer?: Enforcer;
   /** Absent: read now. */
   readonly document?: Document;
+  /** Absent: this server authenticates itself at Keystone with the first request only. */
+  readonly loginStatus?: LoginStatus;
+  /** Aborted when the server stops. */
+  readonly signal?: AbortSignal;
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
   const auth = createAuth({
     ...{ options, log, clock, metrics },
     service: 'baremetal-introspection',
+    ...(given.loginStatus ? { loginStatus: given.loginStatus } : {}),
+    ...(given.signal ? { signal: given.signal } : {}),
     enforcer: given.enforcer ?? createEnforcer(options),
     store: given.store,
   });

@@ -5,6 +5,7 @@ import { STATES } from '../../model/states';
 import type { NodeRecord } from '../../model/records';
 import type { AliveConductors, NodeFilter, OwnedVersion, RowVersion } from '../../store/store';
 import type { Arguments } from '../schema/arguments';
+import type { FieldRow } from '../schema/document';
 import { projectOfList } from '../resource/access';
 import { nodeAccess } from '../resource/node-access';
 import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
@@ -88,6 +89,12 @@ function filterOf(query: Arguments, project: string | undefined): NodeFilter {
   };
 }
 
+/** The order of values that a caller may not read would reveal them. With rows of several owners, it would reveal some. */
+function checkReadableOrder(key: string, request: Request, context: ApiContext, fields: readonly FieldRow[]): void {
+  const guarded = fields.filter(({ name, readPolicy }) => name === key && readPolicy !== null);
+  if (guarded.length > 0 && !nodeAccess(request, context, guarded, true).isUniform) checkSortable(key, []);
+}
+
 /** @param path of the list, for the link to its next page */
 async function list(request: Request, context: ApiContext, path: string, fields: readonly string[] | undefined): Promise<Answer> {
   const { query, base, minor } = request;
@@ -104,9 +111,9 @@ async function list(request: Request, context: ApiContext, path: string, fields:
   const page = pageOf(query, UNSORTABLE, options);
   checkSortable(page.sortKey, ['id', ...all.map(({ name }) => name).filter((name) => !NO_COLUMNS.includes(name))]);
   checkNodeFields(fields, all);
-  // An unknown chassis is 404.
+  // An unknown chassis is 404, for callers that may know which chassis exist.
   const chassis = query['chassis_uuid'] as string | null | undefined;
-  if (chassis) await store.chassis.find(chassis);
+  if (chassis && context.auth.allowed(request.caller, 'chassis:get')) await store.chassis.find(chassis);
 
   const rows = nodeRowsToShow(all, minor, fields);
   const hostname = query['conductor'] as string | null | undefined;
@@ -114,6 +121,7 @@ async function list(request: Request, context: ApiContext, path: string, fields:
     hostname || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NO_CONDUCTORS;
   const filter = filterOf(query, project);
   const view = { base, minor, rows };
+  checkReadableOrder(page.sortKey, request, context, all);
   const access = nodeAccess(request, context, rows, true);
   // The hash ring maps nodes to conductors, so the database cannot apply this filter.
   const found = hostname ? await store.nodes.list({ ...filter, ...page }) : undefined;

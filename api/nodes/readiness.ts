@@ -2,18 +2,10 @@
 import { Fault, reasonOf } from '../../model/errors';
 import { readiness, type Facts, type Probes } from '../../model/readiness';
 import { conductorOf } from '../../model/ring';
-import { nodeAccess, REDACTED } from '../resource/node-access';
-import { nodeOf } from '../resource/node-find';
 import type { NodeRecord } from '../../model/records';
-import type { Handlers, Request, ApiContext } from '../resource/handler';
-
-/** The node without texts that the caller may not read. */
-function readable(node: NodeRecord, request: Request, context: ApiContext): NodeRecord {
-  const { unreadable } = nodeAccess(request, context, context.document.fields('Node'), false).to(node);
-  const shown = (name: 'last_error' | 'reservation'): string | null =>
-    node[name] !== null && unreadable.has(name) ? String(REDACTED[name]) : node[name];
-  return { ...node, last_error: shown('last_error'), reservation: shown('reservation') };
-}
+import { nodeAccess, readableNode, REDACTED } from '../resource/node-access';
+import { nodeOf } from '../resource/node-find';
+import type { ApiContext, Handlers, Request } from '../resource/handler';
 
 /** A conductor that is offline or does not answer is part of the result. Other errors are errors of the request. */
 const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { readonly error: string }> =>
@@ -21,6 +13,21 @@ const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { r
     if (!(error instanceof Fault)) throw error;
     return { error: reasonOf(error) };
   });
+
+/** Errors of the BMC and of the ramdisk's images have addresses, which the caller may not read in `driver_info` and `last_error` either. */
+function readableProbes(probes: Probes, node: NodeRecord, request: Request, context: ApiContext): Probes {
+  const { unreadable } = nodeAccess(request, context, context.document.fields('Node'), false).to(node);
+  if (!unreadable.has('driver_info') && !unreadable.has('last_error')) return probes;
+  const hidden = String(REDACTED['last_error']);
+  const own = new Set(Object.values(node.instance_info));
+  return {
+    ...probes,
+    ...(probes.power && 'error' in probes.power ? { power: { error: hidden } } : {}),
+    images: probes.images.map((image) =>
+      own.has(image.href) || image.error === undefined ? image : { ...image, href: hidden, error: hidden },
+    ),
+  };
+}
 
 export const readinessHandlers: Handlers = {
   showReadiness: async (request, context) => {
@@ -33,12 +40,14 @@ export const readinessHandlers: Handlers = {
     ]);
     const allocation =
       node.allocation_uuid === null ? undefined : (await store.allocations.list({ where: { uuid: node.allocation_uuid } }))[0];
+    const isVisible = allocation && context.auth.allowed(request.caller, 'allocation:get', { owner: allocation.owner, lessee: null });
     const facts: Facts = {
-      node: readable(node, request, context),
+      node: readableNode(node, request, context),
       ports,
-      allocation,
+      // Its UUID is a field of the node.
+      allocation: allocation && (isVisible ? allocation : { ...allocation, name: null }),
       conductor: conductorOf(conductors, node)?.hostname,
-      probes,
+      probes: 'error' in probes ? probes : readableProbes(probes, node, request, context),
     };
     return { status: 200, body: readiness(facts) };
   },

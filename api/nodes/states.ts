@@ -10,6 +10,7 @@ import type { Arguments } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
 import { checkPolicy } from '../resource/access';
 import { location } from '../resource/links';
+import { readableNode } from '../resource/node-access';
 import { nodeOf, visibleNode } from '../resource/node-find';
 import { withMaintenanceNotifications } from '../resource/notifications';
 import { rewrite, rewritesFor } from '../resource/present';
@@ -24,10 +25,12 @@ const accepted = ({ base, params }: Request): Answer => ({ status: 202, headers:
 
 async function showStates(request: Request, context: ApiContext): Promise<Answer> {
   const { minor } = request;
-  const node = (await nodeOf(request, context, 'node:get_states')) as unknown as Readonly<Record<string, unknown>>;
+  const node = await nodeOf(request, context, 'node:get_states');
   const rules = rewritesFor(minor);
+  // Ironic shows what it redacts in the node.
+  const shown = readableNode(node, request, context) as unknown as Readonly<Record<string, unknown>>;
   const rows = context.document.fields('States').filter(({ gate }) => open(gate, minor));
-  return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, node[name])])) };
+  return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, shown[name])])) };
 }
 
 /** Power targets and the versions that introduced them. */

@@ -1,4 +1,5 @@
 /** The fields of a node that a caller may read, by policies of their own. Everybody who sees the node sees its other fields. */
+import type { NodeRecord } from '../../model/records';
 import type { FieldRow } from '../schema/document';
 import type { Target } from '../../policy/vocabulary';
 import type { ApiContext, Request } from './handler';
@@ -70,4 +71,16 @@ export function nodeAccess(
       return found;
     },
   };
+}
+
+/** The node without texts that the caller may not read, for answers with parts of it. */
+export function readableNode(
+  node: NodeRecord,
+  request: Pick<Request, 'caller'>,
+  context: Pick<ApiContext, 'auth' | 'document'>,
+): NodeRecord {
+  const { unreadable } = nodeAccess(request, context, context.document.fields('Node'), false).to(node);
+  const shown = (name: 'last_error' | 'reservation'): string | null =>
+    node[name] !== null && unreadable.has(name) ? String(REDACTED[name]) : node[name];
+  return { ...node, last_error: shown('last_error'), reservation: shown('reservation') };
 }

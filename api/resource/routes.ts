@@ -33,9 +33,9 @@ export type Matcher = (method: string, segments: readonly string[], minor: numbe
 /** Nothing exists below the path, and a 405 lists the methods of the path itself. */
 const isMissing = (rest: PathItem['rest']): boolean => Array.isArray(rest) && rest[0] === 404;
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false;
-const fits = (path: PathItem, segments: readonly string[]): boolean =>
+export const fits = (path: PathItem, segments: readonly string[]): boolean =>
   path.segments.length === segments.length && path.segments.every((part, index) => isParameter(part) || part === segments[index]);
-const paramsOf = (path: PathItem, segments: readonly string[]): Record<string, string> =>
+export const paramsOf = (path: PathItem, segments: readonly string[]): Record<string, string> =>
   Object.fromEntries(path.segments.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), segments[index]!]] : [])));
 
 function byLength(paths: readonly PathItem[]): Map<number, PathItem[]> {

@@ -33,7 +33,7 @@ export const hostNameOf = (port: PortRecord): string => {
 };
 export const isSmartNic = (carrier: Carrier): boolean => carrier.kind === 'port' && carrier.record.is_smartnic === true;
 const hasSmartNicLink = (port: PortRecord): boolean => ['port_id', 'hostname'].every((key) => key in linkOf(port));
-export const clientIdOf = ({ extra }: PortRecord): unknown => extra['client-id'] || undefined;
+const clientIdOf = ({ extra }: PortRecord): unknown => extra['client-id'] || undefined;
 
 /** Why a port cannot be used for the boot in a temporary network; undefined: it can. */
 export function portProblem(port: PortRecord, interfaceName: string | null): string | undefined {

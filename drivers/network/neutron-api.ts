@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/records';
 import { ServiceError, type ServiceCall } from '../../wire/keystone/services';
 import type { Task } from '../interfaces';
 
-export interface FixedIp {
+interface FixedIp {
   readonly subnet_id: string;
   readonly ip_address?: string;
 }
@@ -48,7 +48,7 @@ function portOf(value: unknown): NeutronPort {
 }
 
 /** Neutron's reason for a failure, or this program's. */
-export const reasonOfNeutron = (error: unknown): string => (error instanceof ServiceError ? error.reason : String(error));
+const reasonOfNeutron = (error: unknown): string => (error instanceof ServiceError ? error.reason : String(error));
 export const isNotFound = (error: unknown): boolean => error instanceof ServiceError && error.status === 404;
 
 /** Sends a request and answers the body. Throws ServiceError, and LockLost before a change. */

@@ -23,7 +23,7 @@ import {
 } from './neutron-api';
 
 export type TemporaryNetwork = 'cleaning' | 'provisioning' | 'rescuing' | 'inspection' | 'servicing';
-export const vifKey = (network: TemporaryNetwork): string => `${network}_vif_port_id`;
+const vifKey = (network: TemporaryNetwork): string => `${network}_vif_port_id`;
 
 const described = (network: TemporaryNetwork): string => (network === 'servicing' ? 'servicing network' : `${network}_network`);
 /** Of the node, otherwise of the configuration. Throws MissingParameterValue. */

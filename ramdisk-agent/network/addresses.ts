@@ -1,24 +1,11 @@
 /** Addresses and masks of network_data.json. */
 import { isIPv4, isIPv6 } from 'node:net';
+import { ipv6Bytes } from '../../wire/ipv6';
 
 /** The bytes of an address; undefined: it is none. A scope (`%eth0`) is not part of it. */
 function bytesOf(address: string): readonly number[] | undefined {
   if (isIPv4(address)) return address.split('.').map(Number);
-  if (!isIPv6(address) || address.includes('%')) return undefined;
-  const dotted = /[\d.]+$/.exec(address)?.[0];
-  const plain = dotted?.includes('.')
-    ? address.slice(0, -dotted.length) +
-      dotted
-        .split('.')
-        .map((byte) => Number(byte).toString(16).padStart(2, '0'))
-        .join('')
-        .replace(/^(.{4})/, '$1:')
-    : address;
-  const groups = (text: string): readonly string[] => (text === '' ? [] : text.split(':'));
-  const [head = '', tail] = plain.split('::');
-  const [before, after] = [groups(head), groups(tail ?? '')];
-  const zeros = Array<string>(8 - before.length - after.length).fill('0');
-  return [...before, ...zeros, ...after].flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255]);
+  return isIPv6(address) && !address.includes('%') ? [...ipv6Bytes(address)] : undefined;
 }
 
 /** The length of a mask's prefix; undefined: its ones are not at the front, or it is no mask. */

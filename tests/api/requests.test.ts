@@ -12,7 +12,11 @@ import { OPTIONS, useApi } from '../support/api';
 const api = useApi(
   { 'cors.allowed_origin': ['https://page'], 'api.request_timeout': 1 },
   createProbes({
-    healthcheck: createHealthcheck(loadOptions([], {}).options, { isDatabaseUp: async () => true, lastingDelay: () => 0 }, Date.now),
+    healthcheck: createHealthcheck(
+      loadOptions([], {}).options,
+      { isDatabaseUp: async () => true, lastingDelay: () => 0, loginRefusal: () => undefined },
+      Date.now,
+    ),
     scrape: async () => ({ type: 'text/plain', text: 'up 1\n' }),
   }),
 );

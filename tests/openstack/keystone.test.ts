@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import { keystone as keystoneStrategy } from '../../api/auth/keystone';
 import { Unauthenticated } from '../../api/http/errors';
 import type { Strategy } from '../../api/resource/handler';
+import { createSpellings } from '../../api/resource/spellings';
+import { loadDocument } from '../../api/schema/document';
 import type { Options } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
@@ -51,6 +53,7 @@ const strategyOf = (options: Partial<Options> = credentials()): Strategy =>
     metrics: silentMetrics,
     clock,
     serviceType: options['keystone_authtoken.service_type'] ?? null,
+    spellings: createSpellings(loadDocument()),
     signal: new AbortController().signal,
   });
 const identify = (strategy: Strategy, token: string, headers: Record<string, string> = {}, path = '/v1/nodes') =>

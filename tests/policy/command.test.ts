@@ -11,7 +11,7 @@ import { POLICIES } from '../../policy/rules';
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-policy-command-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const [config, file] = [join(folder, 'ironic.conf'), join(folder, 'policy.yaml')];
-writeFileSync(config, '[DEFAULT]\nmy_ip = 127.0.0.1\n');
+writeFileSync(config, '[DEFAULT]\nmy_ip = 127.0.0.1\nauth_strategy = keystone\n');
 const RULES = '"baremetal:node:get": "rule:mine or role:auditor"\n"mine": "project_id:%(node.owner)s and not role:guest"\n';
 
 interface Ended {
@@ -96,6 +96,23 @@ it.each([
 ])('checks %j', async (words, status, page) => {
   const ended = await run(RULES, 'check', '--rule', 'node:get', ...words);
   expect(ended).toEqual({ output: expect.stringMatching(page) as string, errors: '', status });
+});
+
+it('says when policies do not limit callers', async () => {
+  const words = ['check', '--rule', 'node:get', '--as', 'owner-member'];
+  const note = / {2}note: policies have no effect: everybody may do everything, since \[DEFAULT\]auth_strategy is noauth\n$/;
+  writeFileSync(config, '[DEFAULT]\nmy_ip = 127.0.0.1\nauth_strategy = noauth\n');
+  const [page, json, step, always] = [
+    await run(RULES, ...words),
+    await run(RULES, ...words, '--json'),
+    await run('', 'check', '--rule', 'step:execute:bios.reset', '--as', 'owner-member'),
+    await run('', 'check', '--rule', 'show_password', '--as', 'system-admin'),
+  ];
+  writeFileSync(config, '[DEFAULT]\nmy_ip = 127.0.0.1\nauth_strategy = keystone\n');
+  expect(page).toMatchObject({ output: expect.stringMatching(note) as string, status: 0 });
+  expect(JSON.parse(json.output)).toMatchObject({ note: expect.stringMatching(/^policies have no effect/) as string });
+  expect(step.output).toMatch(note);
+  expect(always.output).not.toContain('note:');
 });
 
 it('checks steps, which are allowed without a rule', async () => {

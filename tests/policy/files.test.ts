@@ -88,7 +88,7 @@ describe('files', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const [file, more] = [join(folder, 'policy.yaml'), join(folder, 'policy.d')];
   const places = { 'oslo_policy.policy_file': file, 'oslo_policy.policy_dirs': [more, join(folder, 'none.d')] };
-  const read = async (): Promise<PolicyFiles> => readPolicyFiles(await policyFilePaths(places));
+  const read = async (): Promise<PolicyFiles> => readPolicyFiles((await policyFilePaths(places)).paths);
 
   it('need not exist', async () => {
     expect(await read()).toEqual({ rules: new Map(), places: new Map(), files: [] });

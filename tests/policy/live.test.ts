@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServer } from '../../main';
@@ -90,6 +90,27 @@ it('keeps its rules when a file cannot be used any more', async () => {
   expect(chassis()).toBe(false);
 });
 
+it('skips a dangling link in a folder with a warning, and reads its target when there is one', async () => {
+  writeFileSync(file, '');
+  mkdirSync(more);
+  const target = join(folder, 'elsewhere.yaml');
+  symlinkSync(target, join(more, '1-link.yaml'));
+  writeFileSync(join(more, '2-strict.yaml'), '"baremetal:chassis:get": "role:guest"');
+  live = await startEnforcer(options, log);
+  expect(await logged(/^info/)).toContain('warn: a policy file is skipped: it is a symbolic link to a file that does not exist');
+  expect(chassis()).toBe(true);
+  writeFileSync(join(more, '2-strict.yaml'), '"baremetal:chassis:get": "!"');
+  await logged(/^info/);
+  expect(chassis()).toBe(false);
+  writeFileSync(join(more, '2-strict.yaml'), '');
+  writeFileSync(target, '"baremetal:chassis:get": "role:guest"');
+  await logged(/^info/);
+  live.reload();
+  await logged(/^info/);
+  expect(chassis()).toBe(true);
+  rmSync(more, { recursive: true });
+});
+
 it('does not start with a file that cannot be used', async () => {
   writeFileSync(file, '"baremetal:chassis:get": "role guest"');
   await expect(startEnforcer(options, log)).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get": "role" is not a check`);
@@ -102,13 +123,23 @@ it('does not start with a file that cannot be used', async () => {
   await expect(startEnforcer(typo, log)).rejects.toThrow(`[oslo_policy]policy_file: there is no file ${join(folder, 'polcy.yaml')}`);
 });
 
+it('warns about roles of [oidc] that no rule names', async () => {
+  writeFileSync(file, '"baremetal:chassis:get": "role:Auditor"');
+  const granted = { 'oidc.issuer': 'https://id.example', 'oidc.system_roles': { a: 'Admin', b: 'raeder', c: 'auditor' } };
+  live = await startEnforcer({ ...options, ...granted, 'oidc.project_roles': { d: 'operator' } }, log);
+  expect(lines.filter((line) => line.startsWith('warn'))).toEqual([
+    'warn: [oidc]system_roles: no rule names the role raeder; did you mean reader?',
+    'warn: [oidc]project_roles: no rule names the role operator',
+  ]);
+});
+
 it.each([
-  [null, null, 'warn: policy files have no effect: everybody may do everything, since [DEFAULT]auth_strategy is not set'],
-  ['noauth', null, 'warn: policy files have no effect: everybody may do everything, since [DEFAULT]auth_strategy is noauth'],
+  [null, null, 'warn: policy files: policies have no effect: everybody may do everything, since [DEFAULT]auth_strategy is not set'],
+  ['noauth', null, 'warn: policy files: policies have no effect: everybody may do everything, since [DEFAULT]auth_strategy is noauth'],
   [
     'http_basic',
     null,
-    'warn: policy files limit tokens only: without [DEFAULT]http_basic_roles_file, every user of http_basic may do everything',
+    'warn: policy files: policies limit tokens only: without [DEFAULT]http_basic_roles_file, every user of http_basic may do everything',
   ],
   ['http_basic', '/roles', undefined],
   ['keystone', null, undefined],

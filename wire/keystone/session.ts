@@ -77,15 +77,32 @@ function scopeOf(scope: Scope): object {
   return 'trust' in scope ? { 'OS-TRUST:trust': { id: scope.trust } } : { system: { all: true } };
 }
 
-/** {error: {message}}: one line, bounded. */
-function messageOf(body: unknown): string {
+/** Tokens and other texts without spaces, which Keystone may repeat. IDs are shorter. */
+const TOKEN_LIKE = /[\w+/=.~-]{40,}/g;
+const MASKED = '***';
+/** {error: {message}}: one line, bounded, without the secrets of the request. */
+function messageOf(body: unknown, secrets: readonly string[]): string {
   const error = isObject(body) ? body['error'] : undefined;
   const message = isObject(error) ? error['message'] : undefined;
+  if (typeof message !== 'string') return '';
+  const masked = secrets.reduce((text, secret) => text.replaceAll(secret, MASKED), message).replace(TOKEN_LIKE, MASKED);
   // eslint-disable-next-line no-control-regex -- control characters are removed
-  return typeof message === 'string' ? `: ${message.slice(0, MAX_TEXT).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')}` : '';
+  return `: ${masked.slice(0, MAX_TEXT).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')}`;
 }
+const secretOf = (credentials: Credentials): string => {
+  switch (credentials.method) {
+    case 'password':
+      return credentials.password;
+    case 'token':
+      return credentials.token;
+    case 'application_credential':
+      return credentials.secret;
+  }
+};
 const isTemporary = (status: number): boolean => status >= 500 || status === 429;
-export const responseText = ({ status, body }: ServiceResponse): string => `HTTP status ${status}${messageOf(body)}`;
+/** @param secrets of the request, which are masked */
+export const responseText = ({ status, body }: ServiceResponse, secrets: readonly string[] = []): string =>
+  `HTTP status ${status}${messageOf(body, secrets)}`;
 
 /** @throws KeystoneError when it is no token */
 function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
@@ -116,7 +133,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     const body = { auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) } };
     const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body }, { hint: `; check [${section}]auth_url` });
     if (response.status !== 201) {
-      const message = `authentication at ${authUrl}: ${responseText(response)}`;
+      const message = `authentication at ${authUrl}: ${responseText(response, [secretOf(credentials)])}`;
       if (isTemporary(response.status)) throw new KeystoneError('away', message);
       const options = response.status === 404 ? 'auth_url' : SUSPECTS[credentials.method];
       throw new KeystoneError('refused', `${message}; check [${section}]${options}`);

@@ -98,7 +98,7 @@ export async function validateToken(
     { method: 'GET', headers: { 'x-subject-token': token, 'openstack-identity-access-rules': '1' } },
   );
   if (response.status === 404) return undefined;
-  if (response.status !== 200) throw new KeystoneError('failing', `the validation of a token: ${responseText(response)}`);
+  if (response.status !== 200) throw new KeystoneError('failing', `the validation of a token: ${responseText(response, [token])}`);
   // Such as the page of a proxy.
   if (!isObject(response.body) || response.body['token'] === undefined)
     throw new KeystoneError('failing', 'the validation of a token: the response describes no token');

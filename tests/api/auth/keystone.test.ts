@@ -1,6 +1,10 @@
+import { isAllowed } from '../../../api/auth/access-rules';
+import type { LoginStatus } from '../../../api/auth/own-login';
 import { keystone } from '../../../api/auth/keystone';
 import { createValidatedTokens } from '../../../api/auth/validated-tokens';
 import { Unauthenticated } from '../../../api/http/errors';
+import { createSpellings } from '../../../api/resource/spellings';
+import { loadDocument } from '../../../api/schema/document';
 import type { Options } from '../../../config/options';
 import { systemClock } from '../../../model/clock';
 import { silentLog, type Log } from '../../../model/log';
@@ -48,7 +52,11 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-const strategyOf = (changes: Partial<Options> = {}, log: Log = silentLog) =>
+const strategyOf = (
+  changes: Partial<Options> = {},
+  log: Log = silentLog,
+  more: { readonly loginStatus?: LoginStatus; readonly signal?: AbortSignal } = {},
+) =>
   keystone({
     options: optionsOf({
       'keystone_authtoken.auth_url': fake.url,
@@ -61,7 +69,9 @@ const strategyOf = (changes: Partial<Options> = {}, log: Log = silentLog) =>
     metrics: silentMetrics,
     clock,
     serviceType: 'baremetal',
+    spellings: createSpellings(loadDocument()),
     signal: new AbortController().signal,
+    ...more,
   });
 type Strategy = ReturnType<typeof strategyOf>;
 const identify = (strategy: Strategy, token: string, headers: Record<string, string> = {}, path = '/v1/nodes', source = '192.0.2.1') =>
@@ -155,6 +165,67 @@ it('applies access rules', async () => {
   for (const token of ['broken-rules', 'many-rules', 'no-catalog']) expect(await statusOf(identify(strategy, token))).toBe(401);
   // A service acts for the user.
   expect(await statusOf(identify(strategy, 'one-rule', { 'x-service-token': 'service' }))).toBe(200);
+});
+
+it('applies access rules to the path of the operation, whatever its spelling', async () => {
+  const spellings = createSpellings(loadDocument());
+  const allowed = (rule: string, path: string): boolean =>
+    isAllowed([{ service: 'baremetal', method: 'GET', path: rule }], { method: 'GET', path }, 'baremetal', spellings);
+  for (const path of ['/v1/nodes', '/v1/nodes/', '/nodes', '/v1/nodes.json', '/v1/nodes//', '/v1/no%64es'])
+    for (const rule of ['/v1/nodes', '/v1/nodes/']) expect(`${path} ${allowed(rule, path)}`).toBe(`${path} true`);
+  for (const path of ['/v1/nodes/a/states', '/v1/nodes/states/a', '/nodes/states/a/', '/v1/nodes/states/a.json']) {
+    expect(`${path} ${allowed('/v1/nodes/*/states', path)}`).toBe(`${path} true`);
+    expect(`${path} ${allowed('/v1/nodes/*/power', path)}`).toBe(`${path} false`);
+    expect(`${path} ${allowed('/v1/nodes/states/*', path)}`).toBe(`${path} false`);
+  }
+  // The node is in the query then, which rules cannot name.
+  expect(allowed('/v1/nodes/*', '/v1/nodes/states')).toBe(false);
+  expect(allowed('/**', '/v1/nodes/states')).toBe(false);
+  // One may be the name of a node.
+  expect(allowed('/v1/nodes/a', '/v1/nodes/a.json')).toBe(false);
+  expect(allowed('/v1/nodes/a.json', '/v1/nodes/a.json')).toBe(false);
+  expect(allowed('/v1/nodes/*', '/v1/nodes/a.json')).toBe(true);
+  expect(allowed('/**', '/v1/nodes/a%2fb')).toBe(false);
+  expect(allowed('/v1/ports/detail', '/v1/ports/detail/')).toBe(true);
+  expect(allowed('/v1/ports', '/v1/ports/detail')).toBe(false);
+});
+
+describe('the login at the start', () => {
+  const started = (changes: Partial<Options> = {}) => {
+    const [status, ending, lines] = [{ refusal: undefined } as LoginStatus, new AbortController(), [] as string[]];
+    const note = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields ?? {})}`);
+    const strategy = strategyOf(changes, { ...silentLog, error: note, info: note }, { loginStatus: status, signal: ending.signal });
+    return { status, lines, strategy, stop: () => ending.abort() };
+  };
+
+  it('comes before the first request, whose token is then validated at once', async () => {
+    const { lines, status, strategy, stop } = started();
+    await until('the login', async () => fake.logins.length === 1);
+    await identify(strategy, 'good');
+    expect(fake.logins).toHaveLength(1);
+    expect([lines, status.refusal]).toEqual([[], undefined]);
+    stop();
+  });
+
+  it('names the options when Keystone refuses it, and recovers', async () => {
+    fake.reply = async () => ({ status: 401, body: { error: { message: 'No' } } });
+    const { lines, status, stop } = started();
+    await until('the refusal', async () => status.refusal !== undefined && fake.logins.length > 2);
+    expect(status.refusal).toMatch(/HTTP status 401: No; check \[keystone_authtoken\]username, password, their domains and the project$/);
+    expect(lines).toEqual([expect.stringContaining('check [keystone_authtoken]username, password')]);
+    fake.reply = async () => undefined;
+    await until('the login', async () => status.refusal === undefined);
+    expect(lines[1]).toContain('authenticated at Keystone');
+    stop();
+  });
+
+  it('is no refusal while Keystone is away', async () => {
+    const { lines, status, stop } = started({ 'keystone_authtoken.auth_url': 'http://127.0.0.1:1' });
+    await until('the failure', async () => lines.length > 0);
+    expect(lines[0]).toContain('; check [keystone_authtoken]auth_url');
+    expect(status.refusal).toBeUndefined();
+    stop();
+  });
 });
 
 it('authenticates again after a 401, once', async () => {
@@ -297,12 +368,29 @@ it('never stores a token by itself', async () => {
     'keystone_authtoken.user_id': 'ironic',
     'keystone_authtoken.password': 'secret-of-ironic',
   });
-  const strategy = keystone({ options, log, clock, metrics: silentMetrics, serviceType: null, signal: new AbortController().signal });
-  fake.reply = async () => ({ status: 500, body: { error: { message: 'x'.repeat(5000) } } });
+  const strategy = keystone({
+    options,
+    log,
+    clock,
+    metrics: silentMetrics,
+    serviceType: null,
+    spellings: createSpellings(loadDocument()),
+    signal: new AbortController().signal,
+  });
+  fake.reply = async () => ({ status: 500, body: { error: { message: `secret-of-ironic ${'x'.repeat(5000)}` } } });
   expect(await statusOf(identify(strategy, 'a-secret-token'))).toBe(503);
   expect(told).toHaveLength(1);
   expect(JSON.stringify(told)).not.toMatch(/secret/);
   expect(JSON.stringify(told).length).toBeLessThan(1000);
+  // Keystone may repeat what it got.
+  const other = `gAAAA${'b'.repeat(60)}`;
+  const echo = { status: 500, body: { error: { message: `no a-secret-token2, ${other}, ${'x'.repeat(190)}` } } };
+  fake.reply = async ({ method }) => (method === 'POST' ? undefined : echo);
+  ahead = 2000;
+  expect(await statusOf(identify(strategy, 'a-secret-token2'))).toBe(503);
+  expect(told).toHaveLength(2);
+  expect(JSON.stringify(told)).not.toMatch(/secret|gAAAA/);
+  expect(JSON.stringify(told)).toContain('no ***, ***, ***');
 });
 
 describe('the API', () => {

@@ -5,7 +5,7 @@ import { loadOptions } from '../../../config/load';
 import { HEALTH_CASES, type HealthCase } from '../../support/health-cases';
 
 const { options: DEFAULTS } = loadOptions([], {});
-const CALM: HealthChecks = { isDatabaseUp: async () => true, lastingDelay: () => 0 };
+const CALM: HealthChecks = { isDatabaseUp: async () => true, lastingDelay: () => 0, loginRefusal: () => undefined };
 const make = (changed: HealthCase['options'] = {}, checks: Partial<HealthChecks> = {}) =>
   createHealthcheck(
     {
@@ -39,6 +39,18 @@ it('fails when the database is away, if it is to look', async () => {
   const away = { isDatabaseUp: async () => false };
   expect(await ask({ options }, away)).toMatchObject({ status: 503, text: 'DATABASE UNREACHABLE' });
   expect(await ask({}, away)).toMatchObject({ status: 200 });
+});
+
+it('fails while Keystone refuses this server, if it is to look', async () => {
+  const options = { backends: ['keystone'], detailed: true };
+  expect(await ask({ options: { backends: ['keystone'] } })).toMatchObject({ status: 200, text: 'OK' });
+  const refused = { loginRefusal: () => 'HTTP status 401; check [keystone_authtoken]username' };
+  const answer = await ask({ options, headers: { Accept: 'application/json' } }, refused);
+  expect(answer!.status).toBe(503);
+  expect(JSON.parse(answer!.text)).toMatchObject({
+    reasons: [{ reason: 'KEYSTONE REFUSES THIS SERVER', details: 'HTTP status 401; check [keystone_authtoken]username' }],
+  });
+  expect(await ask({}, refused)).toMatchObject({ status: 200 });
 });
 
 it('fails while the event loop stays delayed, if it is to look', async () => {

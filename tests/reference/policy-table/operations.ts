@@ -192,6 +192,11 @@ export const OPERATIONS: readonly Operation[] = [
   once('GET nodes of the owner', `/v1/nodes?owner=${OWNER}`),
   once('GET nodes of the project of the owner', `/v1/nodes?project=${OWNER}`),
   once('GET nodes of the project of others', `/v1/nodes?project=${OTHER}`),
+  once('GET nodes sorted by last_error', '/v1/nodes?sort_key=last_error'),
+  once('GET nodes sorted by reservation', '/v1/nodes?sort_key=reservation&sort_dir=desc'),
+  once('GET nodes sorted by name', '/v1/nodes?sort_key=name'),
+  get('GET nodes of a missing chassis', ({ missing }) => `/v1/nodes?chassis_uuid=${missing}`),
+  get('GET nodes of a chassis', ({ chassis }) => `/v1/nodes?chassis_uuid=${chassis}`),
   get('GET nodes of an instance', ({ instance }) => `/v1/nodes?instance_uuid=${instance}`),
   get('GET nodes of a parent', ({ node }) => `/v1/nodes?parent_node=${node}`),
   get('GET node', ofNode),
@@ -617,4 +622,27 @@ export const OPERATIONS: readonly Operation[] = [
       }),
     ),
   ].map((operation): Operation => ({ ...operation, once: true })),
+];
+
+/** The states whose checks differ from those of `manageable`, in which all operations are asked. */
+export const STATES = ['available', 'active', 'clean failed', 'inspect wait'] as const;
+export type State = (typeof STATES)[number];
+
+const target = (name: string, body: object = {}): Operation =>
+  send(
+    `PUT provision ${name}`,
+    'PUT',
+    ({ node }) => `/v1/nodes/${node}/states/provision`,
+    () => ({ target: name, ...body }),
+  );
+/** Operations of `OPERATIONS` with checks of the state, after or before those of policies. */
+const WITH_STATE =
+  /^(?:GET (?:node|states)|PATCH node (?:extra|instance_info|driver_info|chassis_uuid|lessee|owner|driver|resource_class)|PUT (?:power|provision|provision clean_steps|provision service_steps|provision runbook|maintenance|raid|trait)|DELETE (?:vif|node allocation|port)|POST vif|PATCH port)$/;
+/** The rows of each state. The requests leave the state as it is: the state machine refuses them after the policies. */
+export const STATE_OPERATIONS: readonly Operation[] = [
+  ...OPERATIONS.filter(({ name }) => WITH_STATE.test(name)),
+  target('provide'),
+  target('verify'),
+  target('unrescue'),
+  target('unhold'),
 ];

@@ -1,12 +1,26 @@
 /** Sends every request of the table as every persona, and writes down what comes of it. */
-import { KINDS, LABEL_OF, OPERATIONS, SETUP, thingsOf, type Call, type Operation } from './operations';
-import { ADMIN, PERSONAS, WITHOUT_OWNER, type Persona } from './personas';
+import {
+  KINDS,
+  LABEL_OF,
+  OPERATIONS,
+  SETUP,
+  STATE_OPERATIONS,
+  STATES,
+  thingsOf,
+  type Call,
+  type Kind,
+  type Operation,
+  type State,
+} from './operations';
+import { ADMIN, OF_STATES, PERSONAS, WITHOUT_OWNER, type Persona } from './personas';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { until } from '../../lab/support/machines';
 
 /** The headers that identify a persona to this server. */
-export type Identify = (persona: Persona) => Readonly<Record<string, string>>;
-/** `OPERATION | KIND` → persona → what came of it. */
+type Identify = (persona: Persona) => Readonly<Record<string, string>>;
+/** Writes the state of a node to the database of the server. */
+type SetState = (node: string, state: State) => Promise<void>;
+/** `OPERATION | KIND`, `OPERATION | KIND | STATE` → persona → what came of it. */
 export type Table = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -57,16 +71,29 @@ function cellOf(call: Call, { status, body }: Reply): string {
   return [status, ...(items === undefined ? [] : [`[${items}]`]), ...created, ...[...hidden].sort()].join(' ');
 }
 
-/** @param only rows of these operations; absent: all */
-export async function tableOf(url: string, identify: Identify, only = /^/): Promise<Table> {
+interface TableParts {
+  readonly url: string;
+  readonly identify: Identify;
+  /** Absent: no rows of states. */
+  readonly setState?: SetState;
+  /** Projects of the personas, and their IDs on the server. Absent: these are the IDs. */
+  readonly projects?: ReadonlyMap<string, string>;
+  /** Rows of these names. Absent: all. */
+  readonly only?: RegExp;
+}
+export async function tableOf({ url, identify, setState, projects = new Map(), only = /^/ }: TableParts): Promise<Table> {
+  const replaced = (text: string, pairs: readonly (readonly [string, string])[]): string =>
+    pairs.reduce((before, [from, to]) => before.replaceAll(from, to), text);
+  const toServer = [...projects];
+  const fromServer = toServer.map(([name, id]) => [id, name] as const);
   const ask = async (persona: Persona, { method, path, body }: Call): Promise<Reply> => {
-    const response = await fetch(url + path, {
+    const response = await fetch(url + replaced(path, toServer), {
       method,
       headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115', ...identify(persona) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: replaced(JSON.stringify(body), toServer) }),
       signal: timeoutSignal(120_000),
     });
-    const text = await response.text();
+    const text = replaced(await response.text(), fromServer);
     const isJson = response.headers.get('content-type')?.includes('json') === true && text !== '';
     return { status: response.status, body: isJson ? (JSON.parse(text) as unknown) : undefined };
   };
@@ -101,6 +128,14 @@ export async function tableOf(url: string, identify: Identify, only = /^/): Prom
     if (operation.settles) await settled(things.node);
     return cellOf(call, reply);
   };
+  const rowOf = async (operation: Operation, kind: Kind, personas: readonly Persona[]): Promise<Record<string, string>> => {
+    const things = thingsOf(kind);
+    const isReading = operation.call(things).method === 'GET' && !operation.alone;
+    const cells: string[] = [];
+    if (isReading) cells.push(...(await Promise.all(personas.map((persona) => cell(operation, things, persona)))));
+    else for (const persona of personas) cells.push(await cell(operation, things, persona));
+    return Object.fromEntries(personas.map((persona, index) => [persona.name, cells[index]!]));
+  };
   const table: Record<string, Record<string, string>> = {};
   const names = new Map<string, number>();
   for (const operation of OPERATIONS) {
@@ -108,16 +143,21 @@ export async function tableOf(url: string, identify: Identify, only = /^/): Prom
     const count = names.get(operation.name) ?? 0;
     names.set(operation.name, count + 1);
     const name = count === 0 ? operation.name : `${operation.name} (${count + 1})`;
-    if (!only.test(name)) continue;
     for (const kind of operation.once ? KINDS.slice(0, 1) : KINDS) {
-      const things = thingsOf(kind);
-      const personas = kind === 'owned' ? PERSONAS : WITHOUT_OWNER;
-      const isReading = operation.call(things).method === 'GET' && !operation.alone;
-      const cells: string[] = [];
-      if (isReading) cells.push(...(await Promise.all(personas.map((persona) => cell(operation, things, persona)))));
-      else for (const persona of personas) cells.push(await cell(operation, things, persona));
-      const row = Object.fromEntries(personas.map((persona, index) => [persona.name, cells[index]!]));
-      table[operation.once ? name : `${name} | ${kind}`] = row;
+      const row = operation.once ? name : `${name} | ${kind}`;
+      if (only.test(row)) table[row] = await rowOf(operation, kind, kind === 'owned' ? PERSONAS : WITHOUT_OWNER);
+    }
+  }
+  const { node } = thingsOf('owned');
+  for (const state of setState ? STATES : []) {
+    await setState!(node, state);
+    for (const operation of STATE_OPERATIONS) {
+      const row = `${operation.name} | owned | ${state}`;
+      if (!only.test(row)) continue;
+      table[row] = await rowOf(operation, 'owned', OF_STATES);
+      const { body } = await ask(ADMIN, { method: 'GET', path: `/v1/nodes/${node}?fields=provision_state` });
+      const { provision_state: after } = body as { readonly provision_state: string };
+      if (after !== state) throw new Error(`${row}: the node is in the state ${after} now`);
     }
   }
   return table;

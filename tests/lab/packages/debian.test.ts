@@ -1,0 +1,68 @@
+/** The Debian package in a fresh Debian: installed, run as its user with the rights of its unit, removed. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, copyFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { needs } from '../support/needs';
+import { release, startInstalled, useServer } from './release';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-debian-'));
+const debian = join(folder, 'root');
+const inside = (...words: readonly string[]): string =>
+  execFileSync('chroot', [debian, ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+const RIGHTS = '+net_bind_service,+net_raw,+net_admin';
+
+beforeAll(async () => {
+  needs({ mmdebstrap: 'mmdebstrap', chroot: 'coreutils' });
+  const [file] = await release(join(folder, 'out'), ['deb']);
+  const packages = 'adduser,libstdc++6,systemd,bash';
+  execFileSync('mmdebstrap', ['--quiet', '--variant=minbase', `--include=${packages}`, 'bookworm', debian], { stdio: 'ignore' });
+  // The mounts end with the namespace of this part (scripts/contained.mjs).
+  execFileSync('mount', ['--bind', '/dev', join(debian, 'dev')]);
+  execFileSync('mount', ['-t', 'proc', 'proc', join(debian, 'proc')]);
+  mkdirSync(join(debian, 'tmp'), { recursive: true });
+  copyFileSync(file!, join(debian, 'tmp/bloomery.deb'));
+});
+afterAll(() => {
+  for (const mounted of ['dev', 'proc']) execFileSync('umount', ['-l', join(debian, mounted)]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it('installs, with files that dpkg verifies', () => {
+  inside('dpkg', '--install', '/tmp/bloomery.deb');
+  expect(inside('dpkg', '--verify', 'bloomery')).toBe('');
+  expect(inside('stat', '-c', '%U:%G %a', '/var/lib/bloomery', '/etc/bloomery/ironic.conf')).toBe(
+    'bloomery:bloomery 750\nroot:bloomery 640\n',
+  );
+  expect(
+    inside(
+      'bash',
+      '-c',
+      'source /usr/share/bash-completion/completions/bloomery; COMP_WORDS=(bloomery db b); COMP_CWORD=2; _bloomery; echo "$COMPREPLY"',
+    ),
+  ).toBe('backup\n');
+});
+
+it('has a unit that systemd accepts, and calls well protected', () => {
+  inside('systemd-analyze', 'verify', '--man=no', 'bloomery.service');
+  // 0 is the best of 10; the threshold counts tenths.
+  inside('systemd-analyze', 'security', '--offline=true', '--threshold=30', 'bloomery.service');
+});
+
+it('serves with its configuration, as its user, with no more rights than the unit gives', async () => {
+  const rights = ['--bounding-set', `-all,${RIGHTS}`, '--inh-caps', `-all,${RIGHTS}`, '--ambient-caps', `-all,${RIGHTS}`, '--no-new-privs'];
+  const user = ['setpriv', '--reuid', 'bloomery', '--regid', 'bloomery', '--init-groups', ...rights];
+  const serve = ['/usr/bin/bloomery', 'serve', '--config-file', '/etc/bloomery/ironic.conf', '--state-dir', '/var/lib/bloomery'];
+  const server = await startInstalled(['chroot', debian, ...user, ...serve], { OS_API__PORT: '0', OS_BOOT__HTTP_PORT: '0' });
+  // Closed by default: no password is needed, and only this host reaches it.
+  expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:/);
+  await useServer(server.url);
+  expect(await server.stop()).toBe(0);
+  expect(inside('stat', '-c', '%U', '/var/lib/bloomery/postgres')).toBe('bloomery\n');
+});
+
+it('leaves nothing behind when it is purged', () => {
+  inside('dpkg', '--purge', 'bloomery');
+  for (const path of ['usr/lib/bloomery', 'usr/bin/bloomery', 'etc/bloomery', 'var/lib/bloomery', 'lib/systemd/system/bloomery.service'])
+    expect({ path, exists: existsSync(join(debian, path)) }).toEqual({ path, exists: false });
+});
