@@ -46,6 +46,7 @@ export const PARTS = {
   'ipmi/ipmi-sol': { groups: ['ipmi'], seconds: 5 },
   'ipmi/ipmi-stores': { groups: ['ipmi'], seconds: 6 },
   'ipmi/virtualbmc': { groups: ['machines', 'ipmi', 'libvirt', 'python'], seconds: 20, namespaces: true, pypi: true },
+  'page/page': { groups: ['browser'], seconds: 90 },
   'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },
   'redfish/redfish-https': { groups: ['machines', 'libvirt', 'python', 'ramdisk', 'network'], seconds: 150, namespaces: true, pypi: true },
   'redfish/redfish-settings': { groups: ['machines', 'libvirt', 'python'], seconds: 6, namespaces: true, pypi: true },
