@@ -9,7 +9,8 @@ import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import type { Document } from './api/schema/document';
-import { startDhcp } from './boot/dhcp-service';
+import { startDhcp } from './boot/dhcp/service';
+import { parseSubnet } from './boot/dhcp/subnets';
 import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
 import { bootHosts } from './boot/listen-hosts';
@@ -38,7 +39,7 @@ import type { Enforcer } from './policy/enforcer';
 import { startEnforcer } from './policy/live';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';
-import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError } from './settings';
+import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError, switchesOf } from './settings';
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
@@ -47,7 +48,7 @@ import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
 import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
-import { createServices } from './wire/keystone/services';
+import { createServices, type Services } from './wire/keystone/services';
 import { createRedfishPool } from './wire/redfish';
 import { mostOf } from './wire/shares';
 import { programVersion } from './version';
@@ -109,6 +110,8 @@ interface StartContext {
 interface StoreContext extends StartContext {
   readonly store: OpenStore;
   readonly options: Options;
+  /** OpenStack's. */
+  readonly services: Services;
 }
 
 /** Announces the services (name, URL) by multicast DNS. Returns the function that withdraws them. */
@@ -227,9 +230,20 @@ interface BootPorts {
   readonly http: number;
   readonly https: number | null;
 }
+/** The clients of OpenStack services, which all roles share. */
+function startServices({ given, clock, stops }: StartContext): Services {
+  const ending = new AbortController();
+  const services = createServices(given, { clock, signal: ending.signal });
+  stops.push(async () => {
+    ending.abort();
+    for (const service of Object.values(services)) await service.close();
+  });
+  return services;
+}
+
 /** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot, and the URLs that it is bound to. */
 async function startBoot(
-  { options, store, clock, metrics, stops, ...context }: StoreContext,
+  { options, store, services, clock, metrics, stops, ...context }: StoreContext,
   resolveWith: (ports: BootPorts) => Options,
 ): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
   prepareFolder(options['deploy.http_root'], '[deploy]http_root');
@@ -243,10 +257,12 @@ async function startBoot(
     bootHosts(writtenName(option), {
       configured: options[option],
       interfaceName: options['boot.interface'],
+      further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
       myIp: options['DEFAULT.my_ip'],
+      myIpv6: options['DEFAULT.my_ipv6'],
     });
   const http = await startHttpBoot({
-    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host') },
+    ...{ options, store, filter, glance: services.glance, log, clock, metrics, hosts: hostsOf('boot.http_host') },
     ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
     ...(reports ? { reports } : {}),
   });
@@ -290,7 +306,7 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
 
 /** @param stopOptions returns how to stop, which is known then */
 async function startConductorRole(
-  { options, store, clock, metrics, stops, log }: StoreContext,
+  { options, store, services, clock, metrics, stops, log }: StoreContext,
   notifier: Notifier,
   rpc: Rpc | undefined,
   stopOptions: () => StopOptions,
@@ -302,20 +318,19 @@ async function startConductorRole(
     connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
   });
   const introspection = discoverdService(options);
-  const ending = new AbortController();
-  const services = createServices(options, { clock, signal: ending.signal });
+  const switches = switchesOf(options);
   const connections = {
     services,
     ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
     ...(introspection ? { introspection } : {}),
+    ...(switches ? { switches } : {}),
   };
   stops.push(async () => {
     await consoles.closeAll();
     await ipmi.close();
     await redfish.close();
     await introspection?.close();
-    ending.abort();
-    for (const service of Object.values(services)) await service.close();
+    await switches?.close();
   });
   const conductor = await startConductor({
     ...{ store, options, clock, metrics, notifier },
@@ -411,7 +426,8 @@ const urlOf = ({ scheme, port }: HttpListener, options: Options): string | undef
 type Started = Omit<Server, 'stop' | 'reload'>;
 async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {
   const { given, roles, stateDir, log, clock, metrics, databaseUrl, stops } = context;
-  const inventories = inventoriesOf(given, stateDir);
+  const services = startServices(context);
+  const inventories = inventoriesOf(given, stateDir, services);
   checkRoles(context);
   const enforcer = callsConductors(roles) ? await startPolicies(context) : undefined;
   // The database takes longest to start; meanwhile the ports are opened.
@@ -434,7 +450,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
 
   const initial: StoreContext = {
     ...context,
-    store,
+    ...{ store, services },
     options: resolveWith({ http: given['boot.http_port'], https: given['boot.https_port'] }),
   };
   const { options, bound } = roles.includes('boot') ? await startBoot(initial, resolveWith) : { options: initial.options, bound: [] };

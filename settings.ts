@@ -1,15 +1,23 @@
 /** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ReportBoots } from './boot/discovery';
 import { checkAccess, listenHosts } from './config/access';
+import { parseIni } from './config/ini';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
+import { inventoriesAmong } from './store/inventory-objects';
 import type { StoreOptions } from './store/postgres';
 import { verifies } from './wire/authorities';
+import type { Services } from './wire/keystone/services';
+import { swiftContainer } from './wire/openstack/swift';
+import { switchesIn } from './wire/switches/config';
+import { createSwitches, noopSwitchDriver, type SwitchDrivers, type Switches } from './wire/switches/switches';
+import { parseVlans } from './wire/switches/vlans';
+import { createSwitchWorker } from './wire/switches/worker';
 import { keystoneSettings } from './wire/keystone/settings';
 import { withoutCredentials } from './model/urls';
 import { urlHost } from './wire/addresses';
@@ -77,11 +85,6 @@ export function reportBoots(options: Options): ReportBoots | undefined {
   };
 }
 
-/** LoadedOptions that may name Swift in Ironic, and the values to use here. */
-const NO_SWIFT = {
-  'inventory.data_backend': 'database, directory or none',
-  'agent.deploy_logs_storage_backend': 'local',
-} as const;
 const isReadable = (path: string): boolean => {
   try {
     accessSync(path, constants.R_OK);
@@ -100,10 +103,11 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
   if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
     throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
 
-  for (const [key, instead] of Object.entries(NO_SWIFT)) {
-    if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
+  for (const key of ['inventory.data_backend', 'agent.deploy_logs_storage_backend', 'deploy.configdrive_use_object_store'] as const) {
+    const usesSwift = options[key] === 'swift' || options[key] === true;
+    if (!usesSwift || options['swift.auth_type'] || options['swift.auth_section'] || options['swift.endpoint_override']) continue;
     const [section, name] = key.split('.');
-    throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
+    throw new StartError(`[${section}]${name} = ${options[key]} needs Swift: set [swift]auth_type and its options`);
   }
   const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;
   if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
@@ -128,10 +132,11 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
 }
 
 /** Where inventories are stored; undefined: in the database. Throws StartError. */
-export function inventoriesOf(options: LoadedOptions, stateDir: string): StoreOptions['inventories'] {
+export function inventoriesOf(options: LoadedOptions, stateDir: string, { swift }: Services): StoreOptions['inventories'] {
   const backend = options['inventory.data_backend'];
   if (backend === 'none') return () => noInventories;
   if (backend === 'database') return undefined;
+  if (backend === 'swift') return () => inventoriesAmong(swiftContainer(swift, options['inventory.swift_data_container']));
   return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
 }
 
@@ -150,4 +155,28 @@ export function prepareFolder(path: string, what: string): string {
     throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
   }
   return path;
+}
+
+/** The switches of [ironic_networking]; undefined: it enables no driver. @throws StartError */
+export function switchesOf(options: Options): Switches | undefined {
+  const { 'ironic_networking.enabled_switch_drivers': enabled, 'ironic_networking.switch_config_file': file } = options;
+  const { 'ironic_networking.generic_switch_python': python, 'ironic_networking.allowed_vlans': vlans } = options;
+  if (enabled.length === 0) return undefined;
+  try {
+    const known = ['generic-switch', 'noop'];
+    const unknown = enabled.find((name) => !known.includes(name));
+    if (unknown !== undefined) throw new Error(`enabled_switch_drivers: there is no driver ${unknown}; choose from ${known.join(', ')}`);
+    if (!file) throw new Error('switch_config_file names no file');
+    const settings = switchesIn(parseIni(readFileSync(file, 'utf8')));
+    const stranger = settings.find(({ driver }) => !enabled.includes(driver));
+    if (stranger) throw new Error(`switch ${stranger.name}: its driver_type ${stranger.driver} is not in enabled_switch_drivers`);
+    if (enabled.includes('generic-switch') && !python)
+      throw new Error('generic_switch_python names no Python with networking-generic-switch');
+    const generic = settings.filter(({ driver }) => driver === 'generic-switch');
+    const worker = createSwitchWorker(python, Object.fromEntries(generic.map(({ name, device }) => [name, device])));
+    const drivers: SwitchDrivers = { 'generic-switch': worker, noop: noopSwitchDriver };
+    return createSwitches(settings, vlans === null ? null : parseVlans(vlans), drivers, () => worker.close());
+  } catch (error) {
+    throw new StartError(`[ironic_networking]${(error as Error).message}`, { cause: error });
+  }
 }

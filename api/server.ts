@@ -264,7 +264,8 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     refuseForged(request, options);
     // Before anything else of the request is read.
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
-    report.origin = { ...report.origin, user: caller.user, project: caller.project };
+    const admin = caller.exempt || caller.roles.includes('admin') ? ({ admin: true } as const) : {};
+    report.origin = { ...report.origin, user: caller.user, project: caller.project, ...admin };
     report.roles = caller.roles;
     report.tokenName = caller.tokenName;
     const limits = bodyLimits(bare, options);

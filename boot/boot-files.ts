@@ -27,9 +27,9 @@ interface BootFilesSetup {
   readonly apiCaFile: string | null;
 }
 
-/** Opens a path, a `file://` URL or an `http(s)://` URL. Undefined if a local file does not exist. Throws UpstreamError. */
+/** Opens a path, a `file://`, `http(s)://` or `glance://` URL. Undefined if a local file does not exist. Throws UpstreamError. */
 export async function openSource(cache: Cache, source: string): Promise<BootFile | undefined> {
-  if (/^https?:/i.test(source)) {
+  if (/^(?:https?|glance):/i.test(source)) {
     const file = await cache.open(source).catch((error: unknown) => {
       throw error instanceof UpstreamError ? new UpstreamError(`${loggableUrl(source)}: ${error.message}`) : error;
     });

@@ -8,14 +8,17 @@ import { EventEmitter, once } from 'node:events';
 import { mkdir, open, readdir, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { Agent, interceptors, request, type Dispatcher } from 'undici';
+import { Agent, interceptors, type Dispatcher } from 'undici';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
-import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
+import { withoutCredentials } from '../model/urls';
+import type { ServiceClient } from '../wire/keystone/services';
+import { isGlanceUrl } from '../wire/openstack/glance';
 import { webServerConnector } from '../wire/web-servers';
 import { readPieces } from './read-pieces';
+import { fromGlance, fromWebServer, type UpstreamFile } from './upstream';
 
 export interface CachedFile {
   /** Bytes. */
@@ -37,6 +40,8 @@ interface CacheSetup {
   readonly maxBytes: number;
   /** [DEFAULT]webserver_verify_ca. */
   readonly verifyCa: string;
+  /** Source of `glance://UUID`. */
+  readonly glance: ServiceClient;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: no metrics. */
@@ -108,13 +113,19 @@ async function makeRoom(state: CacheState, newEntry: CacheEntry): Promise<void> 
 }
 
 /** Never rejects: the error is stored in the entry for its readers. */
-async function download(state: CacheState, body: AsyncIterable<Buffer>, handle: FileHandle, entry: CacheEntry): Promise<void> {
+async function download(state: CacheState, { body, digest }: UpstreamFile, handle: FileHandle, entry: CacheEntry): Promise<void> {
   const { folder, log, closing } = state;
   const { metadata } = entry;
   const where = { url: loggableUrl(metadata.url), bytes: metadata.size };
+  const hash = digest && createHash(digest.algorithm);
   try {
-    for await (const chunk of body) {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
       if (entry.received + chunk.length > metadata.size) throw new Error('the server sent more bytes than announced');
+      hash?.update(chunk);
+      // Before readers get the last bytes, so that nobody gets a whole file that is not the image.
+      const isLast = entry.received + chunk.length === metadata.size;
+      if (isLast && digest && hash?.digest('hex') !== digest.value.toLowerCase())
+        throw new Error(`the ${digest.algorithm} checksum does not match`);
       await handle.writeFile(chunk);
       entry.received += chunk.length;
       entry.progress.emit('more');
@@ -134,10 +145,10 @@ async function download(state: CacheState, body: AsyncIterable<Buffer>, handle: 
 }
 
 /** Replaces the entry of this URL by one that downloads the response. */
-async function startDownload(state: CacheState, url: string, response: Dispatcher.ResponseData): Promise<CacheEntry> {
+async function startDownload(state: CacheState, url: string, response: UpstreamFile): Promise<CacheEntry> {
   const { folder, clock, entries, downloads } = state;
   const header = (name: string): string | null => [response.headers[name] ?? []].flat()[0] ?? null;
-  if (response.statusCode !== 200) throw new UpstreamError(`the server answers ${response.statusCode}`);
+  if (response.status !== 200) throw new UpstreamError(`the server answers ${response.status}`);
   const size = header('content-length');
   if (size === null || !/^\d{1,15}$/.test(size)) throw new UpstreamError('the server does not send Content-Length');
   const replaced = entries.get(url);
@@ -161,28 +172,28 @@ async function startDownload(state: CacheState, url: string, response: Dispatche
       entries.delete(url);
       throw error;
     });
-  const running = download(state, response.body, handle, entry).finally(() => downloads.delete(running));
+  const running = download(state, response, handle, entry).finally(() => downloads.delete(running));
   downloads.add(running);
   return entry;
 }
 
 /** Revalidates the file. Starts a download if it is new or changed. */
 async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
-  const { entries, dispatcher, closing, clock, metrics } = state;
+  const { entries, dispatcher, closing, clock, metrics, glance } = state;
   const known = entries.get(url);
-  const response = await request(withoutCredentials(url), {
-    dispatcher,
-    signal: closing.signal,
-    headers: {
-      'accept-encoding': 'identity',
-      // Not sent after a redirection to another host.
-      ...basicAuthorization(credentialsOf(url)),
-      ...(known?.metadata.etag ? { 'if-none-match': known.metadata.etag } : {}),
-      ...(known?.metadata.lastModified ? { 'if-modified-since': known.metadata.lastModified } : {}),
-    },
-  });
-  if (known && response.statusCode === 304) {
-    await response.body.dump();
+  const { signal } = closing;
+  const response = isGlanceUrl(url)
+    ? await fromGlance(url, glance, signal)
+    : await fromWebServer(
+        url,
+        {
+          ...(known?.metadata.etag ? { 'if-none-match': known.metadata.etag } : {}),
+          ...(known?.metadata.lastModified ? { 'if-modified-since': known.metadata.lastModified } : {}),
+        },
+        { dispatcher, signal },
+      );
+  if (known && response.status === 304) {
+    response.body.on('error', () => {}).resume();
     metrics.count('bloomery_image_cache_total', { result: 'hit' });
     known.checkedAt = clock.now();
     return known;
@@ -197,12 +208,12 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
   }
 }
 
-export async function openCache({ folder, maxBytes, verifyCa, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
+export async function openCache({ folder, maxBytes, verifyCa, glance, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(folder, clock);
   const agent = new Agent({ connect: webServerConnector(verifyCa, CONNECT_TIMEOUT_MS), ...TIMEOUTS });
   const state: CacheState = {
-    ...{ folder, maxBytes, log, clock, metrics, entries },
+    ...{ folder, maxBytes, glance, log, clock, metrics, entries },
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),
     closing: new AbortController(),
     downloads: new Set(),
@@ -213,7 +224,9 @@ export async function openCache({ folder, maxBytes, verifyCa, log, clock, metric
   return {
     open: async (url) => {
       const known = entries.get(url);
-      const isCurrent = known && (known.received < known.metadata.size || clock.now() - known.checkedAt < FRESH_MS);
+      // The data of an image in Glance never changes.
+      const isFresh = known && (isGlanceUrl(url) || clock.now() - known.checkedAt < FRESH_MS);
+      const isCurrent = known && (known.received < known.metadata.size || isFresh);
       let entry = isCurrent && !revalidating.has(url) ? known : undefined;
       if (entry) metrics.count('bloomery_image_cache_total', { result: 'hit' });
       else {

@@ -10,9 +10,12 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
-import { urlHost } from '../wire/addresses';
+import { volumesOf, type VolumeStore } from '../store/volumes';
+import { urlHost, withHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
+import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
+import type { ServiceClient } from '../wire/keystone/services';
 import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
@@ -30,6 +33,7 @@ type HttpBootOptions = Pick<
   | 'boot.https_port'
   | 'boot.http_max_connections'
   | 'boot.http_max_connections_per_source'
+  | 'DEFAULT.my_ip'
   | 'deploy.http_url'
   | 'deploy.http_root'
   | 'pxe.loader_file_paths'
@@ -46,8 +50,9 @@ export interface HttpBootSetup {
   readonly tls?: TlsSettings | undefined;
   /** Of https_port; present if that is set. */
   readonly secondTls?: TlsSettings | undefined;
-  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
+  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore;
   readonly filter: PxeFilter;
+  readonly glance: ServiceClient;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: no metrics. */
@@ -88,8 +93,10 @@ interface Sources {
   readonly files: BootFiles;
   readonly served: ServedFiles;
   readonly store: HttpBootSetup['store'];
+  readonly log: Log;
   /** Known once the service listens. */
   readonly httpUrl: () => string;
+  readonly myIp: string;
 }
 /**
  * Returns the number of bytes sent, or undefined if the request was refused.
@@ -102,14 +109,38 @@ type Answer = (
   servesMedia: boolean,
 ) => Promise<number | undefined>;
 
-function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer {
-  const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
+/** The volumes that the node's machine boots from, as they are now; or the reason why it cannot. */
+async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot | string> {
+  const volumes = volumesOf(store);
+  const [connectors, targets] = await Promise.all([volumes.connectors(node), volumes.targets(node)]);
+  try {
+    return iscsiBoot(connectors, targets) ?? 'the node has no iSCSI volume target with boot index 0';
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+function createAnswer({ cache, files, served, store, log, httpUrl, myIp }: Sources): Answer {
+  /** The script with URLs that the machine can reach: where it named another address of this host than my_ip, they have that one too. */
+  const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
+    const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
+    const named = (headers.host ?? '').slice(0, 300).replace(/:\d+$/, '');
+    return named === urlHost(local) ? withHost(script, myIp, local) : script;
+  };
+
+  const script = async (request: IncomingMessage, response: ServerResponse, mac: string): Promise<number | undefined> => {
     const boot = await files.recordFor(mac);
     if (!boot) {
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    return sendScript(response, ipxeScript(boot, httpUrl()));
+    const iscsi = boot.purpose === 'volume' ? await iscsiBootOf(store, boot.node_uuid) : undefined;
+    if (typeof iscsi === 'string') {
+      log.warn('HTTP boot: the volumes of a node cannot be booted', { node: boot.node_uuid, reason: iscsi });
+      refuse(response, 404, `Nothing to boot for ${mac}`);
+      return;
+    }
+    return sendScript(response, reachable(request, ipxeScript(boot, httpUrl(), iscsi)));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -140,9 +171,9 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
       refuse(response, 400, 'Not a path');
       return;
     }
-    if (path === START_SCRIPT) return sendScript(response, startScript(httpUrl()));
+    if (path === START_SCRIPT) return sendScript(response, reachable(request, startScript(httpUrl())));
     const mac = IPXE.exec(path)?.[1];
-    if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
+    if (mac !== undefined) return script(request, response, mac.toLowerCase().replaceAll('-', ':'));
     const [, secret, name] = BOOT.exec(path) ?? [];
     if (secret !== undefined) return bootFile(request, response, secret.toLowerCase(), name!);
     const token = MEDIUM.exec(path)?.[1];
@@ -220,7 +251,7 @@ const listen = (server: Server, host: string, port: number, what: string): Promi
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, hosts, tls, secondTls, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const { options, hosts, tls, secondTls, filter, glance, log, clock, metrics = silentMetrics, reports } = setup;
   const stopping = new AbortController();
   const store = retryingStore(setup.store, (work) => {
     const end = clock.now() + DATABASE_WAIT_MS;
@@ -231,12 +262,16 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
     verifyCa: options['DEFAULT.webserver_verify_ca'],
-    ...{ log, clock, metrics },
+    ...{ glance, log, clock, metrics },
   });
   const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
-  const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
+  const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl, myIp: options['DEFAULT.my_ip'] }), {
+    log,
+    clock,
+    metrics,
+  });
   const limits: ClientLimits = {
     connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
     readTimeoutMs: READ_TIMEOUT_MS,

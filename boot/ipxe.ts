@@ -1,5 +1,6 @@
 /** iPXE scripts (https://ipxe.org/scripting) for boot records. */
 import type { BootRecord, ServedBoot } from '../model/records';
+import type { IscsiBoot, IscsiVolume } from '../wire/iscsi';
 
 /** Attempts until the machine reboots. It then uses DHCP again, which finds a server that moved. */
 const ATTEMPTS = 10;
@@ -7,8 +8,10 @@ const ATTEMPTS = 10;
 /**
  * The script of a machine.
  * @param httpUrl without a trailing slash
+ * @param iscsi present for purpose `volume`
  */
-export const ipxeScript = (boot: ServedBoot, httpUrl: string): string => ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl), ''].join('\n');
+export const ipxeScript = (boot: ServedBoot, httpUrl: string, iscsi?: IscsiBoot): string =>
+  ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl, iscsi), ''].join('\n');
 
 /** Fetches the script of the machine by the address of the interface that iPXE booted from. */
 export const startScript = (httpUrl: string): string => ['#!ipxe', `chain ${httpUrl}/ipxe/\${mac:hexhyp}`, ''].join('\n');
@@ -46,13 +49,38 @@ const kernelAndRamdisk = ({ token, kernel_args: args }: ServedBoot, httpUrl: str
  */
 const disk: readonly string[] = ['iseq ${platform} efi && goto efi ||', 'sanboot --no-describe --drive 0x80 || exit 0', ':efi', 'exit 1'];
 
+/** As hexadecimal digits, so that no character of a secret has a meaning in the script. */
+const setting = (name: string, value: string | undefined): string =>
+  value === undefined ? `clear ${name} ||` : `set ${name}:hexraw ${Buffer.from(value).toString('hex')}`;
+const FIRST_DRIVE = 0x80;
+const drive = (index: number): string => `--drive 0x${(FIRST_DRIVE + index).toString(16)}`;
+const credentials = ({ username, password }: IscsiVolume): readonly string[] => [
+  setting('username', username),
+  setting('password', password),
+];
+/**
+ * Attaches the volumes as the first drives of the BIOS or of UEFI, and boots the first. The credentials of that volume are set last, since
+ * iPXE passes them to the operating system (iBFT). A drive of an earlier attempt is detached first.
+ */
+const iscsiDrives = ({ initiator, volumes }: IscsiBoot): readonly string[] =>
+  retried([
+    ...volumes.map((_, index) => `sanunhook ${drive(index)} ||`),
+    ...(initiator === undefined ? [] : [`set initiator-iqn ${initiator}`]),
+    ...volumes.flatMap((volume, index) => [...credentials(volume), `sanhook ${drive(index)} ${volume.rootPaths.join(' ')} || goto again`]),
+    ...(volumes.length > 1 ? credentials(volumes[0]!) : []),
+    `sanboot --no-describe ${drive(0)} || goto again`,
+  ]);
+
 /** iPXE replaces `${mac}` with the address of the interface that it booted from. */
-const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string) => readonly string[]>> = {
+const SCRIPTS: Readonly<
+  Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string, iscsi: IscsiBoot | undefined) => readonly string[]>
+> = {
   ramdisk: (boot, httpUrl) => kernelAndRamdisk(boot, httpUrl, 'BOOTIF=${mac}'),
   instance: (boot, httpUrl) =>
     boot.files['boot_iso'] === undefined
       ? kernelAndRamdisk(boot, httpUrl)
       : retried([`sanboot --no-describe ${httpUrl}/boot/${boot.token}/boot_iso || goto again`]),
+  volume: (_boot, _httpUrl, iscsi) => (iscsi ? iscsiDrives(iscsi) : ['exit 1']),
   disk: () => disk,
 };
 

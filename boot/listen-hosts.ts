@@ -6,24 +6,33 @@ const isLinkLocal = ({ address, family }: NetworkInterfaceInfo): boolean => fami
 
 /**
  * The configured address; without one, those of [boot]interface, and [DEFAULT]my_ip if this host has it, since machines get that in
- * their URLs; without an interface, every IPv4 address.
+ * their URLs; without an interface, every address: those of IPv6 only where machines get one.
  * @param option the option of the configured address, for messages
  * @throws Error for the operator
  */
 export function bootHosts(
   option: string,
-  given: { readonly configured: string | null; readonly interfaceName: string | null; readonly myIp: string },
+  given: {
+    readonly configured: string | null;
+    readonly interfaceName: string | null;
+    /** Interfaces of further subnets. */
+    readonly further?: readonly string[];
+    readonly myIp: string;
+    readonly myIpv6?: string | null;
+  },
   interfaces: () => NodeJS.Dict<NetworkInterfaceInfo[]> = networkInterfaces,
 ): readonly string[] {
-  const { configured, interfaceName, myIp } = given;
+  const { configured, interfaceName, further = [], myIp, myIpv6 = null } = given;
   if (configured !== null) return [configured];
-  if (interfaceName === null) return ['0.0.0.0'];
+  if (interfaceName === null) return [myIpv6 !== null || myIp.includes(':') ? '::' : '0.0.0.0'];
   const all = interfaces();
-  const own = (all[interfaceName] ?? []).filter((info) => !isLinkLocal(info)).map(({ address }) => address);
+  const addressesOf = (name: string): readonly string[] =>
+    (all[name] ?? []).filter((info) => !isLinkLocal(info)).map(({ address }) => address);
+  const own = addressesOf(interfaceName);
   if (own.length === 0)
     throw new Error(
       `[boot]interface = ${interfaceName}: there is no such interface, or it has no address; set ${option} to listen elsewhere`,
     );
   const isHere = Object.values(all).some((infos) => infos?.some(({ address }) => address === myIp));
-  return [...new Set([...own, ...(isHere ? [myIp] : [])])];
+  return [...new Set([...own, ...further.flatMap(addressesOf), ...(isHere ? [myIp] : [])])];
 }

@@ -6,7 +6,6 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { isForRamdisk } from '../wire/agent-authorities';
 import type { MediumContent, MediumRecord } from '../model/records';
 import { fatImage, fatLayout } from '../wire/images/fat';
 import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660';
@@ -68,9 +67,9 @@ async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedF
   };
   try {
     const [kernel, ramdisk] = [await opening(iso.kernel), await opening(iso.ramdisk)];
-    const injected = Object.fromEntries(Object.entries(iso.files).filter(([path]) => isForRamdisk(path)));
+    // The ramdisk has the files itself; ironic-python-agent looks for them on the CD.
     const initrd: readonly Piece[] =
-      Object.keys(injected).length === 0 ? [{ at: 0, size: ramdisk.size, from: ramdisk }] : ramdiskWith(ramdisk, injected);
+      Object.keys(iso.files).length === 0 ? [{ at: 0, size: ramdisk.size, from: ramdisk }] : ramdiskWith(ramdisk, iso.files);
     const files: Record<string, IsoContent> = { vmlinuz: kernel.size, initrd: sizeOf(initrd) };
     const sources = new Map<string, readonly Piece[]>([
       ['vmlinuz', [{ at: 0, size: kernel.size, from: kernel }]],

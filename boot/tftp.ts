@@ -5,6 +5,7 @@ import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { reasonOf } from '../model/errors';
+import { withHost } from '../wire/addresses';
 import { listenError } from '../wire/sockets/listen-errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
 import type { BootFiles } from './boot-files';
@@ -13,7 +14,8 @@ import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
 import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
 
-type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'>;
+type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'> &
+  Partial<Pick<Options, 'DEFAULT.my_ip' | 'DEFAULT.my_ipv6'>>;
 export interface TftpService {
   readonly port: number;
   /** Aborts running transfers. */
@@ -70,6 +72,11 @@ async function listenOn(
   const family = host.includes(':') ? 'udp6' : 'udp4';
   const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
 
+  const { 'DEFAULT.my_ip': myIp, 'DEFAULT.my_ipv6': myIpv6 } = options;
+  /** A socket of both IP versions shows IPv4 addresses as ::ffff:a.b.c.d. */
+  const reachable = (config: string, peer: string): string =>
+    myIp && myIpv6 && peer.includes(':') && !peer.startsWith('::ffff:') ? withHost(config, myIp, myIpv6) : config;
+
   const count = (outcome: string): void => metrics.count('bloomery_tftp_transfers_total', { outcome });
 
   const listener = createSocket({ type: family, reuseAddr: false });
@@ -109,7 +116,7 @@ async function listenOn(
     const end = new AbortController();
     const transfer = { end, answered: false, over: Promise.resolve() };
     const respond = { refuse, count, answered: () => (transfer.answered = true) };
-    transfer.over = serveFile({ served, boots, host, family, log, clock }, packet, peer, respond, end.signal)
+    transfer.over = serveFile({ served, boots, reachable, host, family, log, clock }, packet, peer, respond, end.signal)
       .catch((error: unknown) => {
         count('failed');
         log.warn('TFTP: transfer failed', { client: peer.address, file: shown(packet.file), error: reasonOf(error) });
@@ -132,6 +139,8 @@ async function listenOn(
 interface ServeContext extends Pick<TftpSetup, 'log' | 'clock'> {
   readonly served: ServedFiles;
   readonly boots: BootFiles | undefined;
+  /** The configuration with URLs that the peer can reach. */
+  readonly reachable: (config: string, peer: string) => string;
   readonly host: string;
   readonly family: 'udp4' | 'udp6';
 }
@@ -143,13 +152,13 @@ interface Callbacks {
 }
 /** Opens the requested file, negotiates the options and sends it. */
 async function serveFile(
-  { served, boots, host, family, log, clock }: ServeContext,
+  { served, boots, reachable, host, family, log, clock }: ServeContext,
   request: Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>,
   peer: RemoteInfo,
   { refuse, count, answered }: Callbacks,
   signal: AbortSignal,
 ): Promise<void> {
-  const opened = await openSource(served, boots, request.file);
+  const opened = await openSource(served, boots, request.file, (config) => reachable(config, peer.address));
   const where = { client: peer.address, file: shown(request.file) };
   if (!opened) {
     log.warn('TFTP: no such file', where);
@@ -197,12 +206,20 @@ interface Opened {
 }
 const text = (content: string): Opened => ({ source: textSource(Buffer.from(content)), close: async () => {} });
 
-/** Opens a file of a boot record, else a file below the root. Undefined if there is none. */
-async function openSource(served: ServedFiles, boots: BootFiles | undefined, requested: string): Promise<Opened | undefined> {
+/**
+ * Opens a file of a boot record, else a file below the root. Undefined if there is none.
+ * @param reachable replaces URLs in configuration files
+ */
+async function openSource(
+  served: ServedFiles,
+  boots: BootFiles | undefined,
+  requested: string,
+  reachable: (text: string) => string,
+): Promise<Opened | undefined> {
   const name = boots && pxeName(requested);
   if (name?.kind === 'pxelinux' || name?.kind === 'grub') {
     const boot = await boots!.recordFor(name.mac);
-    if (boot) return text((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot));
+    if (boot) return text(reachable((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot)));
   }
   if (name?.kind === 'file') {
     const opened = await boots!.open(name.token, name.name);

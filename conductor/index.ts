@@ -5,6 +5,7 @@ import { reasonOf } from '../model/errors';
 import { macLists } from '../model/mac-lists';
 import { silentNotifier } from '../model/notifications';
 import { createBmcTurns } from './runtime/bmc-turns';
+import { createNovaEvents } from './runtime/nova-events';
 import { createHeartbeatBuffer } from './runtime/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
 import type { ConductorApi } from './conductor';
@@ -142,6 +143,12 @@ function createContext(
     flows: FLOWS,
     lease,
     bmcTurns: createBmcTurns(),
+    nova: createNovaEvents({
+      nova: parts.connections.services.nova,
+      enabled: options['nova.send_power_notifications'],
+      ...{ log, clock, signal },
+      track: (work) => context.track(work),
+    }),
     nodesBeingRead: new Set(),
     tokens: createTokens(store, random),
     workers: createWorkers(options['conductor.workers_pool_size'], log, metrics, options['conductor.reserved_workers_pool_percentage']),

@@ -29,7 +29,6 @@ export const GUARDS: readonly GuardRow[] = [
   { section: 'oslo_policy', name: 'remote_ssl_ca_crt_file', instead: NO_REMOTE },
   { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_REMOTE },
   { section: 'oslo_policy', name: 'remote_ssl_client_key_file', instead: NO_REMOTE },
-  { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', harmless: ['true'], instead: 'images come from URLs, and their web servers decide who may read them: there are no image projects here' },
   // Verification of servers that this one calls.
   { section: 'DEFAULT', name: 'webserver_tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
   { section: 'DEFAULT', name: 'webserver_tls_ciphers', instead: NODE_TLS },

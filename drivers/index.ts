@@ -16,7 +16,11 @@ import { ipmiConsole } from './ipmi/console';
 import { ipmiVendor } from './ipmi/vendor';
 import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
+import { ironicNetworking } from './network/ironic-networking';
+import { flatNetwork, neutronNetwork } from './network/neutron';
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './network/noop';
+import { cinderStorage } from './storage/cinder';
+import { externalStorage } from './storage/external';
 import { ramdiskDeploy } from './agent/ramdisk-deploy';
 import { redfishManagement } from './redfish/steps/management';
 import { redfishBios } from './redfish/steps/bios';
@@ -38,11 +42,11 @@ export const INTERFACES: Interfaces = {
   inspect: { redfish: redfishInspect, agent: agentInspect, discoverd: discoverdInspect, 'no-inspect': noInspect, fake: fakeInspect },
   firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
-  network: { noop: noopNetwork },
+  network: { flat: flatNetwork, neutron: neutronNetwork, 'ironic-networking': ironicNetworking, noop: noopNetwork },
   power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },
   raid: { redfish: redfishRaid, 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
   rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },
-  storage: { noop: noopStorage, fake: fakeStorage },
+  storage: { noop: noopStorage, cinder: cinderStorage, external: externalStorage, fake: fakeStorage },
   vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 

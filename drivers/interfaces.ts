@@ -16,10 +16,12 @@ import type {
   PortgroupRecord,
   PortRecord,
   Vif,
+  Volumes,
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Switches } from '../wire/switches/switches';
 import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
@@ -42,6 +44,8 @@ export interface Connections {
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
+  /** Absent: [ironic_networking] enables no driver. */
+  readonly switches?: Switches;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
@@ -57,11 +61,14 @@ export interface Task {
   readonly signal: AbortSignal;
   readonly boots: Boots;
   readonly media: Media;
+  readonly volumes: Volumes;
   readonly random: (bytes: number) => Buffer;
   readonly options: Options;
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
+  /** Who requested this work. Absent: nobody waits for it any more, or nobody requested it. */
+  readonly caller?: { readonly admin: boolean; readonly project: string | null };
   /**
    * True: the reservation surely holds. Otherwise it resolves once that is sure, and throws when the reservation is lost: nothing may be sent
    * then. Called before each call of an interface and each request to a BMC or an agent. A task without a reservation has none.
@@ -69,6 +76,10 @@ export interface Task {
   stillHeld?(): true | Promise<void>;
   /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
   save(changes: NodeChanges): Promise<void>;
+  /** The node's portgroups, read anew. */
+  portgroups(): Promise<readonly PortgroupRecord[]>;
+  /** Sets keys of the `internal_info` of one of the node's ports or portgroups; `undefined` removes one. */
+  saveAttachment(kind: 'port' | 'portgroup', uuid: string, keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Reports the progress of the running step to listeners of events. Absent: there are no events. */
@@ -172,6 +183,8 @@ export interface Interface {
   readonly periodics?: readonly InterfacePeriodic[];
   /** Why the configuration does not allow this interface. The conductor does not start then. */
   cannotLoad?(options: Options): string | undefined;
+  /** Whether the configuration has the service that it needs: otherwise it is the default of no node. Absent: it needs none. */
+  hasService?(options: Options): boolean;
 }
 /** Periodic work on the nodes of an interface. Running it twice is safe: it keeps no state outside the node. */
 export interface InterfacePeriodic {
@@ -278,8 +291,12 @@ export interface Indicators {
   set?(task: Task, component: string, indicator: string, state: string): Promise<void>;
 }
 export interface BootInterface extends Interface {
+  /** The machine boots over its network interfaces: only ports with pxe_enabled need a network. */
+  readonly bootsFromNetwork?: true;
   /** Can boot instances that run from memory (DeployInterface.inMemory). */
   readonly bootsInMemory?: true;
+  /** Boots iSCSI volumes (StorageInterface). */
+  readonly bootsVolumes?: true;
   /** Attaches the config drive of such instances. */
   readonly attachesConfigdrive?: true;
   /** Whether it can boot the inspection ramdisk, with or without ports; throws as `validate`. Absent: it cannot. */
@@ -347,6 +364,9 @@ export interface InspectionFindings {
   readonly hooks: readonly string[];
 }
 export interface NetworkInterface extends Interface {
+  /** Whether the network for the operation is known; throws as `validate`. Absent: the operation needs none. */
+  validateInspection?(task: Task): Promise<void>;
+  validateRescue?(task: Task): Promise<void>;
   addProvisioningNetwork(task: Task): Promise<void>;
   removeProvisioningNetwork(task: Task): Promise<void>;
   addCleaningNetwork(task: Task): Promise<void>;
@@ -359,6 +379,8 @@ export interface NetworkInterface extends Interface {
   removeServicingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
+  /** network_data.json for the ramdisk of virtual media. Absent: the node's own. */
+  networkData?(task: Task): Promise<JsonObject>;
   /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */
@@ -403,6 +425,10 @@ export interface RaidInterface extends Interface {
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
 }
 export interface StorageInterface extends Interface {
+  /** Makes the volumes of the node available to its machine. Does nothing for a volume that is. Throws StorageError. Absent: others do it. */
+  attachVolumes?(task: Task): Promise<void>;
+  /** Reverts `attachVolumes`, also one that was interrupted. Throws StorageError. */
+  detachVolumes?(task: Task): Promise<void>;
   /** False: the instance boots from a volume. */
   shouldWriteImage(task: Task): Promise<boolean>;
 }

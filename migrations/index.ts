@@ -17,6 +17,7 @@ import { up as inventoryFiles } from './0011_inventory_files';
 import { up as bootTokens } from './0012_boot_tokens';
 import { up as apiTokens } from './0013_api_tokens';
 import { up as owners } from './0014_owners';
+import { up as leaseAddresses } from './0015_lease_addresses';
 
 export interface Migration {
   readonly name: string;
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0012_boot_tokens', up: bootTokens },
   { name: '0013_api_tokens', up: apiTokens },
   { name: '0014_owners', up: owners },
+  { name: '0015_lease_addresses', up: leaseAddresses },
 ];

@@ -36,11 +36,13 @@ export const FAULTS = {
   StepsNotAuthorized: [403, '{message}'],
   OwnerNotAuthorized: [403, '{message}'],
   NotAuthorized: [403, 'Not authorized.'],
+  ImageNotAuthorized: [403, 'Not authorized for image {image_id}.'],
   OperationNotPermitted: [403, 'Operation not permitted.'],
   HTTPForbidden: [403, 'Access was denied to the following resource: {resource}'],
   NodeProtected: [403, 'Node {node} is protected and cannot be undeployed, rebuilt or deleted'],
   InvalidDeployTemplate: [400, 'Deploy template invalid: {err}.'],
   // 404
+  ImageNotFound: [404, 'Image {image_id} could not be found.'],
   NodeNotFound: [404, 'Node {node} could not be found.'],
   RunbookNotFound: [404, 'Runbook {runbook} could not be found.'],
   PortNotFound: [404, 'Port {port} could not be found.'],
@@ -111,6 +113,7 @@ export const FAULTS = {
     503,
     'Unable to process request at this time. The concurrent action limit for {task_type} has been reached. Please contact your administrator and try again later.',
   ],
+  StorageError: [500, '{message}'],
   TemporaryFailure: [503, '{message}'],
   UnsupportedHardwareFeature: [
     400,
@@ -118,7 +121,13 @@ export const FAULTS = {
   ],
   DriverOperationError: [500, '{message}'],
   NoFreeIPMITerminalPorts: [503, 'Unable to allocate a free port on host {host} for IPMI terminal, not enough free ports.'],
+  ImageUnacceptable: [500, 'Image {image_id} is unacceptable: {reason}'],
+  GlanceConnectionFailed: [500, 'Connection to glance endpoint {endpoint} failed: {reason}'],
+  SwiftOperationError: [500, "Swift operation '{operation}' failed: {error}"],
   InventoryFolderFailure: [500, 'The inventory of node {node} cannot be {verb} in [inventory]directory: {reason}'],
+  NetworkError: [500, '{message}'],
+  FailedToUpdateMacOnPort: [500, 'Update MAC address on port: {port_id} failed.'],
+  FailedToUpdateDHCPOptOnPort: [500, '{message}'],
   FailedToGetSensorData: [500, 'Failed to get sensor data for node {node}. Error: {error}'],
 } as const satisfies Record<string, readonly [number, string]>;
 export type FaultName = keyof typeof FAULTS;

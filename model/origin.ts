@@ -6,6 +6,8 @@ export interface Origin {
   readonly globalRequestId?: string;
   readonly user: string | null;
   readonly project: string | null;
+  /** The caller has the role `admin`. */
+  readonly admin?: true;
 }
 
 /** The format that oslo.middleware accepts. Other ids are ignored. */

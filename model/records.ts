@@ -179,8 +179,8 @@ export interface BootRecord {
    * `ipxe`: iPXE by TFTP; script, kernel and ramdisk by HTTP. `http-ipxe`: iPXE by HTTP too. `pxe`: PXELINUX or GRUB and all files by TFTP.
    */
   readonly method: 'pxe' | 'ipxe' | 'http-ipxe';
-  /** The agent, an instance that runs in memory, or the local disk. */
-  readonly purpose: 'ramdisk' | 'instance' | 'disk';
+  /** The agent, an instance that runs in memory, an instance on iSCSI volumes (the node's volume targets), or the local disk. */
+  readonly purpose: 'ramdisk' | 'instance' | 'volume' | 'disk';
   /** Kernel arguments. The boot services add `initrd=` and, for the agent, `BOOTIF=`. */
   readonly kernel_args: string;
   /**
@@ -201,6 +201,15 @@ export interface Boots {
   byToken(token: string): Promise<ServedBoot | undefined>;
   /** The row with this address. For an address without a port: the row for unknown machines (see `BootRecord.macs`). */
   forMac(mac: string): Promise<ServedBoot | undefined>;
+}
+
+/** The volume connectors and targets of nodes. */
+export interface Volumes {
+  /** In the order of their boot index. */
+  targets(nodeUuid: string): Promise<readonly VolumeTargetRecord[]>;
+  connectors(nodeUuid: string): Promise<readonly VolumeConnectorRecord[]>;
+  saveProperties(targetUuid: string, properties: JsonObject): Promise<void>;
+  removeTargets(nodeUuid: string): Promise<void>;
 }
 
 /** The use of a medium: boot image, parameters of the ramdisk, config drive, or virtual media that users attach. A node has one of each. */
@@ -250,6 +259,7 @@ export interface Media {
 
 /** A lease of the DHCP server's address pool. */
 export interface LeaseRecord {
+  /** The MAC address of the machine. For clients of DHCPv6 that show it in their DUID only: with `/` and the IAID behind it. */
   readonly mac: string;
   readonly address: string;
   /** Milliseconds since the epoch. */

@@ -11,6 +11,7 @@ import { reasonOf } from './system/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
 import type { Machine } from './machine';
+import { network } from './network/network';
 import { mediumWords, parseParameters } from './parameters';
 import { record } from './record';
 import { run } from './system/run';
@@ -61,8 +62,14 @@ async function main(): Promise<void> {
   await runAgent(machine, stop.signal);
 }
 
-// The same program runs on hosts, as `bloomery-agent record`.
-(process.argv[2] === 'record' ? record(process.argv.slice(3)) : main()).catch((error: unknown) => {
+const COMMANDS: Readonly<Record<string, (words: readonly string[]) => Promise<void>>> = {
+  // The same program runs on hosts, as `bloomery-agent record`.
+  record,
+  network: (words) =>
+    network(words, { tree: tree(), run, clock: systemClock, log: consoleLog((line) => process.stdout.write(line), systemClock, false) }),
+};
+const [name = '', ...words] = process.argv.slice(2);
+(COMMANDS[name] ?? main)(words).catch((error: unknown) => {
   process.stderr.write(`Agent failed: ${reasonOf(error)}\n`);
   process.exitCode = 1;
 });

@@ -7,6 +7,7 @@
 export const PARTS = {
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
   'boot/dhcp': { groups: ['machines', 'network'], seconds: 43, namespaces: true },
+  'boot/dhcpv6': { groups: ['machines', 'network'], seconds: 20, namespaces: true },
   'boot/dnsmasq': { groups: ['machines', 'network'], seconds: 8, namespaces: true },
   'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
@@ -27,12 +28,25 @@ export const PARTS = {
   },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk'], seconds: 58 },
+  'deployment/static-addresses': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
+    seconds: 600,
+    namespaces: true,
+    pypi: true,
+  },
+  'deployment/switches': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'switches'],
+    seconds: 400,
+    namespaces: true,
+    pypi: true,
+  },
   'deployment/tls': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent'],
     seconds: 500,
     namespaces: true,
     pypi: true,
   },
+  'deployment/volume': { groups: ['machines', 'ipmi', 'image', 'network', 'iscsi'], seconds: 300, namespaces: true },
   'inspection/discoverd': { groups: ['network'], seconds: 30 },
   'inspection/discovery': { groups: ['machines', 'ipmi', 'python', 'ramdisk'], seconds: 100, namespaces: true, pypi: true },
   'inspection/inspection': { groups: ['machines', 'ramdisk', 'network'], seconds: 45, namespaces: true },

@@ -15,5 +15,3 @@ export async function readAgentCaFiles(path: string): Promise<Readonly<Record<st
   });
   return { [AGENT_CA_PATH]: pem, 'etc/ironic-python-agent.d/ironic-tls.conf': `[DEFAULT]\ncafile = /${AGENT_CA_PATH}\n` };
 }
-/** Whether a file of a CD belongs into the ramdisk, too. */
-export const isForRamdisk = (path: string): boolean => path.startsWith('etc/');

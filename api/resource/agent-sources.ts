@@ -89,6 +89,9 @@ const networkNamesOf = ({ driver_info: info, conductor_group: group }: NodeRecor
   group,
 ];
 
+/** What follows a MAC address in a lease of DHCPv6 is an IAID. */
+const MAC_LENGTH = 17;
+
 const MOST_NAMED = 8;
 const listed = (addresses: readonly string[]): string =>
   addresses.length > MOST_NAMED ? `${addresses.slice(0, MOST_NAMED).join(', ')} …` : addresses.join(', ');
@@ -103,7 +106,7 @@ export function createAgentSources({ store, options, clock }: AgentSourceParts):
 
   const leased: AgentSources['leased'] = async (nodeUuid) => {
     const leases = (await store.leases.ofNode(nodeUuid)).filter(({ expires_at: end }) => end > clock.now());
-    return { addresses: leases.map(({ address }) => address), macs: leases.map(({ mac }) => mac) };
+    return { addresses: leases.map(({ address }) => address), macs: leases.map(({ mac }) => mac.slice(0, MAC_LENGTH)) };
   };
   const inspected: AgentSources['inspected'] = async (nodeUuid) => {
     const interfaces = (await store.inventories.find(nodeUuid))?.inventory.interfaces ?? [];

@@ -79,5 +79,13 @@ export const forgetPosition = (kind: 'clean' | 'service'): InternalChanges => ({
 /** After the end of an instance. */
 export const FORGET_INSTANCE: InternalChanges = {
   ...FORGET_DEPLOYING,
-  ...none('instance', 'root_uuid_or_disk_id', 'is_whole_disk_image', 'is_source_a_path', 'deploy_boot_mode', 'automatic_lessee'),
+  ...none(
+    'instance',
+    'root_uuid_or_disk_id',
+    'is_whole_disk_image',
+    'is_source_a_path',
+    'deploy_boot_mode',
+    'automatic_lessee',
+    'boot_from_volume',
+  ),
 };

@@ -11,6 +11,7 @@ import type { FlowName } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { HeartbeatBuffer } from '../runtime/heartbeat-buffer';
 import type { BmcTurns } from '../runtime/bmc-turns';
+import type { NovaEvents } from '../runtime/nova-events';
 import type { Hardware } from './hardware';
 import type { Accelerator } from './accelerator';
 import type { InspectionRule } from '../../model/rules/inspection-rules';
@@ -60,6 +61,7 @@ export interface Context extends ConductorParts, Ownership {
   /** Nodes that a periodic of an interface is reading without a lock. */
   readonly nodesBeingRead: Set<string>;
   readonly bmcTurns: BmcTurns;
+  readonly nova: NovaEvents;
   readonly tokens: Tokens;
   /** The request that caused this work; absent: none. */
   readonly origin?: Origin;

@@ -73,7 +73,9 @@ export function createHardware(
               ? `hardware type ${typeName} does not support this interface, of [DEFAULT]enabled_hardware_types`
               : `not enabled: choose from [DEFAULT]enabled_${kind}_interfaces, of which are available: ${enabledOf[kind].join(', ')}`),
         );
-      const name = preferred !== null && possible.includes(preferred) ? preferred : enabled[kind][0];
+      const hasService = (one: string): boolean =>
+        (interfaces[kind] as Readonly<Record<string, Interface>>)[one]!.hasService?.(options) ?? true;
+      const name = preferred !== null && possible.includes(preferred) ? preferred : (enabled[kind].find(hasService) ?? enabled[kind][0]);
       if (name === undefined)
         throw new Error(
           `hardware type ${typeName} would have no ${kind} interface: enable one of ${type[kind].filter((one) => one !== ANY).join(', ')} ` +

@@ -5,7 +5,8 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { FORGET_AGENT } from './agent-info';
-import { notifyPower } from './notify';
+import { attempt } from './attempt';
+import { notifyPower, tellNova } from './notify';
 import type { NodeTask, InternalChanges } from './node-task';
 import { isInterrupted } from './interruption';
 
@@ -110,11 +111,17 @@ export async function changePower(task: NodeTask, target: Power, seconds?: numbe
     last_power_state_change: bareTimestamp(task.clock.now()),
     ...(endsSystem && !throughAgent ? forgetAgent(task) : {}),
   });
+  const { storage } = task.driver;
+  const isActive = task.node.provision_state === 'active';
   const change = async (): Promise<void> => {
+    if (isActive && ends === 'power on') await storage.attachVolumes?.(task);
     await changeRelatives(task, target, seconds);
     await order(task, target, now, seconds);
   };
   await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
   await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
+  tellNova(task.context, task.node);
   notifyPower(task, 'end', target);
+  if (isActive && ends === 'power off')
+    await attempt(task, 'detaching the volumes of a machine that is off', async () => storage.detachVolumes?.(task));
 }

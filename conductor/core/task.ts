@@ -3,10 +3,11 @@ import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
-import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
+import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
+import { volumesOf } from '../../store/volumes';
 import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { putFirmwareComponents } from './firmware-components';
@@ -52,6 +53,7 @@ const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>[
   context,
   ...(stillHeld ? { stillHeld } : {}),
   ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
+  ...(context.origin ? { caller: { admin: context.origin.admin === true, project: context.origin.project } } : {}),
   clock: context.clock,
   options: context.options,
   connections: stillHeld
@@ -64,6 +66,7 @@ const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>[
   signal: context.signal,
   boots: context.store.boots,
   media: context.store.media,
+  volumes: volumesOf(context.store),
   random: context.random,
   log: context.log.child({ node: uuid }),
   metrics: context.metrics,
@@ -122,6 +125,19 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       return driver.made;
     },
     save: (changes) => put({ ...EMPTY_WRITE, changes }),
+    portgroups: () => store.portgroups.list({ where: { node_uuid: uuid } }),
+    saveAttachment: async (kind, carrier, keys) => {
+      const infoOf = (info: JsonObject): JsonObject =>
+        Object.fromEntries(Object.entries({ ...info, ...keys }).filter(([, value]) => value !== undefined));
+      await put(EMPTY_WRITE, async (inner) => {
+        if (kind === 'portgroup') {
+          await inner.portgroups.update(carrier, { internal_info: infoOf((await inner.portgroups.find(carrier)).internal_info) });
+          return;
+        }
+        const changed = await inner.ports.update(carrier, { internal_info: infoOf((await inner.ports.find(carrier)).internal_info) });
+        ports = ports.map((port) => (port.uuid === carrier ? changed : port));
+      });
+    },
     saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
     reportProgress: (kind, { interface: owner, step }, percent) => {
       const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = node.driver_internal_info;

@@ -141,6 +141,9 @@ async function cleanUp(task: NodeTask): Promise<string> {
   return reason === undefined ? '' : `. Also failed to clean up due to: ${reason}`;
 }
 
+/** The instance does not come to be: nothing stays attached for it. The next deployment attaches its volumes again. */
+const detachVolumes = (task: NodeTask) => attempt(task, 'detaching volumes', async () => task.driver.storage.detachVolumes?.(task));
+
 // The conductor refuses the agent at once.
 const abort = abortSteps('deploy', FORGET_TOKEN_AND_URL);
 
@@ -175,6 +178,7 @@ export const deploy = stepsFlow({
     const ends = task.driver.deploy.agentSteps !== undefined && positionOf(task, 'deploy').running !== undefined && !how?.late;
     const also = await cleanUp(task);
     if (ends) await powerOffAfter(task, 'deploy.power_off_after_deploy_failure');
+    await detachVolumes(task);
     await task.fire(
       'fail',
       { deploy_step: {}, last_error: also === '' ? reason : `${withoutFullStop(reason)}${also}` },
@@ -189,6 +193,7 @@ export const deploy = stepsFlow({
       const lastError = abortedText(task, 'deploy');
       await task.saveInternal(FORGET_TOKEN_AND_URL);
       const also = await cleanUp(task);
+      await detachVolumes(task);
       const text = also === '' ? lastError : 'Failed to clean up deploying after aborting the operation';
       await task.write({ deploy_step: {}, last_error: text }, { ...FORGET_DEPLOYING });
     },

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
+import { putObject } from '../../wire/openstack/swift';
 import type { NodeTask } from '../core/node-task';
 
 /** 2026-06-01-12-00-00 */
@@ -22,13 +23,26 @@ export async function storeRamdiskLogs(task: NodeTask, logs: unknown, failed: bo
     task.log.warn('the ramdisk sent no logs with its inventory');
     return;
   }
+  const name = logsFileName(task.node, 'inspect', task.clock.now());
+  const data = Buffer.from(logs, 'base64');
+  const path = await (options['agent.deploy_logs_storage_backend'] === 'swift' ? toSwift : toFolder)(task, name, data).catch(
+    (error: unknown) => {
+      task.log.warn('could not store the logs of the ramdisk', { name, reason: reasonOf(error) });
+    },
+  );
+  if (path !== undefined) task.log.info('stored the logs of the ramdisk', { path });
+}
+
+async function toFolder({ options }: NodeTask, name: string, data: Buffer): Promise<string> {
   const folder = options['agent.deploy_logs_local_path'];
-  const path = join(folder, logsFileName(task.node, 'inspect', task.clock.now()));
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o750 });
-    await writeFile(path, Buffer.from(logs, 'base64'), { mode: 0o640 });
-    task.log.info('stored the logs of the ramdisk', { path });
-  } catch (error) {
-    task.log.warn('could not store the logs of the ramdisk', { path, reason: reasonOf(error) });
-  }
+  await mkdir(folder, { recursive: true, mode: 0o750 });
+  await writeFile(join(folder, name), data, { mode: 0o640 });
+  return join(folder, name);
+}
+
+async function toSwift({ options, connections, signal }: NodeTask, name: string, data: Buffer): Promise<string> {
+  const container = options['agent.deploy_logs_swift_container'];
+  const secondsToLive = options['agent.deploy_logs_swift_days_to_expire'] * 86_400;
+  await putObject(connections.services.swift, { container, name, data, secondsToLive }, { signal });
+  return `${container}/${name}`;
 }

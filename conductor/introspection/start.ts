@@ -29,6 +29,7 @@ async function bootsRamdisk(task: NodeTask): Promise<boolean> {
   if (!boot.validateInspection) return false;
   try {
     await boot.validateInspection(task);
+    await task.driver.network.validateInspection?.(task);
     return true;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

@@ -1,5 +1,5 @@
 /** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
-import { checkLocation, locate } from '../../drivers/common/images';
+import { checkImage, locateImage } from '../../drivers/common/images';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
 import type { Probes } from '../../model/readiness';
@@ -72,7 +72,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
       const images = Promise.all(
         imagesOf(task).map(async ({ name, href }) => {
           const allowed = options['conductor.file_url_allowed_paths'];
-          const found = await inTime(async () => checkLocation(locate(href, allowed), allowed, context));
+          const found = await inTime(async () => checkImage(locateImage(href, allowed), allowed, task));
           return { name, href: withoutCredentials(href), ...(isError(found) ? { error: found.error } : {}) };
         }),
       );

@@ -4,6 +4,7 @@ import { Fault } from '../../model/errors';
 import type { DeployTemplateRecord, JsonObject } from '../../model/records';
 import { missingTraits } from '../../model/traits';
 import type { NodeTask } from '../core/node-task';
+import { validateInterface } from '../core/validate';
 import { reservedStep } from './reserved-steps';
 import { askedSteps, checkArguments, checkAsked, offeredSteps, stepId, type AskedStep } from './steps';
 
@@ -19,15 +20,21 @@ function checkTraits({ node }: NodeTask): void {
     });
 }
 
-/** A deployment to the local disk would overwrite it, although the node is meant to boot from a volume. */
-async function checkNoBootVolume({ node, context }: NodeTask): Promise<void> {
-  const [volume] = await context.store.volumeTargets.list({ where: { node_uuid: node.uuid, boot_index: 0 } });
-  if (volume)
-    throw new Fault('InvalidParameterValue', {
-      message:
-        `Node ${node.uuid} has the boot volume ${volume.volume_id} (volume target ${volume.uuid}). Boot from volume is not supported, and a ` +
-        'deployment would overwrite the local disk. Delete the volume target to deploy to the local disk.',
-    });
+/**
+ * A node with a boot volume is meant to boot from it. A deployment that writes to its local disk would overwrite that disk, so it is refused.
+ * Throws InvalidParameterValue, or what the storage interface throws.
+ */
+async function checkBootVolume(task: NodeTask): Promise<void> {
+  const { uuid } = task.node;
+  const volume = (await task.volumes.targets(uuid)).find(({ boot_index: index }) => index === 0);
+  if (!volume) return;
+  if (!(await task.driver.storage.shouldWriteImage(task))) return validateInterface(task, 'storage');
+  throw new Fault('InvalidParameterValue', {
+    message:
+      `Node ${uuid} has the boot volume ${volume.volume_id} (volume target ${volume.uuid}), and the deployment would overwrite the local ` +
+      'disk. To boot from the volume, set storage_interface to external or cinder, and remove image_source from instance_info. To deploy ' +
+      'to the local disk, delete the volume target.',
+  });
 }
 
 /** Those whose name is among the traits that the instance requires. */
@@ -95,6 +102,6 @@ export async function checkDeployRequest(
   { asked, traits = true }: { readonly asked?: readonly JsonObject[] | undefined; readonly traits?: boolean } = {},
 ): Promise<void> {
   if (traits) checkTraits(task);
-  await checkNoBootVolume(task);
+  await checkBootVolume(task);
   await requestedDeploySteps(task, offeredSteps(task.driver, 'deploy'), true, asked && askedSteps(asked));
 }

@@ -12,6 +12,7 @@ import { isFastTrack } from './fast-track';
 import { canBeOff } from '../common/power-cycle';
 import { type DeployInterface, type Outcome, type Property, type Step, type Task, agentThere, done, failed, wait } from '../interfaces';
 import { cleanDhcp } from '../dhcp/providers';
+import { attachVolumes, bootsFromVolume, forgetVolumes, noteBootVolume } from '../storage/boot-volume';
 import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
 import { prepareService, tearDownService } from './ramdisk-servicing';
 import { tearDownAgent } from './tear-down';
@@ -62,15 +63,36 @@ function validateRootDevice({ node }: Task): void {
 /** Whether the instance exists already: then it is only booted. */
 export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unrescuing'].includes(task.node.provision_state);
 
+/** An instance that exists already. */
+export async function prepareDeployed(task: Task): Promise<void> {
+  await noteBootVolume(task);
+  await task.driver.boot.prepareInstance(task);
+}
+
 /** Powers the machine off and connects it to the provisioning network. Its next boot starts the agent, unless the agent already runs. */
 export async function prepareAgent(task: Task): Promise<void> {
   const { driver } = task;
+  await driver.network.validate?.(task);
   const fast = await isFastTrack(task);
   if (!fast && canBeOff(task)) await task.power('power off');
   await driver.network.unconfigureTenantNetworks(task);
   await driver.network.addProvisioningNetwork(task);
+  await attachVolumes(task);
   if (!fast) await driver.boot.prepareRamdisk(task, {});
 }
+
+/** The instance is on a volume already: no agent is booted, and no image is written. */
+export async function prepareVolumes(task: Task): Promise<void> {
+  if (task.node.instance_info['configdrive'])
+    task.log.warn('Nothing writes a config drive for an instance on a volume: the config drive is not used');
+  if (canBeOff(task)) await task.power('power off');
+  await attachVolumes(task);
+}
+/** A step of the agent. It has nothing to do for an instance on a volume. */
+export const unlessOnVolume =
+  (run: Step['run']): Step['run'] =>
+  async (task, args) =>
+    (await task.driver.storage.shouldWriteImage(task)) ? run(task, args) : done;
 
 async function bootRamdisk(task: Task): Promise<Outcome> {
   if (await isFastTrack(task)) return agentThere;
@@ -86,7 +108,7 @@ export async function prepareInstance(task: Task): Promise<Outcome> {
   } catch (error) {
     return failed(`Failed to prepare instance for booting: ${reasonOf(error)}`);
   }
-  await task.boots.remove(task.node.uuid);
+  if (!(await bootsFromVolume(task))) await task.boots.remove(task.node.uuid);
   return done;
 }
 
@@ -119,9 +141,9 @@ const deployStep = (step: string, priority: number, run: Step['run']): Step => (
 });
 /** The steps of a deployment. `own` are those between boot and shutdown of the agent, with their priorities. */
 export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
-  deployStep('deploy', 100, bootRamdisk),
+  deployStep('deploy', 100, unlessOnVolume(bootRamdisk)),
   ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
-  deployStep('tear_down_agent', 40, tearDownAgent),
+  deployStep('tear_down_agent', 40, unlessOnVolume(tearDownAgent)),
   deployStep('switch_to_tenant_network', 30, switchNetwork),
   deployStep('boot_instance', 20, bootInstance),
 ];
@@ -136,6 +158,7 @@ export const agentDeploy = {
   },
   tearDown: async (task) => {
     if (canBeOff(task)) await task.power('power off');
+    await forgetVolumes(task);
     await task.driver.network.unconfigureTenantNetworks(task);
     await task.driver.network.removeProvisioningNetwork(task);
     return done;
@@ -156,7 +179,7 @@ export const customAgentDeploy: DeployInterface = {
   validate: validateAgentDeploy,
   steps: deploymentSteps({ prepare_instance_boot: [60, prepareInstance] }),
   prepare: async (task) => {
-    if (isDeployed(task)) await task.driver.boot.prepareInstance(task);
-    else await prepareAgent(task);
+    if (isDeployed(task)) await prepareDeployed(task);
+    else await ((await task.driver.storage.shouldWriteImage(task)) ? prepareAgent(task) : prepareVolumes(task));
   },
 };

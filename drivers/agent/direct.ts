@@ -4,11 +4,25 @@ import { Fault } from '../../model/errors';
 import { repr, str } from '../../model/python';
 import type { BootRecord, JsonObject, NodeRecord } from '../../model/records';
 import { commandError, withAgent } from './client';
-import { agentDeploy, agentProperties, deploymentSteps, isDeployed, prepareAgent, prepareInstance, validateAgentDeploy } from './deploy';
+import {
+  agentDeploy,
+  agentProperties,
+  deploymentSteps,
+  isDeployed,
+  prepareAgent,
+  prepareDeployed,
+  prepareInstance,
+  prepareVolumes,
+  unlessOnVolume,
+  validateAgentDeploy,
+} from './deploy';
 import { runAgentStep } from './steps';
 import { bootModeOf } from '../common/boot-settings';
-import { configdriveOf } from './configdrive';
-import { type ImageLocation, checkLocation, checksumOf, formatOf, locate, requireChecksum } from '../common/images';
+import { deliveredConfigdrive } from './configdrive';
+import { findImage, imageTempUrl, validImage } from '../common/glance-images';
+import { type ImageSource, checkLocation, checksumOf, formatOf, locateImage, requireChecksum, servedAs } from '../common/images';
+import { reachableFrom } from '../common/reach';
+import type { GlanceImage } from '../../wire/openstack/glance';
 import { type DeployInterface, type Outcome, type Task, failed } from '../interfaces';
 
 const IMAGE_TYPES = ['whole-disk', 'partition'];
@@ -20,6 +34,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 async function validate(task: Task): Promise<void> {
   const { node } = task;
   await validateAgentDeploy(task);
+  if (!(await task.driver.storage.shouldWriteImage(task))) return;
   const source = text(node.instance_info['image_source']);
   if (source === '') {
     throw new Fault('MissingParameterValue', {
@@ -31,18 +46,28 @@ async function validate(task: Task): Promise<void> {
     throw invalid(`Invalid image_type "${text(type)}", valid are ${IMAGE_TYPES.join(', ')}`);
   }
   if (type === 'partition' || node.instance_info['kernel'] || node.instance_info['ramdisk']) {
-    throw invalid(`The image of node ${node.uuid} is a partition image; only whole-disk images can be written`);
+    throw partitionImage(node);
   }
   requireChecksum(node);
-  const download = downloadSource(node);
+  const download = downloadSource(task);
   if (!DOWNLOAD_SOURCES.includes(download)) {
     throw invalid(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);
   }
-  locate(source, task.options['conductor.file_url_allowed_paths']);
+  const image = locateImage(source, task.options['conductor.file_url_allowed_paths']);
   validateProxies(node);
+  if (image.kind === 'glance' && !type && isPartition((await validImage(task, image.id)).properties)) throw partitionImage(node);
 }
 
-const downloadSource = (node: NodeRecord): string => text(node.driver_info['image_download_source']) || 'http';
+const partitionImage = (node: NodeRecord): Fault =>
+  invalid(`The image of node ${node.uuid} is a partition image; only whole-disk images can be written`);
+/** By the properties of an image in Glance. */
+const isPartition = ({ img_type: type, kernel_id: kernel, ramdisk_id: ramdisk }: GlanceImage['properties']): boolean =>
+  type ? type === 'partition' : Boolean(kernel ?? ramdisk);
+
+const downloadSource = ({ node, options }: Task): string =>
+  text(node.instance_info['image_download_source']) ||
+  text(node.driver_info['image_download_source']) ||
+  options['agent.image_download_source'];
 
 /** Ironic takes the host of `proxy:3128` for a scheme, and refuses it. So do we. */
 function validateProxies(node: NodeRecord): void {
@@ -66,38 +91,79 @@ function isHost(entry: string): boolean {
   return entry.trim() === '' || (name.length <= 253 && name.split('.').every((part) => /^(?!-)[a-z\d-]{1,63}(?<!-)$/i.test(part)));
 }
 
-/** Where the agent gets the image: its own URL, or this server for files and for source `local`. */
-interface ImageSource {
-  readonly location: ImageLocation;
-  readonly served: boolean;
+/** What the agent has to know about the image, and where it gets it: its own URL, Swift's, or this server's. */
+interface ImageFacts {
+  /** Absent: the boot service serves the image. */
+  readonly url?: string;
+  readonly source: ImageSource;
+  /** For instance_info. */
+  readonly facts: JsonObject;
 }
-async function sourceOf(task: Task): Promise<ImageSource> {
-  const href = text(task.node.instance_info['image_source']);
+async function imageFacts(task: Task): Promise<ImageFacts> {
+  const download = downloadSource(task);
   const allowed = task.options['conductor.file_url_allowed_paths'];
-  const location = await checkLocation(locate(href, allowed), allowed, task);
-  return { location, served: location.kind === 'file' || downloadSource(task.node) === 'local' };
+  const given = locateImage(text(task.node.instance_info['image_source']), allowed);
+  if (given.kind !== 'glance') {
+    const source = await checkLocation(given, allowed, task);
+    return { source, facts: {}, ...(source.kind === 'http' && download !== 'local' ? { url: source.url } : {}) };
+  }
+  const image = await findImage(task, given.id);
+  const facts = {
+    image_checksum: image.checksum,
+    image_os_hash_algo: image.hashAlgorithm,
+    image_os_hash_value: image.hash,
+    image_disk_format: image.diskFormat,
+    image_container_format: image.containerFormat,
+    image_tags: [...image.tags],
+    image_properties: { ...image.properties },
+  };
+  checkSize(task, image);
+  if (download !== 'swift') return { source: given, facts };
+  const url = await imageTempUrl(task, image);
+  await checkLocation({ kind: 'http', url }, allowed, task).catch((error: unknown) => {
+    // The URL is a secret.
+    throw error instanceof Fault ? invalid(error.message.replaceAll(/\?temp_url_sig=\S*/g, '?***')) : error;
+  });
+  return { source: given, facts, url };
+}
+
+const MIB = 1024 * 1024;
+/** The agent downloads into memory what it does not stream to the disk. Throws InvalidParameterValue. */
+function checkSize({ node, options }: Task, { size, diskFormat }: GlanceImage): void {
+  const memory = Number(node.properties['memory_mb'] ?? NaN);
+  const streams = options['agent.stream_raw_images'] && diskFormat === 'raw';
+  const reserved = options['agent.memory_consumed_by_agent'];
+  if (streams || size === null || Number.isNaN(memory) || size + reserved * MIB <= memory * MIB) return;
+  throw invalid(
+    `Memory size is too small for requested image, if it is less than (image size + reserved RAM size), will break the IPA deployments. Image size: ${Math.floor(size / MIB)} MiB, Memory size: ${memory} MiB, Reserved size: ${reserved} MiB.`,
+  );
 }
 
 /** Finds errors of the image before the machine is touched. */
 async function prepare(task: Task): Promise<void> {
   if (isDeployed(task)) {
-    await task.driver.boot.prepareInstance(task);
+    await prepareDeployed(task);
     return;
   }
-  const { location, served } = await sourceOf(task);
-  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task);
-  if (!served) await stopServingImage(task);
-  const url = location.kind === 'http' && !served ? location.url : await serveImage(task, location);
-  await task.save({ instance_info: { ...task.node.instance_info, image_url: url, image_type: 'whole-disk' } });
+  if (!(await task.driver.storage.shouldWriteImage(task))) {
+    await prepareVolumes(task);
+    return;
+  }
+  const { source, facts, url: own } = await imageFacts(task);
+  const instance: JsonObject = { ...task.node.instance_info, ...facts };
+  if (/^https?:/.test(text(instance['image_checksum']))) await checksumOf(instance, source, task);
+  if (own !== undefined) await stopServingImage(task);
+  const url = own ?? (await serveImage(task, servedAs(source)));
+  await task.save({ instance_info: { ...instance, image_url: url, image_type: 'whole-disk' } });
   await task.saveInternal({ is_whole_disk_image: true });
   await prepareAgent(task);
 }
 
 /** Adds the image to the files of the boot service, and answers its URL. Creates the node's row if there is none. */
-async function serveImage({ boots, node, options }: Task, location: ImageLocation): Promise<string> {
+async function serveImage({ boots, node, options }: Task, source: string): Promise<string> {
   const bare = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} } as const;
   const row: BootRecord = (await boots.ofNode(node.uuid)) ?? bare;
-  const { token } = await boots.put({ ...row, files: { ...row.files, image: location.kind === 'file' ? location.path : location.url } });
+  const { token } = await boots.put({ ...row, files: { ...row.files, image: source } });
   return `${options['deploy.http_url']}/boot/${token}/image`;
 }
 
@@ -108,22 +174,29 @@ async function stopServingImage({ boots, node }: Task): Promise<void> {
   await boots.put({ ...row, files: Object.fromEntries(Object.entries(row.files).filter(([name]) => name !== 'image')) });
 }
 
+/** Images of Glance were checked when the deployment began; the caller is not known any more. */
+async function writtenImage(task: Task): Promise<ImageSource> {
+  const allowed = task.options['conductor.file_url_allowed_paths'];
+  const source = locateImage(text(task.node.instance_info['image_source']), allowed);
+  return source.kind === 'glance' ? source : checkLocation(source, allowed, task);
+}
+
 async function writeImage(task: Task): Promise<Outcome> {
-  const { location } = await sourceOf(task);
-  const configdrive = await configdriveOf(task);
+  const location = await writtenImage(task);
+  const configdrive = await deliveredConfigdrive(task);
   const args = { image_info: await imageInfo(task, location, configdrive), configdrive: configdrive ?? null };
   return runAgentStep(task, 'deploy', { interface: 'deploy', step: 'write_image', priority: 80, args });
 }
 
 /** The agent's description of the image (agent protocol, image_info). */
-async function imageInfo(task: Task, location: ImageLocation, configdrive: string | undefined): Promise<JsonObject> {
+async function imageInfo(task: Task, location: ImageSource, configdrive: string | undefined): Promise<JsonObject> {
   const { instance_info: instance, driver_info: info, uuid } = task.node;
   const proxies = Object.fromEntries(
     ['http', 'https'].map((scheme) => [scheme, text(info[`image_${scheme}_proxy`])]).filter(([, url]) => url !== ''),
   ) as JsonObject;
   return {
     id: basename(text(instance['image_source'])),
-    urls: [instance['image_url']],
+    urls: [reachableFrom(task.node.driver_internal_info['agent_url'], text(instance['image_url']), task.options)],
     disk_format: instance['image_disk_format'] ?? (await formatOf(location, task)) ?? null,
     container_format: instance['image_container_format'] ?? null,
     stream_raw_images: task.options['agent.stream_raw_images'],
@@ -138,6 +211,7 @@ async function imageInfo(task: Task, location: ImageLocation, configdrive: strin
 /** Makes the agent install the boot loader (UEFI only: whole-disk images boot from a BIOS as they are), then prepares the boot from disk. */
 async function prepareInstanceBoot(task: Task): Promise<Outcome> {
   const { node } = task;
+  if (!(await task.driver.storage.shouldWriteImage(task))) return prepareInstance(task);
   const bootMode = bootModeOf(task);
   const failure = await withAgent(task, async (agent) => {
     const uuids = await agent.command('standby.get_partition_uuids', {}, { wait: true });
@@ -161,6 +235,6 @@ export const directDeploy: DeployInterface = {
   ...agentDeploy,
   properties: agentProperties,
   validate,
-  steps: deploymentSteps({ write_image: [80, writeImage], prepare_instance_boot: [60, prepareInstanceBoot] }),
+  steps: deploymentSteps({ write_image: [80, unlessOnVolume(writeImage)], prepare_instance_boot: [60, prepareInstanceBoot] }),
   prepare,
 };

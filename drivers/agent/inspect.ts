@@ -12,13 +12,14 @@ const LOOKUP_TIMEOUT_MS = 5000;
 /** [inspector]require_managed_boot, with Ironic's default. */
 const managedBootRequired = (task: Task): boolean => task.options['inspector.require_managed_boot'] ?? true;
 
-/** Throws UnsupportedDriverExtension, or the reason why the boot interface cannot boot the ramdisk. */
+/** Throws UnsupportedDriverExtension, or the reason why the ramdisk cannot be booted: by the boot interface, or for lack of a network. */
 async function validateBoot(task: Task): Promise<void> {
   const { boot } = task.driver;
   if (!boot.validateInspection) {
     throw new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: 'validate_inspection' });
   }
   await boot.validateInspection(task);
+  await task.driver.network.validateInspection?.(task);
 }
 
 async function managesBoot(task: Task): Promise<boolean> {
@@ -91,6 +92,7 @@ async function start(task: Task, managed: boolean): Promise<void> {
   if (managed) {
     await task.driver.network.addInspectionNetwork(task);
     await task.driver.boot.prepareRamdisk(task, {
+      ...(task.options['inspector.force_dhcp'] ? { 'ipa-collect-lldp': '1' } : {}),
       ...kernelParameters(task.options['inspector.extra_kernel_params']),
       'ipa-inspection-callback-url': `${task.options['service_catalog.endpoint_override'].replace(/\/v1$/, '')}/v1/continue_inspection`,
     });

@@ -1,8 +1,21 @@
 /** Deployment of instances that run from memory: the machine boots a kernel with ramdisk, or an ISO image, and no disk is written. */
 import { Fault } from '../../model/errors';
-import { agentDeploy } from './deploy';
+import { agentDeploy, prepareDeployed } from './deploy';
 import { validateCapabilities } from '../common/capabilities';
-import { type DeployInterface, done } from '../interfaces';
+import { attachVolumes } from '../storage/boot-volume';
+import { type DeployInterface, type Task, done } from '../interfaces';
+import { inMemoryImages } from './ramdisk';
+
+/** The kernel and ramdisk, or the ISO image, that the instance's image in Glance names become those of the instance. */
+async function takeFromImage(task: Task): Promise<void> {
+  const { instance_info: instance } = task.node;
+  const found = await inMemoryImages(task);
+  if (Object.keys(found).length === 0) return;
+  // An image and an ISO image exclude each other.
+  const { image_source: source, ...others } = instance;
+  const kept = found.boot_iso === undefined ? instance : { ...others, original_image_source: source! };
+  await task.save({ instance_info: { ...kept, ...found } });
+}
 
 export const ramdiskDeploy: DeployInterface = {
   ...agentDeploy,
@@ -35,7 +48,13 @@ export const ramdiskDeploy: DeployInterface = {
     },
   ],
   prepare: async (task) => {
-    if (['active', 'unrescuing'].includes(task.node.provision_state)) await task.driver.boot.prepareInstance(task);
-    else if (task.node.provision_state === 'deploying' && !task.node.disable_power_off) await task.power('power off');
+    const { provision_state: state, disable_power_off: staysOn } = task.node;
+    if (['active', 'unrescuing'].includes(state)) await prepareDeployed(task);
+    else if (state === 'deploying') {
+      await task.driver.network.validate?.(task);
+      await takeFromImage(task);
+      if (!staysOn) await task.power('power off');
+      await attachVolumes(task);
+    }
   },
 };

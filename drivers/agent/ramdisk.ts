@@ -2,8 +2,10 @@
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
-import { type ImageLocation, checkLocation, locate } from '../common/images';
+import { type GlanceTask, validImage } from '../common/glance-images';
+import { type ImageSource, checkImage, locateImage, servedAs } from '../common/images';
 import type { Property, Task } from '../interfaces';
+import { glanceId } from '../../wire/openstack/glance';
 
 /** driver_info: the agent's ramdisk. */
 export const ramdiskProperties: Readonly<Record<string, Property>> = {
@@ -55,12 +57,34 @@ export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ram
   return { kernel: kernel!, ramdisk: ramdisk!, trusted: true };
 }
 
-/** Checks the file or URL before any machine is touched, and returns it in the form of BootRecord.files. */
+/** Checks the file, URL or image in Glance before any machine is touched, and returns it in the form of BootRecord.files. */
 export async function servable(href: string, trusted: boolean, task: Task): Promise<string> {
   const allowed = trusted ? ['/'] : task.options['conductor.file_url_allowed_paths'];
-  const location: ImageLocation = trusted && !href.includes('://') ? { kind: 'file', path: href } : locate(href, allowed);
-  const found = await checkLocation(location, trusted ? null : allowed, task);
-  return found.kind === 'file' ? found.path : found.url;
+  const isPath = trusted && !href.includes('://') && glanceId(href) === undefined;
+  const source: ImageSource = isPath ? { kind: 'file', path: href } : locateImage(href, allowed);
+  return servedAs(await checkImage(source, trusted ? null : allowed, task));
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** What an instance in memory boots from. */
+export type InMemoryImages = { readonly boot_iso?: string; readonly kernel?: string; readonly ramdisk?: string };
+/**
+ * What the properties of the instance's image in Glance name. Empty: the instance names it itself, or its image is not in Glance.
+ * Throws InvalidParameterValue, MissingParameterValue.
+ */
+export async function inMemoryImages(task: GlanceTask & Pick<Task, 'node'>): Promise<InMemoryImages> {
+  const { image_source: source, boot_iso: own, kernel, ramdisk } = task.node.instance_info;
+  const id = typeof source === 'string' && !own && !(kernel && ramdisk) ? glanceId(source) : undefined;
+  if (id === undefined) return {};
+  const { boot_iso_id: iso, kernel_id: kernelId, ramdisk_id: ramdiskId } = (await validImage(task, id)).properties;
+  if (iso !== undefined) return { boot_iso: iso };
+  const found = { kernel: text(kernel) || kernelId, ramdisk: text(ramdisk) || ramdiskId };
+  const missing = Object.entries(found).flatMap(([name, href]) => (href ? [] : [`${name}_id`]));
+  if (missing.length === 0) return { kernel: found.kernel!, ramdisk: found.ramdisk! };
+  throw new Fault('MissingParameterValue', {
+    message: `Image ${String(source)} is missing the following properties: ${missing.join(', ')}`,
+  });
 }
 
 type AppendOption = 'pxe.kernel_append_params' | 'redfish.kernel_append_params';

@@ -11,8 +11,9 @@ const TOO_OLD =
   'an ironic-python-agent version of at least 6.0.0.';
 
 async function validate(task: Task): Promise<void> {
-  const { boot } = task.driver;
+  const { boot, network } = task.driver;
   const { uuid, driver, instance_info: instance } = task.node;
+  await network.validateRescue?.(task);
   await boot.validate?.(task);
   if (!boot.validateRescue) throw new Fault('UnsupportedDriverExtension', { driver, extension: 'validate_rescue' });
   await boot.validateRescue(task);

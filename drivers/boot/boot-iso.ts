@@ -2,10 +2,21 @@
 import { access } from 'node:fs/promises';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import { Fault } from '../../model/errors';
-import type { MediumContent } from '../../model/records';
-import { instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll, servable, type RamdiskMode } from '../agent/ramdisk';
+import type { JsonObject, MediumContent } from '../../model/records';
+import {
+  inMemoryImages,
+  instanceArguments,
+  kernelArguments,
+  needsAgent,
+  ramdiskOf,
+  requireAll,
+  servable,
+  type RamdiskMode,
+} from '../agent/ramdisk';
 import { bootModeOf, isTrue } from '../common/boot-settings';
-import { locate } from '../common/images';
+import { imageTempUrl } from '../common/glance-images';
+import { locateImage } from '../common/images';
+import { glanceId } from '../../wire/openstack/glance';
 import type { Property, Task } from '../interfaces';
 
 export const isoProperties: Readonly<Record<string, Property>> = {
@@ -34,7 +45,7 @@ export function validateIso(task: Task, mode: RamdiskMode): void {
     throw invalid('[redfish]use_swift is not supported: images for virtual media are served by the HTTP boot service');
   if (mode === 'deploy' && !needsAgent(task)) return;
   const iso = isoOf(task, mode);
-  if (iso !== undefined) locate(iso, task.options['conductor.file_url_allowed_paths']);
+  if (iso !== undefined) locateImage(iso, task.options['conductor.file_url_allowed_paths']);
   else ramdiskOf(task, mode, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info");
 }
 
@@ -88,15 +99,22 @@ async function givenIso(
 ): Promise<MediumContent | { readonly kind: 'elsewhere'; readonly url: string }> {
   const location = await servable(href, false, task);
   const downloadSource = text(source) ?? task.options['deploy.ramdisk_image_download_source'];
+  const id = glanceId(href);
+  if (id !== undefined && downloadSource === 'swift') return { kind: 'elsewhere', url: await imageTempUrl(task, { id }) };
   if (downloadSource !== 'local' && /^https?:/i.test(location)) return { kind: 'elsewhere', url: location };
   return { kind: 'image', source: location };
 }
 /** The content of the CD, or its URL on another server. */
 export type BootIso = Awaited<ReturnType<typeof givenIso>>;
 
-/** The operator's network configuration, which the ramdisk uses instead of DHCP. */
-const networkFiles = ({ node: { network_data: data } }: Task): Readonly<Record<string, string>> =>
-  Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
+const INSPECTION: readonly string[] = ['inspecting', 'inspect wait'];
+/** The static network configuration, which the ramdisk uses instead of DHCP: the network interface's, or the node's own. */
+async function networkFiles(task: Task): Promise<Readonly<Record<string, string>>> {
+  const { node, options, driver } = task;
+  if (options['inspector.force_dhcp'] && INSPECTION.includes(node.provision_state)) return {};
+  const data = (await driver.network.networkData?.(task)) ?? node.network_data;
+  return Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
+}
 
 /** The authorities of the API. Throws InvalidParameterValue. */
 async function authorityFiles({ options }: Task): Promise<Readonly<Record<string, string>>> {
@@ -122,17 +140,18 @@ export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Read
     ...(await loaders(task)),
     kernel_args: kernelArguments(task, { ...parameters, ir_pub_id: publisher }, 'redfish.kernel_append_params'),
     publisher,
-    files: { ...networkFiles(task), ...(await authorityFiles(task)) },
+    files: { ...(await networkFiles(task)), ...(await authorityFiles(task)) },
     grub_config_path: task.options['DEFAULT.grub_config_path'],
   };
 }
 
 /** Throws MissingParameterValue, InvalidParameterValue. */
-export function validateInstanceIso(task: Task): void {
+export async function validateInstanceIso(task: Task): Promise<void> {
   const { uuid, instance_info: instance } = task.node;
-  const { boot_iso: iso, image_source: image, kernel, ramdisk } = instance;
-  if (iso && image) throw invalid("An 'image_source' and 'boot_iso' parameter may not be specified at the same time.");
-  if (text(iso) !== undefined) return void locate(String(iso), task.options['conductor.file_url_allowed_paths']);
+  const { boot_iso: own, image_source: image } = instance;
+  if (own && image) throw invalid("An 'image_source' and 'boot_iso' parameter may not be specified at the same time.");
+  const { boot_iso: iso, kernel, ramdisk } = { ...instance, ...(await inMemoryImages(task)) } as JsonObject;
+  if (text(iso) !== undefined) return void locateImage(String(iso), task.options['conductor.file_url_allowed_paths']);
   requireAll(`Cannot validate image information for node ${uuid} because one or more parameters are missing from its instance_info`, {
     kernel,
     ramdisk,
@@ -140,7 +159,7 @@ export function validateInstanceIso(task: Task): void {
 }
 
 export async function instanceIso(task: Task): Promise<BootIso> {
-  validateInstanceIso(task);
+  await validateInstanceIso(task);
   const { boot_iso: iso, kernel, ramdisk, ramdisk_image_download_source: source } = task.node.instance_info;
   if (text(iso) !== undefined) return givenIso(task, String(iso), source);
   return {

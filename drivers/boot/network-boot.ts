@@ -3,8 +3,9 @@
  * record's method: see BootRecord.method.
  */
 import { Fault } from '../../model/errors';
-import type { BootRecord } from '../../model/records';
+import type { BootRecord, JsonObject } from '../../model/records';
 import {
+  inMemoryImages,
   instanceArguments,
   kernelArguments,
   needsAgent,
@@ -17,9 +18,10 @@ import {
 } from '../agent/ramdisk';
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
 import { validateCapabilities } from '../common/capabilities';
-import { locate } from '../common/images';
+import { locateImage } from '../common/images';
 import { updateDhcp } from '../dhcp/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
+import { bootsFromVolume } from '../storage/boot-volume';
 
 const properties: Readonly<Record<string, Property>> = {
   ...ramdiskProperties,
@@ -44,10 +46,10 @@ function validateRamdisk(task: Task): void {
   if (needsAgent(task)) ramdiskOf(task, 'deploy');
 }
 
-/** Checks the instance's kernel and ramdisk, or its ISO image, which only iPXE can boot. */
-function validateInstance(task: Task, method: BootRecord['method']): void {
+/** Checks the instance's kernel and ramdisk, or its ISO image, which only iPXE can boot. An image in Glance may name them. */
+async function validateInstance(task: Task, method: BootRecord['method']): Promise<void> {
   const { uuid, instance_info: instance } = task.node;
-  const { boot_iso: iso, image_source: image, kernel, ramdisk } = instance;
+  const { boot_iso: iso, image_source: image, kernel, ramdisk } = { ...instance, ...(await inMemoryImages(task)) } as JsonObject;
   const required = iso ? { boot_iso: iso } : !kernel && !ramdisk && image ? { image_source: image } : { kernel, ramdisk };
   requireAll(
     `Cannot validate image information for node ${uuid} because one or more parameters are missing from its instance_info and insufficient information is present to boot from a remote volume`,
@@ -58,7 +60,7 @@ function validateInstance(task: Task, method: BootRecord['method']): void {
       throw new Fault('InvalidParameterValue', {
         message: `The boot interface ${method} cannot boot the ISO image that boot_iso of node ${uuid} names; ipxe and http-ipxe can.`,
       });
-    locate(typeof iso === 'string' ? iso : JSON.stringify(iso), task.options['conductor.file_url_allowed_paths']);
+    locateImage(typeof iso === 'string' ? iso : JSON.stringify(iso), task.options['conductor.file_url_allowed_paths']);
   } else if (!kernel || !ramdisk)
     throw new Fault('MissingParameterValue', {
       message: `Image ${String(image)} is missing the following properties: kernel, ramdisk`,
@@ -89,13 +91,16 @@ const runsAlready = (task: Task): boolean => ['active', 'adopting'].includes(tas
 
 const networkBoot = (method: BootRecord['method']): BootInterface => ({
   properties,
+  bootsFromNetwork: true,
   bootsInMemory: true,
+  // Only iPXE is an iSCSI initiator.
+  ...(method === 'pxe' ? {} : { bootsVolumes: true }),
   validate: async (task) => {
     if (task.ports.length === 0) {
       throw new Fault('MissingParameterValue', { message: `Node ${task.node.uuid} does not have any port associated with it` });
     }
     validateRamdisk(task);
-    if (task.driver.deploy.inMemory && (await task.driver.storage.shouldWriteImage(task))) validateInstance(task, method);
+    if (task.driver.deploy.inMemory && (await task.driver.storage.shouldWriteImage(task))) await validateInstance(task, method);
     await checkBootMode(task);
   },
   validateInspection: async (task) => {
@@ -133,7 +138,8 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
   prepareInstance: async (task) => {
     await syncBootMode(task);
     if (!runsAlready(task)) await configureSecureBoot(task);
-    if (!task.driver.deploy.inMemory) {
+    const onVolume = await bootsFromVolume(task);
+    if (!task.driver.deploy.inMemory && !onVolume) {
       await task.boots.remove(task.node.uuid);
       if (!runsAlready(task)) await setBootDevice(task, 'disk', true);
       return;
@@ -143,9 +149,9 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       node_uuid: task.node.uuid,
       macs: macsOf(task),
       method,
-      purpose: 'instance',
-      kernel_args: instanceArguments(task),
-      files: await instanceFiles(task),
+      ...(onVolume
+        ? { purpose: 'volume', kernel_args: '', files: {} }
+        : { purpose: 'instance', kernel_args: instanceArguments(task), files: await instanceFiles(task) }),
     });
     if (!runsAlready(task)) await setBootDevice(task, networkDevice(task, method), true);
   },

@@ -31,7 +31,7 @@ const ROLES: readonly MediumRole[] = ['boot', 'parameters', 'configdrive'];
 const validate = async (task: Task): Promise<void> => {
   validateCapabilities(task.node);
   validateIso(task, ramdiskMode(task.node));
-  if (task.driver.deploy.inMemory && (await task.driver.storage.shouldWriteImage(task))) validateInstanceIso(task);
+  if (task.driver.deploy.inMemory && (await task.driver.storage.shouldWriteImage(task))) await validateInstanceIso(task);
   await checkBootMode(task);
 };
 

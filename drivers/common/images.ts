@@ -8,7 +8,9 @@ import { Agent, type RequestInit, type Response, fetch } from 'undici';
 import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
+import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
+import { glanceId, glanceUrl, isGlanceUrl } from '../../wire/openstack/glance';
 import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
@@ -20,6 +22,9 @@ export interface Fetching {
 
 /** Where an image is stored. */
 export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
+
+/** Where the image of an instance or a ramdisk is stored. */
+export type ImageSource = ImageLocation | { readonly kind: 'glance'; readonly id: string };
 
 /** What the agent verifies the image with: an algorithm and its value, or an MD5 sum in the older field. */
 interface Checksum {
@@ -55,6 +60,25 @@ export function locate(href: string, allowed: readonly string[]): ImageLocation 
   checkAllowed(href, path, path, allowed);
   return { kind: 'file', path };
 }
+
+/** As `locate`, also for images in Glance: a UUID or `glance://…/UUID`. */
+export function locateImage(href: string, allowed: readonly string[]): ImageSource {
+  const id = glanceId(href);
+  if (id !== undefined) return { kind: 'glance', id };
+  if (isGlanceUrl(href)) throw invalid(`Invalid image href ${href}.`);
+  return locate(href, allowed);
+}
+
+/** As `checkLocation`. Of Glance it also throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. */
+export async function checkImage(source: ImageSource, allowed: readonly string[] | null, task: GlanceTask): Promise<ImageSource> {
+  if (source.kind !== 'glance') return checkLocation(source, allowed, task);
+  await findImage(task, source.id);
+  return source;
+}
+
+/** The form of the records that the boot services read. */
+export const servedAs = (source: ImageSource): string =>
+  source.kind === 'file' ? source.path : source.kind === 'http' ? source.url : glanceUrl(source.id);
 
 /** @param path what the error names. @param real what is checked. */
 function checkAllowed(href: string, path: string, real: string, allowed: readonly string[]): void {
@@ -121,10 +145,10 @@ async function send(href: string, init: RequestInit, { signal, options }: Fetchi
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited, dispatcher });
 }
 
-/** Throws MissingParameterValue unless instance_info has a checksum. Files need none. */
+/** Throws MissingParameterValue unless instance_info has a checksum. Files need none, and Glance knows that of its images. */
 export function requireChecksum(node: NodeRecord): void {
   const { image_source: source, image_checksum: checksum, image_os_hash_algo: algo, image_os_hash_value: value } = node.instance_info;
-  if (String(source).startsWith('file://')) return;
+  if (String(source).startsWith('file://') || glanceId(String(source)) !== undefined) return;
   if ((value && algo) || (!value && !algo && checksum)) return;
   throw new Fault('MissingParameterValue', {
     message: `image_source's "image_checksum", or "image_os_hash_algo" and "image_os_hash_value" must be provided in instance_info for node ${node.uuid}`,
@@ -138,7 +162,7 @@ const ALGORITHMS: Readonly<Record<number, string>> = { 32: 'md5', 64: 'sha256', 
  * The image's checksum: as given, from the given checksum file, or computed for a file without one. Throws InvalidParameterValue for a
  * checksum of unknown length, or a checksum file that is unavailable or does not list the image.
  */
-export async function checksumOf(instance: JsonObject, location: ImageLocation, fetching: Fetching): Promise<Checksum> {
+export async function checksumOf(instance: JsonObject, location: ImageSource, fetching: Fetching): Promise<Checksum> {
   const { image_source: source, image_checksum: given, image_os_hash_algo: algo, image_os_hash_value: value } = instance;
   if (typeof algo === 'string' && typeof value === 'string' && algo && value) return { os_hash_algo: algo, os_hash_value: value };
   if (typeof given !== 'string' || given === '') {
@@ -226,7 +250,8 @@ async function bytesOf(location: ImageLocation, fetching: Fetching): Promise<Asy
 const QCOW2_MAGIC = Buffer.from('QFI\xfb', 'latin1');
 
 /** `qcow2` or `raw`, by the image's first bytes; undefined when they cannot be read: then the agent decides. */
-export async function formatOf(location: ImageLocation, fetching: Fetching): Promise<'qcow2' | 'raw' | undefined> {
+export async function formatOf(location: ImageSource, fetching: Fetching): Promise<'qcow2' | 'raw' | undefined> {
+  if (location.kind === 'glance') return undefined;
   try {
     const start = location.kind === 'file' ? await fileStart(location.path) : await urlStart(location.url, fetching);
     return start.subarray(0, 4).equals(QCOW2_MAGIC) ? 'qcow2' : 'raw';

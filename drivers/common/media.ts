@@ -1,6 +1,7 @@
 /** Images for BMCs. They are published as rows, and the HTTP boot service builds them under a secret URL. */
 import type { MediumContent, MediumRecord, MediumRole } from '../../model/records';
 import type { Task } from '../interfaces';
+import { reachableFrom } from './reach';
 
 /** BMCs, and firmware that boots by HTTP, check the name's extension. */
 const NAMES: Readonly<Record<MediumRole, string>> = {
@@ -16,7 +17,9 @@ const TOKEN_BYTES = 32;
 /** The URL by which the node's BMC reaches the HTTP boot service, without a slash at its end. */
 export function urlForBmc({ node, options }: Task): string {
   const own = node.driver_info['external_http_url'];
-  const base = typeof own === 'string' && own !== '' ? own : (options['deploy.external_http_url'] ?? options['deploy.http_url']);
+  const { redfish_address: bmc } = node.driver_info;
+  const common = (): string => reachableFrom(bmc, options['deploy.external_http_url'] ?? options['deploy.http_url'], options);
+  const base = typeof own === 'string' && own !== '' ? own : common();
   return base.replace(/(?<!\/)\/+$/, '');
 }
 const urlOf = (task: Task, { token, role }: Pick<MediumRecord, 'token' | 'role'>): string =>

@@ -3,10 +3,11 @@ import type { BootRecord } from '../../model/records';
 import type { Task } from '../interfaces';
 import { bootOptions } from './boot-options';
 import { dnsmasq } from './dnsmasq';
+import { neutron } from './neutron';
 import type { DhcpProvider } from './provider';
 
 /** `none` and `builtin` need to be told nothing: our own DHCP service reads the boot record. */
-const PROVIDERS: Readonly<Record<string, DhcpProvider>> = { dnsmasq };
+const PROVIDERS: Readonly<Record<string, DhcpProvider>> = { dnsmasq, neutron };
 const providerOf = ({ options }: Task): DhcpProvider | undefined => PROVIDERS[options['dhcp.dhcp_provider']];
 
 /** Before the machine boots from the network. Throws a Fault. */

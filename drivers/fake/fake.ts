@@ -80,6 +80,7 @@ export const fakeManagement: ManagementInterface = {
 };
 
 export const fakeBoot: BootInterface = {
+  bootsFromNetwork: true,
   prepareRamdisk: booting,
   cleanUpRamdisk: booting,
   prepareInstance: booting,

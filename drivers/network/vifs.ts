@@ -13,11 +13,11 @@ interface Carriers {
   readonly portgroups: readonly PortgroupRecord[];
 }
 
-const TENANT_VIF = 'tenant_vif_port_id';
+export const TENANT_VIF = 'tenant_vif_port_id';
 /** A machine is in one network at a time. A temporary network precedes the tenant's. */
 const NETWORKS = ['cleaning', 'provisioning', 'rescuing', 'inspection', 'servicing'].map((name) => `${name}_vif_port_id`);
 
-const tenantVif = ({ internal_info: info }: PortRecord | PortgroupRecord): string | undefined =>
+export const tenantVif = ({ internal_info: info }: PortRecord | PortgroupRecord): string | undefined =>
   typeof info[TENANT_VIF] === 'string' ? info[TENANT_VIF] : undefined;
 
 /** The VIF that a port or portgroup uses now. */

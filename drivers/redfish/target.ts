@@ -1,4 +1,5 @@
 /** driver_info of nodes with a Redfish service: its keys, their values, and requests to the service. */
+import { isIPv6 } from 'node:net';
 import { access } from 'node:fs/promises';
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
@@ -69,7 +70,7 @@ const TLS_VERSIONS = { '1.1': 'TLSv1.1', '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' } as
 /** The service's URL without user, query and fragment. */
 function addressOf(node: NodeRecord): string {
   const given = node.driver_info['redfish_address'];
-  const full = typeof given !== 'string' || given.includes('://') ? given : `https://${given}`;
+  const full = typeof given !== 'string' || given.includes('://') ? given : `https://${isIPv6(given) ? `[${given}]` : given}`;
   if (typeof full === 'string' && ADDRESS.test(full) && URL.canParse(full)) {
     const { origin, pathname } = new URL(full);
     return `${origin}${pathname.replace(/(?<!\/)\/+$/, '')}`;

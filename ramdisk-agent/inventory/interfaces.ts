@@ -1,4 +1,4 @@
-/** Network interfaces with hardware, and PCI devices. */
+/** Network interfaces: those with hardware, and bonds and VLANs of them. PCI devices. */
 import type { InventoryInterface, JsonObject } from '../../model/records';
 import { numberIn, type Tree } from '../system/tree';
 
@@ -7,13 +7,20 @@ export type Addresses = Readonly<Record<string, readonly { readonly address: str
 
 const INFINIBAND = '32';
 
+/** Whether it is an interface of the hardware. */
+export const isPhysical = (tree: Tree, name: string): boolean => tree.link(`/sys/class/net/${name}/device`) !== null;
+const isBond = (tree: Tree, name: string): boolean => tree.text(`/sys/class/net/${name}/bonding/mode`) !== null;
+/** A VLAN has the name that network_data gets it: its parent's and its number. */
+const isVlan = (name: string): boolean => /^[^.]+(?:\.\d+)+$/.test(name);
+
 export function readInterfaces(tree: Tree, addresses: Addresses): readonly InventoryInterface[] {
   return tree
     .list('/sys/class/net')
-    .filter((name) => tree.link(`/sys/class/net/${name}/device`) !== null)
+    .filter((name) => isPhysical(tree, name) || isBond(tree, name) || isVlan(name))
     .flatMap((name) => {
       const base = `/sys/class/net/${name}`;
-      const hardwareAddress = tree.text(`${base}/address`)?.toLowerCase();
+      // A bond gives its interfaces one address for all; the port of the node has the interface's own.
+      const hardwareAddress = (tree.text(`${base}/bonding_slave/perm_hwaddr`) ?? tree.text(`${base}/address`))?.toLowerCase();
       if (hardwareAddress === undefined) return [];
       const infiniband = tree.text(`${base}/type`) === INFINIBAND;
       const speed = numberIn(tree.text(`${base}/speed`));

@@ -1,6 +1,5 @@
 /** LLDP information of switches (IEEE 802.1AB-2016), as in inventories: each TLV as its type and its value in hexadecimal. */
-import type { Addresses } from './interfaces';
-import { readInterfaces } from './interfaces';
+import { type Addresses, isPhysical, readInterfaces } from './interfaces';
 import type { Tree } from '../system/tree';
 
 export type Tlvs = readonly (readonly [number, string])[];
@@ -39,7 +38,8 @@ export async function receiveLldp(
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, Tlvs>>> {
   const all = readInterfaces(around.tree, around.addresses());
-  const linked = all.filter((one) => one.has_carrier === true).map(({ name }) => name);
+  // Switches send LLDP to interfaces, not to bonds or VLANs.
+  const linked = all.filter((one) => one.has_carrier === true && isPhysical(around.tree, one.name)).map(({ name }) => name);
   const received = linked.length === 0 ? new Map<string, Buffer>() : await around.frames(linked, LLDP, timeoutMs, signal);
   return Object.fromEntries(
     all.map(({ name }) => {

@@ -17,6 +17,8 @@ export interface QemuCommand {
   readonly backends: readonly string[];
   /** A qcow2 file for each disk. */
   readonly diskFiles: readonly string[];
+  /** The IP version of its UEFI network boot; absent: 4. */
+  readonly pxe?: 4 | 6 | undefined;
   /** The image in its CD drive; absent: the machine has no such drive. */
   readonly cdFile?: string;
   /** Unix sockets on which this process listens, so that it receives all output from the start. */
@@ -47,7 +49,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
   const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, one) => sum + counts[one], 0);
   const place = (source: Source, index: number): string => `bootindex=${before(source) + index + 1}`;
   const smbios = { manufacturer: vendor.manufacturer, product: vendor.product, serial: machine.serial, uuid: machine.uuid };
-  // PXE over IPv6 waits a minute on a network without IPv6. HTTP boot needs IPv4 PXE off too, so that the firmware uses HTTP.
+  // PXE over the other IP version waits a minute. HTTP boot needs that over this version off too, so that the firmware uses HTTP.
   const noPxe = (version: string): readonly string[] => ['-fw_cfg', `name=opt/org.tianocore/IPv${version}PXESupport,string=n`];
   return [
     ...['-name', value(machine.name), '-machine', `q35,accel=${command.accelerator},graphics=off`, '-cpu', 'max'],
@@ -71,8 +73,8 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
     ...['-qmp', `unix:${value(command.monitorSocket)}`],
     ...(uefi
       ? [
-          ...noPxe('6'),
-          ...(command.boot.device === 'uefi-http' ? noPxe('4') : []),
+          ...noPxe(command.pxe === 6 ? '4' : '6'),
+          ...(command.boot.device === 'uefi-http' ? noPxe(command.pxe === 6 ? '6' : '4') : []),
           ...(command.authoritiesFile === undefined
             ? []
             : ['-fw_cfg', `name=etc/edk2/https/cacerts,file=${value(command.authoritiesFile)}`]),

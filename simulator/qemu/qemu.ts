@@ -20,7 +20,7 @@ import { withHttpBoot } from './uefi-variables';
 
 const run = promisify(execFile);
 
-interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator'> {
+interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe'> {
   readonly description: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'mode' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
   /** For its disks, its firmware's variables and the output of its serial line. */
   readonly folder: string;
@@ -83,7 +83,18 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
     const isUefi = (used.mode ?? description.mode) === 'uefi';
     const words = qemuArguments({
-      ...{ machine: description, vendor, accelerator, backends: network.backends, diskFiles, boot: used, ...paths, consoleFile, pidFile },
+      ...{
+        machine: description,
+        vendor,
+        accelerator,
+        pxe: setup.pxe,
+        backends: network.backends,
+        diskFiles,
+        boot: used,
+        ...paths,
+        consoleFile,
+        pidFile,
+      },
       ...(isUefi ? { uefi: await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, log) } : {}),
       ...authorities,
       ...(cdFile === undefined ? {} : { cdFile }),

@@ -1,4 +1,4 @@
-/** The table `leases`: the leases of the DHCP server's address pool. */
+/** The table `leases`: the leases of the DHCP server's address pools, of both IP versions. A machine may have one in each pool. */
 import type { Knex } from 'knex';
 import type { LeaseRecord } from '../../model/records';
 import { batched } from '../sql/batch';
@@ -11,10 +11,10 @@ export interface Leases {
   /** The leases of a node's ports, including expired ones. Concurrent calls share one query. */
   ofNode(nodeUuid: string): Promise<readonly LeaseRecord[]>;
   put(lease: LeaseRecord): Promise<void>;
-  remove(mac: string): Promise<void>;
+  remove(address: string): Promise<void>;
 }
 
-const OF_NODES = `SELECT node_uuid, mac, leases.address, expires_at FROM leases JOIN ports ON ports.address = mac WHERE node_uuid = ANY($1)`;
+const OF_NODES = `SELECT node_uuid, mac, leases.address, expires_at FROM leases JOIN ports ON ports.address = left(mac, 17) WHERE node_uuid = ANY($1)`;
 
 export function leasesOn(db: Knex): Leases {
   const prepared = preparedOn(db);
@@ -29,20 +29,18 @@ export function leasesOn(db: Knex): Leases {
         found.get(uuid)!.push(lease);
       return nodeUuids.map((uuid) => found.get(uuid)!);
     }),
-    list: () => run(db<LeaseRecord>('leases').select('*').orderBy('mac')),
+    list: () => run(db<LeaseRecord>('leases').select('*').orderBy('address')),
     async put({ mac, address, expires_at }) {
-      // The same statement removes the previous lease of the address, so that a reader sees the address exactly once.
       await run(
         db.raw(
-          `WITH before AS (DELETE FROM leases WHERE address = :address AND mac <> :mac)
-           INSERT INTO leases (mac, address, expires_at) VALUES (:mac, :address, :expires_at)
-           ON CONFLICT (mac) DO UPDATE SET address = excluded.address, expires_at = excluded.expires_at`,
+          `INSERT INTO leases (mac, address, expires_at) VALUES (:mac, :address, :expires_at)
+           ON CONFLICT (address) DO UPDATE SET mac = excluded.mac, expires_at = excluded.expires_at`,
           { mac: mac.toLowerCase(), address, expires_at },
         ),
       );
     },
-    async remove(mac) {
-      await run(db('leases').where('mac', mac.toLowerCase()).delete());
+    async remove(address) {
+      await run(db('leases').where({ address }).delete());
     },
   };
 }

@@ -12,14 +12,17 @@ import { systemClock } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import type { Log } from '../../model/log';
-import type { ServedBoot, MediumRecord } from '../../model/records';
+import type { JsonObject, ServedBoot, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
+import type { VolumeStore } from '../../store/volumes';
 import { ownCertificate } from '../../wire/http/certificate';
 import { cpioArchive } from '../../wire/images/cpio';
 import { testClock } from '../support/clock';
 import { filterWith } from '../support/pxe-filter';
+import { servicesOf } from '../support/services';
 import { startTlsServer } from '../support/tls-server';
 
+const { glance } = servicesOf();
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 const DISCOVERY = '00000000-0000-0000-0000-000000000000';
 const INTROSPECTION = '00000000-0000-0000-0000-000000000001';
@@ -38,6 +41,8 @@ let upstreamUrl: string;
 let upstreamDoes: RequestListener;
 const asked: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = [];
 const files: Record<string, string> = {};
+let purpose: ServedBoot['purpose'] = 'ramdisk';
+let targetProperties: JsonObject = {};
 let service: HttpBootService;
 
 const row = (): ServedBoot => ({
@@ -45,7 +50,7 @@ const row = (): ServedBoot => ({
   token: TOKEN,
   macs: [MAC],
   method: 'ipxe',
-  purpose: 'ramdisk',
+  purpose,
   kernel_args: 'a=1',
   files,
 });
@@ -59,6 +64,10 @@ const boots: Store['boots'] = {
 const KNOWN = '52:54:00:aa:bb:02';
 /** The introspection service waits for its machine. */
 const WAITED = '52:54:00:aa:bb:03';
+const volumeStore = {
+  volumeConnectors: { list: async () => [] },
+  volumeTargets: { list: async () => [{ uuid: 't', volume_type: 'iscsi', boot_index: 0, properties: targetProperties }] },
+} as unknown as VolumeStore;
 /** Token → medium. */
 const media = new Map<string, MediumRecord>();
 const mediaStore = { byToken: async (token: string) => media.get(token) } as unknown as Store['media'];
@@ -102,8 +111,10 @@ beforeAll(async () => {
   service = await startHttpBoot(setup());
 });
 const setup = (): HttpBootSetup => ({
+  glance,
   hosts: ['127.0.0.1'],
   options: {
+    'DEFAULT.my_ip': '192.0.2.9',
     'boot.http_port': 0,
     'boot.https_port': null,
     'boot.http_max_connections': 100,
@@ -116,7 +127,7 @@ const setup = (): HttpBootSetup => ({
     'agent.api_ca_file': null,
     'boot.cache_root': path('cache'),
   },
-  store: { boots, media: mediaStore, discoveries: { addressStatuses: standing } },
+  store: { boots, media: mediaStore, ...volumeStore, discoveries: { addressStatuses: standing } },
   filter: filterWith({ 'auto_discovery.enabled': true }),
   log,
   clock: systemClock,
@@ -157,6 +168,33 @@ describe('scripts', () => {
     expect((await get(`/boot/${DISCOVERY}/kernel`)).body.toString()).toBe('efi');
     expect((await get('/ipxe/52-54-00-aa-bb-03')).body.toString()).toContain('introspect=1');
     expect((await get(`/boot/${INTROSPECTION}/kernel`)).body.toString()).toBe('efi');
+  });
+});
+
+describe('scripts for volumes', () => {
+  const properties = { target_iqn: 'iqn.2017-08.org.example:v', target_lun: 0, auth_username: 'u', auth_password: 'a secret' };
+  beforeEach(() => {
+    purpose = 'volume';
+    targetProperties = { ...properties, target_portal: '192.0.2.5:3260' };
+  });
+  afterEach(() => {
+    purpose = 'ramdisk';
+  });
+  it('have what the volume target says at that moment, and the secret for the machine only', async () => {
+    const { status, body } = await get('/ipxe/52-54-00-aa-bb-01');
+    expect(status).toBe(200);
+    expect(body.toString()).toContain('sanhook --drive 0x80 iscsi:192.0.2.5::3260:0:iqn.2017-08.org.example:v || goto again');
+    expect(body.toString()).toContain(`set password:hexraw ${Buffer.from('a secret').toString('hex')}`);
+    targetProperties = { ...properties, target_portal: '192.0.2.6:3260' };
+    expect((await get('/ipxe/52-54-00-aa-bb-01')).body.toString()).toContain('iscsi:192.0.2.6::');
+    expect(lines.join('\n')).not.toContain('secret');
+  });
+  it('do not exist for a volume that cannot be found', async () => {
+    targetProperties = { ...properties, target_portal: 'not a portal' };
+    const { status, body } = await get('/ipxe/52-54-00-aa-bb-01');
+    expect([status, body.toString()]).toEqual([404, 'Nothing to boot for 52:54:00:aa:bb:01\n']);
+    expect(lines.join('\n')).toContain('Volume target t: target_portal is not an address with an optional port');
+    expect(lines.join('\n')).not.toContain('secret');
   });
 });
 
@@ -264,7 +302,7 @@ describe('the files of a boot', () => {
     expect((await get(target, { range: 'bytes=8-8' })).body.toString()).toBe('1');
 
     // A cache that was opened later knows what came before, and asks whether it changed.
-    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', log, clock: systemClock });
+    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', glance, log, clock: systemClock });
     const read = async (): Promise<string> => {
       const file = await later.open(files.kernel!);
       const parts = await file.read(0, file.size - 1).toArray();
@@ -275,7 +313,7 @@ describe('the files of a boot', () => {
     expect(asked.at(-1)!.headers['if-none-match']).toBe('"1"');
     await later.close();
     version = 2;
-    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', log, clock: systemClock });
+    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', glance, log, clock: systemClock });
     const file = await latest.open(files.kernel);
     expect(Buffer.concat((await file.read(0, 8).toArray()) as Buffer[]).toString()).toBe('version 2');
     await file.release();
@@ -399,7 +437,7 @@ describe('with [agent]api_ca_file', () => {
 it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () => {
   const secure = await startTlsServer(path('web.pem'), (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good'));
   const open = async (verifyCa: string): Promise<number> => {
-    const cache = await openCache({ folder: path(`cache-${verifyCa.length}`), maxBytes: 10, verifyCa, log, clock: systemClock });
+    const cache = await openCache({ folder: path(`cache-${verifyCa.length}`), maxBytes: 10, verifyCa, glance, log, clock: systemClock });
     try {
       const file = await cache.open(`${secure.url}/kernel`);
       await file.release();
@@ -428,7 +466,7 @@ it('throws away what did not come whole in an earlier run', async () => {
   mkdirSync(path('other'));
   writeFileSync(path('other', 'half'), 'x');
   writeFileSync(path('other', 'broken.json'), '{');
-  const cache = await openCache({ folder: path('other'), maxBytes: 1, verifyCa: 'True', log, clock: systemClock });
+  const cache = await openCache({ folder: path('other'), maxBytes: 1, verifyCa: 'True', glance, log, clock: systemClock });
   await cache.close();
   expect(readdirSync(path('other'))).toEqual([]);
   expect(existsSync(path('cache'))).toBe(true);

@@ -14,6 +14,13 @@ const boot = (changes: Partial<ServedBoot>): ServedBoot => ({
   ...changes,
 });
 const lines = (changes: Partial<ServedBoot>): string[] => ipxeScript(boot(changes), 'http://10.0.0.1:8080').split('\n');
+const ISCSI = {
+  initiator: 'iqn.2017-08.org.example:node',
+  volumes: [
+    { rootPaths: ['iscsi:192.0.2.5::3260:0:iqn.a', 'iscsi:192.0.2.6::3260:0:iqn.a'], username: 'u', password: '${mac} || shell' },
+    { rootPaths: ['iscsi:192.0.2.5::3260:1:iqn.b'] },
+  ],
+};
 const kernelLine = (kernelArgs: string): string | undefined =>
   lines({ kernel_args: kernelArgs }).find((line) => line.startsWith('kernel '));
 
@@ -32,8 +39,8 @@ it('boots kernel and ramdisk, and tries again', () => {
 });
 
 it('has a label for each goto', () => {
-  for (const purpose of ['ramdisk', 'instance', 'disk'] as const) {
-    const script = lines({ purpose });
+  for (const purpose of ['ramdisk', 'instance', 'volume', 'disk'] as const) {
+    const script = ipxeScript(boot({ purpose }), 'http://10.0.0.1:8080', ISCSI).split('\n');
     const labels = script.filter((line) => line.startsWith(':')).map((line) => line.slice(1));
     const wanted = script.flatMap((line) => /goto (\w+)/.exec(line)?.[1] ?? []);
     expect(wanted.filter((label) => !labels.includes(label))).toEqual([]);
@@ -47,6 +54,25 @@ it('boots an instance that lives in memory: its kernel, or its ISO image', () =>
   const script = lines({ purpose: 'instance', files: { boot_iso: 'http://x/y.iso' } });
   expect(script).toContain(`sanboot --no-describe http://10.0.0.1:8080/boot/${TOKEN}/boot_iso || goto again`);
   expect(script.join()).not.toContain('kernel');
+});
+
+it('boots from iSCSI volumes, without a secret that is a command', () => {
+  const script = ipxeScript(boot({ purpose: 'volume' }), 'http://10.0.0.1:8080', ISCSI).split('\n');
+  expect(script.slice(script.indexOf('imgfree') + 1, script.indexOf(':again'))).toEqual([
+    'sanunhook --drive 0x80 ||',
+    'sanunhook --drive 0x81 ||',
+    'set initiator-iqn iqn.2017-08.org.example:node',
+    'set username:hexraw 75',
+    `set password:hexraw ${Buffer.from('${mac} || shell').toString('hex')}`,
+    'sanhook --drive 0x80 iscsi:192.0.2.5::3260:0:iqn.a iscsi:192.0.2.6::3260:0:iqn.a || goto again',
+    'clear username ||',
+    'clear password ||',
+    'sanhook --drive 0x81 iscsi:192.0.2.5::3260:1:iqn.b || goto again',
+    'set username:hexraw 75',
+    `set password:hexraw ${Buffer.from('${mac} || shell').toString('hex')}`,
+    'sanboot --no-describe --drive 0x80 || goto again',
+  ]);
+  expect(script.join()).not.toMatch(/kernel|\/boot\/|--drive 0x80 \|\| exit/);
 });
 
 it('hands over to the disk: a BIOS from here, UEFI by its next entry', () => {

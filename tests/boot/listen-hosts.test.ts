@@ -15,6 +15,17 @@ const hosts = (configured: string | null, interfaceName: string | null, myIp = '
 it.each<[string, readonly string[], readonly string[]]>([
   ['the configured address', hosts('10.9.9.9', 'eno2'), ['10.9.9.9']],
   ['every address without an interface', hosts(null, null), ['0.0.0.0']],
+  ['those of IPv6 too, where my_ip is one', hosts(null, null, '2001:db8::1'), ['::']],
+  [
+    'those of IPv6 too, where my_ipv6 is set',
+    bootHosts('', { configured: null, interfaceName: null, myIp: '10.0.0.1', myIpv6: 'fd00::1' }, interfaces),
+    ['::'],
+  ],
+  [
+    'those of further interfaces',
+    bootHosts('', { configured: null, interfaceName: 'eno1', further: ['eno2'], myIp: '' }, interfaces),
+    ['192.0.2.1', '10.0.0.1', '10.0.0.2', '2001:db8::1'],
+  ],
   ['those of the interface, but for link-local ones', hosts(null, 'eno2'), ['10.0.0.1', '10.0.0.2', '2001:db8::1']],
   ['my_ip beside them, where this host has it', hosts(null, 'eno2', '192.0.2.1'), ['10.0.0.1', '10.0.0.2', '2001:db8::1', '192.0.2.1']],
   ['not my_ip, where a router has it', hosts(null, 'eno2', '198.51.100.1'), ['10.0.0.1', '10.0.0.2', '2001:db8::1']],

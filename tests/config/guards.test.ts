@@ -20,7 +20,7 @@ const refusals = (text: string, environment: Record<string, string> = {}): reado
 const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim().split('\n');
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
-const UNUSED = /^\[(?:vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci)\]/;
+const UNUSED = /^\[(?:vnc|oslo_messaging_\w+|ironic_networking_json_rpc|ansible|anaconda|cifs|nfs|oci)\]/;
 /** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',

@@ -13,6 +13,7 @@ import { sourceOf } from '../../api/http/source';
 import { queryOf, segmentsOf, targetOf } from '../../api/http/target';
 import { parseHtpasswd } from '../../api/auth/http-basic';
 import { parseRange } from '../../boot/content';
+import { parseSubnet } from '../../boot/dhcp/subnets';
 import { lldpFacts, lldpLink, tlvOf } from '../../conductor/inspection/hooks/lldp';
 import { parseIni } from '../../config/ini';
 import { parsePolicyFile } from '../../policy/files';
@@ -21,8 +22,10 @@ import { findChecksum } from '../../drivers/common/images';
 import { negotiate } from '../../model/versions';
 import { formatOf } from '../../ramdisk-agent/disk/image';
 import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { withHost } from '../../wire/addresses';
 import { parseSmallJson } from '../../wire/bounded-json';
 import { decode as decodeDhcp } from '../../wire/dhcp/dhcp';
+import { decode6, encode6, MESSAGE6, NO_ASSOCIATIONS } from '../../wire/dhcp/dhcpv6';
 import { decodeDns, encodeDns, message, TYPE } from '../../wire/dns/dns';
 import { networkOf } from '../../wire/http/client-limits';
 import { isoImage } from '../../wire/images/iso9660';
@@ -32,10 +35,11 @@ import { decodeSdr } from '../../wire/ipmi/records/sdr';
 import { decodeSelEntry } from '../../wire/ipmi/records/sel';
 import { errorWords } from '../../wire/redfish/errors';
 import { evaluate } from '../../wire/redfish/transport';
+import { parseIpv6 } from '../../wire/ipv6';
 import { decodeTftp, encodeTftp } from '../../wire/tftp';
 import { optionsOf } from '../support/options';
 import { CLUSTER, qcow2 } from '../ramdisk-agent/qcow2-builder';
-import { PACKETS } from '../wire/dhcp-packets';
+import { PACKETS, PACKETS6 } from '../wire/dhcp-packets';
 
 /** Seconds for all parsers; absent: some runs of each. */
 const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 0);
@@ -209,6 +213,20 @@ const PARSERS: Readonly<Record<string, Parser>> = {
     samples: [Buffer.from('"baremetal:node:get": "role:a or rule:b" # c\nb: [["role:a", "@"], "!"]\n')],
   },
   DHCP: datagram(decodeDhcp, ...Object.values(PACKETS)),
+  DHCPv6: datagram(
+    decode6,
+    ...Object.values(PACKETS6),
+    encode6(
+      {
+        relays: Array.from({ length: 8 }, () => ({ hops: 0, link: 'fd00::1', peer: 'fe80::1', options: {} })),
+        message: { type: 1, xid: 1, options: { domainList: ['a.b'] }, associations: NO_ASSOCIATIONS },
+      },
+      MESSAGE6.relayForward,
+    ),
+  ),
+  'subnets of DHCP': text(parseSubnet, 'fd00::/64', '10.0.0.0/8', ' ', 'range=', 'dns=::', 'route=10.0.0.0/8:10.0.0.1', '=', '/', '-'),
+  'IPv6 addresses': text((given) => String(parseIpv6(given)), '::', ':', 'f', '1.2.3.4', '%'),
+  'hosts of URLs': text((given) => withHost(given, 'a', 'b'), '://', '[', ']', ':', 'a', '/', ' ', '[::1]'),
   TFTP: datagram(
     decodeTftp,
     encodeTftp({

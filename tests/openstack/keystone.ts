@@ -59,9 +59,9 @@ export interface RealKeystone {
   start(): Promise<void>;
   close(): Promise<void>;
 }
-type Sections = Readonly<Record<string, Readonly<Record<string, string>>>>;
+export type Sections = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-const writeIni = (file: string, sections: Sections): void =>
+export const writeIni = (file: string, sections: Sections): void =>
   writeFileSync(
     file,
     Object.entries(sections)

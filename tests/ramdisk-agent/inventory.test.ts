@@ -184,6 +184,29 @@ describe('network interfaces', () => {
   });
 });
 
+it('network interfaces are bonds and VLANs too; those in a bond keep their own address', () => {
+  const interfaces = readInterfaces(
+    of({
+      'sys/class/net/eth0/device': '->../../../devices/0',
+      'sys/class/net/eth0/address': '52:54:00:00:00:01\n',
+      'sys/class/net/eth1/device': '->../../../devices/1',
+      'sys/class/net/eth1/address': '52:54:00:00:00:01\n',
+      'sys/class/net/eth1/bonding_slave/perm_hwaddr': '52:54:00:00:00:02\n',
+      'sys/class/net/bond0/address': '52:54:00:00:00:01\n',
+      'sys/class/net/bond0/bonding/mode': '802.3ad 4\n',
+      'sys/class/net/bond0.5/address': '52:54:00:00:00:01\n',
+      'sys/class/net/dummy0/address': '52:54:00:00:00:09\n',
+    }),
+    { 'bond0.5': [{ address: '192.0.2.5', family: 'IPv4' }] },
+  );
+  expect(interfaces.map(({ name, mac_address: mac, ipv4_address: address }) => [name, mac, address])).toEqual([
+    ['bond0', '52:54:00:00:00:01', null],
+    ['bond0.5', '52:54:00:00:00:01', '192.0.2.5'],
+    ['eth0', '52:54:00:00:00:01', null],
+    ['eth1', '52:54:00:00:00:02', null],
+  ]);
+});
+
 it('PCI devices are those that say what they are', () => {
   const files = {
     'sys/bus/pci/devices/0000:00:03.0/vendor': '0x1af4\n',

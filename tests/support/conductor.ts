@@ -52,6 +52,8 @@ export interface Machine {
   macs?: readonly string[] | Error;
   /** What an inspection finds without booting anything. */
   finds?: InspectionFindings;
+  /** The instance is on a volume that must be attached. */
+  onVolume?: true;
   /** Does the BMC follow power orders? */
   obeys: boolean;
 }
@@ -137,7 +139,12 @@ export function interfacesOf(
       finish: says('finish rescue'),
       cleanUp: says('clean up rescue'),
     },
-    storage: plain,
+    storage: {
+      shouldWriteImage: async () => machine.onVolume !== true,
+      ...(machine.onVolume
+        ? { validate: says('validate storage'), attachVolumes: says('attach volumes'), detachVolumes: says('detach volumes') }
+        : {}),
+    },
     vendor: {
       get steps() {
         return machine.steps;

@@ -1,7 +1,7 @@
 /** What the DHCP service asks of the store, in memory. Ports and boot rows are given by their MAC addresses. */
 import type { ServedBoot, LeaseRecord } from '../../model/records';
 import type { Store } from '../../store/store';
-import type { DhcpSetup } from '../../boot/dhcp-service';
+import type { DhcpSetup } from '../../boot/dhcp/service';
 
 export interface DhcpRows {
   /** MAC addresses that a port has. */
@@ -21,7 +21,7 @@ export interface DhcpStore {
 }
 
 export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): DhcpStore {
-  const leases = new Map(known.map((lease) => [lease.mac, lease]));
+  const leases = new Map(known.map((lease) => [lease.address, lease]));
   const queries = { ports: 0, boots: 0 };
   const store = {
     discoveries: {
@@ -44,10 +44,9 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
       list: async () => [...leases.values()],
       ofNode: async () => [],
       put: async (lease: LeaseRecord) => {
-        for (const other of leases.values()) if (other.address === lease.address) leases.delete(other.mac);
-        leases.set(lease.mac, lease);
+        leases.set(lease.address, lease);
       },
-      remove: async (mac: string) => void leases.delete(mac),
+      remove: async (address: string) => void leases.delete(address),
     },
     transaction: async <T>(work: (inner: Store) => Promise<T>): Promise<T> => work(store as unknown as Store),
   };

@@ -14,6 +14,8 @@ import {
   type NodeRecord,
   type PortgroupRecord,
   type PortRecord,
+  type VolumeConnectorRecord,
+  type VolumeTargetRecord,
 } from '../../model/records';
 import { optionsOf } from './options';
 import { servicesOf } from './services';
@@ -90,6 +92,8 @@ export interface TestTask {
   /** Lines of warnings and errors. */
   readonly complaints: string[];
   readonly node: () => NodeRecord;
+  /** As last saved. */
+  readonly volumeTargets: () => readonly VolumeTargetRecord[];
   readonly stop: (reason: Error) => void;
 }
 
@@ -98,14 +102,20 @@ export function testTask(
   given: {
     readonly node?: Partial<NodeRecord>;
     readonly ports?: readonly PortRecord[];
+    readonly portgroups?: readonly PortgroupRecord[];
     readonly options?: Partial<Options>;
     readonly driver?: Partial<Driver>;
     readonly connections?: Partial<Connections>;
     readonly globalRequestId?: string;
     readonly recorder?: JsonObject;
+    readonly connectors?: readonly VolumeConnectorRecord[];
+    readonly targets?: readonly VolumeTargetRecord[];
   } = {},
 ): TestTask {
   let node = nodeRecord(given.node);
+  let ports = given.ports ?? [portRecord()];
+  let portgroups = given.portgroups ?? [];
+  let targets = given.targets ?? [];
   let now = NOW;
   const events: string[] = [];
   const complaints: string[] = [];
@@ -137,7 +147,19 @@ export function testTask(
     get node() {
       return node;
     },
-    ports: given.ports ?? [portRecord()],
+    get ports() {
+      return ports;
+    },
+    portgroups: async () => portgroups,
+    saveAttachment: async (kind, uuid, keys) => {
+      const changed = <R extends PortRecord | PortgroupRecord>(record: R): R => {
+        if (record.uuid !== uuid) return record;
+        const info = Object.entries({ ...record.internal_info, ...keys }).filter(([, value]) => value !== undefined);
+        return { ...record, internal_info: Object.fromEntries(info) };
+      };
+      if (kind === 'port') ports = ports.map(changed);
+      else portgroups = portgroups.map(changed);
+    },
     driver,
     metrics: silentMetrics,
     log,
@@ -166,6 +188,16 @@ export function testTask(
       ofNode: async (_, role) => media.get(role),
       byToken: async (token) => [...media.values()].find((medium) => medium.token === token),
     },
+    volumes: {
+      targets: async () => targets,
+      connectors: async () => given.connectors ?? [],
+      saveProperties: async (uuid, properties) => {
+        targets = targets.map((target) => (target.uuid === uuid ? { ...target, properties } : target));
+      },
+      removeTargets: async () => {
+        targets = [];
+      },
+    },
     random: (bytes) => Buffer.alloc(bytes, 7),
     options: driverOptions(given.options),
     connections: {
@@ -191,5 +223,14 @@ export function testTask(
       node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };
     },
   };
-  return { task, events, boots, media, complaints, node: () => node, stop: (reason) => stopping.abort(reason) };
+  return {
+    task,
+    events,
+    boots,
+    media,
+    complaints,
+    node: () => node,
+    volumeTargets: () => targets,
+    stop: (reason) => stopping.abort(reason),
+  };
 }

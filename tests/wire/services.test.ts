@@ -58,6 +58,7 @@ it.each([
   ).toBe(200);
   expect(requests).toMatchObject([{ line: 'POST /net/v2.0/ports', body: '{"a":1}', headers: { 'x-openstack-request-id': 'req-1' } }]);
   expect(requests[0]!.headers.authorization).toBe(authorization);
+  expect(requests[0]!.headers['x-auth-token']).toBe(authorization === undefined ? 'notused' : undefined);
 });
 
 it.each<[string, Reply, object]>([

@@ -1,6 +1,6 @@
 /**
  * DHCPv4 packets: encoding and decoding. RFC 2131 (packet), RFC 2132 (options), RFC 3396 (long options), RFC 3046 (relay agent
- * information), RFC 4578 (PXE). A new option is a row of OPTIONS, and needs a new kind only if none fits.
+ * information), RFC 3442 (classless static routes), RFC 4578 (PXE). A new option is a row of OPTIONS, and needs a new kind only if none fits.
  */
 
 /** Encodes and decodes values of a kind. `decode` returns undefined for invalid bytes. */
@@ -68,7 +68,30 @@ const KINDS = {
     },
     encode: (values) => Buffer.concat([...values].map(([code, value]) => Buffer.concat([Buffer.from([code, value.length]), value]))),
   }),
+  routes: kind<readonly Route[]>({ decode: decodeRoutes, encode: (routes) => Buffer.concat(routes.map(encodeRoute)) }),
 } as const;
+/** RFC 3442: each route is the width of its destination, the octets of the destination that count, and the router. */
+export interface Route {
+  readonly destination: string;
+  readonly width: number;
+  readonly router: string;
+}
+function decodeRoutes(bytes: Buffer): readonly Route[] | undefined {
+  const routes: Route[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const width = bytes[at]!;
+    const octets = Math.ceil(width / 8);
+    if (width > 32 || at + 1 + octets + 4 > bytes.length) return undefined;
+    const destination = Buffer.alloc(4);
+    bytes.copy(destination, 0, at + 1, at + 1 + octets);
+    routes.push({ destination: addressAt(destination, 0), width, router: addressAt(bytes, at + 1 + octets) });
+    at += 1 + octets + 4;
+  }
+  return routes.length === 0 ? undefined : routes;
+}
+const encodeRoute = ({ destination, width, router }: Route): Buffer =>
+  Buffer.concat([Buffer.from([width]), address.one.encode(destination).subarray(0, Math.ceil(width / 8)), address.one.encode(router)]);
+
 type ValueOf<K> = K extends Kind<infer Value> ? Value : never;
 
 /** Code, name, kind. The codec itself handles 0 (pad), 52 (overload) and 255 (end). */
@@ -101,6 +124,7 @@ const OPTIONS = [
   [93, 'clientArchitectures', 'uint16s'],
   [94, 'clientInterface', 'bytes'],
   [97, 'clientMachineIdentifier', 'bytes'],
+  [121, 'classlessRoutes', 'routes'],
   [150, 'tftpServerAddresses', 'addresses'],
   [175, 'ipxe', 'encapsulated'],
 ] as const satisfies readonly (readonly [number, string, keyof typeof KINDS])[];
@@ -117,6 +141,15 @@ interface AnyRow {
 }
 const ROWS: readonly AnyRow[] = OPTIONS.map(([code, name, kindName]) => ({ code, name, kind: KINDS[kindName] }));
 const ROW_OF: ReadonlyMap<number, AnyRow> = new Map(ROWS.map((row) => [row.code, row]));
+
+/** Sub-options of the relay agent information: RFC 3527 (link selection), RFC 5107 (server identifier override). */
+const RELAY_OPTIONS = { linkSelection: 5, serverIdentifier: 11 } as const;
+/** An address that a relay gives; undefined: none, or not four bytes. */
+export function relayAddress(options: OptionValues, name: keyof typeof RELAY_OPTIONS): string | undefined {
+  const read = options.relayAgentInformation && readOptions([options.relayAgentInformation]);
+  const value = typeof read === 'string' ? undefined : read?.get(RELAY_OPTIONS[name]);
+  return value && address.one.decode(value);
+}
 
 /** RFC 2132 §9.6. */
 export const MESSAGE = { discover: 1, offer: 2, request: 3, decline: 4, ack: 5, nak: 6, release: 7, inform: 8 } as const;

@@ -1,4 +1,5 @@
 /** One HTTP exchange with an OpenStack service: bounded in time, size and connections. Redirects are not followed. */
+import type { Readable } from 'node:stream';
 import { Agent, buildConnector, request } from 'undici';
 import { readAuthorities, readRegularFile } from '../authorities';
 import { JSON_LIMITS, parseJson } from '../bounded-json';
@@ -16,9 +17,17 @@ export interface ServiceResponse {
   /** Undefined: it is no JSON, or more than such a service has to send. */
   readonly body: unknown;
 }
+/** A response whose body is read as it arrives. The reader destroys the body that it does not read to its end. */
+export interface StreamedResponse {
+  readonly status: number;
+  readonly headers: ServiceResponse['headers'];
+  readonly body: Readable;
+}
 export interface Exchange {
   /** @throws Error without a response */
   (url: string, request: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse>;
+  /** GET, for content of any size. */
+  stream(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
   close(): Promise<void>;
 }
 
@@ -27,6 +36,8 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** Concurrent requests; others wait. */
 const CONNECTIONS = 32;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Of streamed responses: until the headers, and between two pieces of the body. */
+const STREAM_TIMEOUTS = { headersTimeout: 30_000, bodyTimeout: 60_000 };
 
 /** Files are read for each connection, so that changes count at once. */
 function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buildConnector.connector {
@@ -61,5 +72,11 @@ export function createExchange(tls: TlsSettings): Exchange {
     const parsed = await parseJson(bytes, JSON_LIMITS.openstack).catch(() => undefined);
     return { status: answer.statusCode, headers: answer.headers, body: parsed };
   };
-  return Object.assign(exchange, { close: () => dispatcher.destroy() });
+  const streams = new Agent({ connections: CONNECTIONS, connect: connectorOf(tls), ...STREAM_TIMEOUTS });
+  const stream: Exchange['stream'] = async (url, headers, signal) => {
+    const { statusCode: status, headers: answered, body } = await request(url, { dispatcher: streams, signal, headers });
+    return { status, headers: answered, body };
+  };
+  const close = async (): Promise<void> => void (await Promise.all([dispatcher.destroy(), streams.destroy()]));
+  return Object.assign(exchange, { stream, close });
 }

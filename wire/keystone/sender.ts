@@ -57,6 +57,13 @@ function connectionText(error: unknown): string {
   return String(message || code || error);
 }
 
+/** Throws the error of a connection that failed. */
+export const awayFrom =
+  (url: string, hint = '') =>
+  (error: unknown): never => {
+    throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}${hint}`, { cause: error });
+  };
+
 export function createSender(
   exchange: Exchange,
   { attemptTimeoutMs, timeoutMs, connect, status, statuses }: Retries,
@@ -66,9 +73,7 @@ export function createSender(
   return async (url, request, { hint = '', signal: ofCaller } = {}) => {
     const ending = ofCaller ? AbortSignal.any([stopping, ofCaller]) : stopping;
     const signal = timeoutMs === undefined ? ending : timeoutSignal(timeoutMs, ending);
-    const fail = (error: unknown): never => {
-      throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}${hint}`, { cause: error });
-    };
+    const fail: (error: unknown) => never = awayFrom(url, hint);
     for (let [connects, answers] = [0, 0]; ;) {
       let response: ServiceResponse;
       try {

@@ -4,8 +4,8 @@
  */
 import { isObject } from '../bounded-json';
 import { endpointOf, type ServiceSelector } from './catalog';
-import { createExchange, type ServiceRequest, type ServiceResponse } from './exchange';
-import { createSender, type Retries } from './sender';
+import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse } from './exchange';
+import { awayFrom, createSender, type Retries } from './sender';
 import { createKeystoneSession, KeystoneError, type SessionParts } from './session';
 import { keystoneSettings, serviceAuthType, tlsSettings, withoutVersion, SettingsError } from './settings';
 
@@ -32,6 +32,16 @@ export interface ServiceClient {
    * @throws ServiceError
    */
   endpoint(): Promise<string>;
+  /**
+   * GET of content of any size. The body is read as it arrives; the caller destroys one that it does not read to its end.
+   * @throws ServiceError, also for an error response
+   */
+  stream(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
+  /**
+   * The project of this program's token. Undefined: it has none.
+   * @throws ServiceError
+   */
+  projectId(): Promise<string | undefined>;
   /** Whether `auth_type` or `endpoint_override` is set. */
   readonly isConfigured: boolean;
   close(): Promise<void>;
@@ -80,7 +90,9 @@ function reasonOf({ status, body }: ServiceResponse): string {
 /** What sends requests of one service. */
 interface Transport {
   request(path: string, request: ServiceRequest, signal?: AbortSignal): Promise<ServiceResponse>;
+  stream(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
   endpoint(): Promise<string>;
+  projectId(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 type Parts = Pick<SessionParts, 'clock' | 'signal'>;
@@ -123,11 +135,15 @@ function fixedTransport(
   const base = selector.version === undefined ? url : `${withoutVersion(url)}/${selector.version}`;
   return {
     request: (path, request, signal) => send(`${base}${path}`, { ...request, headers: { ...request.headers, ...headers } }, { signal }),
+    stream: (path, more, signal) => exchange.stream(`${base}${path}`, { ...more, ...headers }, signal).catch(awayFrom(base)),
     endpoint: async () => base,
+    projectId: async () => undefined,
     close: () => exchange.close(),
   };
 }
 
+/** As keystoneauth sends it: services without authentication want the header. Cinder makes its project of it. */
+const NO_TOKEN = { 'x-auth-token': 'notused' };
 function transportOf(section: ServiceName, values: Readonly<Record<string, unknown>>, parts: Parts): Transport {
   const text = (name: string): string | undefined => {
     const value = values[`${section}.${name}`];
@@ -150,7 +166,7 @@ function transportOf(section: ServiceName, values: Readonly<Record<string, unkno
   };
   const retries = retriesOf(values, section);
   const auth = serviceAuthType(values, section);
-  if (auth.type === 'none') return fixedTransport(selector, {}, retries, section, values, parts);
+  if (auth.type === 'none') return fixedTransport(selector, NO_TOKEN, retries, section, values, parts);
   if (auth.type === 'http_basic') {
     const authorization = `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`;
     return fixedTransport(selector, { authorization }, retries, section, values, parts);
@@ -158,7 +174,9 @@ function transportOf(section: ServiceName, values: Readonly<Record<string, unkno
   const session = createKeystoneSession(keystoneSettings(values, section), { ...parts, retries });
   return {
     request: (path, request, signal) => session.request(selector, path, request, signal),
+    stream: (path, headers, signal) => session.stream(selector, path, headers, signal),
     endpoint: () => session.endpoint(selector),
+    projectId: () => session.projectId(),
     close: () => session.close(),
   };
 }
@@ -179,6 +197,13 @@ function createServiceClient(section: ServiceName, values: Readonly<Record<strin
   return {
     isConfigured: ['auth_type', 'auth_section', 'endpoint_override'].some((name) => Boolean(values[`${section}.${name}`])),
     endpoint: () => ask((transport) => transport.endpoint()),
+    projectId: () => ask((transport) => transport.projectId()),
+    async stream(path, headers, signal) {
+      const response = await ask((transport) => transport.stream(path, headers, signal));
+      if (response.status < 400) return response;
+      response.body.on('error', () => {}).destroy();
+      throw new ServiceError(section, 'failing', `HTTP status ${response.status}`, response.status);
+    },
     async request(path, { method = 'GET', headers, body, globalRequestId, accept = [], signal } = {}) {
       const request = {
         method,

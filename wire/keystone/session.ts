@@ -4,8 +4,8 @@
  */
 import { isObject } from '../bounded-json';
 import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
-import { createExchange, type ServiceRequest, type ServiceResponse } from './exchange';
-import { createSender, KeystoneError, type Retries } from './sender';
+import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse } from './exchange';
+import { awayFrom, createSender, KeystoneError, type Retries } from './sender';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
 
 export interface SessionParts {
@@ -29,6 +29,13 @@ export interface KeystoneSession {
    * @throws KeystoneError
    */
   endpoint(service: ServiceSelector): Promise<string>;
+  /** Of this program's token. Absent: the token is not of a project. */
+  projectId(): Promise<string | undefined>;
+  /**
+   * As `request` with GET, for content of any size. The status is not checked.
+   * @throws KeystoneError
+   */
+  stream(service: ServiceSelector, path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
   close(): Promise<void>;
 }
 export { KeystoneError };
@@ -38,6 +45,7 @@ interface OwnToken {
   /** When another one is requested. */
   readonly renewAt: number;
   readonly catalog: Catalog;
+  readonly projectId?: string;
 }
 /** A token is replaced so long before it expires, or after three quarters of a short life. */
 const RENEWAL_MS = 120_000;
@@ -83,11 +91,17 @@ export const responseText = ({ status, body }: ServiceResponse): string => `HTTP
 function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
   const id = headers['x-subject-token'];
   const token = isObject(body) ? body['token'] : undefined;
-  const { expires_at: expires, issued_at: issued, catalog } = isObject(token) ? token : {};
+  const { expires_at: expires, issued_at: issued, catalog, project } = isObject(token) ? token : {};
+  const projectId = isObject(project) ? project['id'] : undefined;
   const lifetime = Date.parse(String(expires)) - (typeof issued === 'string' ? Date.parse(issued) : now);
   if (typeof id !== 'string' || !Number.isFinite(lifetime)) throw new KeystoneError('away', 'authentication: the response is no token');
   // By this host's clock, which may differ from Keystone's.
-  return { id, renewAt: now + lifetime - Math.min(RENEWAL_MS, lifetime / 4), catalog: catalogOf(catalog) };
+  return {
+    id,
+    renewAt: now + lifetime - Math.min(RENEWAL_MS, lifetime / 4),
+    catalog: catalogOf(catalog),
+    ...(typeof projectId === 'string' ? { projectId } : {}),
+  };
 }
 
 export function createKeystoneSession(settings: KeystoneSettings, parts: SessionParts): KeystoneSession {
@@ -131,6 +145,17 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
   }
   return {
     endpoint: async (service) => urlOf(service, await ownToken()),
+    projectId: async () => (await ownToken()).projectId,
+    async stream(service, path, headers, signal) {
+      for (let again = true; ; again = false) {
+        const token = await ownToken();
+        const url = `${urlOf(service, token)}${path}`;
+        const response = await exchange.stream(url, { ...headers, 'x-auth-token': token.id }, signal).catch(awayFrom(url));
+        if (response.status !== 401 || !again) return response;
+        response.body.on('error', () => {}).destroy();
+        if (own === token) own = undefined;
+      }
+    },
     async request(service, path, request, signal) {
       for (let again = true; ; again = false) {
         const token = await ownToken();

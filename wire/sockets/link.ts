@@ -3,6 +3,7 @@
  * supported. libc creates the descriptor, and node:dgram then uses it as its own. Linux only.
  */
 import { createSocket, type Socket } from 'node:dgram';
+import { ipv6At } from '../ipv6';
 import { LinkError, openLibc, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_RAW, type SocketCalls } from './libc';
 
 /** Numbers of the Linux ABI (asm-generic; the same on x86-64 and arm64). */
@@ -20,6 +21,7 @@ const IPPROTO_IPV6 = 41;
 const IPV6_UNICAST_HOPS = 16;
 const IPV6_MULTICAST_HOPS = 18;
 const IPV6_MULTICAST_LOOP = 19;
+const IPV6_V6ONLY = 26;
 
 interface Sockaddr {
   readonly family: number;
@@ -27,8 +29,8 @@ interface Sockaddr {
 }
 interface Libc extends SocketCalls {
   readonly dup2: (from: number, to: number) => number;
-  /** getifaddrs(3): every interface by name, with its IPv4 addresses. */
-  readonly interfaces: () => ReadonlyMap<string, readonly LinkAddress[]>;
+  /** getifaddrs(3): every interface by name, with its addresses. */
+  readonly interfaces: () => ReadonlyMap<string, Link>;
   /** The error for the operator: what failed, and the system's reason. */
   readonly refusal: (what: string) => LinkError;
 }
@@ -48,22 +50,24 @@ async function libc(): Promise<Libc> {
   // The members of struct ifaddrs that are read; sockaddr_in: family in host order, port, address.
   const entry = koffi.struct({ next: 'void *', name: 'const char *', flags: 'unsigned int', address: 'void *', netmask: 'void *' });
   const ipv4 = koffi.struct({ family: 'uint16', port: 'uint16', address: koffi.array('uint8', 4, 'Array') });
+  const ipv6 = koffi.struct({ family: 'uint16', port: 'uint16', flow: 'uint32', address: koffi.array('uint8', 16, 'Array') });
   return {
     ...calls,
     dup2: own.func('int dup2(int, int)') as Libc['dup2'],
     interfaces: () => {
       const list: [unknown] = [null];
       if (getifaddrs(list) < 0) throw new LinkError(`cannot read the interfaces: error ${koffi.errno()}`);
-      const found = new Map<string, LinkAddress[]>();
+      const found = new Map<string, { ipv4: LinkAddress[]; ipv6: string[] }>();
       for (let at = list[0]; at !== null;) {
         const { next, name, address, netmask } = koffi.decode(at, entry) as Record<'next' | 'address' | 'netmask', unknown> & {
           name: string;
         };
         const read = (pointer: unknown): Sockaddr | undefined => (pointer === null ? undefined : (koffi.decode(pointer, ipv4) as Sockaddr));
         const [one, mask] = [read(address), read(netmask)];
-        const addresses = found.get(name) ?? [];
+        const addresses = found.get(name) ?? { ipv4: [], ipv6: [] };
         found.set(name, addresses);
-        if (one?.family === AF_INET && mask) addresses.push({ address: one.address.join('.'), netmask: mask.address.join('.') });
+        if (one?.family === AF_INET && mask) addresses.ipv4.push({ address: one.address.join('.'), netmask: mask.address.join('.') });
+        if (one?.family === AF_INET6) addresses.ipv6.push(ipv6At(Buffer.from((koffi.decode(address, ipv6) as Sockaddr).address)));
         at = next;
       }
       freeifaddrs(list[0]);
@@ -125,14 +129,16 @@ export interface LinkAddress {
   readonly address: string;
   readonly netmask: string;
 }
+export interface Link {
+  readonly ipv4: readonly LinkAddress[];
+  /** Those of the link itself too. */
+  readonly ipv6: readonly string[];
+}
 /**
- * The IPv4 addresses of an interface, also of one without carrier, which node:os leaves out. Undefined: there is no such interface.
+ * Every interface by name with its addresses, also those without carrier, which node:os leaves out.
  * @throws LinkError when the system refuses
  */
-export async function linkAddresses(name: string): Promise<readonly LinkAddress[] | undefined> {
-  const c = await libc();
-  return c.interfaces().get(name);
-}
+export const readLinks = async (): Promise<ReadonlyMap<string, Link>> => (await libc()).interfaces();
 
 /**
  * A UDP socket on 0.0.0.0:port that sends and receives on this interface alone, including broadcasts, without any address or route.
@@ -144,17 +150,44 @@ export async function openUdp(name: string, port: number, receiveBuffer: number)
   const c = await libc();
   const fd = descriptor(c, AF_INET, SOCK_DGRAM, 0, name);
   c.setsockopt(fd, SOL_SOCKET, SO_BROADCAST, int32(1), 4);
+  return bindUdp(c, fd, AF_INET, { name, port, receiveBuffer });
+}
+
+/**
+ * A UDP socket on [::]:port of this interface, which also receives what is sent to the groups.
+ * @throws LinkError also where the interface has no IPv6
+ */
+export async function openUdp6(name: string, port: number, receiveBuffer: number, groups: readonly string[]): Promise<Socket> {
+  const c = await libc();
+  const fd = descriptor(c, AF_INET6, SOCK_DGRAM, 0, name);
+  c.setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, int32(1), 4);
+  const socket = await bindUdp(c, fd, AF_INET6, { name, port, receiveBuffer });
+  try {
+    for (const group of groups) socket.addMembership(group, `::%${name}`);
+    return socket;
+  } catch (error) {
+    socket.close();
+    throw new LinkError(`cannot receive multicasts on interface ${name}: ${(error as Error).message}`);
+  }
+}
+
+function bindUdp(
+  c: Libc,
+  fd: number,
+  family: number,
+  { name, port, receiveBuffer }: { readonly name: string; readonly port: number; readonly receiveBuffer: number },
+): Promise<Socket> {
   // Beyond net.core.rmem_max only with the capability NET_ADMIN.
   const forced = c.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, int32(receiveBuffer), 4);
   if (forced < 0) c.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, int32(receiveBuffer), 4);
-  const address = wildcard(AF_INET, port);
+  const address = wildcard(family, port);
   // Before node:dgram sets SO_REUSEADDR, with which two servers could share the port.
   if (c.bind(fd, address, address.length) < 0) {
     const error = c.refusal(`cannot listen on port ${port} of interface ${name}`);
     c.close(fd);
     throw error;
   }
-  return adopt(c, 'udp4', fd);
+  return adopt(c, family === AF_INET ? 'udp4' : 'udp6', fd);
 }
 
 /**

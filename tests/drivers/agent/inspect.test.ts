@@ -40,6 +40,14 @@ describe('inspect', () => {
     expect(args).toEqual([{ 'ipa-debug': '1', quiet: '', 'ipa-inspection-callback-url': 'http://10.0.0.1:6385/v1/continue_inspection' }]);
     expect(node().driver_internal_info).toEqual({ inspector_manage_boot: true, lookup_bmc_addresses: ['10.1.1.1'] });
   });
+  it.each([
+    ['', '1'],
+    ['ipa-collect-lldp=0', '0'],
+  ])('collects LLDP where it forces DHCP, unless %j', async (parameters, collects) => {
+    const { task, args } = inspecting({ options: { 'inspector.force_dhcp': true, 'inspector.extra_kernel_params': parameters } });
+    await agentInspect.inspect(task);
+    expect(args).toMatchObject([{ 'ipa-collect-lldp': collects }]);
+  });
   it('reboots a machine that may not be off', async () => {
     const { task, events } = inspecting({ node: { disable_power_off: true } });
     await agentInspect.inspect(task);

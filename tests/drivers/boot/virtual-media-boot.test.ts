@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import type { Options } from '../../../config/options';
 import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
+import { noopNetwork } from '../../../drivers/network/noop';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from '../../../drivers/boot/virtual-media-boot';
 import type { Driver } from '../../../drivers/interfaces';
 import type { JsonObject, MediumRecord, NodeRecord } from '../../../model/records';
@@ -120,6 +121,25 @@ describe('the ramdisk', () => {
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     expect(Object.keys((contentOf(media, 'boot') as { readonly files: object }).files)).toEqual(['openstack/latest/network_data.json']);
   });
+  it.each([
+    ['deploying', {}, { own: 1 }],
+    ['inspecting', {}, undefined],
+    ['inspect wait', {}, undefined],
+    ['deploying', { networkData: async () => ({ neutron: 1 }) }, { neutron: 1 }],
+    ['deploying', { networkData: async () => ({}) }, undefined],
+  ] as const)(
+    'has network data of the node or its network, but none for an inspection by DHCP: %s, %j',
+    async (state, interfaceParts, expected) => {
+      const { task, media } = bench({
+        node: { network_data: { own: 1 }, provision_state: state },
+        options: { 'inspector.force_dhcp': true },
+        driver: { network: { ...noopNetwork, ...interfaceParts } },
+      });
+      await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+      const text = (contentOf(media, 'boot') as { readonly files: Record<string, string> }).files['openstack/latest/network_data.json'];
+      expect(text === undefined ? undefined : JSON.parse(text)).toEqual(expected);
+    },
+  );
   it('has the authorities of the API on its CD, where agents look for them', async () => {
     const options = { 'agent.api_ca_file': join(folder, 'api.pem') };
     const { task, media } = bench({ options });

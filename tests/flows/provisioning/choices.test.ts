@@ -77,6 +77,18 @@ describe('automated cleaning by runbook', () => {
     // Nothing of the list needs the ramdisk.
     expect(one.machine.told).not.toContain('prepareCleaning');
   });
+  it('runs its steps after the end of an instance too, and forgets the error of before', async () => {
+    const ran: string[] = [];
+    const step = flashing(async ({ node }) => {
+      ran.push(`${node.provision_state} ${String(node.last_error)}`);
+      return done;
+    });
+    const one = await start(byRunbook, { steps: [step] });
+    await runbook();
+    const { uuid } = await one.enrol({ ...active, traits: ['CUSTOM_R'], last_error: 'an error of before' });
+    expect(await through(one, uuid, 'deleted')).toMatchObject({ provision_state: 'available', last_error: null });
+    expect(ran).toEqual(['cleaning null']);
+  });
   it.each([
     ['a node without its traits', {}, ['CUSTOM_OTHER'], /^Automated cleaning runbook CUSTOM_R is not valid for node .*'CUSTOM_OTHER'/],
     ['a runbook without traits', {}, [], /Runbook has no traits configured/],

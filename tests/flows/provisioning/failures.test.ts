@@ -375,7 +375,7 @@ describe('what the deployment of an instance requires is checked by deploy, rebu
     await store.volumeTargets.create({ ...volume, uuid: randomUUID(), boot_index: 1 });
     expect(await conductor.validate(uuid)).toMatchObject({ deploy: { result: true } });
     const { uuid: target } = await store.volumeTargets.create({ ...volume, uuid: randomUUID(), volume_id: 'v-0', boot_index: 0 });
-    const reason = /has the boot volume v-0 .* Boot from volume is not supported, .* would overwrite the local disk/;
+    const reason = /has the boot volume v-0 .* would overwrite the local disk/;
     expect(await conductor.validate(uuid)).toMatchObject({ deploy: { result: false, reason: like(reason) } });
     await expect(conductor.provision(uuid, 'active', {})).rejects.toMatchObject({ status: 400, message: like(reason) });
     await store.nodes.update(uuid, active);

@@ -3,7 +3,7 @@
  * address, for the machines of these boot rows. Prints `ready`, logs to the standard error, ends on SIGTERM.
  */
 import { randomBytes } from 'node:crypto';
-import { startDhcp } from '../../../boot/dhcp-service';
+import { startDhcp } from '../../../boot/dhcp/service';
 import { startHttpBoot } from '../../../boot/http';
 import { startTftp } from '../../../boot/tftp';
 import { systemClock } from '../../../model/clock';
@@ -11,6 +11,8 @@ import type { Log } from '../../../model/log';
 import type { ServedBoot } from '../../../model/records';
 import type { Store } from '../../../store/store';
 import { dhcpStore } from '../../support/dhcp-store';
+import { servicesOf } from '../../support/services';
+import { urlHost } from '../../../wire/addresses';
 import { filterWith } from '../../support/pxe-filter';
 
 const write = (message: string, fields?: object) => void process.stderr.write(`${JSON.stringify({ message, ...fields })}\n`);
@@ -23,24 +25,27 @@ export interface BootServerSetup {
   readonly boots: readonly ServedBoot[];
   /** Name → path of boot loaders beside iPXE. */
   readonly loaders?: Readonly<Record<string, string>>;
+  /** An IPv6 subnet ([boot]dhcp_subnet) in place of the IPv4 range. */
+  readonly subnet?: string;
 }
 
 async function main(): Promise<void> {
-  const { address, interface: bridge, folder, boots, loaders: more = {} } = JSON.parse(process.argv[2]!) as BootServerSetup;
+  const { address, interface: bridge, folder, boots, loaders: more = {}, subnet } = JSON.parse(process.argv[2]!) as BootServerSetup;
   const macs = boots.flatMap((boot) => boot.macs);
   const find = { forMac: async (mac: string) => boots.find((boot) => boot.macs.includes(mac)) };
   const byToken = async (token: string): Promise<ServedBoot | undefined> => boots.find((boot) => boot.token === token);
   const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
   const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
   const store = { ...known, boots: { ...find, byToken } } as unknown as Store;
-  const common = { store, filter: filterWith(), log, clock: systemClock };
+  const common = { store, filter: filterWith(), log, clock: systemClock, glance: servicesOf().glance };
   const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };
-  const url = { 'deploy.http_url': `http://${address}:8080` };
+  const url = { 'deploy.http_url': `http://${urlHost(address)}:8080` };
   const http = await startHttpBoot({
     ...common,
     hosts: [address],
     options: {
       ...url,
+      'DEFAULT.my_ip': address,
       'boot.http_port': 8080,
       'boot.https_port': null,
       'boot.http_max_connections': 4096,
@@ -64,6 +69,7 @@ async function main(): Promise<void> {
     random: randomBytes,
     options: {
       ...url,
+      'DEFAULT.my_ipv6': null,
       'DEFAULT.my_ip': address,
       'pxe.tftp_server': address,
       'pxe.pxe_bootfile_name': 'pxelinux.0',
@@ -73,10 +79,11 @@ async function main(): Promise<void> {
       'pxe.uefi_ipxe_bootfile_name': 'snponly.efi',
       'pxe.ipxe_bootfile_name_by_arch': {},
       'boot.interface': bridge,
-      'boot.dhcp_range': address.replace(/\d+$/, '100-').concat(address.replace(/\d+$/, '150')),
+      'boot.dhcp_range': subnet ? null : address.replace(/\d+$/, '100-').concat(address.replace(/\d+$/, '150')),
       'boot.dhcp_netmask': null,
       'boot.dhcp_gateway': null,
       'boot.dhcp_dns': [],
+      'boot.dhcp_subnet': subnet ? [subnet] : [],
       'boot.dhcp_lease_time': 600,
       'boot.dhcp_max_unknown': null,
       'boot.router_advertisements': true,

@@ -4,7 +4,7 @@
  * to the standard error (with DHCP_DEBUG every answer), ends on SIGTERM.
  */
 import { randomBytes } from 'node:crypto';
-import { startDhcp, type DhcpOptions, type DhcpSetup } from '../../../boot/dhcp-service';
+import { startDhcp, type DhcpOptions, type DhcpSetup } from '../../../boot/dhcp/service';
 import { pxeFilter, type FilterOptions } from '../../../boot/discovery';
 import { systemClock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
@@ -26,6 +26,7 @@ const log: Log = {
 };
 const DEFAULTS: ServerOptions = {
   ...FILTER_DEFAULTS,
+  'DEFAULT.my_ipv6': null,
   'DEFAULT.my_ip': '127.0.0.1',
   'deploy.http_url': 'http://127.0.0.1:8080',
   'pxe.tftp_server': '127.0.0.1',
@@ -40,6 +41,7 @@ const DEFAULTS: ServerOptions = {
   'boot.dhcp_netmask': null,
   'boot.dhcp_gateway': null,
   'boot.dhcp_dns': [],
+  'boot.dhcp_subnet': [],
   'boot.dhcp_lease_time': 3600,
   'boot.dhcp_max_unknown': null,
   'boot.router_advertisements': true,

@@ -4,7 +4,7 @@
 #   image.sh OUT.raw|OUT.qcow2 REPORT_URL [NAME]
 #
 # Booted, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file of its
-# config drive in base64; then it stays up. Beside OUT: OUT.sha256. MBR with one FAT partition (type EF).
+# config drive in base64; then it stays up. It says `image: started` on the console, also where there is no DHCP. Beside OUT: OUT.sha256. MBR with one FAT partition (type EF).
 # Debian packages: see packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
 set -euo pipefail
 out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
@@ -44,6 +44,7 @@ cat > "$root/init" <<'INIT'
 #!/bin/sh
 export PATH=/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+echo "image: started"
 while read -r file; do insmod "/modules/$file" 2>/dev/null; done < /etc/load
 for word in $(cat /proc/cmdline); do case $word in report=*) url=${word#report=};; image=*) image=${word#image=};; esac; done
 for interface in $(ls /sys/class/net); do

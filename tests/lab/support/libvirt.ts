@@ -26,6 +26,8 @@ interface Domain {
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly mac: string;
+  /** Network interfaces on tap devices that exist already, in place of one on the lab's bridge. */
+  readonly taps?: readonly { readonly mac: string; readonly name: string }[];
   /** qcow2 file. */
   readonly disk: string;
   readonly diskSerial: string;
@@ -39,6 +41,16 @@ const firmwareXml = (domain: Domain): string =>
   domain.firmware === 'bios'
     ? "<loader type='rom'>/usr/share/seabios/bios-256k.bin</loader>"
     : `<loader readonly='yes' type='pflash'>${UEFI}</loader><nvram template='${VARIABLES}'>${domain.disk}.vars</nvram>`;
+// Linux does LACP only on interfaces that tell their speed, which virtio's do not.
+const interfacesXml = ({ mac, taps }: Domain, bridge: string): string =>
+  taps === undefined
+    ? `<interface type='bridge'><source bridge='${bridge}'/><mac address='${mac}'/><model type='virtio'/></interface>`
+    : taps
+        .map(
+          (tap) =>
+            `<interface type='ethernet'><target dev='${tap.name}' managed='no'/><mac address='${tap.mac}'/><model type='e1000'/></interface>`,
+        )
+        .join('');
 const domainXml = (domain: Domain, bridge: string): string => `<domain type='qemu'>
  <name>${domain.name}</name><uuid>${domain.uuid}</uuid>
  <memory unit='MiB'>${domain.memoryMiB}</memory><vcpu>${domain.cpus}</vcpu>
@@ -47,7 +59,7 @@ const domainXml = (domain: Domain, bridge: string): string => `<domain type='qem
  <on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot>
  <devices><emulator>/usr/bin/qemu-system-x86_64</emulator>
   <disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/><source file='${domain.disk}'/><target dev='vda' bus='virtio'/><serial>${domain.diskSerial}</serial></disk>
-  <interface type='bridge'><source bridge='${bridge}'/><mac address='${domain.mac}'/><model type='virtio'/></interface>
+  ${interfacesXml(domain, bridge)}
   <serial type='file'><source path='${domain.console}' append='on'/></serial>
   <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
  </devices>

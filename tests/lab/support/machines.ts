@@ -23,6 +23,8 @@ interface MachineSpecification {
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly diskGiB: number;
+  /** The IP version of its UEFI network boot; absent: 4. */
+  readonly pxe?: 4 | 6;
 }
 export interface LabMachine extends QemuMachine, MachineSpecification {
   readonly mac: string;
@@ -67,6 +69,7 @@ async function makeMachine(lab: Lab, specification: MachineSpecification): Promi
   const machine = await createQemuMachine({
     description: { name, uuid, serial: name, mode, cpus, memoryMiB, macs: [mac], disks: [disk] },
     vendor: { manufacturer: 'Bloomery lab', product: firmware },
+    pxe: specification.pxe,
     folder: join(lab.folder, name),
     // The same everywhere, whatever the host can do.
     accelerator: 'tcg',

@@ -223,3 +223,26 @@ it.each([
   expect(addressToNumber(text)).toBe(value);
   expect(numberToAddress(value)).toBe(text);
 });
+
+describe('classless static routes (RFC 3442)', () => {
+  // The destination descriptors of the RFC's table, each with router 10.0.0.1.
+  it.each([
+    ['0.0.0.0', 0, '00'],
+    ['10.0.0.0', 8, '080a'],
+    ['10.0.0.0', 24, '180a0000'],
+    ['10.17.0.0', 16, '100a11'],
+    ['10.27.129.0', 24, '180a1b81'],
+    ['10.229.0.128', 25, '190a e50080'],
+    ['10.198.122.47', 32, '200ac67a2f'],
+  ])('%s/%d', (destination, width, hex) => {
+    const routes = [{ destination, width, router: '10.0.0.1' }];
+    const bytes = encode(packetWith({ classlessRoutes: routes }));
+    expect(bytes.toString('hex')).toContain(`${hex.replace(' ', '')}0a000001`);
+    expect(read(bytes).options.classlessRoutes).toEqual(routes);
+  });
+  it.each(['210a000000010a000001', '100a110a0000', '', '08'])('takes no malformed ones: %s', (hex) => {
+    const value = Buffer.from(hex, 'hex');
+    const packet = read(encode(packetWith({}, { unknown: new Map([[121, value]]) })));
+    expect([packet.options.classlessRoutes, packet.unknown.get(121)]).toEqual([undefined, value]);
+  });
+});

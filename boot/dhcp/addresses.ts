@@ -1,0 +1,146 @@
+/** The addresses of a DHCP pool: their states, and which machine has which. No operation scans the pool. */
+
+export type BindingState = 'free' | 'offered' | 'bound' | 'ended' | 'declined';
+export interface Binding<Note> {
+  readonly address: number;
+  readonly state: BindingState;
+  /** Empty if no machine has the address (free, declined). */
+  readonly mac: string;
+  readonly until: number;
+  /** What the caller decided with the offer; returned when the machine requests the address. */
+  readonly note: Note | undefined;
+}
+/** An address with its binding; always in exactly one queue. */
+export interface PoolAddress<Note> extends Binding<Note> {
+  state: BindingState;
+  mac: string;
+  until: number;
+  note: Note | undefined;
+  /** The machine has a lease in the store. It keeps the address after an offer that it did not accept. */
+  stored: boolean;
+  before: PoolAddress<Note> | undefined;
+  after: PoolAddress<Note> | undefined;
+}
+
+/** A linked list with removal in constant time. (Finding the first key of a Map takes time for the keys deleted before it.) */
+function createQueue<Note>() {
+  let head: PoolAddress<Note> | undefined;
+  let tail: PoolAddress<Note> | undefined;
+  return {
+    head: () => head,
+    push(entry: PoolAddress<Note>): void {
+      entry.before = tail;
+      if (tail) tail.after = entry;
+      else head = entry;
+      tail = entry;
+    },
+    remove(entry: PoolAddress<Note>): void {
+      if (entry.before) entry.before.after = entry.after;
+      else head = entry.after;
+      if (entry.after) entry.after.before = entry.before;
+      else tail = entry.before;
+      entry.before = entry.after = undefined;
+    },
+  };
+}
+
+/** FNV-1a: spreads MAC addresses over the pool, so that a machine gets the same address even if the store was lost. */
+function hashedOffset(mac: string, size: number): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < mac.length; index += 1) hash = Math.imul(hash ^ mac.charCodeAt(index), 0x01000193) >>> 0;
+  return hash % size;
+}
+
+export interface PoolRange {
+  readonly first: number;
+  readonly last: number;
+  /** Addresses that must not be given, such as the server's own. */
+  readonly excluded: readonly number[];
+  readonly leaseMs: number;
+}
+
+/** All addresses of a range, with their bindings. */
+interface AddressTable<Note> {
+  /** Addresses that were ever used. */
+  readonly known: ReadonlyMap<number, PoolAddress<Note>>;
+  ofMac(mac: string): PoolAddress<Note> | undefined;
+  /** Undefined if the machine does not have this address. */
+  ofMachine(mac: string, address: number): PoolAddress<Note> | undefined;
+  at(address: number): PoolAddress<Note>;
+  isFree(address: number): boolean;
+  move(entry: PoolAddress<Note>, state: BindingState, mac: string, until: number, note?: Note): PoolAddress<Note>;
+  /** Takes the address from its machine, in the store too. */
+  detach(entry: PoolAddress<Note>, state: 'free' | 'declined', until: number): PoolAddress<Note>;
+  /** Ends a binding: the machine keeps the address if it has a lease in the store. */
+  end(entry: PoolAddress<Note>): void;
+  /** Moves addresses whose time is over to the next state, once per binding. */
+  expire(now: number): void;
+  /** An address for a machine without one. Undefined if the pool is exhausted. */
+  choose(mac: string, requested: number): PoolAddress<Note> | undefined;
+}
+
+/** @param removed called for each address whose lease must be removed from the store */
+export function createAddressTable<Note>({ first, last, excluded }: PoolRange, removed: (address: number) => void): AddressTable<Note> {
+  const byMac = new Map<string, PoolAddress<Note>>();
+  const known = new Map<number, PoolAddress<Note>>();
+  /** Ordered by `until`: all addresses in a state stay in it equally long, so the head leaves first. */
+  const queues = {
+    free: createQueue<Note>(),
+    offered: createQueue<Note>(),
+    bound: createQueue<Note>(),
+    ended: createQueue<Note>(),
+    declined: createQueue<Note>(),
+  };
+  /** Addresses from here on have no entry yet, unless a machine requested one. */
+  let fresh = first;
+
+  const isFree = (address: number): boolean =>
+    address >= first && address <= last && !excluded.includes(address) && (known.get(address)?.state ?? 'free') === 'free';
+  function at(address: number): PoolAddress<Note> {
+    const existing = known.get(address);
+    if (existing) return existing;
+    const unbound = { state: 'free', mac: '', until: 0, note: undefined, stored: false } as const;
+    const entry: PoolAddress<Note> = { address, ...unbound, before: undefined, after: undefined };
+    known.set(address, entry);
+    queues.free.push(entry);
+    return entry;
+  }
+  function move(entry: PoolAddress<Note>, state: BindingState, mac: string, until: number, note?: Note): PoolAddress<Note> {
+    queues[entry.state].remove(entry);
+    if (byMac.get(entry.mac) === entry) byMac.delete(entry.mac);
+    Object.assign(entry, { state, mac, until, note });
+    if (mac !== '') byMac.set(mac, entry);
+    queues[state].push(entry);
+    return entry;
+  }
+  function detach(entry: PoolAddress<Note>, state: 'free' | 'declined', until: number): PoolAddress<Note> {
+    if (entry.stored) removed(entry.address);
+    entry.stored = false;
+    return move(entry, state, '', until);
+  }
+  const end = (entry: PoolAddress<Note>): void => {
+    if (entry.stored) move(entry, 'ended', entry.mac, entry.until);
+    else detach(entry, 'free', 0);
+  };
+
+  return {
+    ...{ known, at, isFree, move, detach, end },
+    ofMac: (mac) => byMac.get(mac),
+    ofMachine: (mac, address) => {
+      const entry = byMac.get(mac);
+      return entry?.address === address ? entry : undefined;
+    },
+    expire: (now) => {
+      for (const state of ['offered', 'bound', 'declined'] as const)
+        for (let entry = queues[state].head(); entry && entry.until <= now; entry = queues[state].head()) end(entry);
+    },
+    choose: (mac, requested) => {
+      const preferred = [requested, first + hashedOffset(mac, last - first + 1)].find(isFree);
+      if (preferred !== undefined) return at(preferred);
+      while (fresh <= last && !isFree(fresh)) fresh += 1;
+      if (fresh <= last) return at(fresh);
+      const [unused, oldest] = [queues.free.head(), queues.ended.head()];
+      return unused ?? (oldest && detach(oldest, 'free', 0));
+    },
+  };
+}

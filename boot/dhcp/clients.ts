@@ -1,0 +1,72 @@
+/** What DHCPv4 and DHCPv6 know about a client in the same way: its machine, its kind, and the boot loader for it. */
+import type { BootRecord } from '../../model/records';
+
+/** What the store knows about a MAC address. */
+export interface Machine {
+  /** A node has this address. */
+  readonly known: boolean;
+  /** How the machine shall boot from the network now (boot/discovery.ts); absent: it shall not. */
+  readonly boots?: BootRecord['method'] | undefined;
+}
+/** Stored with an offer, so that the following request gets the same answer without a query. */
+export interface Decision {
+  readonly machine: Machine;
+  readonly at: number;
+}
+/** Older decisions are looked up again. */
+export const DECISION_MS = 10_000;
+
+/** No answer. `notable`: the operator should know. There are few different reasons. */
+export interface Silence {
+  readonly kind: 'silence';
+  readonly reason: string;
+  readonly notable?: true;
+}
+export const silence = (reason: string): Silence => ({ kind: 'silence', reason });
+
+/** The kind of client: firmware with TFTP, firmware with HTTP, iPXE, or an operating system. */
+export type Client = 'pxe' | 'http' | 'ipxe' | 'system';
+
+/** Names of boot loaders for BIOS mode, for UEFI mode, and by CPU-mode or CPU for exceptions. */
+export interface Loaders {
+  readonly bios: string;
+  readonly uefi: string;
+  readonly byArch: Readonly<Record<string, string>>;
+}
+
+/** RFC 4578 §2.1 with later numbers of IANA: the CPU, and whether the firmware is a BIOS. Other numbers are UEFI of an unknown CPU. */
+const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bios?: true }>> = {
+  0: { cpu: 'x86_64', bios: true },
+  6: { cpu: 'i686' },
+  7: { cpu: 'x86_64' },
+  9: { cpu: 'x86_64' },
+  10: { cpu: 'armv7l' },
+  11: { cpu: 'aarch64' },
+  15: { cpu: 'i686' },
+  16: { cpu: 'x86_64' },
+  18: { cpu: 'armv7l' },
+  19: { cpu: 'aarch64' },
+  20: { cpu: 'x86_64', bios: true },
+  27: { cpu: 'riscv64' },
+  30: { cpu: 'riscv64' },
+};
+
+/**
+ * The vendor class may have the architecture too (PXEClient:Arch:00007:UNDI:003016). Without either, it is a BIOS older than RFC 4578.
+ */
+export function loaderFor(
+  { byArch, ...usual }: Loaders,
+  options: { readonly vendorClass?: string | undefined; readonly clientArchitectures?: readonly number[] | undefined },
+): string {
+  const named = /^(?:PXE|HTTP)Client:Arch:(\d{5})/.exec(options.vendorClass ?? '')?.[1];
+  const row = ARCHITECTURES[options.clientArchitectures?.[0] ?? Number(named ?? 0)];
+  const mode = row?.bios ? 'bios' : 'uefi';
+  return (row && (byArch[`${row.cpu}-${mode}`] ?? byArch[row.cpu])) ?? usual[mode];
+}
+
+/** Why this machine gets no answer; undefined: it gets one. */
+export function refusalFor(machine: Machine, client: Client): string | undefined {
+  if (machine.boots) return undefined;
+  if (!machine.known) return 'no node has this MAC address';
+  return client === 'system' ? undefined : 'the machine is not meant to boot from the network now';
+}

@@ -1,0 +1,321 @@
+/**
+ * Decides the answer to a DHCPv6 message from the message, the store's data about its machine, and the pool. Does no I/O. Clauses are of
+ * RFC 8415 unless another document is named. Which machines get an answer is the same as with DHCPv4 (docs/decisions/0004-dhcp.md).
+ */
+import { urlHost } from '../../wire/addresses';
+import {
+  codeOf,
+  macOfDuid,
+  macOfLinkLayer,
+  MESSAGE6,
+  NO_ASSOCIATIONS,
+  STATUS6,
+  type Association,
+  type Dhcpv6Message,
+  type Dhcpv6Packet,
+  type LeasedAddress,
+  type Option6Values,
+} from '../../wire/dhcp/dhcpv6';
+import { formatIpv6, macOfAddress, parseIpv6 } from '../../wire/ipv6';
+import {
+  DECISION_MS,
+  loaderFor,
+  refusalFor,
+  silence,
+  type Client,
+  type Decision,
+  type Loaders,
+  type Machine,
+  type Silence,
+} from './clients';
+import type { AddressForm, Pool } from './pool';
+
+export interface Dhcpv6Policy {
+  /** Our DUID. */
+  readonly duid: Buffer;
+  /** Address or name of the TFTP service. */
+  readonly tftpServer: string;
+  readonly network: bigint;
+  /** Length of the prefix. */
+  readonly width: number;
+  readonly dns: readonly string[];
+  readonly domain: string | null;
+  readonly leaseSeconds: number;
+  /** Without a trailing slash. */
+  readonly httpUrl: string;
+  readonly ipxeLoaders: Loaders;
+  readonly pxeLoaders: Loaders;
+}
+export interface Subnet6 {
+  readonly policy: Dhcpv6Policy;
+  readonly pool: Pool<Decision>;
+  readonly form: AddressForm;
+  /** The interface that is in the subnet; undefined: it is reached through relays only. */
+  readonly interface: string | undefined;
+}
+
+export const isOnLink = ({ network, width }: Pick<Dhcpv6Policy, 'network' | 'width'>, address: string): boolean => {
+  const value = parseIpv6(address);
+  return value !== undefined && value >> BigInt(128 - width) === network >> BigInt(128 - width);
+};
+
+/** §13.1: the link is that of the relay nearest to the client that names one, else of the interface. Undefined: no pool is for it. */
+export function subnetFor6(subnets: readonly Subnet6[], name: string, { relays }: Dhcpv6Packet): Subnet6 | undefined {
+  const link = relays.findLast((relay) => relay.link !== '::')?.link;
+  return link === undefined ? subnets.find((one) => one.interface === name) : subnets.find(({ policy }) => isOnLink(policy, link));
+}
+
+/** How a client is known. */
+interface Identity {
+  readonly mac: string;
+  /** Names the client in the pool. */
+  readonly key: string;
+}
+/**
+ * The MAC address of the client's interface: a relay's option, its link-local address, or its DUID. All interfaces of a machine may have the
+ * same DUID, so its key has the IAID too. Undefined: the client shows no MAC address.
+ * @param from the address that the packet came from
+ */
+export function identify({ relays, message }: Dhcpv6Packet, from: string): Identity | undefined {
+  const nearest = relays.at(-1);
+  const linkLayer = nearest?.options.clientLinkLayer;
+  const mac = (linkLayer && macOfLinkLayer(linkLayer)) ?? macOfAddress(nearest?.peer ?? from.replace(/%.*/, ''));
+  if (mac !== undefined) return { mac, key: mac };
+  const { clientIdentifier: duid } = message.options;
+  const ofDuid = duid && macOfDuid(duid);
+  if (ofDuid === undefined) return undefined;
+  const iaid = message.associations.addresses[0]?.iaid ?? 0;
+  return { mac: ofDuid, key: `${ofDuid}/${iaid.toString(16).padStart(8, '0')}` };
+}
+
+/** IANA's number of Intel, which PXE has in its vendor classes (RFC 5970 leaves it open; UEFI 2.10 §24.3, §24.7). */
+const PXE_ENTERPRISE = 343;
+
+const vendorClassOf = ({ vendorClass }: Option6Values): string => vendorClass?.data[0]?.toString('latin1') ?? '';
+function clientOf(options: Option6Values): Client {
+  const vendorClass = vendorClassOf(options);
+  if (options.userClass?.some((one) => one.includes('iPXE'))) return 'ipxe';
+  if (vendorClass.startsWith('PXEClient')) return 'pxe';
+  return vendorClass.startsWith('HTTPClient') ? 'http' : 'system';
+}
+
+/** RFC 5970 §3.1. HTTP boot accepts an answer only with its vendor class (UEFI 2.10 §24.7.3.2). */
+function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }: Machine, client: Client, mac: string): Option6Values {
+  const asked = { vendorClass: vendorClassOf(options), clientArchitectures: options.clientArchitectures };
+  const tftp = (loaders: Loaders): Option6Values => ({ bootFileUrl: `tftp://${urlHost(policy.tftpServer)}/${loaderFor(loaders, asked)}` });
+  if (client === 'system' || boots === undefined) return {};
+  if (boots === 'pxe') return tftp(policy.pxeLoaders);
+  if (client === 'pxe') return tftp(policy.ipxeLoaders);
+  if (client === 'ipxe') return { bootFileUrl: `${policy.httpUrl}/ipxe/${mac.replaceAll(':', '-')}` };
+  return {
+    bootFileUrl: `${policy.httpUrl}/${loaderFor(policy.ipxeLoaders, asked)}`,
+    vendorClass: { enterprise: PXE_ENTERPRISE, data: [Buffer.from('HTTPClient')] },
+  };
+}
+
+export type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;
+
+/** §18.3.9: a client that sees 255 takes this server at once. */
+const OURS = 255;
+const STATUS_TEXT = {
+  noAddresses: 'no addresses are left',
+  noBinding: 'this address is not yours',
+  noPrefixes: 'no prefixes are given here',
+  notOnLink: 'not an address of this link',
+  success: 'done',
+} as const;
+const status = (name: keyof typeof STATUS_TEXT) => ({ code: STATUS6[name], message: STATUS_TEXT[name] });
+
+/** What a message is answered for. */
+interface Exchange {
+  readonly subnet: Subnet6;
+  readonly identity: Identity;
+  readonly machine: Machine;
+  readonly message: Dhcpv6Message;
+  readonly now: number;
+}
+const EMPTY = { t1: 0, t2: 0, addresses: [] } as const;
+
+/** §14.2, §21.4: the times are parts of the lease. */
+function associationWith({ iaid }: Association, { policy: { leaseSeconds } }: Subnet6, address: string): Association {
+  return {
+    ...{ iaid, t1: Math.floor(leaseSeconds / 2), t2: Math.floor(leaseSeconds * 0.8) },
+    addresses: [{ address, preferred: leaseSeconds, valid: leaseSeconds }],
+  };
+}
+const requestedOf = (form: AddressForm, { addresses }: Association): number => (addresses[0] ? form.toNumber(addresses[0].address) : -1);
+
+/** The first association gets an address: a client has one at each interface. */
+function eachAssociation(
+  { message: { associations } }: Exchange,
+  first: (asked: Association) => Association,
+): Dhcpv6Message['associations'] {
+  const { addresses, temporary, prefixes } = associations;
+  return {
+    addresses: addresses.map((one, index) => (index === 0 ? first(one) : { ...EMPTY, iaid: one.iaid, status: status('noAddresses') })),
+    temporary: temporary.map(({ iaid }) => ({ ...EMPTY, iaid, status: status('noAddresses') })),
+    prefixes: prefixes.map(({ iaid }) => ({ ...EMPTY, iaid, status: status('noPrefixes') })),
+  };
+}
+
+/** Reserves an address. */
+function offer(exchange: Exchange): Dhcpv6Message['associations'] {
+  const { subnet, identity, machine, now } = exchange;
+  return eachAssociation(exchange, (asked) => {
+    const offered = subnet.pool.offer(identity.key, requestedOf(subnet.form, asked), now, { machine, at: now });
+    return offered
+      ? associationWith(asked, subnet, subnet.form.toText(offered.address))
+      : { ...EMPTY, iaid: asked.iaid, status: status('noAddresses') };
+  });
+}
+
+/** Gives the address that the client has, or the one that it names, or another one. */
+function bind(exchange: Exchange): Dhcpv6Message['associations'] {
+  const { subnet, identity, machine, now } = exchange;
+  const { pool, form } = subnet;
+  return eachAssociation(exchange, (asked) => {
+    const candidates = [requestedOf(form, asked), pool.offer(identity.key, -1, now, { machine, at: now })?.address];
+    const bound = candidates.find((address) => address !== undefined && address >= 0 && pool.bind(identity.key, address, now));
+    return bound === undefined
+      ? { ...EMPTY, iaid: asked.iaid, status: status('noAddresses') }
+      : associationWith(asked, subnet, form.toText(bound));
+  });
+}
+
+/** §18.3.4, §18.3.5: addresses that the client may not use any more get no lifetime. */
+function extend(exchange: Exchange): Dhcpv6Message['associations'] {
+  const { subnet, identity, now } = exchange;
+  const { pool, form } = subnet;
+  return eachAssociation(exchange, (asked) => {
+    const bound = asked.addresses.find((one) => {
+      const address = form.toNumber(one.address);
+      return address >= 0 && pool.bind(identity.key, address, now);
+    });
+    const ended = (one: LeasedAddress): LeasedAddress => ({ address: one.address, preferred: 0, valid: 0 });
+    if (!bound) return { ...EMPTY, iaid: asked.iaid, addresses: asked.addresses.map(ended), status: status('noBinding') };
+    const extended = associationWith(asked, subnet, bound.address);
+    return { ...extended, addresses: [...extended.addresses, ...asked.addresses.filter((one) => one !== bound).map(ended)] };
+  });
+}
+
+/** Each address of the client that it names is given up. */
+function giveUp({ subnet, identity, message, now }: Exchange, action: 'release' | 'decline'): Partial<Dhcpv6Message> {
+  for (const { address } of message.associations.addresses.flatMap((one) => one.addresses))
+    subnet.pool[action](identity.key, subnet.form.toNumber(address), now);
+  return { options: { status: status('success') } };
+}
+
+/** Whether the identifiers of client and server must be in a message of this type (§16), and the server's be ours. */
+interface Rule {
+  readonly client: boolean;
+  readonly server: 'ours' | 'none' | 'any';
+  /** The answer; undefined: none. */
+  readonly answer: (exchange: Exchange) => Partial<Dhcpv6Message> | undefined;
+  /** Absent: the machine is not looked up, and nothing that it boots is sent. */
+  readonly looksUp?: true;
+}
+const advertised = (exchange: Exchange): Partial<Dhcpv6Message> => {
+  const associations = offer(exchange);
+  // §18.3.9: the status of the whole message, if no address can be given.
+  const isEmpty = associations.addresses.length > 0 && associations.addresses.every(({ addresses }) => addresses.length === 0);
+  const { machine } = exchange;
+  return {
+    type: MESSAGE6.advertise,
+    associations,
+    options: { ...(isEmpty ? { status: status('noAddresses') } : machine.known ? { preference: OURS } : {}) },
+  };
+};
+const RULES: Readonly<Record<number, Rule>> = {
+  [MESSAGE6.solicit]: {
+    client: true,
+    server: 'none',
+    looksUp: true,
+    answer: (exchange) =>
+      exchange.message.options.rapidCommit ? { associations: bind(exchange), options: { rapidCommit: true } } : advertised(exchange),
+  },
+  [MESSAGE6.request]: { client: true, server: 'ours', looksUp: true, answer: (exchange) => ({ associations: bind(exchange) }) },
+  [MESSAGE6.renew]: { client: true, server: 'ours', looksUp: true, answer: (exchange) => ({ associations: extend(exchange) }) },
+  [MESSAGE6.rebind]: { client: true, server: 'none', looksUp: true, answer: (exchange) => ({ associations: extend(exchange) }) },
+  [MESSAGE6.informationRequest]: { client: false, server: 'any', looksUp: true, answer: () => ({}) },
+  // §18.3.3: only whether the addresses are of this link.
+  [MESSAGE6.confirm]: {
+    client: true,
+    server: 'none',
+    looksUp: true,
+    answer: ({ subnet: { policy }, message }) => {
+      const addresses = message.associations.addresses.flatMap((one) => one.addresses);
+      if (addresses.length === 0) return undefined;
+      return { options: { status: status(addresses.every(({ address }) => isOnLink(policy, address)) ? 'success' : 'notOnLink') } };
+    },
+  },
+  [MESSAGE6.release]: { client: true, server: 'ours', answer: (exchange) => giveUp(exchange, 'release') },
+  [MESSAGE6.decline]: { client: true, server: 'ours', answer: (exchange) => giveUp(exchange, 'decline') },
+};
+
+/** Options that a client gets if it asks for them. */
+const configuration = ({ dns, domain }: Dhcpv6Policy, { optionRequest = [] }: Option6Values): Option6Values => ({
+  ...(dns.length > 0 && optionRequest.includes(codeOf('dnsServers')) ? { dnsServers: dns } : {}),
+  ...(domain !== null && optionRequest.includes(codeOf('domainList')) ? { domainList: [domain] } : {}),
+});
+
+/**
+ * Returns the answer, or the reason for none. Updates the pool accordingly.
+ * @param lookup what the store knows about a MAC address
+ * @param from the address that the packet came from
+ */
+export async function answerDhcpv6(
+  subnet: Subnet6 | undefined,
+  lookup: (mac: string) => Promise<Machine>,
+  packet: Dhcpv6Packet,
+  from: string,
+  clock: { now(): number },
+): Promise<Outcome6> {
+  const { message } = packet;
+  const { options } = message;
+  const rule = RULES[message.type];
+  if (!rule) return silence('no message type that a server answers');
+  if (!subnet) return silence('no addresses for the link of this relay');
+  const { policy, pool } = subnet;
+  if (rule.client && options.clientIdentifier === undefined) return silence('no client identifier');
+  const named = options.serverIdentifier;
+  if (rule.server === 'none' && named !== undefined) return silence('a server identifier where none may be');
+  if (rule.server === 'ours' && named === undefined) return silence('no server identifier');
+  if (named !== undefined && !named.equals(policy.duid)) return silence('meant for another server');
+  const identity = identify(packet, from);
+  if (!identity) return silence('the client shows no MAC address');
+
+  const decided = message.type === MESSAGE6.request ? pool.find(identity.key, clock.now())?.note : undefined;
+  const fresh = decided !== undefined && clock.now() - decided.at < DECISION_MS;
+  const machine: Machine = fresh ? decided.machine : rule.looksUp ? await lookup(identity.mac) : { known: false };
+  // The query took time, so the clock is read again.
+  const now = clock.now();
+  const client = clientOf(options);
+  const refused = rule.looksUp ? refusalFor(machine, client) : undefined;
+  if (refused !== undefined) return silence(refused);
+  const answer = rule.answer({ subnet, identity, machine, message, now });
+  if (!answer) return silence('nothing to confirm');
+  return {
+    kind: 'answer',
+    message: {
+      type: MESSAGE6.reply,
+      xid: message.xid,
+      associations: NO_ASSOCIATIONS,
+      ...answer,
+      options: {
+        ...{ clientIdentifier: options.clientIdentifier, serverIdentifier: policy.duid },
+        ...answer.options,
+        ...(rule.looksUp ? { ...configuration(policy, options), ...bootOptionsFor(policy, options, machine, client, identity.mac) } : {}),
+      },
+    },
+  };
+}
+
+/** The first addresses of a pool's range as numbers. */
+export const formOf = (first: bigint, size: number): AddressForm => ({
+  toNumber: (address) => {
+    const value = parseIpv6(address);
+    return value === undefined || value < first || value >= first + BigInt(size) ? -1 : Number(value - first);
+  },
+  toText: (value) => formatIpv6(first + BigInt(value)),
+  isOfFamily: (address) => address.includes(':'),
+});

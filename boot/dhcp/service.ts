@@ -1,0 +1,125 @@
+/** The DHCP services of all subnets: their pools with the leases in the store, and what the store knows about machines. */
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { silentMetrics, type Metrics } from '../../model/metrics';
+import type { LeaseRecord } from '../../model/records';
+import type { Store } from '../../store/store';
+import { readLinks } from '../../wire/sockets/link';
+import type { BootChoiceStore, PxeFilter } from '../discovery';
+import type { BindingState, PoolRange } from './addresses';
+import type { Decision } from './clients';
+import { createLeaseWriter } from './leases';
+import { createWarnings, type Listener } from './listener';
+import { createMachineLookup, limitUnknown } from './machines';
+import { createLeaseChanges, createPool, IPV4, type AddressForm, type Pool } from './pool';
+import { startRouterAdvertisements } from './router-advertisements';
+import { startDhcpv4 } from './service4';
+import { startDhcpv6 } from './service6';
+import { planSubnets, type DhcpOptions } from './setup';
+import { advertisementOf, planSubnets6 } from './setup6';
+
+export type { DhcpOptions } from './setup';
+
+/** Bytes that the kernel buffers, so that a busy moment loses no packets. */
+const RECEIVE_BUFFER = 4 << 20;
+
+export interface DhcpSetup {
+  readonly options: DhcpOptions;
+  readonly store: BootChoiceStore & Pick<Store, 'leases' | 'transaction'>;
+  readonly filter: PxeFilter;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Absent: no metrics. */
+  readonly metrics?: Metrics;
+  /** Returns this many random bytes. */
+  readonly random: (bytes: number) => Buffer;
+}
+
+const sumOf = (pools: readonly Pool<Decision>[], now: number): readonly (readonly [BindingState, number])[] => {
+  const sums = new Map<BindingState, number>();
+  for (const pool of pools)
+    for (const [state, count] of Object.entries(pool.counts(now)) as [BindingState, number][])
+      sums.set(state, (sums.get(state) ?? 0) + count);
+  return [...sums];
+};
+
+interface RangeForm {
+  readonly range: PoolRange;
+  readonly form: AddressForm;
+}
+/** The leases of an earlier run in this range. Those of no range go with the first one of their family, whose pool drops them. */
+function leasesOf(one: RangeForm, all: readonly RangeForm[], leases: readonly LeaseRecord[]): readonly LeaseRecord[] {
+  const isIn = ({ address }: LeaseRecord, { range, form }: RangeForm): boolean => {
+    const value = form.toNumber(address);
+    return value >= range.first && value <= range.last;
+  };
+  return leases.filter((lease) => {
+    const family = all.filter(({ form }) => form.isOfFamily(lease.address));
+    return isIn(lease, one) || (family[0] === one && !family.some((other) => isIn(lease, other)));
+  });
+}
+
+/**
+ * Answers on the interfaces of the subnets until stopped.
+ * @throws DhcpSetupError for unusable options, LinkError if a socket cannot be opened (not root, port in use)
+ */
+export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
+  const { options, store, filter, clock, metrics = silentMetrics } = setup;
+  const links = await readLinks();
+  const plans = planSubnets(options, (name) => links.get(name)?.ipv4);
+  const plans6 = planSubnets6(options, (name) => links.get(name)?.ipv6);
+  const log = setup.log;
+  const warn = createWarnings(log, clock);
+  const changes = createLeaseChanges();
+  const leases = await store.leases.list();
+  const ranges = [...plans.map(({ range }) => ({ range, form: IPV4 })), ...plans6];
+  const pools = ranges.map((one) => createPool<Decision>(one.range, leasesOf(one, ranges, leases), clock.now(), changes, one.form));
+  const subnets = plans.map(({ policy, direct, interface: name }, index) => ({
+    ...{ policy, pool: pools[index]!, interface: direct ? name : undefined },
+  }));
+  const subnets6 = plans6.map(({ policy, form, direct, interface: name }, index) => ({
+    ...{ policy, form, pool: pools[plans.length + index]!, interface: direct ? name : undefined },
+  }));
+  const max = options['boot.dhcp_max_unknown'] ?? [...plans, ...plans6].reduce((sum, plan) => sum + plan.maxUnknown, 0);
+  const lookup = limitUnknown(createMachineLookup(store, filter), {
+    ...{ max, clock, periodMs: Math.max(...ranges.map(({ range }) => range.leaseMs)) },
+    refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),
+  });
+  const writer = createLeaseWriter(store, changes, clock, warn);
+  metrics.read('bloomery_dhcp_addresses', () => sumOf(pools, clock.now()).map(([state, count]) => [{ state }, count]));
+
+  const started: Listener[] = [];
+  const stop = async (): Promise<void> => {
+    for (const one of started.reverse()) await one.stop();
+    await writer.stop();
+  };
+  const common = { lookup, changed: () => writer.schedule(), receiveBuffer: RECEIVE_BUFFER, warn, clock, metrics };
+  const interfaces = (of: readonly { readonly interface: string }[]): readonly string[] => [...new Set(of.map((plan) => plan.interface))];
+  try {
+    for (const name of interfaces(plans))
+      started.push(await startDhcpv4({ ...common, interface: name, subnets, log: log.child({ interface: name }) }));
+    for (const name of interfaces(plans6))
+      started.push(await startDhcpv6({ ...common, interface: name, subnets: subnets6, log: log.child({ interface: name }) }));
+    if (options['boot.router_advertisements'])
+      for (const name of interfaces([...plans, ...plans6])) {
+        const advertisement = advertisementOf(plans6.filter((plan) => plan.direct && plan.interface === name));
+        started.push(await startRouterAdvertisements({ ...setup, log, interface: name, advertisement }));
+      }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const written = [
+    ...plans.map((plan) => ({ ...plan, protocol: 'DHCP', server: plan.policy.server, range: plan.written })),
+    ...plans6.map((plan) => ({ ...plan, protocol: 'DHCPv6', server: plan.policy.httpUrl, range: plan.line.range })),
+  ];
+  for (const { protocol, direct, interface: name, server, range } of written) {
+    if (!direct)
+      log.warn(`${protocol}: the interface is in no subnet of the range: only machines behind relays are answered`, {
+        interface: name,
+        range,
+      });
+    log.info(`${protocol} answers`, { interface: name, server, range, unknown_macs: filter.discovers ? 'discover' : 'ignore' });
+  }
+  return { stop };
+}

@@ -1,0 +1,56 @@
+/** Where the image cache gets files: web servers, and Glance. */
+import type { Readable } from 'node:stream';
+import { request, type Dispatcher } from 'undici';
+import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
+import type { ServiceClient } from '../wire/keystone/services';
+import { glanceId, showImage } from '../wire/openstack/glance';
+
+export interface UpstreamFile {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Readable;
+  /** What the bytes have to hash to. Absent: unknown. */
+  readonly digest?: { readonly algorithm: string; readonly value: string };
+}
+
+/** @param conditions headers of a conditional request */
+export async function fromWebServer(
+  url: string,
+  conditions: Readonly<Record<string, string>>,
+  { dispatcher, signal }: { readonly dispatcher: Dispatcher; readonly signal: AbortSignal },
+): Promise<UpstreamFile> {
+  const { statusCode, headers, body } = await request(withoutCredentials(url), {
+    dispatcher,
+    signal,
+    headers: {
+      'accept-encoding': 'identity',
+      // Not sent after a redirection to another host.
+      ...basicAuthorization(credentialsOf(url)),
+      ...conditions,
+    },
+  });
+  return { status: statusCode, headers, body };
+}
+
+/** Algorithms of `os_hash_algo` that are worth a check. Glance computes SHA-512 unless its configuration says otherwise. */
+const ALGORITHMS = new Set(['sha256', 'sha384', 'sha512']);
+
+/**
+ * The data of an image. The conductor has checked who uses it.
+ * @param url `glance://UUID`
+ */
+export async function fromGlance(url: string, glance: ServiceClient, signal: AbortSignal): Promise<UpstreamFile> {
+  const id = glanceId(url);
+  if (id === undefined) throw new Error('no id of an image');
+  const image = await showImage(glance, id, { signal });
+  if (image?.status !== 'active') throw new Error('the image has no data in Glance');
+  const { status, headers, body } = await glance.stream(`/images/${id}/file`, { 'accept-encoding': 'identity' }, signal);
+  const length = headers['content-length'] ?? (image.size === null ? undefined : String(image.size));
+  const { hashAlgorithm: algorithm, hash: value } = image;
+  return {
+    status,
+    headers: { ...headers, 'content-length': length },
+    body,
+    ...(algorithm !== null && value !== null && ALGORITHMS.has(algorithm) ? { digest: { algorithm, value } } : {}),
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * Tells Nova about the power of its servers (`power-update`), so that it does not change it back. The flow that changed the power does not wait
+ * for Nova, and does not fail without it.
+ */
+import type { Log } from '../../model/log';
+import { reasonOf } from '../../model/errors';
+import { isObject } from '../../model/json';
+import type { ServiceClient } from '../../wire/keystone/services';
+
+export type ReportedPower = 'power on' | 'power off';
+export interface NovaEvents {
+  /** Of one server the last state counts: it replaces one that was not sent yet. */
+  powerUpdate(serverUuid: string, power: ReportedPower, globalRequestId?: string): void;
+}
+interface NovaParts {
+  readonly nova: ServiceClient;
+  /** [nova]send_power_notifications */
+  readonly enabled: boolean;
+  readonly log: Log;
+  readonly clock: { sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
+  readonly signal: AbortSignal;
+  readonly track: <T>(work: Promise<T>) => Promise<T>;
+}
+
+/** The first version of Nova's API with this event. */
+const MICROVERSION = '2.76';
+const TAGS: Readonly<Record<ReportedPower, string>> = { 'power on': 'POWER_ON', 'power off': 'POWER_OFF' };
+/** Pauses before the attempts after the first one. */
+const RETRY_PAUSES_MS = [1000, 5000];
+/** Servers with an event that is not sent yet. More are dropped: Nova reads the power of all servers every ten minutes. */
+const MAX_SERVERS = 20_000;
+/** Requests at a time. */
+const CONCURRENT = 8;
+
+interface PowerEvent {
+  readonly power: ReportedPower;
+  readonly globalRequestId: string | undefined;
+}
+
+/** Undefined: Nova has taken the event. */
+async function send(
+  nova: ServiceClient,
+  serverUuid: string,
+  { power, globalRequestId }: PowerEvent,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const event = { name: 'power-update', server_uuid: serverUuid, tag: TAGS[power] };
+  const { body } = await nova.request('/os-server-external-events', {
+    method: 'POST',
+    headers: { 'openstack-api-version': `compute ${MICROVERSION}`, 'x-openstack-nova-api-version': MICROVERSION },
+    body: { events: [event] },
+    globalRequestId,
+    signal,
+  });
+  const events = isObject(body) ? body['events'] : undefined;
+  const code: unknown = Array.isArray(events) && isObject(events[0]) ? events[0]['code'] : undefined;
+  if (typeof code !== 'number') return 'the response has no code';
+  return code < 400 ? undefined : `code ${code}`;
+}
+/** Nova may not answer for a moment; an error about the event itself stays one. */
+const isTemporary = (error: unknown): boolean => {
+  const { kind, status } = error as { readonly kind?: unknown; readonly status?: unknown };
+  return kind === 'away' || (typeof status === 'number' && (status >= 500 || status === 429));
+};
+
+export function createNovaEvents({ nova, enabled, log, clock, signal, track }: NovaParts): NovaEvents {
+  if (!enabled || !nova.isConfigured) return { powerUpdate: () => {} };
+  const waiting = new Map<string, PowerEvent>();
+  const sending = new Set<string>();
+
+  async function deliver(serverUuid: string, event: PowerEvent): Promise<void> {
+    const about = { server: serverUuid, power: event.power };
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const refusal = await send(nova, serverUuid, event, signal);
+        if (refusal !== undefined) log.warn('Nova did not take a power-update event', { ...about, reason: refusal });
+        return;
+      } catch (error) {
+        const pause = RETRY_PAUSES_MS[attempt];
+        if (signal.aborted || waiting.has(serverUuid)) return;
+        if (pause === undefined || !isTemporary(error)) {
+          log.warn('could not send a power-update event to Nova: check [nova]', { ...about, reason: reasonOf(error) });
+          return;
+        }
+        await clock.sleep(pause, signal).catch(() => {});
+      }
+    }
+  }
+  function next(): void {
+    for (const [serverUuid, event] of waiting) {
+      if (sending.size >= CONCURRENT || signal.aborted) return;
+      if (sending.has(serverUuid)) continue;
+      waiting.delete(serverUuid);
+      sending.add(serverUuid);
+      void track(
+        deliver(serverUuid, event).finally(() => {
+          sending.delete(serverUuid);
+          next();
+        }),
+      );
+    }
+  }
+  return {
+    powerUpdate(serverUuid, power, globalRequestId) {
+      if (!waiting.has(serverUuid) && waiting.size >= MAX_SERVERS) return;
+      waiting.set(serverUuid, { power, globalRequestId });
+      next();
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** VIFs that are Neutron ports: their physical networks, attaching and detaching, and changes of the ports that carry them. */
+import { Fault } from '../../model/errors';
+import type { Vif } from '../../model/records';
+import type { NetworkInterface, PortChange, PortgroupChange, Task } from '../interfaces';
+import { allCarriersOf, changeAddress, CLIENT_ID_OPTION, unbind, type Carrier } from './binding';
+import { findNetwork, findPort, findSegment, findSubnet, isNotFound, orNetworkError, updatePort, type NeutronPort } from './neutron-api';
+import { plug } from './tenant-networks';
+import { attachedVifs, carrierOf, checkPortChange, checkPortgroupChange, currentVif, placeForVif, tenantVif, TENANT_VIF } from './vifs';
+
+/** Throws InvalidParameterValue for an object that Neutron does not have, NetworkError. */
+async function found<T>(task: Task, kind: string, id: string, read: () => Promise<T>): Promise<T> {
+  return orNetworkError(
+    task,
+    (reason) => `Could not retrieve neutron ${kind}: ${reason}`,
+    async () => {
+      try {
+        return await read();
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        throw new Fault('InvalidParameterValue', { message: `Neutron ${kind} ${id} was not found` }, { cause: error });
+      }
+    },
+  );
+}
+
+/** The physical networks that a VIF can be on; empty: any. A subnet of one segment decides. */
+async function physicalNetworksOf(task: Task, { networkId, fixedIps }: NeutronPort): Promise<readonly string[]> {
+  const { segmentNetworks, physicalNetwork } = await findNetwork(task, networkId, 'network');
+  if (!segmentNetworks) return physicalNetwork === '' ? [] : [physicalNetwork];
+  for (const { subnet_id: subnetId } of fixedIps) {
+    const { segment_id: segmentId } = await found(task, 'subnet', subnetId, () => findSubnet(task, subnetId));
+    if (typeof segmentId !== 'string') continue;
+    const { physical_network: name } = await found(task, 'segment', segmentId, () => findSegment(task, segmentId));
+    if (typeof name === 'string' && name !== '') return [name];
+  }
+  return [...new Set(segmentNetworks)];
+}
+
+async function withMembers(task: Task, kind: Carrier['kind'], uuid: string): Promise<Carrier> {
+  return (await allCarriersOf(task)).find((carrier) => carrier.kind === kind && carrier.record.uuid === uuid)!;
+}
+
+/** Tells Neutron the host, so that it allocates deferred addresses. The binding itself follows at the deployment. */
+async function seedHost(task: Task, vif: string): Promise<void> {
+  await orNetworkError(
+    task,
+    (reason) =>
+      `Could not seed network configuration for VIF ${vif}to node ${task.node.uuid}, possible network, state, or access permission issue. ${reason}`,
+    () => updatePort(task, vif, { 'binding:vnic_type': 'baremetal', 'binding:host_id': task.node.uuid, 'binding:profile': {} }),
+  );
+}
+
+async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<void> {
+  const { address } = carrier.record;
+  // Someone may have bound it already: neither its address nor its host can change then.
+  if (vif.hostId !== '') await unbind(task, vif.id, true);
+  if (address)
+    await changeAddress(task, vif.id, address, { ...vif, hostId: '' }).catch((error: unknown) => {
+      if (!(error instanceof Fault && error.name === 'FailedToUpdateMacOnPort')) throw error;
+      const message = `Unable to attach VIF ${vif.id} because Ironic can not update Neutron port ${vif.id} MAC address to match physical MAC address ${address}`;
+      throw new Fault('NetworkError', { message }, { cause: error });
+    });
+  if (task.node.provision_state === 'active') await plug(task, carrier, vif.id);
+  else await seedHost(task, vif.id);
+}
+
+async function vifAttach(task: Task, vif: Vif): Promise<void> {
+  const port = await found(task, 'port', vif.id, () => findPort(task, vif.id));
+  const networks = await physicalNetworksOf(task, port);
+  const place = placeForVif(vif, networks, { ports: task.ports, portgroups: await task.portgroups() });
+  const carrier = await withMembers(task, place.kind, place.record.uuid);
+  // Saved first: what ends the instance unbinds it even if this conductor dies now.
+  await task.saveAttachment(place.kind, place.record.uuid, { [TENANT_VIF]: vif.id });
+  try {
+    await connect(task, carrier, port);
+  } catch (error) {
+    task.signal.throwIfAborted();
+    await task.saveAttachment(place.kind, place.record.uuid, { [TENANT_VIF]: undefined });
+    throw error;
+  }
+}
+
+/** The states in which a VIF is bound, or may still be. */
+const BOUND_STATES: readonly string[] = ['active', 'deleting', 'available'];
+async function vifDetach(task: Task, id: string): Promise<void> {
+  const { kind, record } = carrierOf(id, task.node.uuid, { ports: task.ports, portgroups: await task.portgroups() });
+  if (BOUND_STATES.includes(task.node.provision_state)) await unbind(task, id, true);
+  await task.saveAttachment(kind, record.uuid, { [TENANT_VIF]: undefined });
+}
+
+async function portChanged(task: Task, change: PortChange): Promise<void> {
+  checkPortChange(change);
+  const { before, after } = change;
+  const vif = tenantVif(after);
+  if (vif !== undefined && before.address !== after.address) await changeAddress(task, vif, after.address);
+  const clientId = after.extra['client-id'];
+  if (before.extra['client-id'] === clientId) return;
+  if (vif === undefined) {
+    if (task.node.instance_uuid !== null) task.log.warn('the client-id of a port without a VIF changed', { port: after.uuid });
+    return;
+  }
+  await updatePort(task, vif, { extra_dhcp_opts: [{ opt_name: CLIENT_ID_OPTION, opt_value: clientId ?? null }] }).catch(
+    (error: unknown) => {
+      task.signal.throwIfAborted();
+      throw new Fault('FailedToUpdateDHCPOptOnPort', { message: `Update DHCP options on port: ${vif} failed.` }, { cause: error });
+    },
+  );
+}
+async function portgroupChanged(task: Task, change: PortgroupChange): Promise<void> {
+  checkPortgroupChange(change);
+  const { before, after } = change;
+  const vif = tenantVif(after);
+  if (vif !== undefined && after.address && before.address !== after.address) await changeAddress(task, vif, after.address);
+}
+
+/** The members of a network interface that concern VIFs. */
+export const neutronVifs = {
+  vifList: async (task) => attachedVifs({ ports: task.ports, portgroups: await task.portgroups() }),
+  vifAttach,
+  vifDetach,
+  currentVif,
+  portChanged,
+  portgroupChanged,
+} satisfies Partial<NetworkInterface>;

@@ -1,0 +1,211 @@
+import { createLeaseWriter } from '../../../boot/dhcp/leases';
+import { createLeaseChanges, createPool, type LeaseChanges, type Pool } from '../../../boot/dhcp/pool';
+import type { LeaseRecord } from '../../../model/records';
+import { testClock } from '../../support/clock';
+import { dhcpStore } from '../../support/dhcp-store';
+import { numberToAddress } from '../../../wire/dhcp/dhcp';
+
+const LEASE = 3_600_000;
+const OFFER = 30_000;
+const FIRST = 0x0a000064;
+const address = (index: number): number => FIRST + index;
+const mac = (index: number): string =>
+  `52:54:00:00:${(index >> 8).toString(16).padStart(2, '0')}:${(index & 255).toString(16).padStart(2, '0')}`;
+const lease = (machine: number, index: number, expires_at: number): LeaseRecord => ({
+  mac: mac(machine),
+  address: numberToAddress(address(index)),
+  expires_at,
+});
+const poolOf = (
+  size: number,
+  leases: readonly LeaseRecord[] = [],
+  now = 0,
+  excluded: readonly number[] = [],
+): Pool<string> & LeaseChanges => {
+  const changes = createLeaseChanges();
+  return { ...createPool<string>({ first: FIRST, last: FIRST + size - 1, excluded, leaseMs: LEASE }, leases, now, changes), ...changes };
+};
+/** Offer and request. */
+function take(pool: Pool<string>, machine: number, now: number): number | undefined {
+  const offered = pool.offer(mac(machine), 0, now, '')?.address;
+  if (offered !== undefined) expect(pool.bind(mac(machine), offered, now)).toBe(true);
+  return offered;
+}
+
+it('gives every address of the range once, never an excluded one', () => {
+  const pool = poolOf(10, [], 0, [address(3), address(9)]);
+  const given = Array.from({ length: 9 }, (_, machine) => take(pool, machine, 0));
+  expect(given.slice(0, 8).sort()).toEqual([0, 1, 2, 4, 5, 6, 7, 8].map(address));
+  expect(given[8]).toBeUndefined();
+});
+it('counts addresses by state', () => {
+  const pool = poolOf(10, [lease(1, 1, LEASE), lease(2, 2, -1)], 0, [address(3)]);
+  const none = { free: 0, offered: 0, bound: 0, ended: 0, declined: 0 };
+  expect(pool.counts(0)).toEqual({ ...none, free: 7, bound: 1, ended: 1 });
+  take(pool, 4, 0);
+  pool.offer(mac(5), 0, 0, '');
+  expect(pool.counts(0)).toEqual({ ...none, free: 5, offered: 1, bound: 2, ended: 1 });
+  expect(pool.counts(LEASE + 1)).toEqual({ ...none, free: 6, ended: 3 });
+});
+it('gives a machine the same address while others are left, also when nothing is known any more', () => {
+  const one = take(poolOf(50), 7, 0);
+  expect(take(poolOf(50), 7, 0)).toBe(one);
+  const pool = poolOf(50);
+  take(pool, 7, 0);
+  for (let machine = 100; machine < 140; machine += 1) take(pool, machine, LEASE + 1);
+  expect(take(pool, 7, 2 * LEASE)).toBe(one);
+});
+it('an exhausted pool takes the lease that ended longest ago', () => {
+  const pool = poolOf(3);
+  const [first, second] = [take(pool, 1, 0), take(pool, 2, 1000), take(pool, 3, 2000)];
+  take(pool, 1, 3000);
+  expect(take(pool, 4, 1000 + LEASE - 1)).toBeUndefined();
+  // The second and the third are over; the first was renewed.
+  expect(take(pool, 4, 2000 + LEASE)).toBe(second);
+  expect(pool.find(mac(2), 2000 + LEASE)).toBeUndefined();
+  expect(pool.find(mac(1), 2000 + LEASE)).toMatchObject({ address: first, state: 'bound' });
+});
+it('an offer holds for 30 s, and leaves nothing behind', () => {
+  const pool = poolOf(1);
+  expect(pool.offer(mac(1), 0, 0, 'a')).toMatchObject({ state: 'offered', note: 'a' });
+  expect(pool.offer(mac(2), 0, OFFER - 1, 'b')).toBeUndefined();
+  expect(pool.offer(mac(2), 0, OFFER, 'b')).toMatchObject({ address: address(0), mac: mac(2) });
+  expect(pool.find(mac(1), OFFER)).toBeUndefined();
+  expect(pool.changes()).toEqual([]);
+});
+it('an offer does not shorten a lease that runs', () => {
+  const pool = poolOf(5);
+  take(pool, 1, 0);
+  pool.offer(mac(1), 0, 1000, 'again');
+  expect(pool.find(mac(1), 2 * OFFER)).toMatchObject({ state: 'bound', until: LEASE, note: 'again' });
+});
+it('a declined address rests for an hour', () => {
+  const pool = poolOf(1);
+  const given = take(pool, 1, 0)!;
+  expect(pool.decline(mac(2), given, 10)).toBe(false);
+  expect(pool.decline(mac(1), given, 10)).toBe(true);
+  expect(pool.bind(mac(1), given, 20)).toBe(false);
+  expect(pool.offer(mac(1), given, 3_600_009, '')).toBeUndefined();
+  expect(pool.offer(mac(1), given, 3_600_010, '')).toBeDefined();
+  expect(pool.changes()).toEqual([{ address: numberToAddress(given), lease: undefined }]);
+});
+it('a machine that takes another address leaves the first', () => {
+  const pool = poolOf(2);
+  expect(pool.bind(mac(1), address(0), 0)).toBe(true);
+  expect(pool.bind(mac(1), address(1), 0)).toBe(true);
+  expect(pool.bind(mac(2), address(0), 0)).toBe(true);
+  expect(pool.changes()).toEqual([
+    { address: '10.0.0.100', lease: lease(2, 0, LEASE) },
+    { address: '10.0.0.101', lease: lease(1, 1, LEASE) },
+  ]);
+});
+
+describe('leases of an earlier run', () => {
+  it('go on, and those that ended are used last', () => {
+    const pool = poolOf(3, [lease(1, 0, 5000), lease(2, 1, -5000), lease(3, 2, -9000)]);
+    expect(pool.find(mac(1), 0)).toMatchObject({ state: 'bound', until: 5000 });
+    expect(take(pool, 2, 0)).toBe(address(1));
+    expect(take(pool, 4, 0)).toBe(address(2));
+    expect(take(pool, 5, 0)).toBeUndefined();
+    expect(take(pool, 5, 5000)).toBe(address(0));
+    expect(pool.changes().map(({ address: changed, lease: now }) => [changed, now?.mac])).toEqual([
+      ['10.0.0.101', mac(2)],
+      ['10.0.0.102', mac(4)],
+      ['10.0.0.100', mac(5)],
+    ]);
+  });
+  it('outside the range are forgotten; none runs longer than a lease time', () => {
+    const pool = poolOf(2, [lease(1, 7, 5000), lease(2, 0, 100 * LEASE)]);
+    expect(pool.find(mac(1), 0)).toBeUndefined();
+    expect(pool.find(mac(2), LEASE - 1)).toMatchObject({ state: 'bound' });
+    expect(pool.find(mac(2), LEASE)).toMatchObject({ state: 'ended' });
+    expect(pool.changes()).toEqual([{ address: '10.0.0.107', lease: undefined }]);
+  });
+  it('of the same machine: the one that ends last stays', () => {
+    const pool = poolOf(3, [lease(1, 0, 5000), lease(1, 1, 9000)]);
+    expect(pool.find(mac(1), 0)).toMatchObject({ address: address(1) });
+    expect(pool.changes()).toEqual([{ address: '10.0.0.100', lease: undefined }]);
+    expect(take(pool, 2, 0)).not.toBe(address(1));
+  });
+});
+
+it('20,000 random steps: no address has two machines, and the store learns all', () => {
+  let seed = 7;
+  const random = (below: number): number => {
+    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+    return (seed >>> 8) % below;
+  };
+  const pool = poolOf(40);
+  const stored = new Map<string, LeaseRecord>();
+  let now = 0;
+  for (let step = 0; step < 20_000; step += 1) {
+    now += random(120_000);
+    const machine = mac(random(60));
+    const [at] = [address(random(44) - 2)];
+    const held = pool.find(machine, now);
+    const action = random(12);
+    if (action < 5) pool.offer(machine, at, now, '');
+    else if (action < 9) pool.bind(machine, held?.address ?? at, now);
+    else if (action === 9) pool.release(machine, held?.address ?? at, now);
+    else if (action === 10) pool.withdraw(machine, now);
+    else if (random(10) === 0) pool.decline(machine, held?.address ?? at, now);
+    const changes = pool.changes();
+    if (random(3) === 0) pool.retry(changes);
+    else
+      for (const { address: changed, lease: current } of changes)
+        if (current) stored.set(changed, current);
+        else stored.delete(changed);
+  }
+  for (const { address: changed, lease: current } of pool.changes())
+    if (current) stored.set(changed, current);
+    else stored.delete(changed);
+  const all = Array.from({ length: 60 }, (_, index) => pool.find(mac(index), now)).filter((binding) => binding !== undefined);
+  expect(new Set(all.map((binding) => binding.address)).size).toBe(all.length);
+  for (const binding of all) {
+    expect(binding.address - FIRST).toBeLessThan(40);
+    if (binding.state === 'bound')
+      expect(stored.get(numberToAddress(binding.address))).toEqual({
+        mac: binding.mac,
+        address: numberToAddress(binding.address),
+        expires_at: binding.until,
+      });
+  }
+  const machines = [...stored.values()].map((each) => each.mac);
+  expect(new Set(machines).size).toBe(machines.length);
+  expect(machines.filter((each) => !all.some((binding) => binding.mac === each))).toEqual([]);
+});
+
+describe('the writer', () => {
+  it('writes what changed together, and the rest when it stops', async () => {
+    const { store, leases } = dhcpStore({ ports: [], boots: [] });
+    const pool = poolOf(10);
+    const clock = testClock();
+    const writer = createLeaseWriter(store, pool, clock, () => {});
+    take(pool, 1, 0);
+    writer.schedule();
+    writer.schedule();
+    while (leases.size === 0) await new Promise((done) => setImmediate(done));
+    take(pool, 2, 0);
+    await writer.stop();
+    expect([...leases.values()].map((each) => each.mac)).toEqual([mac(1), mac(2)]);
+    take(pool, 3, 0);
+    writer.schedule();
+    expect(clock.sleeping()).toBe(0);
+  });
+  it('says that a write failed, and writes again', async () => {
+    const { store, leases } = dhcpStore({ ports: [], boots: [] });
+    const pool = poolOf(10);
+    let failures = 2;
+    const broken = {
+      transaction: async <T>(work: Parameters<typeof store.transaction<T>>[0]) =>
+        failures-- > 0 ? Promise.reject(new Error('away')) : store.transaction(work),
+    };
+    const warnings: string[] = [];
+    const writer = createLeaseWriter(broken, pool, testClock(), (message) => void warnings.push(message));
+    take(pool, 1, 0);
+    writer.schedule();
+    while (leases.size === 0) await new Promise((done) => setImmediate(done));
+    expect(warnings).toEqual(['DHCP leases could not be written', 'DHCP leases could not be written']);
+    await writer.stop();
+  });
+});

@@ -1,0 +1,147 @@
+import { ironicNetworking } from '../../../drivers/network/ironic-networking';
+import type { NetworkInterface } from '../../../drivers/interfaces';
+import type { Options } from '../../../config/options';
+import type { JsonObject, NodeRecord, PortRecord } from '../../../model/records';
+import { SwitchError, type Switches } from '../../../wire/switches/switches';
+import { portRecord, testTask } from '../../support/task';
+
+const LINK = { switch_id: 'sw', port_id: 'p1' };
+const TENANT = { switchport: { mode: 'access', native_vlan: 14 } };
+const NETWORKS: Partial<Options> = {
+  'ironic_networking.cleaning_network': 'access/native_vlan=12',
+  'ironic_networking.provisioning_network': 'access/native_vlan=13',
+  'ironic_networking.idle_network': 'access/native_vlan=10',
+};
+interface Given {
+  readonly options?: Partial<Options>;
+  readonly info?: JsonObject;
+  readonly ports?: readonly Partial<PortRecord>[];
+  readonly state?: NodeRecord['provision_state'];
+  /** The port whose changes fail. */
+  readonly bad?: string;
+}
+function bench({
+  options = NETWORKS,
+  info = {},
+  ports = [{ local_link_connection: LINK, extra: TENANT }],
+  state = 'available',
+  bad,
+}: Given = {}) {
+  const done: string[] = [];
+  const make =
+    (what: string): Switches['update'] =>
+    async (switchId, port, { mode, nativeVlan, allowedVlans, defaultVlan }) => {
+      if (port === bad) throw new SwitchError('Failed to configure network port: refused');
+      done.push([what, switchId, port, mode, nativeVlan, ...allowedVlans, `(${defaultVlan})`].join(' '));
+    };
+  const switches: Switches = { update: make('update'), reset: make('reset'), close: async () => {} };
+  const { task } = testTask({
+    node: { driver_info: info, provision_state: state },
+    options,
+    ports: ports.map((port, index) => portRecord({ uuid: `port-${index + 1}`, ...port })),
+    connections: { switches },
+  });
+  return { task, done };
+}
+
+type Operation = keyof NetworkInterface & `${'add' | 'remove' | 'configure' | 'unconfigure'}${string}`;
+it.each<readonly [Operation, Given, readonly string[]]>([
+  ['addCleaningNetwork', {}, ['update sw p1 access 12 (10)']],
+  ['removeCleaningNetwork', {}, ['reset sw p1 access 12 (10)']],
+  ['addProvisioningNetwork', {}, ['update sw p1 access 13 (10)']],
+  ['configureTenantNetworks', {}, ['update sw p1 access 14 (10)']],
+  ['unconfigureTenantNetworks', {}, ['reset sw p1 access 14 (10)']],
+  // Without a network of its own, a port is in that of its tenant.
+  ['addInspectionNetwork', {}, ['update sw p1 access 14 (10)']],
+  [
+    'addRescuingNetwork',
+    { info: { rescuing_network: 'trunk/native_vlan=1/allowed_vlans=2-3', idle_network: '' } },
+    ['update sw p1 trunk 1 2 3 (10)'],
+  ],
+  ['addServicingNetwork', { options: {} }, ['update sw p1 access 14 (null)']],
+  ['addCleaningNetwork', { ports: [{ extra: TENANT }, { local_link_connection: { switch_id: 'sw' } }] }, []],
+  ['addCleaningNetwork', { ports: [{ local_link_connection: LINK }] }, ['update sw p1 access 12 (10)']],
+  ['configureTenantNetworks', { ports: [{ local_link_connection: LINK }] }, []],
+  ['addInspectionNetwork', { ports: [{ local_link_connection: LINK }] }, []],
+])('%s of %j', async (operation, given, expected) => {
+  const { task, done } = bench(given);
+  await ironicNetworking[operation](task);
+  expect(done).toEqual(expected);
+});
+
+it.each<readonly [Operation, string]>([
+  ['addCleaningNetwork', 'Failed to configure cleaning network for port port-2: Failed to configure network port: refused'],
+  ['configureTenantNetworks', 'Failed to configure tenant network for port port-2: Failed to configure network port: refused'],
+  [
+    'removeCleaningNetwork',
+    'Failed to reset cleaning network, errors: ["Failed to reset cleaning network for port port-2: Failed to configure network port: refused"]',
+  ],
+  [
+    'unconfigureTenantNetworks',
+    'Failed to reset ports for tenant network, errors: ["Failed to reset tenant network for port port-2: Failed to configure network port: refused"]',
+  ],
+])('%s fails with the reason of the switch, after it tried every port', async (operation, reason) => {
+  const ports = ['p1', 'p2', 'p3'].map((port) => ({ local_link_connection: { ...LINK, port_id: port }, extra: TENANT }));
+  const { task, done } = bench({ ports, bad: 'p2' });
+  await expect(ironicNetworking[operation](task)).rejects.toMatchObject({ name: 'NetworkError', message: reason });
+  expect(done).toHaveLength(2);
+});
+it('without drivers is an error that names the option', async () => {
+  const { task } = testTask({ options: NETWORKS, ports: [portRecord({ local_link_connection: LINK })] });
+  await expect(ironicNetworking.addCleaningNetwork(task)).rejects.toThrow(/^No switch drivers are available/);
+});
+it('a network that is none is refused', async () => {
+  const { task } = bench({ info: { cleaning_network: '12' } });
+  await expect(ironicNetworking.addCleaningNetwork(task)).rejects.toThrow("Invalid cleaning network value '12'.");
+});
+
+describe('validate', () => {
+  it.each<readonly [Partial<PortRecord>, NodeRecord['provision_state'], string | undefined]>([
+    [{ local_link_connection: LINK, extra: TENANT }, 'available', undefined],
+    [{ extra: {} }, 'available', undefined],
+    [{ extra: TENANT }, 'inspecting', undefined],
+    [{ extra: TENANT }, 'available', 'Port port-1 has switchport configuration but is missing local_link_connection in state: available.'],
+    [
+      { extra: TENANT, local_link_connection: { switch_info: 'a' } },
+      'available',
+      "Port port-1 local_link_connection missing required field(s): 'switch_id', 'port_id'",
+    ],
+    [
+      { extra: { switchport: { mode: 'trunk', native_vlan: 5, allowed_vlans: [6] } }, local_link_connection: LINK, pxe_enabled: true },
+      'available',
+      "Port port-1 is PXE-enabled but has switchport mode 'trunk'. PXE-enabled ports must use 'access' mode when switchport configuration is present.",
+    ],
+    [{ extra: { switchport: { mode: 'x' } } }, 'available', 'Invalid switchport configuration for port port-1: '],
+  ])('%j in %s', async (port, state, problem) => {
+    const { task } = bench({ ports: [port], state });
+    const attempt = ironicNetworking.validate!(task);
+    if (problem === undefined) await attempt;
+    else await expect(attempt).rejects.toThrow(problem);
+  });
+});
+
+describe('a changed port', () => {
+  const moved = { ...LINK, port_id: 'p2' };
+  const other = { switchport: { mode: 'access', native_vlan: 15 } };
+  it.each<readonly [string, NodeRecord['provision_state'], Partial<PortRecord>, Partial<PortRecord>, readonly string[]]>([
+    ['nothing of it', 'active', { extra: TENANT }, { extra: TENANT }, []],
+    ['a VLAN', 'active', { extra: TENANT }, { extra: other }, ['update sw p1 access 15 (10)']],
+    ['a first VLAN', 'active', { extra: {} }, { extra: other }, ['update sw p1 access 15 (10)']],
+    ['no VLAN any more', 'active', { extra: TENANT }, { extra: {} }, ['reset sw p1 access 14 (10)']],
+    ['no link any more', 'active', { extra: TENANT }, { extra: TENANT, local_link_connection: {} }, ['reset sw p1 access 14 (10)']],
+    [
+      'another link',
+      'active',
+      { extra: TENANT },
+      { extra: TENANT, local_link_connection: moved },
+      ['reset sw p1 access 14 (10)', 'update sw p2 access 14 (10)'],
+    ],
+    ['a VLAN while it is cleaned', 'cleaning', { extra: TENANT }, { extra: other }, ['update sw p1 access 12 (10)']],
+    ['a VLAN of an idle node', 'available', { extra: TENANT }, { extra: other }, ['update sw p1 access 10 (10)']],
+  ])('%s, %s', async (_name, state, before, after, expected) => {
+    const { task, done } = bench({ state });
+    const port = (changes: Partial<PortRecord>): PortRecord => portRecord({ local_link_connection: LINK, pxe_enabled: false, ...changes });
+    await ironicNetworking.portChanged!(task, { before: port(before), after: port(after) });
+    expect(done).toEqual(expected);
+  });
+});

@@ -1,0 +1,144 @@
+/** DHCPv6 with clients that we did not write (dhclient, perfdhcp, the kernel), with garbage and floods on the wire. Root. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { buildSync } from 'esbuild';
+import type { ServerOptions } from './dhcp-server';
+import { until } from '../support/machines';
+import { addNamespace, removeNamespace } from '../support/namespace';
+import { needs } from '../support/needs';
+import { root } from '../support/venv';
+
+const run = promisify(execFile);
+const MAC = '52:54:00:aa:06:01';
+/** Half of them are for unknown machines. */
+const POOL = 256;
+const IN_RANGE = /^fd00:77::1:[0-9a-f]{1,2}$/;
+const program = join(root, '.cache/lab/dhcpv6-server.js');
+let servers: string;
+let clients: string;
+let folder: string;
+let server: ChildProcess;
+const log: string[] = [];
+
+/** Runs a program in the clients' namespace; what it printed, whatever its exit code. */
+const client = async (...words: readonly string[]): Promise<string> =>
+  run('ip', ['netns', 'exec', clients, ...words], { timeout: 120_000 }).then(
+    ({ stdout, stderr }) => stdout + stderr,
+    (error: unknown) => {
+      const { stdout, stderr } = error as { stdout: string; stderr: string };
+      return stdout + stderr;
+    },
+  );
+/** An address of a known machine, which is given up again. */
+async function dhclient(): Promise<string | undefined> {
+  const leases = join(folder, 'leases');
+  writeFileSync(leases, '');
+  const words = ['dhclient', '-6', '-sf', '/bin/true', '-cf', '/dev/null', '-lf', leases, '-pf', join(folder, 'pid')];
+  await client('timeout', '60', ...words, '-1', 'eth0');
+  const address = /iaaddr ([\da-f:]+)/.exec(readFileSync(leases, 'utf8'))?.[1];
+  await client(...words, '-r', 'eth0');
+  return address;
+}
+const LINK_LOCAL = '[...require("os").networkInterfaces().eth0].find((one) => one.address.startsWith("fe80")).address';
+
+beforeAll(async () => {
+  needs({ ip: 'iproute2', dhclient: 'isc-dhcp-client', perfdhcp: 'kea-admin' });
+  folder = mkdtempSync(join(tmpdir(), 'bloomery-dhcpv6-'));
+  servers = await addNamespace('bloomery-dhcpv6');
+  clients = await addNamespace('bloomery-dhcpv6-c');
+  for (const command of [
+    `-n ${servers} link add near0 type veth peer name eth0 address ${MAC} netns ${clients}`,
+    `netns exec ${servers} sysctl -qw net.ipv6.conf.near0.accept_dad=0`,
+    `netns exec ${clients} sysctl -qw net.ipv6.conf.eth0.accept_dad=0`,
+    `-n ${servers} link set near0 up`,
+    `-n ${servers} addr add fd00:77::1/64 dev near0 nodad`,
+    `-n ${clients} link set eth0 up`,
+  ])
+    await run('ip', command.split(' '));
+  buildSync({
+    entryPoints: [join(__dirname, 'dhcp-server.ts')],
+    ...{ outfile: program, bundle: true, platform: 'node', packages: 'external', logLevel: 'error' },
+  });
+  const options: Partial<ServerOptions> = {
+    'boot.interface': 'near0',
+    'boot.dhcp_subnet': ['fd00:77::/64 range=fd00:77::1:0-fd00:77::1:ff dns=fd00:77::53 slaac=true'],
+    'boot.dhcp_unknown_macs': 'discover',
+  };
+  const rows = { ports: [MAC], boots: [] };
+  server = spawn('ip', ['netns', 'exec', servers, process.execPath, program, JSON.stringify({ ...options, rows })]);
+  createInterface({ input: server.stderr! }).on('line', (line) => void log.push(line));
+  const [ready] = (await Promise.race([once(server.stdout!, 'data'), once(server, 'exit')])) as [unknown];
+  if (String(ready) !== 'ready\n') throw new Error(`it did not start: ${log.join('\n')}`);
+}, 60_000);
+afterAll(async () => {
+  const ended = once(server, 'exit');
+  server.kill();
+  expect(await ended).toEqual([0, null]);
+  await removeNamespace(clients);
+  await removeNamespace(servers);
+  rmSync(folder, { recursive: true });
+});
+
+it('dhclient gets an address of the range, and the same one again', async () => {
+  const address = await dhclient();
+  expect(address).toMatch(IN_RANGE);
+  expect(await dhclient()).toBe(address);
+}, 150_000);
+
+it('the kernel makes an address of the advertised prefix', async () => {
+  await until(
+    120,
+    () => 'an address of the prefix',
+    async () => (await client('ip', '-6', 'addr', 'show', 'eth0')).includes('fd00:77::5054:ff:feaa:601/64'),
+  );
+}, 130_000);
+
+it('perfdhcp: no drops', async () => {
+  const text = await client('perfdhcp', '-6', '-r', '20', '-p', '3', '-W', '3000000', '-R', '60', '-l', 'eth0', 'all');
+  expect([...text.matchAll(/^drops: (\d+)/gm)].map(([, drops]) => drops)).toEqual(['0', '0']);
+  expect(Number(/^received packets: (\d+)/m.exec(text)?.[1])).toBeGreaterThan(20);
+}, 60_000);
+
+it('garbage, and floods of DUIDs from made-up machines, leave addresses for known machines', async () => {
+  const before = log.length;
+  const script = join(folder, 'flood.js');
+  // Noise, messages that are right up to their options, and solicits of new MAC addresses, each for another DUID.
+  writeFileSync(
+    script,
+    `const { randomBytes, randomInt } = require('node:crypto');
+     const socket = require('node:dgram').createSocket('udp6');
+     const option = (code, value) => Buffer.concat([Buffer.from([0, code, value.length >> 8, value.length & 255]), value]);
+     socket.bind(546, ${LINK_LOCAL} + '%eth0', () => {
+       let left = 6000;
+       const next = () => {
+         if (left-- === 0) return socket.close();
+         const noise = randomBytes(randomInt(600));
+         const duid = Buffer.concat([Buffer.from('000300015254', 'hex'), randomBytes(4)]);
+         const solicit = Buffer.concat([Buffer.from([1]), randomBytes(3), option(1, duid), option(14, Buffer.alloc(0)), option(3, randomBytes(12))]);
+         // As a relay, so that the peer is another machine each time.
+         const peer = Buffer.concat([Buffer.from('fe800000000000005054', 'hex'), Buffer.from('00fffe', 'hex'), randomBytes(3)]);
+         const relayed = Buffer.concat([Buffer.from([12, 0]), Buffer.from('fd000077000000000000000000000009', 'hex'), peer, option(9, solicit)]);
+         const messages = [noise, Buffer.concat([Buffer.from([randomInt(14)]), randomBytes(3), noise]), relayed];
+         socket.send(messages[left % 3], 547, 'ff02::1:2%eth0', next);
+       };
+       next();
+     });`,
+  );
+  expect(await client(process.execPath, script)).toBe('');
+  expect(await dhclient()).toMatch(IN_RANGE);
+  expect(server.exitCode).toBeNull();
+  const lines = (): readonly string[] => log.slice(before);
+  await until(
+    60,
+    () => `lines about them: ${lines().join('\n')}`,
+    () => ['malformed', 'too many unknown machines'].every((words) => lines().some((line) => line.includes(words))),
+  );
+  expect(lines().length).toBeLessThan(10);
+  const refused = lines().find((line) => line.includes('too many unknown'))!;
+  expect(JSON.parse(refused)).toMatchObject({ max: POOL / 2 });
+}, 150_000);

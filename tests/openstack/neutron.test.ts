@@ -1,0 +1,178 @@
+/** The network interfaces flat and neutron beside a real Neutron, with simulated machines: its ports and the switch in every phase. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openClient, type Client } from '../../demo/client';
+import { systemClock } from '../../model/clock';
+import { silentLog } from '../../model/log';
+import { startFleet, type Fleet } from '../../simulator/fleet/fleet';
+import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
+import { freePort } from '../support/free-port';
+import { until } from '../support/until';
+import { startKeystone, type RealKeystone } from './keystone';
+import { startNeutron, SWITCH, type NeutronPortView, type RealNeutron } from './neutron';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-neutron-'));
+let keystone: RealKeystone;
+let neutron: RealNeutron;
+let server: RunningServer;
+let sections: Sections;
+let fleet: Fleet;
+let api: Client;
+/** Name → ID. */
+const networks: Record<string, string> = {};
+const VLANS = { provisioning: 100, private: 101, cleaning: 102, rescuing: 103, inspection: 104, servicing: 105 } as const;
+let image: Readonly<Record<string, string>>;
+let used = 0;
+
+beforeAll(async () => {
+  for (const name of ['keystone', 'neutron', 'server/state/httpboot']) mkdirSync(join(folder, name), { recursive: true });
+  keystone = await startKeystone(join(folder, 'keystone'));
+  neutron = await startNeutron(join(folder, 'neutron'), keystone);
+  for (const [name, vlan] of Object.entries(VLANS))
+    networks[name] = await neutron.network(name, vlan, { ip_version: 4, cidr: `10.60.${vlan}.0/24` });
+  const http = join(folder, 'server/state/httpboot');
+  const bytes = randomBytes(300_000);
+  writeFileSync(join(http, 'image.raw'), bytes);
+  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(http, name), randomBytes(1000));
+  const [apiPort, boot] = [await freePort(), await freePort()];
+  sections = {
+    DEFAULT: {
+      ...{ my_ip: '127.0.0.1', auth_strategy: 'noauth', enabled_hardware_types: 'redfish', enabled_boot_interfaces: 'ipxe' },
+      ...{ enabled_deploy_interfaces: 'direct', enabled_inspect_interfaces: 'agent', enabled_rescue_interfaces: 'agent,no-rescue' },
+      enabled_network_interfaces: 'noop,flat,neutron',
+    },
+    api: { host_ip: '127.0.0.1', port: apiPort },
+    boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
+    conductor: {
+      ...{ deploy_kernel: `file://${http}/kernel`, deploy_ramdisk: `file://${http}/ramdisk`, file_url_allowed_paths: folder },
+      ...{ rescue_kernel: `file://${http}/kernel`, rescue_ramdisk: `file://${http}/ramdisk` },
+    },
+    neutron: {
+      ...neutron.credentials,
+      ...{ provisioning_network: 'provisioning', cleaning_network: networks['cleaning']!, rescuing_network: 'rescuing' },
+      ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
+    },
+  };
+  server = await startServerProcess(join(folder, 'server'), sections);
+  api = openClient(`http://127.0.0.1:${apiPort}`);
+  fleet = await startFleet({
+    ...{ count: 6, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes },
+  });
+  image = {
+    ...{ image_source: `http://127.0.0.1:${boot}/image.raw`, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
+    image_os_hash_value: createHash('sha256').update(bytes).digest('hex'),
+  };
+}, 900_000);
+afterAll(async () => {
+  await server?.stop();
+  await fleet?.close();
+  await neutron?.close();
+  await keystone?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 120_000);
+
+interface NodeView {
+  readonly provision_state: string;
+  readonly target_provision_state: string | null;
+  readonly last_error: string | null;
+}
+interface Node {
+  readonly uuid: string;
+  readonly mac: string;
+  /** Its port on the switch. */
+  readonly name: string;
+  readonly port: string;
+}
+async function enroll(networkInterface: string, switchPort: object = SWITCH): Promise<Node> {
+  const name = `p${++used}`;
+  const { macs, redfish } = fleet.machines[used - 1]!;
+  const uuid = randomUUID();
+  await api.request('POST', '/v1/nodes', {
+    ...{ uuid, driver: 'redfish', network_interface: networkInterface, rescue_interface: 'agent', instance_info: image },
+    driver_info: {
+      ...{ redfish_address: redfish.address, redfish_system_id: redfish.systemId },
+      ...{ redfish_username: redfish.username, redfish_password: redfish.password },
+    },
+  });
+  const port = randomUUID();
+  await api.request('POST', '/v1/ports', {
+    ...{ uuid: port, node_uuid: uuid, address: macs[0], pxe_enabled: true, physical_network: 'physnet1' },
+    local_link_connection: { ...switchPort, port_id: name },
+  });
+  return { uuid, mac: macs[0]!, name, port };
+}
+const show = (node: Node): Promise<NodeView> => api.request('GET', `/v1/nodes/${node.uuid}`);
+const isAt =
+  (node: Node, states: readonly string[]): (() => Promise<boolean>) =>
+  async () => {
+    const { provision_state: state, last_error: error } = await show(node);
+    if (/(?:failed|error)$/.test(state) && !states.includes(state)) throw new Error(`${state}: ${error}`);
+    return states.includes(state);
+  };
+async function provision(node: Node, target: string, ends: string, more: object = {}): Promise<void> {
+  await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target, ...more });
+  await until(`${target} of ${node.name} ends in ${ends}`, isAt(node, [ends]), 100);
+}
+/** The moves of a node's switch port since the last call. */
+const movesOf = (node: Node): readonly string[] =>
+  neutron
+    .moves()
+    .filter((move) => move.startsWith(`${node.name}: `))
+    .map((move) => move.slice(node.name.length + 2));
+const portsOf = (node: Node): Promise<readonly NeutronPortView[]> => neutron.ports(`?mac_address=${node.mac}`);
+const internalInfo = async (node: Node): Promise<unknown> =>
+  (await api.request<{ internal_info: unknown }>('GET', `/v1/ports/${node.port}`)).internal_info;
+const newVif = (): Promise<NeutronPortView> => neutron.port({ network_id: networks['private'], name: 'tenant' });
+const attach = (node: Node, vif: string): Promise<void> => api.request('POST', `/v1/nodes/${node.uuid}/vifs`, { id: vif });
+
+describe('neutron', () => {
+  it('moves the switch port through the networks of all phases, and leaves nothing behind', async () => {
+    const node = await enroll('neutron');
+    await provision(node, 'manage', 'manageable');
+    await provision(node, 'inspect', 'manageable');
+    expect(movesOf(node)).toEqual(['104', '-']);
+    await provision(node, 'provide', 'available');
+    expect(movesOf(node).slice(2)).toEqual(['102', '-']);
+    expect(await portsOf(node)).toEqual([]);
+
+    const vif = await newVif();
+    await attach(node, vif.id);
+    const seeded = await portsOf(node);
+    expect(seeded).toMatchObject([{ id: vif.id, 'binding:host_id': node.uuid, 'binding:profile': {} }]);
+
+    await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target: 'active' });
+    let temporary: NeutronPortView | undefined;
+    await until('the agent has the provisioning network', async () => {
+      [temporary] = await neutron.ports(`?network_id=${networks['provisioning']}&mac_address=${node.mac}`);
+      return temporary !== undefined;
+    });
+    expect(temporary).toMatchObject({
+      ...{ device_owner: 'baremetal:none', device_id: node.uuid, 'binding:host_id': node.uuid, 'binding:vnic_type': 'baremetal' },
+      'binding:profile': {
+        local_link_information: [{ ...SWITCH, port_id: node.name }],
+        physical_network: 'physnet1',
+      },
+      fixed_ips: [{ ip_address: expect.stringMatching(/^10\.60\.100\./) as unknown }],
+    });
+    await until('active', isAt(node, ['active']), 100);
+    expect(movesOf(node).slice(4)).toEqual(['100', '-', '101']);
+    expect(await portsOf(node)).toMatchObject([
+      { id: vif.id, status: 'ACTIVE', 'binding:host_id': node.uuid, 'binding:vnic_type': 'baremetal' },
+    ]);
+    expect(await internalInfo(node)).toEqual({ tenant_vif_port_id: vif.id });
+
+    await provision(node, 'rescue', 'rescue', { rescue_password: 'a password' });
+    await provision(node, 'unrescue', 'active');
+    expect(movesOf(node).slice(7)).toEqual(['-', '103', '-', '101', '101'].slice(0, movesOf(node).length - 7));
+    await provision(node, 'deleted', 'available');
+    expect(await portsOf(node)).toEqual([]);
+    expect(movesOf(node).slice(-3)).toEqual(['-', '102', '-']);
+    await api.request('DELETE', `/v1/nodes/${node.uuid}/vifs/${vif.id}`);
+    expect(await internalInfo(node)).toEqual({});
+    const { port } = (await neutron.call('GET', `/ports/${vif.id}`)) as { port: NeutronPortView };
+    expect(port).toMatchObject({ 'binding:host_id': '', 'binding:profile': {} });
+    expect(port.mac_address).not.toBe(node.mac);
+  }, 300_000);
+});

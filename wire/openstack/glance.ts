@@ -1,0 +1,116 @@
+/** Images of Glance (Image API v2). */
+import { isObject } from '../bounded-json';
+import type { ServiceCall, ServiceClient } from '../keystone/services';
+
+export interface GlanceImage {
+  readonly id: string;
+  /** `active`: it has data. */
+  readonly status: string;
+  /** `public`, `community`, `shared` or `private`. */
+  readonly visibility: string;
+  /** The id of a project. */
+  readonly owner: string | null;
+  readonly size: number | null;
+  readonly diskFormat: string | null;
+  readonly containerFormat: string | null;
+  /** MD5. */
+  readonly checksum: string | null;
+  readonly hashAlgorithm: string | null;
+  readonly hash: string | null;
+  readonly tags: readonly string[];
+  /** What the image's owner added: `kernel_id`, `ramdisk_id`, `img_type`, … */
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+const UUID = /^[\da-f]{8}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{12}$/i;
+const SCHEME = 'glance://';
+/** The URL of an image in records of this program. */
+export const glanceUrl = (id: string): string => `${SCHEME}${id}`;
+export const isGlanceUrl = (href: string): boolean => href.startsWith(SCHEME);
+/** The id that a UUID or `glance://…/UUID` names; undefined: it is neither. */
+export function glanceId(href: string): string | undefined {
+  const id = isGlanceUrl(href) ? href.slice(href.lastIndexOf('/') + 1) : href;
+  return UUID.test(id) ? id : undefined;
+}
+
+/** Members that are no properties of the owner's. */
+const STANDARD = new Set([
+  ...['id', 'name', 'status', 'visibility', 'owner', 'size', 'virtual_size', 'disk_format', 'container_format', 'checksum', 'tags'],
+  ...[
+    'os_hash_algo',
+    'os_hash_value',
+    'os_hidden',
+    'protected',
+    'min_disk',
+    'min_ram',
+    'created_at',
+    'updated_at',
+    'file',
+    'schema',
+    'self',
+  ],
+  ...['locations', 'direct_url', 'stores'],
+]);
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+/** Undefined: it is no image. */
+export function parseImage(body: unknown): GlanceImage | undefined {
+  if (!isObject(body) || typeof body['id'] !== 'string') return undefined;
+  const { size, tags } = body;
+  const own = Object.entries(body).filter((entry): entry is [string, string] => !STANDARD.has(entry[0]) && textOf(entry[1]) !== null);
+  return {
+    id: body['id'],
+    status: textOf(body['status']) ?? '',
+    visibility: textOf(body['visibility']) ?? '',
+    owner: textOf(body['owner']),
+    size: typeof size === 'number' && Number.isSafeInteger(size) ? size : null,
+    diskFormat: textOf(body['disk_format']),
+    containerFormat: textOf(body['container_format']),
+    checksum: textOf(body['checksum']),
+    hashAlgorithm: textOf(body['os_hash_algo']),
+    hash: textOf(body['os_hash_value']),
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [],
+    properties: Object.fromEntries(own),
+  };
+}
+
+/** @throws ServiceError */
+export async function showImage(glance: ServiceClient, id: string, call: ServiceCall): Promise<GlanceImage | undefined> {
+  return parseImage((await glance.request(`/images/${id}`, call)).body);
+}
+
+/** The projects that a shared image is for. @throws ServiceError */
+export async function membersOf(glance: ServiceClient, id: string, call: ServiceCall): Promise<readonly string[]> {
+  const { body } = await glance.request(`/images/${id}/members`, call);
+  const members = isObject(body) ? body['members'] : undefined;
+  return Array.isArray(members)
+    ? members.flatMap((one) => (isObject(one) && typeof one['member_id'] === 'string' ? [one['member_id']] : []))
+    : [];
+}
+
+/** Who wants to use an image. */
+export interface ImageUser {
+  /** The caller has the role `admin`. */
+  readonly admin: boolean;
+  /** Of the caller. Null: it has none, or this work goes on without a caller. */
+  readonly project: string | null;
+  /** Of this program. */
+  readonly ownProject: string | null;
+}
+
+/**
+ * Ironic's rule: images for everybody, all images for administrators (unless `checksAdmins`), and those that belong to this program's own project
+ * or are shared with it. A caller also has to see the image itself, as in Glance; Ironic leaves that to Glance, and passes on the caller's token.
+ * @param members of a shared image
+ */
+export function mayUse(
+  { visibility, owner }: Pick<GlanceImage, 'visibility' | 'owner'>,
+  members: readonly string[],
+  { admin, project, ownProject }: ImageUser,
+  checksAdmins: boolean,
+): boolean {
+  if (visibility === 'public' || visibility === 'community' || (admin && !checksAdmins)) return true;
+  const isFor = (id: string): boolean => owner === id || (visibility === 'shared' && members.includes(id));
+  const forThis = ownProject !== null && (visibility === 'private' ? owner === ownProject : members.includes(ownProject));
+  return forThis && (admin || project === null || isFor(project));
+}
