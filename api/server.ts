@@ -19,6 +19,7 @@ import type { Store } from '../store/store';
 import { createAuth } from './auth/auth';
 import type { LoginStatus } from './auth/own-login';
 import { createSpellings } from './resource/spellings';
+import { createSessions, type Sessions } from './auth/sessions';
 import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
@@ -45,6 +46,8 @@ import { createHardwarePushes } from './resource/hardware-pushes';
 import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
+import { loadAssets } from './ui/assets';
+import { createPage } from './ui/page';
 
 export { loadDocument } from './schema/document';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
@@ -91,6 +94,7 @@ const one = (value: string | string[] | undefined): string | undefined => (Array
 
 /** Its path ends in .json at every version. */
 const DOCUMENT = '/v1/openapi.json';
+const MOST_LOG_IN_BYTES = 32 * 1024;
 /** The route in metrics and log if no operation was found. */
 const NO_ROUTE = 'other';
 
@@ -107,19 +111,23 @@ const EXCHANGE = Symbol('exchange');
 type Exchanged = IncomingMessage & { [EXCHANGE]?: Exchange };
 const exchangeOf = (request: IncomingMessage): Exchange => (request as Exchanged)[EXCHANGE]!;
 
-function createContext(parts: ApiParts, document: Document, stopping: AbortSignal): Omit<ApiContext, 'conductor'> {
+function createApiSessions(parts: ApiParts, document: Document, stopping: AbortSignal): Sessions {
+  const { store, options, log, clock, metrics, enforcer, loginStatus } = parts;
+  const auth = createAuth({
+    ...{ options, log, clock, metrics },
+    service: 'baremetal',
+    spellings: createSpellings(document),
+    ...(loginStatus ? { loginStatus } : {}),
+    enforcer: enforcer ?? createEnforcer(options),
+    store,
+    signal: stopping,
+  });
+  return createSessions(auth, clock, randomBytes);
+}
+function createContext(parts: ApiParts, document: Document, auth: Auth, stopping: AbortSignal): Omit<ApiContext, 'conductor'> {
   const { store, options, log, clock, metrics } = parts;
   return {
-    ...{ store, options, log, clock, metrics, document },
-    auth: createAuth({
-      ...{ options, log, clock, metrics },
-      service: 'baremetal',
-      spellings: createSpellings(document),
-      ...(parts.loginStatus ? { loginStatus: parts.loginStatus } : {}),
-      enforcer: parts.enforcer ?? createEnforcer(options),
-      store,
-      signal: stopping,
-    }),
+    ...{ store, options, log, clock, metrics, document, auth },
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
     validators: createValidators(),
@@ -178,6 +186,31 @@ function answerProbes(probes: Probes): RequestHandler {
         sendProbe(request, response, answer, ids);
         finish();
       })
+      .catch(next);
+  };
+}
+
+/** The page and its log-in, where it is built and enabled. */
+function answerPage({ options, log }: ApiParts, sessions: Sessions): RequestHandler {
+  const assets = options['api.enable_ui'] ? loadAssets() : undefined;
+  const page = assets && createPage({ options, assets, sessions, auth: sessions.auth });
+  const receive = createUploads();
+  return (request, response, next) => {
+    const { target, report, ids, finish } = exchangeOf(request);
+    if (!page?.matches(request, target.bare)) {
+      next();
+      return;
+    }
+    report.route = '/ui';
+    const source = sourceOf(request, options);
+    receive(request, source, { bytes: MOST_LOG_IN_BYTES, values: 100, isPublic: false }, (body) =>
+      page.answer({ request, bare: target.bare, path: target.path, source, body }),
+    )
+      .then((answer) =>
+        send(response, request.method === 'HEAD' || answer.status === 304, { ...answer, headers: { ...answer.headers, ...ids } }),
+      )
+      .catch((error: unknown) => sendError(error, request, response, {}, log))
+      .finally(finish)
       .catch(next);
   };
 }
@@ -340,12 +373,14 @@ export function createApi(parts: ApiParts): RequestListener {
   const document = parts.document ?? loadDocument();
   checkHandlers(document, handlers);
   const stopping = parts.signal ?? new AbortController().signal;
-  const context = createContext(parts, document, stopping);
+  const sessions = createApiSessions(parts, document, stopping);
+  const context = createContext(parts, document, sessions.auth, stopping);
   measureNodes(store, clock, metrics);
 
   const router = Router();
   router.use(addCorsHeaders(options));
   router.use(answerProbes(parts.probes ?? createProbes({})));
+  router.use(answerPage(parts, sessions));
   router.use(answerOptions);
   router.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
   const report = reportRequests(parts);

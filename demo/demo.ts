@@ -1,9 +1,10 @@
 /** npm run demo: takes three simulated machines from enroll to active through a server of its own. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { silentLog } from '../model/log';
 import { startFleet } from '../simulator/fleet/fleet';
@@ -14,12 +15,14 @@ import { booted } from './qemu';
 import { walk, type DemoImage, type DemoMachine } from './walk';
 
 const root = join(__dirname, '../..');
-const folder = join(root, '.cache/demo');
+/** Of this run: another demo may go on beside it. */
+let folder = '';
 const WITHIN_SECONDS = 90;
 
 const USAGE = `npm run demo [-- OPTIONS]: three simulated machines from enroll to active
 
   --keep      leave the server and the machines running until Ctrl-C
+  --port N    port of the API and of the page (default: 6385 if it is free, else any)
   --qemu      one machine that really boots, in QEMU (root, Debian; see docs/install.md)
   --help      this text`;
 
@@ -58,13 +61,16 @@ const sections = (apiPort: number): Sections => ({
   boot: { http_host: '127.0.0.1', http_port: 0, tftp: 'false' },
 });
 
-async function simulated(keep: boolean): Promise<void> {
+async function simulated(keep: boolean, port: number | undefined): Promise<void> {
   const started = Date.now();
-  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(root, '.cache/demo'), { recursive: true });
+  folder = mkdtempSync(join(root, '.cache/demo/run-'));
+  // The user of the embedded database has to get through it.
+  chmodSync(folder, 0o755);
   mkdirSync(join(folder, 'state/httpboot'), { recursive: true });
   const sha256 = makeImage(join(folder, 'state/httpboot/demo.img'));
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, 'state/httpboot', name), randomBytes(64 << 10));
-  const server = await startServerProcess(folder, sections((await free(6385)) ? 6385 : 0));
+  const server = await startServerProcess(folder, sections(port ?? ((await free(6385)) ? 6385 : 0)));
   console.log(server.ready);
   const [api, boot] = [urlIn(server.ready, 'API'), urlIn(server.ready, 'boot')];
   const fleet = await startFleet({
@@ -100,6 +106,7 @@ async function simulated(keep: boolean): Promise<void> {
     const image: DemoImage = { url: `${boot}/demo.img`, sha256, format: 'raw' };
     await walk(openClient(api), machines, image, openDisplay(process.stdout, Date.now), started + WITHIN_SECONDS * 1000);
     console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
+    console.log(`The page: ${api}/ui`);
     console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
     console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
     for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
@@ -112,23 +119,30 @@ async function simulated(keep: boolean): Promise<void> {
     await fleet.close();
     await server.stop();
   }
+  // A run that failed leaves its log.
+  rmSync(folder, { recursive: true, force: true });
 }
 
 async function main(words: readonly string[]): Promise<void> {
-  const unknown = words.find((word) => !['--keep', '--qemu', '--help'].includes(word));
-  if (unknown !== undefined) throw new Error(`unknown option ${unknown}\n${USAGE}`);
-  if (words.includes('--help')) {
+  const { values } = parseArgs({
+    args: [...words],
+    options: { keep: { type: 'boolean' }, qemu: { type: 'boolean' }, help: { type: 'boolean' }, port: { type: 'string' } },
+  });
+  const { keep = false, qemu = false, help = false, port } = values;
+  if (help) {
     console.log(USAGE);
     return;
   }
-  const keep = words.includes('--keep');
-  await (words.includes('--qemu') ? booted(keep) : simulated(keep));
+  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536)) throw new Error(`--port ${port}: not a port\n${USAGE}`);
+  await (qemu ? booted(keep) : simulated(keep, port === undefined ? undefined : Number(port)));
 }
 
 main(process.argv.slice(2)).then(
   () => process.exit(0),
   (error: unknown) => {
-    console.error(`demo: ${error instanceof Error ? error.message : String(error)}\nThe server's log: .cache/demo/server.log`);
+    console.error(
+      `demo: ${error instanceof Error ? error.message : String(error)}${folder === '' ? '' : `\nThe server's log: ${folder}/server.log`}`,
+    );
     process.exit(1);
   },
 );

@@ -5,6 +5,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, wr
 import { dirname, join } from 'node:path';
 import { build, buildSync } from 'esbuild';
 import { parse } from 'yaml';
+import { buildPage } from './build-page.mjs';
 import { writeSbom } from './sbom.mjs';
 
 const root = join(import.meta.dirname, '..');
@@ -16,11 +17,18 @@ const below = (folder) =>
     .flatMap((entry) => (entry.isDirectory() ? below(join(folder, entry.name)) : [join(folder, entry.name)]));
 const files = below(root);
 // What tests share is there too: the demo starts servers and machines as they do.
-const sources = files.filter((file) => file.endsWith('.ts') && !/\.(test|d)\.ts$/.test(file));
-const others = ['openapi.yaml', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts/build.mjs', 'scripts/sbom.mjs'].map((name) =>
-  join(root, name),
-);
-const newest = Math.max(...[...sources, ...others].map((file) => statSync(file).mtimeMs));
+const page = files.filter((file) => file.startsWith(join(root, 'ui/')));
+const sources = files.filter((file) => file.endsWith('.ts') && !/\.(test|d)\.ts$/.test(file) && !page.includes(file));
+const others = [
+  'openapi.yaml',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'scripts/build.mjs',
+  'scripts/build-page.mjs',
+  'scripts/sbom.mjs',
+].map((name) => join(root, name));
+const newest = Math.max(...[...sources, ...page, ...others].map((file) => statSync(file).mtimeMs));
 if (existsSync(stamp) && statSync(stamp).mtimeMs > newest) process.exit(0);
 
 /** The server finds its handlers in these folders; in one file there are no folders. */
@@ -60,6 +68,7 @@ for (const file of readdirSync(join(root, 'dist'), { recursive: true }))
 const text = readFileSync(join(root, 'openapi.yaml'), 'utf8');
 const read = { sha256: createHash('sha256').update(text).digest('hex'), document: parse(text, { maxAliasCount: -1 }) };
 writeFileSync(join(root, 'dist/openapi.json'), JSON.stringify(read));
+await buildPage();
 writeSbom();
 writeFileSync(stamp, '');
 // What changed while it was built is newer.

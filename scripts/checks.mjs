@@ -5,6 +5,8 @@ import { root } from './install.mjs';
 const program = (path) => join(root, 'node_modules', path);
 export const CHECKS = [
   { name: 'types', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded'] },
+  { name: 'types of the page', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded', '-p', 'ui'] },
+  { name: 'types of its tests', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded', '-p', 'tests/lab/page'] },
   { name: 'lint', command: [program('oxlint/bin/oxlint'), '.'] },
   { name: 'regular expressions', command: [join(root, 'scripts/regexes.mjs')] },
   { name: 'licences', command: [join(root, 'scripts/licences.mjs')] },

@@ -7,6 +7,7 @@ import { root } from './install.mjs';
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT'];
 /** Package → its licence, and why it may be used. Only packages for development, which nobody gets with the program. */
 const EXCEPTIONS = {
+  'axe-core': { licence: 'MPL-2.0', why: 'runs in the browser of a test; its files are not changed' },
   argparse: { licence: 'PSF-2.0', why: 'permissive; a port of a module of Python' },
   'caniuse-lite': { licence: 'CC-BY-4.0', why: 'data about browsers, not code' },
 };

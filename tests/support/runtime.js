@@ -8,7 +8,7 @@ const { createRequire } = require('node:module');
 const { dirname, join } = require('node:path');
 const vm = require('node:vm');
 
-const SHARED = new Set(['express', 'jose', 'knex', 'pg', 'undici', 'yaml']);
+const SHARED = new Set(['express', 'jose', 'knex', 'pg', 'puppeteer-core', 'undici', 'yaml']);
 const requirePackage = createRequire(__filename);
 const { transformSync } = requirePackage('@swc/core');
 const { default: Runtime } = requirePackage('jest-runtime');

@@ -1,0 +1,116 @@
+/**
+ * Sessions of the page (/ui): a browser sends a cookie in place of credentials. The credentials stay in the memory of this process, and
+ * each request is authenticated with them again, so that a session never outlives a revoked token or a changed password.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock } from '../../model/clock';
+import type { Caller } from '../../policy/caller';
+import { Unauthenticated } from '../http/errors';
+import type { Auth } from '../resource/handler';
+import { isPublic } from './public-paths';
+
+/** The request headers that the credentials of a session become. */
+export type Credentials = { readonly authorization: string } | { readonly 'x-auth-token': string };
+interface Session {
+  readonly caller: Caller;
+  /** Requests that change something repeat it in X-CSRF-Token. */
+  readonly csrf: string;
+}
+export interface Sessions {
+  /** The authentication of requests with credentials or with a cookie. */
+  readonly auth: Auth;
+  /** @returns the session and its cookie. @throws Unauthenticated */
+  open(credentials: Credentials, source: string): Promise<Session & { readonly cookie: string }>;
+  /** Undefined: the request has no valid cookie, or what its session has is not accepted any more. */
+  find(headers: IncomingHttpHeaders, source: string): Promise<Session | undefined>;
+  close(headers: IncomingHttpHeaders): void;
+}
+
+export const SESSION_COOKIE = 'bloomery_session';
+/** Of a session that is not used, and of any session. */
+const IDLE_MS = 3_600_000;
+export const SESSION_SECONDS = 43_200;
+const MOST_SESSIONS = 1000;
+const MOST_SESSIONS_OF_USER = 20;
+/** A path that needs authentication. */
+const PROTECTED = '/v1/nodes';
+const SAFE_METHODS = ['GET', 'HEAD'];
+
+/** Cookies come in one header (RFC 6265 §5.4). */
+function cookieOf({ cookie = '' }: IncomingHttpHeaders, name: string): string | undefined {
+  for (const pair of cookie.split(';')) {
+    const [key, value] = pair.trim().split('=', 2);
+    if (key === name) return value;
+  }
+  return undefined;
+}
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
+const isSame = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(hashOf(a)), Buffer.from(hashOf(b)));
+/** Fetch metadata: browsers say where a request comes from. Pages of other origins never use the cookie, even those of the same site. */
+const isFromElsewhere = (headers: IncomingHttpHeaders): boolean => !['same-origin', 'none', undefined].includes(headers['sec-fetch-site']);
+
+interface StoredSession {
+  readonly credentials: Credentials;
+  readonly user: string | null;
+  readonly csrf: string;
+  readonly end: number;
+  lastUsed: number;
+}
+export function createSessions(auth: Auth, clock: Clock, random: (bytes: number) => Buffer): Sessions {
+  /** By the hash of the cookie, the oldest first. */
+  const sessions = new Map<string, StoredSession>();
+  const isLive = ({ end, lastUsed }: StoredSession): boolean => clock.now() < Math.min(end, lastUsed + IDLE_MS);
+
+  function stored(headers: IncomingHttpHeaders): StoredSession | undefined {
+    const value = cookieOf(headers, SESSION_COOKIE);
+    if (value === undefined || isFromElsewhere(headers)) return undefined;
+    const key = hashOf(value);
+    const session = sessions.get(key);
+    if (session === undefined) return undefined;
+    if (isLive(session)) return session;
+    sessions.delete(key);
+    return undefined;
+  }
+  function makeRoom(user: string | null): void {
+    for (const [key, session] of sessions) if (!isLive(session)) sessions.delete(key);
+    const ofUser = [...sessions].filter(([, session]) => session.user === user);
+    const oldest = ofUser.length >= MOST_SESSIONS_OF_USER ? ofUser[0] : sessions.size >= MOST_SESSIONS ? [...sessions][0] : undefined;
+    if (oldest) sessions.delete(oldest[0]);
+  }
+
+  const identify: Auth['identify'] = async (headers, path, method, source) => {
+    const hasOwn = headers.authorization !== undefined || headers['x-auth-token'] !== undefined;
+    const session = hasOwn || isPublic(path, method) ? undefined : stored(headers);
+    if (session === undefined) return auth.identify(headers, path, method, source);
+    if (!SAFE_METHODS.includes(method) && !isSame(String(headers['x-csrf-token']), session.csrf))
+      throw new Unauthenticated(401, 'The CSRF token of the session is missing');
+    session.lastUsed = clock.now();
+    return auth.identify({ ...headers, ...session.credentials }, path, method, source);
+  };
+  return {
+    auth: { ...auth, identify },
+    async open(credentials, source) {
+      const caller = await auth.identify(credentials, PROTECTED, 'GET', source);
+      makeRoom(caller.user);
+      const value = random(32).toString('base64url');
+      const csrf = random(32).toString('base64url');
+      const now = clock.now();
+      sessions.set(hashOf(value), { credentials, user: caller.user, csrf, end: now + SESSION_SECONDS * 1000, lastUsed: now });
+      return { caller, csrf, cookie: value };
+    },
+    async find(headers, source) {
+      const session = stored(headers);
+      if (session === undefined) return undefined;
+      const caller = await auth.identify(session.credentials, PROTECTED, 'GET', source).catch((error: unknown) => {
+        if (error instanceof Unauthenticated && error.status === 401) return undefined;
+        throw error;
+      });
+      return caller && { caller, csrf: session.csrf };
+    },
+    close(headers) {
+      const value = cookieOf(headers, SESSION_COOKIE);
+      if (value !== undefined) sessions.delete(hashOf(value));
+    },
+  };
+}

@@ -1,0 +1,67 @@
+/** Debian's Chromium, controlled by puppeteer, with the page of a server. */
+import { readFileSync } from 'node:fs';
+import type { Browser, ElementHandle, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
+
+const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The package has ES modules only. */
+const loadPuppeteer = () => import('puppeteer-core');
+
+const PATIENCE_MS = 120_000;
+export async function startBrowser(): Promise<Browser> {
+  const { default: puppeteer } = await loadPuppeteer();
+  // Root has no sandbox of Chromium; the pages are our own.
+  return puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], headless: true });
+}
+/** A page whose errors and requests of other hosts are collected. */
+export interface WatchedPage {
+  readonly page: Page;
+  readonly problems: readonly string[];
+}
+export async function openPage(browser: Browser, url: string): Promise<WatchedPage> {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.setViewport({ width: 1280, height: 800 });
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url)) problems.push(`a request to ${request.url()}`);
+  });
+  await page.goto(`${url}/`, { waitUntil: 'domcontentloaded' });
+  return { page, problems };
+}
+
+/** Clicks what has this text, as a user finds it. */
+export async function clickText(page: Page, text: string, kind = 'button, a, summary'): Promise<void> {
+  const found = await page.waitForFunction(
+    (wanted: string, selector: string) => {
+      const all = [...document.querySelectorAll<HTMLElement>(selector)];
+      // A dialogue makes what is behind it inert.
+      const inDialog = all.filter((element) => element.closest('dialog[open]'));
+      return (document.querySelector('dialog[open]') ? inDialog : all).find((element) => element.textContent.trim() === wanted);
+    },
+    {},
+    text,
+    kind,
+  );
+  await (found as ElementHandle<HTMLElement>).click();
+}
+export const waitForText = async (page: Page, selector: string, text: string): Promise<void> => {
+  await page.waitForFunction(
+    (where: string, wanted: string) => [...document.querySelectorAll(where)].some((element) => element.textContent.includes(wanted)),
+    {},
+    selector,
+    text,
+  );
+};
+/** @returns the rules that the view violates, with the elements */
+export async function axeViolations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axeSource);
+  return page.evaluate(async () => {
+    const { violations } = await (window as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(' | ')}`);
+  });
+}
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}

@@ -1,0 +1,223 @@
+/** The page in Chromium, beside the built server and simulated machines: as a user does it, by clicks. */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
+import { systemClock } from '../../../model/clock';
+import { silentLog } from '../../../model/log';
+import { startFleet } from '../../../simulator/fleet/fleet';
+import { freePort } from '../../support/free-port';
+import { needs } from '../support/needs';
+import { startServerProcess, type RunningServer, type Sections } from '../support/server';
+import { axeViolations, clickText, openPage, startBrowser, waitForText } from './browser';
+
+/** With PICTURES=1 the pictures of the documentation are taken again. */
+const pictures = join(__dirname, '../../../docs/pictures');
+async function picture(page: Page, name: string): Promise<void> {
+  if (process.env['PICTURES'] !== undefined) await page.screenshot({ path: `${pictures}/${name}.png` });
+}
+
+let folder: string;
+let browser: Browser;
+let server: RunningServer;
+let fleet: Awaited<ReturnType<typeof startFleet>>;
+let url: string;
+let sections: Sections;
+beforeAll(async () => {
+  needs({ chromium: 'chromium' });
+  folder = mkdtempSync(join(tmpdir(), 'bloomery-page-'));
+  mkdirSync(join(folder, 'state/httpboot'), { recursive: true });
+  for (const name of ['kernel', 'ramdisk', 'image.img']) writeFileSync(join(folder, 'state/httpboot', name), randomBytes(64 << 10));
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  sections = {
+    DEFAULT: {
+      my_ip: '127.0.0.1',
+      enabled_hardware_types: 'ipmi,redfish,fake-hardware',
+      enabled_boot_interfaces: 'ipxe,fake',
+      enabled_deploy_interfaces: 'direct,fake',
+      enabled_inspect_interfaces: 'agent,no-inspect',
+      enabled_network_interfaces: 'noop',
+    },
+    api: { host_ip: '127.0.0.1', port },
+    conductor: {
+      deploy_kernel: `file://${folder}/state/httpboot/kernel`,
+      deploy_ramdisk: `file://${folder}/state/httpboot/ramdisk`,
+      file_url_allowed_paths: folder,
+    },
+    boot: { http_host: '127.0.0.1', http_port: await freePort(), tftp: 'false' },
+  };
+  server = await startServerProcess(folder, sections);
+  const bootUrl = /boot (\S+?),/.exec(server.ready)![1]!;
+  fleet = await startFleet({ count: 1, bootUrl, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await fleet?.close();
+  await server?.stop();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+const fill = async (page: Page, values: Readonly<Record<string, string>>): Promise<void> => {
+  for (const [name, value] of Object.entries(values)) await page.type(`[name="${name}"]`, value);
+};
+/** An action of the node's view, and its answer in the dialogue. */
+async function act(page: Page, title: string, values: Readonly<Record<string, string>> = {}): Promise<void> {
+  await clickText(page, title);
+  await page.waitForSelector('dialog[open]');
+  await fill(page, values);
+  await clickText(page, title);
+  await waitForText(page, 'dialog[open] [role=status]', '1 accepted, 0 refused, 0 to go');
+  await clickText(page, 'Close');
+}
+
+it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, without violations of axe', async () => {
+  const { page, problems } = await openPage(browser, url);
+  const { name, macs, redfish } = fleet.machines[0]!;
+  await waitForText(page, 'h1', 'There are no nodes yet');
+  expect(await axeViolations(page)).toEqual([]);
+  await picture(page, 'first-run');
+  await page.click('a.first');
+  await page.waitForSelector('[name=redfish_address]');
+  await fill(page, {
+    name,
+    redfish_address: redfish.address,
+    redfish_username: redfish.username,
+    redfish_password: redfish.password,
+    redfish_system_id: redfish.systemId,
+    macs: macs.join(' '),
+  });
+  expect(await axeViolations(page)).toEqual([]);
+  await picture(page, 'add-machine');
+  await clickText(page, 'Add');
+  await waitForText(page, '[aria-label=Events] td', 'inspecting → manageable');
+  await waitForText(page, 'dl.now .state', 'manageable');
+  expect(await axeViolations(page)).toEqual([]);
+  await act(page, 'Provide');
+  await waitForText(page, 'dl.now .state', 'available');
+  await act(page, 'Deploy', { image_source: `file://${folder}/state/httpboot/image.img` });
+  await waitForText(page, '[aria-label=Events] td', 'deploy.write_image');
+  await waitForText(page, 'dl.now .state', 'active');
+  await picture(page, 'node');
+  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'Fields', 'Validation']) {
+    await clickText(page, tab);
+    await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
+    expect({ tab, violations: await axeViolations(page) }).toEqual({ tab, violations: [] });
+  }
+  await act(page, 'Undeploy');
+  await waitForText(page, 'dl.now .state', 'available');
+  await act(page, 'Delete');
+  await waitForText(page, 'main', 'There is no such node');
+  expect(problems).toEqual([]);
+  await page.close();
+});
+
+it('finds a lost server again', async () => {
+  const { page } = await openPage(browser, url);
+  await waitForText(page, '.connection', 'live');
+  await server.kill();
+  await waitForText(page, '.connection', 'no connection');
+  server = await startServerProcess(folder, sections);
+  await waitForText(page, '.connection', 'live');
+  await page.close();
+});
+
+/** Creates nodes of fake-hardware, some at a time. */
+async function createNodes(count: number): Promise<void> {
+  let number = 0;
+  const work = async (): Promise<void> => {
+    while (number < count) {
+      const name = `rack${Math.floor(number / 40)}-${number++ % 40}`;
+      const body = {
+        name,
+        driver: 'fake-hardware',
+        resource_class: 'bench',
+        properties: { cpus: 32, memory_mb: 262144, cpu_arch: 'x86_64' },
+      };
+      const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' };
+      const answer = await fetch(`${url}/v1/nodes`, { method: 'POST', headers, body: JSON.stringify(body) });
+      expect(answer.status).toBe(201);
+      await answer.arrayBuffer();
+    }
+  };
+  await Promise.all(Array.from({ length: 30 }, work));
+}
+it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on many', async () => {
+  await createNodes(10_000);
+  const opened = performance.now();
+  const { page, problems } = await openPage(browser, url);
+  await waitForText(page, '.connection', 'live');
+  await waitForText(page, '.bar span', '10000 shown');
+  const loaded = performance.now() - opened;
+  expect(await axeViolations(page)).toEqual([]);
+  const frames = await page.evaluate(async () => {
+    const scroller = document.querySelector('.scroller')!;
+    const times: number[] = [];
+    let most = 0;
+    for (let step = 0; step < 120; step++) {
+      const before = performance.now();
+      scroller.scrollTop = (step / 119) * scroller.scrollHeight;
+      await new Promise((done) => requestAnimationFrame(done));
+      times.push(performance.now() - before);
+      most = Math.max(most, scroller.querySelectorAll('tbody tr').length);
+    }
+    return { median: times.sort((a, b) => a - b)[60]!, slowest: times.at(-1)!, most };
+  });
+  expect(frames.most).toBeLessThan(100);
+  await waitForText(page, 'td a', 'rack249-39');
+  await page.type('input[type=search]', 'rack249-');
+  await waitForText(page, '.bar span', '40 shown');
+  expect(await page.evaluate(() => location.hash)).toContain('text=rack249-');
+  await page.click('thead input');
+  await clickText(page, 'Manage');
+  await waitForText(page, 'dialog h2', 'Manage: 40 nodes');
+  await picture(page, 'action');
+  expect(await axeViolations(page)).toEqual([]);
+  await page.click('dialog .first');
+  await waitForText(page, 'dialog [role=status]', '40 accepted, 0 refused, 0 to go');
+  await clickText(page, 'Close');
+  await waitForText(page, '[aria-label=States] button', 'manageable 40');
+  // A change that another client makes.
+  const changed = performance.now();
+  const uuid = await page.$eval('td a', (link) => link.getAttribute('href')!.slice('#/node/'.length));
+  await fetch(`${url}/v1/nodes/${uuid}/maintenance`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: '{"reason": "a fan"}',
+  });
+  await waitForText(page, 'td', 'maintenance: a fan');
+  const updated = performance.now() - changed;
+  await page.evaluate(() => (location.hash = '/nodes'));
+  await waitForText(page, '.bar span', '10000 shown');
+  await page.$eval('.scroller', (scroller) => (scroller.scrollTop = 0));
+  await picture(page, 'fleet');
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+  await page.setViewport({ width: 420, height: 800 });
+  expect(await axeViolations(page)).toEqual([]);
+  await picture(page, 'fleet-dark-narrow');
+  console.log(
+    `10,000 nodes: shown after ${loaded.toFixed(0)} ms, changed after ${updated.toFixed(0)} ms, frames ${JSON.stringify(frames)}`,
+  );
+  expect(problems).toEqual([]);
+  await page.close();
+}, 1_200_000);
+
+it('makes a deploy template, and shows the words of the API about a wrong one', async () => {
+  const { page } = await openPage(browser, url);
+  await clickText(page, 'Deploy templates');
+  await waitForText(page, 'p', 'None.');
+  await clickText(page, 'New');
+  await page.waitForSelector('textarea');
+  await page.$eval('textarea', (area) => (area.value = '{"name": "CUSTOM_X", "steps": []}'));
+  await clickText(page, 'Save');
+  await waitForText(page, '[role=status]', 'should be non-empty');
+  await page.$eval('textarea', (area) => {
+    area.value = '{"name": "CUSTOM_X", "steps": [{"interface": "bios", "step": "factory_reset", "args": {}, "priority": 10}]}';
+  });
+  await clickText(page, 'Save');
+  await waitForText(page, 'td', 'CUSTOM_X');
+  expect(await axeViolations(page)).toEqual([]);
+  await page.close();
+});

@@ -1,0 +1,180 @@
+/** What one may do with nodes: a table of actions. Which provision states allow a verb is Ironic's state machine (model/states.ts). */
+import { next, STATES, VERBS, type ProvisionState } from '../../model/states';
+import type { Api } from './api';
+import type { Row } from './rows';
+
+interface Input {
+  readonly name: string;
+  readonly title: string;
+  readonly kind: 'text' | 'password' | 'json';
+  readonly needed?: true;
+  readonly initial?: string;
+}
+type Values = Readonly<Record<string, string>>;
+export interface Action {
+  readonly id: string;
+  readonly title: string;
+  /** What happens, for the question before it. */
+  readonly effect: string;
+  readonly policy: string;
+  /** Why a node is left out; undefined: the action applies to it. */
+  readonly refusal: (row: Row) => string | undefined;
+  readonly inputs?: readonly Input[];
+  readonly isDangerous?: true;
+  readonly run: (api: Api, row: Row, values: Values) => Promise<unknown>;
+}
+
+const provision = (api: Api, { uuid }: Row, body: object): Promise<unknown> => api.send('PUT', `v1/nodes/${uuid}/states/provision`, body);
+const parsed = (text: string): unknown => JSON.parse(text) as unknown;
+type Verb = Pick<Action, 'title' | 'effect' | 'inputs' | 'isDangerous'> & {
+  readonly body?: (values: Values) => object;
+  readonly before?: Action['run'];
+};
+
+const IMAGE: readonly Input[] = [
+  { name: 'image_source', title: 'Image (URL); empty: what instance_info has', kind: 'text' },
+  { name: 'image_os_hash_value', title: 'SHA-256 of the image, or the URL of a file with it', kind: 'text' },
+];
+async function setImage(api: Api, { uuid }: Row, { image_source: source = '', image_os_hash_value: hash = '' }: Values): Promise<void> {
+  if (source === '') return;
+  const isUrl = /^\w+:/.test(hash);
+  const fields = isUrl ? { image_checksum: hash } : { image_os_hash_algo: 'sha256', image_os_hash_value: hash };
+  const changes = Object.entries({ image_source: source, ...(hash === '' ? {} : fields) });
+  await api.send(
+    'PATCH',
+    `v1/nodes/${uuid}`,
+    changes.map(([name, value]) => ({ op: 'add', path: `/instance_info/${name}`, value })),
+  );
+}
+const STEPS = '[\n  {"interface": "deploy", "step": "erase_devices_metadata"}\n]';
+/** The verbs of PUT …/states/provision. */
+const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
+  manage: { title: 'Manage', effect: 'The BMC is contacted and verified; the node becomes manageable.' },
+  inspect: { title: 'Inspect', effect: 'The hardware is inspected; in-band inspection boots the machine.' },
+  provide: { title: 'Provide', effect: 'The machine is cleaned if automated cleaning is on, and becomes available.' },
+  active: {
+    ...{ title: 'Deploy', effect: 'The image is written to the disk, which overwrites what is there.', inputs: IMAGE, before: setImage },
+    isDangerous: true,
+  },
+  rebuild: { title: 'Rebuild', effect: 'The image is written to the disk again.', inputs: IMAGE, before: setImage, isDangerous: true },
+  deleted: {
+    title: 'Undeploy',
+    effect: 'The instance is removed, and the machine is cleaned if automated cleaning is on.',
+    isDangerous: true,
+  },
+  clean: {
+    ...{ title: 'Clean', effect: 'These clean steps run.', isDangerous: true },
+    inputs: [{ name: 'steps', title: 'Clean steps', kind: 'json', needed: true, initial: STEPS }],
+    body: ({ steps = '' }) => ({ clean_steps: parsed(steps) }),
+  },
+  service: {
+    ...{ title: 'Service', effect: 'These service steps run on the deployed machine.' },
+    inputs: [{ name: 'steps', title: 'Service steps', kind: 'json', needed: true, initial: '[]' }],
+    body: ({ steps = '' }) => ({ service_steps: parsed(steps) }),
+  },
+  rescue: {
+    ...{ title: 'Rescue', effect: 'The machine boots the rescue ramdisk.' },
+    inputs: [{ name: 'password', title: 'Password of the user rescue', kind: 'password', needed: true }],
+    body: ({ password }) => ({ rescue_password: password }),
+  },
+  unrescue: { title: 'Unrescue', effect: 'The machine boots its own system again.' },
+  adopt: { title: 'Adopt', effect: 'The node becomes active without a deployment.' },
+  abort: { title: 'Abort', effect: 'What the node does now ends, and counts as failed.', isDangerous: true },
+  unhold: { title: 'Continue', effect: 'The steps after the hold run.' },
+};
+const verbRefusal = (target: string, { state }: Row): string | undefined => {
+  const allowed = Object.hasOwn(STATES, state) && next(state as ProvisionState, VERBS[target]!.event) !== undefined;
+  return allowed ? undefined : `its state is ${state}`;
+};
+const POWER: readonly (readonly [target: string, title: string, effect: string])[] = [
+  ['power on', 'Power on', 'The machines are switched on.'],
+  ['power off', 'Power off', 'The machines are switched off at once.'],
+  ['rebooting', 'Reboot', 'The machines are switched off and on.'],
+  ['soft power off', 'Shut down', 'The operating systems are told to shut down.'],
+];
+const BOOT_DEVICES = 'disk, pxe, cdrom, bios, safe';
+
+export const ACTIONS: readonly Action[] = [
+  ...Object.entries(VERB_ACTIONS).map(([target, { body, before, ...verb }]): Action => ({
+    ...verb,
+    id: target,
+    policy: 'baremetal:node:set_provision_state',
+    refusal: (row) => (row.maintenance && target !== 'abort' ? 'it is in maintenance' : verbRefusal(target, row)),
+    run: async (api, row, values) => {
+      await before?.(api, row, values);
+      await provision(api, row, { target, ...body?.(values) });
+    },
+  })),
+  ...POWER.map(([target, title, effect]): Action => ({
+    ...{ id: target, title, effect, policy: 'baremetal:node:set_power_state' },
+    refusal: ({ power }) => (power === target ? `it is in ${power} already` : undefined),
+    run: (api, { uuid }) => api.send('PUT', `v1/nodes/${uuid}/states/power`, { target }),
+  })),
+  {
+    ...{
+      id: 'maintenance',
+      title: 'Maintenance on',
+      effect: 'The server leaves these nodes alone.',
+      policy: 'baremetal:node:set_maintenance',
+    },
+    inputs: [{ name: 'reason', title: 'Reason', kind: 'text' }],
+    refusal: ({ maintenance }) => (maintenance ? 'it is in maintenance already' : undefined),
+    run: (api, { uuid }, { reason = '' }) => api.send('PUT', `v1/nodes/${uuid}/maintenance`, { reason }),
+  },
+  {
+    ...{
+      id: 'no maintenance',
+      title: 'Maintenance off',
+      effect: 'The server manages these nodes again.',
+      policy: 'baremetal:node:clear_maintenance',
+    },
+    refusal: ({ maintenance }) => (maintenance ? undefined : 'it is not in maintenance'),
+    run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/maintenance`),
+  },
+  {
+    ...{ id: 'boot device', title: 'Boot device', effect: 'The BMC is told what to boot next.', policy: 'baremetal:node:set_boot_device' },
+    inputs: [{ name: 'device', title: `Device: ${BOOT_DEVICES}`, kind: 'text', needed: true, initial: 'disk' }],
+    refusal: () => undefined,
+    run: (api, { uuid }, { device }) =>
+      api.send('PUT', `v1/nodes/${uuid}/management/boot_device`, { boot_device: device, persistent: false }),
+  },
+  {
+    ...{
+      id: 'delete',
+      title: 'Delete',
+      effect: 'The nodes, their ports and their history are removed.',
+      policy: 'baremetal:node:delete',
+      isDangerous: true,
+    },
+    refusal: ({ state, maintenance }) =>
+      maintenance || ['enroll', 'manageable', 'available', 'adopt failed', 'inspect failed', 'clean failed'].includes(state)
+        ? undefined
+        : `its state is ${state}`,
+    run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}`),
+  },
+];
+
+export interface Outcome {
+  readonly row: Row;
+  /** Undefined: the server accepted it. */
+  readonly error?: string;
+}
+const AT_ONCE = 8;
+/** Runs an action on rows, some at a time. @param report called after each */
+export async function runAction(
+  action: Action,
+  rows: readonly Row[],
+  context: { readonly api: Api; readonly values: Values; readonly report: (outcome: Outcome) => void },
+): Promise<void> {
+  const waiting = [...rows];
+  const work = async (): Promise<void> => {
+    for (let row = waiting.shift(); row; row = waiting.shift())
+      try {
+        await action.run(context.api, row, context.values);
+        context.report({ row });
+      } catch (error) {
+        context.report({ row, error: error instanceof Error ? error.message : String(error) });
+      }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}

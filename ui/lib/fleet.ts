@@ -1,0 +1,128 @@
+/** The fleet in memory: read once, then kept current by the server's event stream. */
+import { signal } from '@preact/signals';
+import type { Api } from './api';
+import { applyEvent, rowOf, ROW_FIELDS, type NodeEvent, type Row } from './rows';
+
+export const rows = new Map<string, Row>();
+/** Grows with each change of `rows`, at most once in PAINT_MS. */
+export const revision = signal(0);
+export const connection = signal<'starting' | 'live' | 'lost'>('starting');
+/** The last events, the newest first. */
+export const events = signal<readonly NodeEvent[]>([]);
+
+const PAINT_MS = 150;
+const MOST_EVENTS = 500;
+const RETRY_MS = 2000;
+const PAGE = 1000;
+const KINDS = ['created', 'deleted', 'state', 'power', 'maintenance', 'error', 'step', 'progress', 'hardware', 'recorder'];
+
+let painting = false;
+let recent: NodeEvent[] = [];
+function changed(): void {
+  if (painting) return;
+  painting = true;
+  setTimeout(() => {
+    painting = false;
+    revision.value++;
+    if (recent.length > 0) events.value = [...recent.reverse(), ...events.value].slice(0, MOST_EVENTS);
+    recent = [];
+  }, PAINT_MS);
+}
+
+/** Reads one node again, after a change that no event describes. */
+export async function reread(api: Api, uuid: string): Promise<void> {
+  const node = await api.get<Record<string, unknown>>(`v1/nodes/${uuid}?fields=${ROW_FIELDS}`);
+  rows.set(uuid, rowOf(node));
+  changed();
+}
+
+/** @returns the function that ends it */
+export function follow(api: Api): () => void {
+  let isOver = false;
+  let source: EventSource | undefined;
+  let position: string | undefined;
+  /** Events that arrive while the list is read. Undefined: they are applied at once. */
+  let waiting: NodeEvent[] | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+
+  function apply(event: NodeEvent): void {
+    const { kind, node_uuid: uuid } = event;
+    recent.push(event);
+    changed();
+    if (uuid === null) return;
+    if (kind === 'deleted') rows.delete(uuid);
+    else if (kind === 'created') void reread(api, uuid).catch(() => {});
+    else {
+      const row = rows.get(uuid);
+      if (row) rows.set(uuid, applyEvent(row, event));
+      // What an inspection found is no part of the event.
+      if (row?.state.startsWith('inspect') && kind === 'state') void reread(api, uuid).catch(() => {});
+    }
+  }
+  async function list(): Promise<void> {
+    waiting = [];
+    const found = new Map<string, Row>();
+    let path: string | undefined = `v1/nodes?fields=${ROW_FIELDS}&limit=${PAGE}`;
+    while (path !== undefined && !isOver) {
+      const page: { readonly nodes: readonly Record<string, unknown>[]; readonly next?: string } = await api.get(path);
+      for (const node of page.nodes) found.set(String(node['uuid']), rowOf(node));
+      // The link has the host of the server, which a proxy may hide.
+      const marker = page.next === undefined ? null : new URL(page.next).searchParams.get('marker');
+      path = marker === null ? undefined : `v1/nodes?fields=${ROW_FIELDS}&limit=${PAGE}&marker=${marker}`;
+    }
+    rows.clear();
+    for (const [uuid, row] of found) rows.set(uuid, row);
+    const late = waiting;
+    waiting = undefined;
+    late.forEach(apply);
+    changed();
+  }
+  function lost(): void {
+    connection.value = 'lost';
+    source?.close();
+    clearTimeout(retry);
+    if (!isOver) retry = setTimeout(connect, RETRY_MS);
+  }
+  function relist(): void {
+    list().then(
+      () => {
+        if (!isOver) connection.value = 'live';
+      },
+      () => {
+        position = undefined;
+        lost();
+      },
+    );
+  }
+  function connect(): void {
+    const isNew = position === undefined;
+    source = new EventSource(isNew ? 'v1/events/stream' : `v1/events/stream?since=${position}`);
+    source.addEventListener('open', () => {
+      if (isNew) relist();
+      else connection.value = 'live';
+    });
+    source.addEventListener('error', lost);
+    // After the session is over, a request of the API says so.
+    source.addEventListener('error', () => void api.get('v1/nodes?limit=1').catch(() => {}));
+    source.addEventListener('gap', relist);
+    for (const kind of KINDS)
+      source.addEventListener(kind, (message: MessageEvent<string>) => {
+        if (message.lastEventId !== '') position = message.lastEventId;
+        const event = JSON.parse(message.data) as NodeEvent;
+        if (waiting) waiting.push(event);
+        else apply(event);
+      });
+    source.addEventListener('message', ({ lastEventId }) => {
+      if (lastEventId !== '') position = lastEventId;
+    });
+  }
+  connection.value = 'starting';
+  connect();
+  return () => {
+    isOver = true;
+    clearTimeout(retry);
+    source?.close();
+    rows.clear();
+    events.value = [];
+  };
+}

@@ -1,0 +1,129 @@
+/** The nodes of the fleet as rows, and how events change them (docs/events.md). Pure. */
+import { STATES, stateRow, type ProvisionState } from '../../model/states';
+
+export interface StepProgress {
+  readonly step: string;
+  readonly number?: number;
+  readonly of?: number;
+  readonly percent?: number;
+}
+export interface Row {
+  readonly uuid: string;
+  readonly name: string | null;
+  readonly state: string;
+  readonly target: string | null;
+  readonly power: string | null;
+  readonly health: string | null;
+  readonly maintenance: boolean;
+  readonly reason: string | null;
+  readonly error: string | null;
+  readonly driver: string;
+  readonly resourceClass: string | null;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  readonly group: string;
+  readonly shard: string | null;
+  readonly hardware: string;
+  readonly progress: StepProgress | null;
+}
+export interface NodeEvent {
+  readonly id: string;
+  readonly at: string;
+  readonly kind: string;
+  readonly node_uuid: string | null;
+  readonly node_name: string | null;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+/** The fields that the list needs of each node. */
+export const ROW_FIELDS = [
+  ...['uuid', 'name', 'provision_state', 'target_provision_state', 'power_state', 'health', 'maintenance', 'maintenance_reason'],
+  ...['last_error', 'driver', 'resource_class', 'owner', 'lessee', 'conductor_group', 'shard', 'properties'],
+  ...['clean_step', 'deploy_step', 'service_step'],
+].join(',');
+
+type Fields = Readonly<Record<string, unknown>>;
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const stepOf = (value: unknown): StepProgress | null => {
+  const { interface: kind, step } = (value ?? {}) as Fields;
+  return typeof step === 'string' ? { step: `${String(kind)}.${step}` } : null;
+};
+function hardwareOf(properties: unknown): string {
+  const { vendor, cpus, cpu_arch: arch, memory_mb: memory, local_gb: disk } = (properties ?? {}) as Fields;
+  const parts: readonly (readonly [unknown, string])[] = [
+    [vendor, ''],
+    [arch, ''],
+    [cpus, ' CPUs'],
+    [memory === undefined || memory === null ? null : Math.round(Number(memory) / 1024), ' GiB'],
+    [disk, ' GB disk'],
+  ];
+  return parts
+    .flatMap(([value, unit]) =>
+      value === undefined || value === null || value === '' ? [] : [`${String(value as string | number)}${unit}`],
+    )
+    .join(', ');
+}
+export const rowOf = (node: Fields): Row => ({
+  uuid: String(node['uuid']),
+  name: textOf(node['name']),
+  state: String(node['provision_state']),
+  target: textOf(node['target_provision_state']),
+  power: textOf(node['power_state']),
+  health: textOf(node['health']),
+  maintenance: node['maintenance'] === true,
+  reason: textOf(node['maintenance_reason']),
+  error: textOf(node['last_error']),
+  driver: String(node['driver']),
+  resourceClass: textOf(node['resource_class']),
+  owner: textOf(node['owner']),
+  lessee: textOf(node['lessee']),
+  group: textOf(node['conductor_group']) ?? '',
+  shard: textOf(node['shard']),
+  hardware: hardwareOf(node['properties']),
+  progress: stepOf(node['deploy_step']) ?? stepOf(node['clean_step']) ?? stepOf(node['service_step']),
+});
+
+const isState = (state: string): state is ProvisionState => Object.hasOwn(STATES, state);
+const isStable = (state: string): boolean => isState(state) && stateRow(state).stable === true;
+const isFailed = (state: string): boolean => isState(state) && stateRow(state).failed === true;
+
+const numberIn = (value: unknown): { readonly number?: number } => (typeof value === 'number' ? { number: value } : {});
+/** Kind of an event → what it changes in the row. Other kinds change nothing that the row has. */
+const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Row>>> = {
+  state: (row, payload) => {
+    const state = String(payload['provision_state']);
+    // A new error is an event of its own; a failed verification returns to enroll.
+    const error = isFailed(state) || state === 'enroll' ? row.error : null;
+    const progress = isStable(state) || isFailed(state) ? null : row.progress;
+    return { state, target: textOf(payload['target_provision_state']), error, progress };
+  },
+  power: (_, payload) => ({ power: textOf(payload['power_state']) }),
+  maintenance: (_, payload) => ({ maintenance: payload['maintenance'] === true, reason: textOf(payload['maintenance_reason']) }),
+  error: (_, payload) => ({ error: textOf(payload['last_error']) }),
+  step: (_, { step, number, of }) => ({
+    progress: { step: String(step), ...numberIn(number), ...(typeof of === 'number' ? { of } : {}) },
+  }),
+  progress: (row, { step, percent }) =>
+    typeof percent === 'number' ? { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent } } : {},
+};
+/** @returns the same row when the event changes nothing that it shows */
+export function applyEvent(row: Row, { kind, payload }: Pick<NodeEvent, 'kind' | 'payload'>): Row {
+  const change = Object.hasOwn(CHANGES, kind) ? CHANGES[kind]!(row, payload) : {};
+  const isNew = Object.entries(change).some(([name, value]) => row[name as keyof Row] !== value);
+  return isNew ? { ...row, ...change } : row;
+}
+
+/** The kind of a state, for colours and counts. */
+export type StateClass = 'failed' | 'active' | 'available' | 'working' | 'waiting' | 'idle';
+export function classOf({ state }: Pick<Row, 'state'>): StateClass {
+  if (isFailed(state)) return 'failed';
+  if (state === 'active' || state === 'rescue') return 'active';
+  if (state === 'available') return 'available';
+  if (isStable(state)) return 'idle';
+  return /wait|hold/.test(state) ? 'waiting' : 'working';
+}
+export const progressText = ({ progress }: Row): string => {
+  if (progress === null) return '';
+  const { step, number, of, percent } = progress;
+  return `${step}${number === undefined ? '' : ` ${number}/${of ?? '?'}`}${percent === undefined ? '' : ` ${percent} %`}`;
+};

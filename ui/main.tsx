@@ -1,0 +1,81 @@
+/** The page: its frame, the log-in, and the view of the place. */
+import { render, type ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { connection, follow } from './lib/fleet';
+import './page.css';
+import { api, loadSession, messageOf, place, session } from './state';
+import { ActionDialog } from './views/action-dialog';
+import { AddMachine } from './views/add-machine';
+import { Fleet } from './views/fleet';
+import { LogIn } from './views/log-in';
+import { NodeView } from './views/node';
+import { Resources, RESOURCES } from './views/resources';
+
+interface ViewProps {
+  readonly rest: string;
+  readonly search: string;
+}
+/** First part of the place → its view and its title in the menu. */
+const VIEWS: Readonly<Record<string, { readonly title?: string; readonly view: ComponentType<ViewProps> }>> = {
+  nodes: { title: 'Fleet', view: Fleet },
+  node: { view: NodeView },
+  add: { title: 'Add a machine', view: AddMachine },
+  ...Object.fromEntries(RESOURCES.map(({ id, title }) => [id, { title, view: () => <Resources key={id} id={id} /> }])),
+};
+const CONNECTION = { starting: 'loading …', live: 'live', lost: 'no connection, trying again …' } as const;
+
+async function logOut(): Promise<void> {
+  await api.send('DELETE', 'ui/session');
+  await loadSession();
+}
+function Frame() {
+  const [path = '', search = ''] = place.value.split('?', 2);
+  const [, name = 'nodes', ...rest] = path.split('/');
+  const { view: View } = VIEWS[name] ?? VIEWS['nodes']!;
+  useEffect(() => follow(api), []);
+  const { caller, strategy } = session.value!;
+  return (
+    <>
+      <header>
+        <strong>Bloomery</strong>
+        <nav aria-label="Views">
+          {Object.entries(VIEWS).map(
+            ([id, { title }]) =>
+              title && (
+                <a key={id} href={`#/${id}`} aria-current={id === name ? 'page' : undefined}>
+                  {title}
+                </a>
+              ),
+          )}
+        </nav>
+        <span class={`connection ${connection.value}`} role="status">
+          {CONNECTION[connection.value]}
+        </span>
+        {strategy !== 'noauth' && (
+          <span>
+            {caller?.user} <button onClick={() => void logOut()}>Log out</button>
+          </span>
+        )}
+      </header>
+      <main>
+        <View rest={rest.map(decodeURIComponent).join('/')} search={search} />
+      </main>
+      <ActionDialog />
+    </>
+  );
+}
+function Page() {
+  const [problem, setProblem] = useState('');
+  useEffect(() => {
+    const load = (): void => {
+      loadSession().catch((error: unknown) => {
+        setProblem(`The server does not answer: ${messageOf(error)}`);
+        setTimeout(load, 2000);
+      });
+    };
+    load();
+  }, []);
+  if (session.value === null) return <main>{problem === '' ? null : <p role="alert">{problem}</p>}</main>;
+  return session.value.caller === null ? <LogIn /> : <Frame />;
+}
+render(<Page />, document.getElementById('page')!);

@@ -1,0 +1,275 @@
+/** The fleet: counts, a square for each machine, and a table that draws only the rows in the window. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ACTIONS } from '../lib/actions';
+import { COLUMNS, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type View } from '../lib/filters';
+import { connection, revision, rows } from '../lib/fleet';
+import { classOf, type Row } from '../lib/rows';
+import { pendingAction, may } from '../state';
+
+const ROW_HEIGHT = 34;
+const SAVED = 'bloomery.views';
+const savedViews = (): Readonly<Record<string, string>> => {
+  try {
+    return JSON.parse(localStorage.getItem(SAVED) ?? '{}') as Record<string, string>;
+  } catch {
+    return {};
+  }
+};
+const open = (view: View): void => void (location.hash = `/nodes?${searchOf(view)}`);
+
+/** One square a machine, in the order of the table. */
+function Squares({ shown }: { readonly shown: readonly Row[] }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const side = shown.length > 2000 ? 6 : 14;
+  useEffect(() => {
+    const element = canvas.current!;
+    const perLine = Math.max(1, Math.floor(element.clientWidth / side));
+    element.width = element.clientWidth;
+    element.height = Math.ceil(shown.length / perLine) * side;
+    const brush = element.getContext('2d')!;
+    /** The canvas knows no variables: the colours as the browser computes them. */
+    const colours = new Map<string, string>();
+    const colourOf = (name: string): string => {
+      let colour = colours.get(name);
+      if (colour === undefined) {
+        element.style.color = `var(--${name})`;
+        colours.set(name, (colour = getComputedStyle(element).color));
+      }
+      return colour;
+    };
+    shown.forEach((row, index) => {
+      brush.fillStyle = colourOf(row.maintenance ? 'maintenance' : classOf(row));
+      brush.fillRect((index % perLine) * side, Math.floor(index / perLine) * side, side - 1, side - 1);
+    });
+  }, [shown, side]);
+  const find = (event: MouseEvent): Row | undefined => {
+    const perLine = Math.max(1, Math.floor(canvas.current!.clientWidth / side));
+    return shown[Math.floor(event.offsetY / side) * perLine + Math.floor(event.offsetX / side)];
+  };
+  return (
+    <canvas
+      ref={canvas}
+      class="squares"
+      role="img"
+      aria-label={countsOf(shown, classOf)
+        .map(([name, count]) => `${count} ${name}`)
+        .join(', ')}
+      onMouseMove={(event) => {
+        const row = find(event);
+        event.currentTarget.title = row ? `${row.name ?? row.uuid}: ${row.state}` : '';
+      }}
+      onClick={(event) => {
+        const row = find(event);
+        if (row) location.hash = `/node/${row.uuid}`;
+      }}
+    />
+  );
+}
+
+interface TableProps {
+  readonly view: View;
+  readonly shown: readonly Row[];
+  readonly selected: ReadonlySet<string>;
+  readonly select: (uuids: ReadonlySet<string>) => void;
+}
+function Table({ view, shown, selected, select }: TableProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [scroll, setScroll] = useState({ top: 0, height: 800 });
+  useEffect(() => {
+    const element = scroller.current!;
+    const measure = (): void => setScroll({ top: element.scrollTop, height: element.clientHeight });
+    const watch = new ResizeObserver(measure);
+    watch.observe(element);
+    element.addEventListener('scroll', measure, { passive: true });
+    return () => watch.disconnect();
+  }, []);
+  const columns = COLUMNS.filter(({ id }) => view.columns.includes(id));
+  const { first, end } = windowOf(scroll, ROW_HEIGHT, shown.length);
+  const toggle = (uuid: string): void => {
+    const next = new Set(selected);
+    if (!next.delete(uuid)) next.add(uuid);
+    select(next);
+  };
+  const isAll = shown.length > 0 && shown.every(({ uuid }) => selected.has(uuid));
+  return (
+    <div ref={scroller} class="scroller" tabIndex={0} role="region" aria-label="Nodes">
+      <table aria-rowcount={shown.length + 1} style={{ width: `${columns.reduce((sum, { width }) => sum + width, 5)}ch` }}>
+        <colgroup>
+          <col style={{ width: '5ch' }} />
+          {columns.map(({ id, width }) => (
+            <col key={id} style={{ width: `${width}ch` }} />
+          ))}
+        </colgroup>
+        <thead>
+          <tr aria-rowindex={1}>
+            <th scope="col">
+              <input
+                type="checkbox"
+                aria-label="Select all shown nodes"
+                checked={isAll}
+                onChange={() => select(isAll ? new Set() : new Set(shown.map(({ uuid }) => uuid)))}
+              />
+            </th>
+            {columns.map(({ id, title }) => (
+              <th key={id} scope="col" aria-sort={view.order === id ? 'ascending' : view.order === `-${id}` ? 'descending' : 'none'}>
+                <button class="plain" onClick={() => open({ ...view, order: view.order === id ? `-${id}` : id })}>
+                  {title}
+                  {view.order === id ? ' ▲' : view.order === `-${id}` ? ' ▼' : ''}
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <tr aria-hidden="true" style={{ height: `${first * ROW_HEIGHT}px` }} />
+          {shown.slice(first, end).map((row, index) => (
+            <tr key={row.uuid} aria-rowindex={first + index + 2} class={selected.has(row.uuid) ? 'selected' : ''}>
+              <td>
+                <input
+                  type="checkbox"
+                  aria-label={`Select ${row.name ?? row.uuid}`}
+                  checked={selected.has(row.uuid)}
+                  onChange={() => toggle(row.uuid)}
+                />
+              </td>
+              {columns.map(({ id, text }) => (
+                <td key={id} title={text(row)}>
+                  {id === 'name' ? <a href={`#/node/${row.uuid}`}>{text(row)}</a> : id === 'state' ? <StateMark row={row} /> : text(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+          <tr aria-hidden="true" style={{ height: `${(shown.length - end) * ROW_HEIGHT}px` }} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+export const StateMark = ({ row }: { readonly row: Row }) => (
+  <span class="state">
+    <span class={`mark ${row.maintenance ? 'maintenance' : classOf(row)}`} aria-hidden="true" /> {row.state}
+    {row.maintenance ? ' (maintenance)' : ''}
+  </span>
+);
+
+/** The first machine. */
+const Empty = () => (
+  <section class="narrow">
+    <h1>There are no nodes yet</h1>
+    <p>A machine needs the address of its BMC and a password. The server verifies it, and inspects its hardware while you watch.</p>
+    <p>
+      <a class="first" href="#/add">
+        Add a machine
+      </a>
+    </p>
+  </section>
+);
+
+export function Fleet({ search }: { readonly search: string }) {
+  const view = useMemo(() => viewOf(search), [search]);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [saved, setSaved] = useState(savedViews);
+  const shown = useMemo(() => rowsOf(rows.values(), view), [view, revision.value]);
+  const all = useMemo(() => [...rows.values()], [revision.value]);
+  if (rows.size === 0) return connection.value === 'live' ? <Empty /> : <p>Loading …</p>;
+  const chosen = shown.filter(({ uuid }) => selected.has(uuid));
+  const filterBy = (name: string, value: string): void =>
+    open({ ...view, filters: { ...view.filters, [name]: value === '' ? [] : [value] } });
+  const save = (): void => {
+    const name = prompt('The name of this view');
+    if (!name) return;
+    const next = { ...saved, [name]: searchOf(view) };
+    localStorage.setItem(SAVED, JSON.stringify(next));
+    setSaved(next);
+  };
+  return (
+    <div class="fleet">
+      <h1 class="unseen">Fleet</h1>
+      <div class="bar" role="group" aria-label="States">
+        <button class={view.filters['state']?.length ? '' : 'on'} onClick={() => filterBy('state', '')}>
+          all {all.length}
+        </button>
+        {countsOf(all, ({ state }) => state).map(([state, count]) => (
+          <button key={state} aria-pressed={view.filters['state']?.includes(state) === true} onClick={() => filterBy('state', state)}>
+            <StateMark row={{ ...all.find((row) => row.state === state)!, maintenance: false }} /> {count}
+          </button>
+        ))}
+      </div>
+      <Squares shown={shown} />
+      <div class="bar">
+        <label>
+          Search
+          <input type="search" value={view.text} onInput={(event) => open({ ...view, text: event.currentTarget.value })} />
+        </label>
+        {Object.entries(FILTERS)
+          .filter(([name]) => name !== 'state')
+          .map(([name, valueOf]) => (
+            <label key={name}>
+              {name}
+              <select value={view.filters[name]?.[0] ?? ''} onChange={(event) => filterBy(name, event.currentTarget.value)}>
+                <option value="">all</option>
+                {countsOf(all, valueOf)
+                  .slice(0, 200)
+                  .filter(([value]) => value !== '')
+                  .map(([value, count]) => (
+                    <option key={value} value={value}>
+                      {value} ({count})
+                    </option>
+                  ))}
+              </select>
+            </label>
+          ))}
+        <details class="menu">
+          <summary>Columns</summary>
+          <fieldset>
+            <legend class="unseen">Columns</legend>
+            {COLUMNS.map(({ id, title }) => (
+              <label key={id}>
+                <input
+                  type="checkbox"
+                  checked={view.columns.includes(id)}
+                  onChange={() =>
+                    open({
+                      ...view,
+                      columns: COLUMNS.map((column) => column.id).filter((one) => view.columns.includes(one) !== (one === id)),
+                    })
+                  }
+                />
+                {title}
+              </label>
+            ))}
+          </fieldset>
+        </details>
+        <details class="menu">
+          <summary>Views</summary>
+          <ul>
+            {Object.entries(saved).map(([name, query]) => (
+              <li key={name}>
+                <a href={`#/nodes?${query}`}>{name}</a>
+              </li>
+            ))}
+            <li>
+              <button onClick={save}>Save this view</button>
+            </li>
+          </ul>
+        </details>
+      </div>
+      <div class="bar" role="group" aria-label="Actions on the selected nodes">
+        <span>
+          {shown.length} shown, {chosen.length} selected
+        </span>
+        {chosen.length > 0 &&
+          ACTIONS.filter(({ policy, refusal }) => may(policy) && chosen.some((row) => refusal(row) === undefined)).map((action) => (
+            <button
+              key={action.id}
+              class={action.isDangerous ? 'danger' : ''}
+              onClick={() => (pendingAction.value = { action, rows: chosen })}
+            >
+              {action.title}
+            </button>
+          ))}
+      </div>
+      <Table view={view} shown={shown} selected={selected} select={setSelected} />
+    </div>
+  );
+}

@@ -1,0 +1,140 @@
+/** Resources besides nodes: list, make, edit as JSON and delete. The API checks what is written. */
+import { useState } from 'preact/hooks';
+import { api, messageOf } from '../state';
+import { Scrolled, textOf, useApi, type Value } from './shared';
+
+interface Resource {
+  /** The path below /v1, and the member of the list. */
+  readonly id: string;
+  readonly title: string;
+  readonly columns: readonly string[];
+  /** What a new one begins with. Absent: none can be made here. */
+  readonly example?: Value;
+}
+export const RESOURCES: readonly Resource[] = [
+  {
+    ...{ id: 'deploy_templates', title: 'Deploy templates', columns: ['name', 'steps'] },
+    example: { name: 'CUSTOM_EXAMPLE', steps: [{ interface: 'bios', step: 'apply_configuration', args: { settings: [] }, priority: 150 }] },
+  },
+  {
+    ...{ id: 'runbooks', title: 'Runbooks', columns: ['name', 'public', 'owner', 'steps'] },
+    example: { name: 'CUSTOM_EXAMPLE', steps: [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, order: 1 }] },
+  },
+  {
+    ...{ id: 'inspection_rules', title: 'Inspection rules', columns: ['description', 'priority', 'phase', 'conditions', 'actions'] },
+    example: {
+      description: 'Example',
+      conditions: [{ op: 'eq', args: ['{inventory[system_vendor][manufacturer]}', 'ACME'] }],
+      actions: [{ op: 'set-attribute', args: ['resource_class', 'acme'] }],
+    },
+  },
+  {
+    id: 'allocations',
+    title: 'Allocations',
+    columns: ['name', 'state', 'resource_class', 'node_uuid', 'last_error'],
+    example: { name: 'example', resource_class: 'baremetal' },
+  },
+  { id: 'conductors', title: 'Conductors', columns: ['hostname', 'alive', 'conductor_group', 'drivers', 'updated_at'] },
+];
+/** Members that the server sets. */
+const OWN = ['uuid', 'links', 'created_at', 'updated_at', 'state', 'last_error', 'node_uuid', 'sensitive', 'built_in'];
+
+export function Resources({ id }: { readonly id: string }) {
+  const { title, columns, example } = RESOURCES.find((resource) => resource.id === id)!;
+  const [again, setAgain] = useState(0);
+  /** What is edited; null: nothing. */
+  const [edited, setEdited] = useState<Value | null>(null);
+  const [notice, setNotice] = useState('');
+  const { data, error } = useApi(`v1/${id}${id === 'allocations' ? '' : '?detail=true'}`, again);
+  const entries = (data?.[id] as readonly Value[] | undefined) ?? [];
+  const attempt = async (work: () => Promise<unknown>, done: string): Promise<void> => {
+    try {
+      await work();
+      setEdited(null);
+      setNotice(done);
+      setAgain((count) => count + 1);
+    } catch (problem) {
+      setNotice(messageOf(problem));
+    }
+  };
+  const save = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const text = new FormData(event.currentTarget as HTMLFormElement).get('json') as string;
+    const before = edited!;
+    void attempt(async () => {
+      const value = JSON.parse(text) as Value;
+      const { uuid } = before;
+      if (uuid === undefined) return api.send('POST', `v1/${id}`, value);
+      const names = [...new Set([...Object.keys(before), ...Object.keys(value)])].filter((name) => !OWN.includes(name));
+      const patch = names
+        .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(value[name]))
+        .map((name) =>
+          Object.hasOwn(value, name) ? { op: 'replace', path: `/${name}`, value: value[name] } : { op: 'remove', path: `/${name}` },
+        );
+      return patch.length === 0 ? undefined : api.send('PATCH', `v1/${id}/${textOf(uuid)}`, patch);
+    }, 'Saved');
+  };
+  return (
+    <>
+      <h1>{title}</h1>
+      <p>
+        {example && <button onClick={() => setEdited(example)}>New</button>} <span role="status">{error ?? notice}</span>
+      </p>
+      {edited && (
+        <form onSubmit={save}>
+          <label>
+            {edited['uuid'] === undefined ? 'A new one, as JSON' : textOf(edited['uuid'])}
+            <textarea
+              name="json"
+              rows={16}
+              spellcheck={false}
+              defaultValue={JSON.stringify(Object.fromEntries(Object.entries(edited).filter(([name]) => !OWN.includes(name))), null, 2)}
+            />
+          </label>
+          <button class="first">Save</button>{' '}
+          <button type="button" onClick={() => setEdited(null)}>
+            Cancel
+          </button>
+        </form>
+      )}
+      <Scrolled label={title}>
+        <table>
+          <thead>
+            <tr>
+              {columns.map((name) => (
+                <th key={name} scope="col">
+                  {name.replaceAll('_', ' ')}
+                </th>
+              ))}
+              {example && <th scope="col">Actions</th>}
+            </tr>
+          </thead>
+          <tbody>
+            {entries.map((entry, index) => (
+              <tr key={textOf(entry['uuid'] ?? index)}>
+                {columns.map((name) => (
+                  <td key={name}>{textOf(entry[name])}</td>
+                ))}
+                {example && (
+                  <td>
+                    <button onClick={() => setEdited(entry)}>Edit</button>{' '}
+                    <button
+                      class="danger"
+                      onClick={() => {
+                        if (confirm(`Delete ${textOf(entry['name'] ?? entry['uuid'])}?`))
+                          void attempt(() => api.send('DELETE', `v1/${id}/${textOf(entry['uuid'])}`), 'Deleted');
+                      }}
+                    >
+                      Delete
+                    </button>
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolled>
+      {data !== undefined && entries.length === 0 && <p>None.</p>}
+    </>
+  );
+}

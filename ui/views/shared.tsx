@@ -1,0 +1,33 @@
+/** Parts of several views. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { api, messageOf } from '../state';
+
+export type Value = Readonly<Record<string, unknown>>;
+interface Result {
+  readonly data?: Value;
+  readonly error?: string;
+}
+/** A value of the API for a cell. */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === null || value === undefined ? '' : JSON.stringify(value);
+}
+/** Reads `path` again whenever `again` changes. */
+export function useApi(path: string, again: unknown): Result {
+  const [result, setResult] = useState<Result>({});
+  useEffect(() => {
+    let isCurrent = true;
+    api.get<Value>(path).then(
+      (data) => isCurrent && setResult({ data }),
+      (error: unknown) => isCurrent && setResult({ error: messageOf(error) }),
+    );
+    return () => void (isCurrent = false);
+  }, [path, again]);
+  return result;
+}
+export const Scrolled = ({ label, children }: { readonly label: string; readonly children: ComponentChildren }) => (
+  <div class="wide" tabIndex={0} role="region" aria-label={label}>
+    {children}
+  </div>
+);
