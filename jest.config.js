@@ -29,7 +29,9 @@ module.exports = {
       displayName: 'unit',
       testMatch: [
         '<rootDir>/tests/*.test.ts',
-        ...['config', 'policy', 'model', 'wire', 'store', 'drivers', 'boot', 'conductor', 'api', 'ramdisk-agent', 'simulator', 'ui'].map(room),
+        ...['config', 'policy', 'model', 'wire', 'store', 'drivers', 'boot', 'conductor', 'api', 'ramdisk-agent', 'simulator', 'ui'].map(
+          room,
+        ),
       ],
     },
     { ...shared, ...database, displayName: 'flows', testMatch: [room('flows')] },
