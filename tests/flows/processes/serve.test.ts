@@ -59,9 +59,9 @@ describe('refuses with one clear line', () => {
     ['a file that is not there', () => ['--config-file', '/nonexistent.conf'], /cannot read the configuration file \/nonexistent.conf/],
     ['a line that is no option', () => ['--config-file', config('[api]\nport\n')], /line 2: neither "name = value" nor a section/],
     [
-      'inventories in Swift',
+      'inventories in Swift, and no Swift',
       () => ['--config-file', config('[inventory]\ndata_backend = swift\n')],
-      /\[inventory\]data_backend = swift: Swift is not supported/,
+      /\[inventory\]data_backend = swift needs Swift: set \[swift\]auth_type/,
     ],
     [
       'a folder for inventories that cannot be',
