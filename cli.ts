@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
 import { addDemoCommand } from './commands/demo';
+import { addImportCommand } from './commands/import';
 import { addManualCommands } from './commands/manual';
 import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
@@ -84,6 +85,7 @@ addPolicyCommands(program);
 addSimulateCommand(program);
 addDemoCommand(program);
 addManualCommands(program);
+addImportCommand(program);
 
 program
   .command('version')

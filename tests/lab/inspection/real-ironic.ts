@@ -49,8 +49,9 @@ export async function startRealIronic(
   port: number,
   settings: Settings = {},
   namespace?: string,
+  programsFolder?: string,
 ): Promise<RealIronic> {
-  const bin = await programs('ironic', ['ironic==39.0.0']);
+  const bin = programsFolder ?? (await programs('ironic', ['ironic==39.0.0']));
   const at = (name: string): string => join(folder, name);
   for (const name of ['state', 'http', 'tftp', 'images', 'masters', 'tftpmasters', 'lock']) mkdirSync(at(name), { recursive: true });
   const url = `http://${address}:${port}`;

@@ -1,0 +1,71 @@
+/** Ironic's tables and ours, as rows: where they differ, which columns refer to other tables, and what identifies a row. */
+
+/** A column of ours that has the UUID of what a column of theirs numbers. */
+interface Reference {
+  readonly column: string;
+  readonly from: string;
+  readonly table: string;
+}
+/** Rows of another table of theirs that are a list in a column of ours. */
+interface ChildList {
+  readonly column: string;
+  readonly table: string;
+  /** Their column with the number of the row that the list belongs to. */
+  readonly parent: string;
+  /** One member: the whole item is its value. Several: the item is an object. */
+  readonly members: readonly string[];
+}
+export interface ImportTable {
+  /** What it contains, for the summary. */
+  readonly what: string;
+  readonly table: string;
+  /** Their name, where it differs. */
+  readonly from?: string;
+  /** Their key. Default: id. */
+  readonly key?: string;
+  readonly references?: readonly Reference[];
+  readonly lists?: readonly ChildList[];
+  /** Columns of theirs whose names differ from ours: theirs → ours. */
+  readonly renamed?: Readonly<Record<string, string>>;
+}
+
+const NODE: Reference = { column: 'node_uuid', from: 'node_id', table: 'nodes' };
+const step = (table: string, parent: string, order: string): ChildList => ({
+  column: 'steps',
+  table,
+  parent,
+  members: ['interface', 'step', 'args', order],
+});
+
+/** In the order of their references. */
+export const IMPORT_TABLES: readonly ImportTable[] = [
+  { what: 'chassis', table: 'chassis' },
+  {
+    what: 'nodes',
+    table: 'nodes',
+    references: [
+      { column: 'chassis_uuid', from: 'chassis_id', table: 'chassis' },
+      { column: 'allocation_uuid', from: 'allocation_id', table: 'allocations' },
+    ],
+    lists: [{ column: 'traits', table: 'node_traits', parent: 'node_id', members: ['trait'] }],
+  },
+  { what: 'port groups', table: 'portgroups', references: [NODE] },
+  { what: 'ports', table: 'ports', references: [NODE, { column: 'portgroup_uuid', from: 'portgroup_id', table: 'portgroups' }] },
+  { what: 'volume connectors', table: 'volume_connectors', references: [NODE] },
+  { what: 'volume targets', table: 'volume_targets', references: [NODE] },
+  { what: 'allocations', table: 'allocations', references: [NODE] },
+  { what: 'deploy templates', table: 'deploy_templates', lists: [step('deploy_template_steps', 'deploy_template_id', 'priority')] },
+  {
+    what: 'runbooks',
+    table: 'runbooks',
+    lists: [
+      step('runbook_steps', 'runbook_id', 'order'),
+      { column: 'traits', table: 'runbook_traits', parent: 'runbook_id', members: ['trait'] },
+    ],
+  },
+  { what: 'inspection rules', table: 'inspection_rules' },
+  { what: 'entries of node histories', table: 'node_history', references: [NODE] },
+  { what: 'inventories', table: 'inventories', from: 'node_inventory', references: [NODE], renamed: { inventory_data: 'inventory' } },
+  { what: 'BIOS settings', table: 'bios_settings', key: 'node_id', references: [NODE] },
+  { what: 'firmware components', table: 'firmware_components', from: 'firmware_information', references: [NODE] },
+];
