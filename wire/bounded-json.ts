@@ -137,7 +137,7 @@ function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Vi
 }
 
 /** JSON of so many bytes and more is scanned and parsed in pieces of about that size. */
-const PIECE = 128 * 1024;
+const PIECE = 64 * 1024;
 /** A container that is open at the scan's position. */
 interface Frame {
   readonly isArray: boolean;
@@ -315,7 +315,7 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
 }
 
 /** Other work has its turn after so many milliseconds. */
-const TURN_MS = 10;
+const TURN_MS = 5;
 /**
  * @param bytes UTF-8; malformed bytes become U+FFFD, and a byte order mark is dropped
  * @throws JsonLimitError, SyntaxError

@@ -56,8 +56,7 @@ export async function readBody(request: IncomingMessage, limit: number, reserve:
   reserve(first);
   let buffer = Buffer.allocUnsafeSlow(first);
   let length = 0;
-  // The client of a refused request still gets the response on this connection: leaving the loop must not destroy it.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  const add = (chunk: Buffer): void => {
     if (length + chunk.length > limit || request.socket.bytesRead - before > FRAMING_FLOOR + 2 * (length + chunk.length)) throw tooLarge();
     if (length + chunk.length > buffer.length) {
       const size = Math.min(limit, Math.max(length + chunk.length, 2 * buffer.length));
@@ -68,8 +67,41 @@ export async function readBody(request: IncomingMessage, limit: number, reserve:
     }
     chunk.copy(buffer, length);
     length += chunk.length;
-  }
+  };
+  await forEachChunk(request, add);
   return buffer.subarray(0, length);
+}
+
+/**
+ * Calls `add` for each chunk until the end of the body. An async iterator takes ten times as long, which counts for chunks of one byte.
+ * The rest is not read after `add` throws: the client of a refused request still gets the response on this connection.
+ * @throws what `add` throws; Error when the connection ends before the body
+ */
+function forEachChunk(request: IncomingMessage, add: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+    };
+    const onEnd = (): void => {
+      stop();
+      resolve();
+    };
+    const onError = (error: Error): void => {
+      stop();
+      request.pause();
+      reject(error);
+    };
+    const onClose = (): void => onError(new Error('the connection ended before the body'));
+    const onData = (chunk: Buffer): void => {
+      try {
+        add(chunk);
+      } catch (error) {
+        onError(error as Error);
+      }
+    };
+    request.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+    if (request.destroyed) onClose();
+  });
 }
 
 /** Real JSON shrinks to a twentieth at best, gzip can reach a thousandth. */
