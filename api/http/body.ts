@@ -36,8 +36,13 @@ const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Pleas
 
 /** Bytes of the first buffer of a body whose length is unknown. */
 const FIRST_BUFFER = 16 * 1024;
-/** Bytes on the wire, besides twice those of the body: chunks of one byte take six, and much work for each. */
+/** Bytes on the wire, besides twice those of the body: chunks may have long extensions. */
 const FRAMING_FLOOR = 512 * 1024;
+/** Each chunk is work, however few bytes it has: chunks of any body, and bytes of it that allow another one. */
+const CHUNKS_FLOOR = 4096;
+const BYTES_OF_CHUNK = 16;
+/** Chunks that are received before other work has its turn. */
+const CHUNKS_OF_TURN = 256;
 export const hasBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 
@@ -52,11 +57,13 @@ export async function readBody(request: IncomingMessage, limit: number, reserve:
   if (request.headers['content-length'] !== undefined && announced > limit) throw tooLarge();
   // One buffer that grows: a body in chunks of one byte would otherwise take hundreds of bytes for each.
   const before = request.socket.bytesRead;
+  let chunks = 0;
   const first = Math.min(announced, FIRST_BUFFER);
   reserve(first);
   let buffer = Buffer.allocUnsafeSlow(first);
   let length = 0;
   const add = (chunk: Buffer): void => {
+    if (++chunks > CHUNKS_FLOOR + length / BYTES_OF_CHUNK) throw tooLarge();
     if (length + chunk.length > limit || request.socket.bytesRead - before > FRAMING_FLOOR + 2 * (length + chunk.length)) throw tooLarge();
     if (length + chunk.length > buffer.length) {
       const size = Math.min(limit, Math.max(length + chunk.length, 2 * buffer.length));
@@ -78,7 +85,13 @@ export async function readBody(request: IncomingMessage, limit: number, reserve:
  * @throws what `add` throws; Error when the connection ends before the body
  */
 function forEachChunk(request: IncomingMessage, add: (chunk: Buffer) => void): Promise<void> {
+  const { socket } = request;
   return new Promise((resolve, reject) => {
+    let ofTurn = 0;
+    const nextTurn = (): void => {
+      ofTurn = 0;
+      socket.resume();
+    };
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
     };
@@ -93,6 +106,10 @@ function forEachChunk(request: IncomingMessage, add: (chunk: Buffer) => void): P
     };
     const onClose = (): void => onError(new Error('the connection ended before the body'));
     const onData = (chunk: Buffer): void => {
+      if (++ofTurn === CHUNKS_OF_TURN) {
+        socket.pause();
+        setImmediate(nextTurn);
+      }
       try {
         add(chunk);
       } catch (error) {
@@ -126,6 +143,7 @@ const REFUSALS: Readonly<Record<JsonLimitError['limit'], (error: JsonLimitError)
   values: tooLarge,
   depth: () => new Unread(400, 'Request body JSON is nested too deeply. Please contact the service administrator.'),
   number: (error) => malformed('a number is too long', error),
+  blanks: (error) => malformed('there are too many blanks', error),
 };
 
 /**
