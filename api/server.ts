@@ -25,6 +25,7 @@ import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
 import { bodyLimits } from './http/body';
+import { compressed } from './http/compression';
 import { createCors, refuseForged } from './http/cors';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
@@ -284,7 +285,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     if (result.status === 201) report.created = result.headers?.['Location'];
     const headers = { ...versions.headers, ...result.headers, ...ids };
     if (result.stream) stream({ ...result, headers }, response, report);
-    else send(response, head, { ...result, headers });
+    else send(response, head, await compressed(request.headers, { ...result, headers }));
   }
   /** Version and operation. `head`: the response has no body. */
   async function perform(

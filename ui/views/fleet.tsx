@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { COLUMNS, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type View } from '../lib/filters';
-import { connection, revision, rows } from '../lib/fleet';
+import { isComplete, revision, rows } from '../lib/fleet';
 import { classOf, type Row } from '../lib/rows';
 import { pendingAction, may } from '../state';
 
@@ -171,7 +171,7 @@ export function Fleet({ search }: { readonly search: string }) {
   const [saved, setSaved] = useState(savedViews);
   const shown = useMemo(() => rowsOf(rows.values(), view), [view, revision.value]);
   const all = useMemo(() => [...rows.values()], [revision.value]);
-  if (rows.size === 0) return connection.value === 'live' ? <Empty /> : <p>Loading …</p>;
+  if (rows.size === 0) return isComplete.value ? <Empty /> : <p>Loading …</p>;
   const chosen = shown.filter(({ uuid }) => selected.has(uuid));
   const filterBy = (name: string, value: string): void =>
     open({ ...view, filters: { ...view.filters, [name]: value === '' ? [] : [value] } });
@@ -256,7 +256,7 @@ export function Fleet({ search }: { readonly search: string }) {
       </div>
       <div class="bar" role="group" aria-label="Actions on the selected nodes">
         <span>
-          {shown.length} shown, {chosen.length} selected
+          {shown.length} shown{isComplete.value ? '' : ' so far'}, {chosen.length} selected
         </span>
         {chosen.length > 0 &&
           ACTIONS.filter(({ policy, refusal }) => may(policy) && chosen.some((row) => refusal(row) === undefined)).map((action) => (

@@ -1,7 +1,7 @@
 /** One node: what it does now, what prevents its deployment, and what the API has about it, as a table of sections. */
 import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
-import { events, reread, revision, rows } from '../lib/fleet';
+import { events, isComplete, reread, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
 import { progressText, type NodeEvent, type Row } from '../lib/rows';
 import { api, pendingAction, may, messageOf } from '../state';
@@ -286,7 +286,7 @@ export function NodeView({ rest: uuid }: { readonly rest: string }) {
   const [tab, setTab] = useState('events');
   void revision.value;
   const row = rows.get(uuid);
-  if (!row) return <p>There is no such node, or you may not see it.</p>;
+  if (!row) return <p>{isComplete.value ? 'There is no such node, or you may not see it.' : 'Loading …'}</p>;
   const section = SECTIONS.find(({ id }) => id === tab);
   return (
     <>
