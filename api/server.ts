@@ -48,6 +48,7 @@ import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
 import { loadAssets } from './ui/assets';
+import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
 export { loadDocument } from './schema/document';
@@ -192,9 +193,10 @@ function answerProbes(probes: Probes): RequestHandler {
 }
 
 /** The page and its log-in, where it is built and enabled. */
-function answerPage({ options, log }: ApiParts, sessions: Sessions): RequestHandler {
+function answerPage({ options, log, clock }: ApiParts, sessions: Sessions, stopping: AbortSignal): RequestHandler {
   const assets = options['api.enable_ui'] ? loadAssets() : undefined;
-  const page = assets && createPage({ options, assets, sessions, auth: sessions.auth });
+  const pageParts = { options, sessions, auth: sessions.auth, log, random: randomBytes };
+  const page = assets && createPage({ ...pageParts, assets, logIns: createLogIns({ options, clock, log, signal: stopping }) });
   const receive = createUploads();
   return (request, response, next) => {
     const { target, report, ids, finish } = exchangeOf(request);
@@ -205,7 +207,7 @@ function answerPage({ options, log }: ApiParts, sessions: Sessions): RequestHand
     report.route = '/ui';
     const source = sourceOf(request, options);
     receive(request, source, { bytes: MOST_LOG_IN_BYTES, values: 100, isPublic: false }, (body) =>
-      page.answer({ request, bare: target.bare, path: target.path, source, body }),
+      page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body }),
     )
       .then((answer) =>
         send(response, request.method === 'HEAD' || answer.status === 304, { ...answer, headers: { ...answer.headers, ...ids } }),
@@ -381,7 +383,7 @@ export function createApi(parts: ApiParts): RequestListener {
   const router = Router();
   router.use(addCorsHeaders(options));
   router.use(answerProbes(parts.probes ?? createProbes({})));
-  router.use(answerPage(parts, sessions));
+  router.use(answerPage(parts, sessions, stopping));
   router.use(answerOptions);
   router.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
   const report = reportRequests(parts);

@@ -2,7 +2,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
-import type { Answer } from '../resource/handler';
 
 const compress = promisify(gzip);
 /** Smaller responses fit in a few packets. */
@@ -13,8 +12,12 @@ const ENCODING = 'gzip';
 const wantsCompressed = (headers: IncomingHttpHeaders): boolean =>
   headers['sec-fetch-site'] === 'same-origin' && String(headers['accept-encoding']).split(/,\s*/).includes(ENCODING);
 
+interface Compressible {
+  readonly bytes?: readonly Buffer[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
 /** The answer as it is, or compressed. */
-export function compressed(headers: IncomingHttpHeaders, answer: Answer): Answer | Promise<Answer> {
+export function compressed<Answer extends Compressible>(headers: IncomingHttpHeaders, answer: Answer): Answer | Promise<Answer> {
   const { bytes = [] } = answer;
   const length = bytes.reduce((sum, piece) => sum + piece.length, 0);
   if (length < LEAST_BYTES || !wantsCompressed(headers)) return answer;

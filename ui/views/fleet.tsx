@@ -156,12 +156,18 @@ export const StateMark = ({ row }: { readonly row: Row }) => (
 const Empty = () => (
   <section class="narrow">
     <h1>There are no nodes yet</h1>
-    <p>A machine needs the address of its BMC and a password. The server verifies it, and inspects its hardware while you watch.</p>
-    <p>
-      <a class="first" href="#/add">
-        Add a machine
-      </a>
-    </p>
+    {may('node:create') ? (
+      <>
+        <p>A machine needs the address of its BMC and a password. The server verifies it, and inspects its hardware while you watch.</p>
+        <p>
+          <a class="first" href="#/add">
+            Add a machine
+          </a>
+        </p>
+      </>
+    ) : (
+      <p>You see the nodes that your project owns or leases, and there are none.</p>
+    )}
   </section>
 );
 
@@ -259,7 +265,7 @@ export function Fleet({ search }: { readonly search: string }) {
           {shown.length} shown{isComplete.value ? '' : ' so far'}, {chosen.length} selected
         </span>
         {chosen.length > 0 &&
-          ACTIONS.filter(({ policy, refusal }) => may(policy) && chosen.some((row) => refusal(row) === undefined)).map((action) => (
+          ACTIONS.filter(({ policy, refusal }) => chosen.some((row) => may(policy, row) && refusal(row) === undefined)).map((action) => (
             <button
               key={action.id}
               class={action.isDangerous ? 'danger' : ''}
