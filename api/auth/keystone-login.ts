@@ -21,7 +21,7 @@ interface LoginParts {
   /** Aborted when the server stops. */
   readonly signal: AbortSignal;
 }
-export interface KeystoneUser {
+interface KeystoneUser {
   readonly user: string;
   readonly password: string;
   /** The name of the domain of the user and of the project. */

@@ -11,7 +11,7 @@ import type { Auth } from '../resource/handler';
 import { isPublic } from './public-paths';
 
 /** The request headers that the credentials of a session become. */
-export type Credentials = { readonly authorization: string } | { readonly 'x-auth-token': string };
+type Credentials = { readonly authorization: string } | { readonly 'x-auth-token': string };
 /** What a log-in results in. */
 export interface Login {
   readonly credentials: Credentials;

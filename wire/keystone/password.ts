@@ -4,7 +4,7 @@ import { createSender, KeystoneError } from './sender';
 import { authBody, responseText, type SessionParts } from './session';
 import type { KeystoneSettings, NamedInDomain, Scope } from './settings';
 
-export interface UserPassword {
+interface UserPassword {
   readonly user: NamedInDomain;
   readonly password: string;
   readonly scope: Scope;
