@@ -1,131 +1,15 @@
-/** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
-import { Command, InvalidArgumentError } from 'commander';
-import { addDatabaseCommands } from './commands/db';
-import { addDemoCommand } from './commands/demo';
-import { addImportCommand } from './commands/import';
-import { addManualCommands } from './commands/manual';
-import { addMetal3Commands } from './commands/metal3';
-import { addPolicyCommands } from './commands/policy';
-import { addSimulateCommand } from './commands/simulate';
-import { addTokenCommands } from './commands/token';
-import { addWhyCommand } from './commands/why';
-import { readOptions, withSetup, type SetupArguments } from './commands/setup';
-import { configurationPage, sampleFile } from './config/documents';
-import { ConfigurationError, loadOptions } from './config/load';
-import { listenHttp } from './listeners';
-import { resolveOptions } from './settings';
-import { createLog } from './logging';
-import { ROLES, startServer, type Role } from './main';
-import { createMetrics } from './metrics';
-import { programVersion } from './version';
+/** The program `bloomery`: runs the command line, and turns errors into one line and a status. */
+import { ConfigurationError } from './config/load';
+import { createProgram } from './program';
 
-function parseRoles(text: string): readonly Role[] {
-  const names = text.split(',').map((name) => name.trim());
-  const wrong = names.find((name) => !(ROLES as readonly string[]).includes(name));
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a role: choose from ${ROLES.join(', ')}.`);
-  return names as Role[];
-}
-
-interface ServeArguments extends SetupArguments {
-  /** Absent: all roles; the introspection service only if it is enabled. */
-  readonly roles?: readonly Role[];
-}
-
-async function serve({ stateDir, roles: named, ...given }: ServeArguments): Promise<void> {
-  const started = performance.now();
-  const { options, warnings, refusals } = readOptions(given);
-  if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
-  const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
-  const { log, flush, reopen } = createLog(options);
-  process.once('exit', flush);
-  // For log rotation: logrotate has renamed the file.
-  const reloads = [reopen];
-  process.on('SIGHUP', () => reloads.forEach((reload) => reload()));
-  for (const warning of warnings) log.warn(warning);
-  const server = await startServer({
-    ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
-    databaseUrl: process.env['DATABASE_URL'] || undefined,
+createProgram()
+  .parseAsync()
+  .catch((error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error);
+    // The variable wins over the option.
+    const named = process.env['DATABASE_URL']
+      ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL')
+      : message;
+    console.error(`bloomery: ${named}`);
+    process.exit(error instanceof ConfigurationError ? 2 : 1);
   });
-  reloads.push(() => server.reload());
-  const places = [...server.listening, `database ${server.database}`];
-  console.log(`bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.join(', ')}, roles ${roles.join(',')}`);
-  const now = new AbortController();
-  const signal = await new Promise<string>((told) => {
-    let first = true;
-    for (const name of ['SIGTERM', 'SIGINT', 'SIGUSR2'] as const)
-      process.on(name, () => {
-        // A second signal ends the stop at once.
-        if (!first && name !== 'SIGUSR2') now.abort();
-        first = false;
-        told(name);
-      });
-  });
-  log.info('stopping', { signal });
-  await server.stop({ drain: signal === 'SIGUSR2', now: now.signal });
-  flush();
-  // A client that never reads must not keep the process alive; everything has stopped.
-  process.exit(0);
-}
-
-/** Of the containers of metal3's image. Firmware may stop reading for two minutes. */
-const HTTP_LIMITS = { connections: { inAll: 4096, ofSource: 2048 }, readTimeoutMs: 120_000 };
-const HTTP_TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 300_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 2500 };
-
-/** Commands inherit it: wrong arguments end with the status 2, because 1 is an answer of `why` and `policy check`. */
-const program = new Command('bloomery')
-  .description("A bare-metal server that answers OpenStack Ironic's API.")
-  .version(programVersion())
-  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
-
-withSetup(program.command('serve').description('Run the server in the foreground, until SIGTERM.'))
-  .option(
-    '--roles <list>',
-    `comma-separated roles to run: ${ROLES.join(', ')} (default: all; inspector only with [inspector_service]enabled)`,
-    parseRoles,
-  )
-  .action(serve);
-
-addDatabaseCommands(program);
-addTokenCommands(program);
-addWhyCommand(program);
-addPolicyCommands(program);
-addSimulateCommand(program);
-addDemoCommand(program);
-addManualCommands(program);
-addImportCommand(program);
-addMetal3Commands(program, {
-  serve,
-  defaults: () => {
-    const { options } = loadOptions([], process.env);
-    const { log, flush } = createLog(options);
-    return { options: resolveOptions(options, '/data', { api: 0, http: 0, https: null }), log, flush };
-  },
-  listen: async ({ host, port, what, tls, listener }, log) => {
-    const setup = { options: HTTP_TIMEOUTS, limits: HTTP_LIMITS, address: { host, port }, what, tls, log };
-    const listening = await listenHttp(setup);
-    listening.answer(listener);
-    return () => listening.close();
-  },
-});
-
-program
-  .command('version')
-  .description('Print the version.')
-  .action(() => console.log(programVersion()));
-
-program
-  .command('config')
-  .description('Print the configuration options.')
-  .option('--sample', 'as a configuration file with all defaults (default)')
-  .option('--docs', 'as the Markdown page of the documentation')
-  .action(({ docs }: { docs?: boolean }) => {
-    process.stdout.write(docs ? configurationPage() : sampleFile());
-  });
-
-program.parseAsync().catch((error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
-  // The variable wins over the option.
-  const named = process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL') : message;
-  console.error(`bloomery: ${named}`);
-  process.exit(error instanceof ConfigurationError ? 2 : 1);
-});

@@ -4,7 +4,7 @@ import type { LoadedOptions } from '../config/options';
 import { Metal3Error, type Place } from './place';
 
 /** A machine of DHCP_HOSTS. */
-export interface DhcpHost {
+interface DhcpHost {
   readonly mac: string;
   /** Its fixed address. */
   readonly address?: string;

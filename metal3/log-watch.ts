@@ -17,9 +17,9 @@ interface Member {
   readonly name: string;
   readonly data: Buffer;
 }
-const text = (bytes: Buffer): string => bytes.toString('utf8').replace(/\0[^]*$/, '');
+const text = (bytes: Buffer): string => bytes.toString('utf8').split('\0', 1)[0]!;
 /** The files of a tar archive (POSIX.1-1988 ustar); it may end early. */
-export function* membersOf(archive: Buffer): Generator<Member> {
+function* membersOf(archive: Buffer): Generator<Member> {
   for (let at = 0; at + BLOCK <= archive.length;) {
     const header = archive.subarray(at, at + BLOCK);
     const name = text(header.subarray(0, 100));

@@ -3,7 +3,7 @@ import { Metal3Error, type Environment, type Place } from './place';
 import { ALWAYS, VARIABLES, type Settings, type Variable } from './variables';
 
 /** Variables of Ironic's own options, which the configuration reader takes itself. */
-const OPTION = /^OS_[A-Z0-9_]+__[A-Z0-9_]+$/;
+const isOption = (name: string): boolean => name.startsWith('OS_') && name.includes('__');
 const PREFIX = /^(?:IRONIC|IPXE|IPA|HTTPD|HTTP_BASIC|MARIADB|WEBSERVER|VMEDIA|DNSMASQ|DHCP|DEPLOY|PROVISIONING)_/;
 /** Whoever sets such a variable relies on its effect. */
 const GUARD = /(?:TLS|SSL|CERT|CIPHER|CURVE|AUTH|HTPASSWD|PASSWORD|TOKEN|SECURE|VERIFY|ACL|ALLOW|DENY|IGNORE)/;
@@ -22,7 +22,7 @@ export interface Derived {
 }
 /** @throws Metal3Error for variables that cannot be used, all in one message */
 export function checkVariables(environment: Environment, place: Place): readonly string[] {
-  const given = Object.keys(environment).filter((name) => environment[name] !== '' && !NAMES.has(name) && !OPTION.test(name));
+  const given = Object.keys(environment).filter((name) => environment[name] !== '' && !NAMES.has(name) && !isOption(name));
   const unknown = given.filter((name) => PREFIX.test(name)).sort();
   const refusals = [
     ...unknown.filter((name) => GUARD.test(name)).map((name) => `${name}: it protects something, and has no effect here: remove it`),
