@@ -10,13 +10,7 @@ import { startFleet } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer, type Sections } from '../support/server';
-import { axeViolations, clickText, openPage, startBrowser, waitForText } from './browser';
-
-/** With PICTURES=1 the pictures of the documentation are taken again. */
-const pictures = join(__dirname, '../../../docs/pictures');
-async function picture(page: Page, name: string): Promise<void> {
-  if (process.env['PICTURES'] !== undefined) await page.screenshot({ path: `${pictures}/${name}.png` });
-}
+import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 
 let folder: string;
 let browser: Browser;
@@ -50,7 +44,7 @@ beforeAll(async () => {
   };
   server = await startServerProcess(folder, sections);
   const bootUrl = /boot (\S+?),/.exec(server.ready)![1]!;
-  fleet = await startFleet({ count: 1, bootUrl, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
+  fleet = await startFleet({ count: 2, bootUrl, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
   browser = await startBrowser();
 });
 afterAll(async () => {
@@ -101,13 +95,44 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   await waitForText(page, '[aria-label=Events] td', 'deploy.write_image');
   await waitForText(page, 'dl.now .state', 'active');
   await picture(page, 'node');
-  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'Fields', 'Validation']) {
+  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'LLDP neighbours', 'Hardware changes', 'Fields', 'Validation']) {
     await clickText(page, tab);
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
+    if (tab === 'Inventory') await picture(page, 'inventory');
     expect({ tab, violations: await axeViolations(page) }).toEqual({ tab, violations: [] });
   }
   await act(page, 'Undeploy');
   await waitForText(page, 'dl.now .state', 'available');
+  await act(page, 'Delete');
+  await waitForText(page, 'main', 'There is no such node');
+  expect(problems).toEqual([]);
+  await page.close();
+});
+
+it('accepts a machine that is in enroll', async () => {
+  const { redfish } = fleet.machines[1]!;
+  const answer = await fetch(`${url}/v1/nodes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
+    body: JSON.stringify({ driver: 'redfish', driver_info: { redfish_system_id: redfish.systemId } }),
+  });
+  expect(answer.status).toBe(201);
+  const { page, problems } = await openPage(browser, url);
+  await clickText(page, 'To accept');
+  await waitForText(page, 'td', 'unknown');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Accept');
+  await page.waitForSelector('[name=redfish_address]');
+  expect(await axeViolations(page)).toEqual([]);
+  expect(await page.$eval('[name=redfish_system_id]', (field) => (field as HTMLInputElement).value)).toBe(redfish.systemId);
+  await fill(page, {
+    name: 'accepted',
+    redfish_address: redfish.address,
+    redfish_username: redfish.username,
+    redfish_password: redfish.password,
+  });
+  await clickText(page, 'Accept', 'button');
+  await waitForText(page, 'dl.now .state', 'manageable');
   await act(page, 'Delete');
   await waitForText(page, 'main', 'There is no such node');
   expect(problems).toEqual([]);
@@ -169,6 +194,7 @@ it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on 
   });
   expect(frames.most).toBeLessThan(100);
   await waitForText(page, 'td a', 'rack249-39');
+  await page.waitForSelector('figure.history path');
   await page.type('input[type=search]', 'rack249-');
   await waitForText(page, '.bar span', '40 shown');
   expect(await page.evaluate(() => location.hash)).toContain('text=rack249-');
