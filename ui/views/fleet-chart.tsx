@@ -32,7 +32,7 @@ export function FleetChart() {
             <span class={`mark ${name}`} aria-hidden="true" /> {name} {last.counts[name]}
           </span>
         ))}
-        <span>the last {minutes} minutes</span>
+        <span>in {minutes} min</span>
       </figcaption>
     </figure>
   );
