@@ -255,20 +255,19 @@ it.each(Object.entries(CASES))('%s', async (name, { database: kind, release, min
     (await run(node, [join(root, 'bin/bloomery'), ...words, ...more], { env: { ...process.env, DATABASE_URL: '' } })).stdout;
   const secrets: string[] = [];
   if (from === 'API') {
-    const refused = await bloomery().catch((error: unknown) => error as { readonly code: number; readonly stdout: string });
-    expect(refused).toMatchObject({ code: 1, stdout: expect.stringMatching(/^Imported:\n {7}1 chassis\n {7}3 nodes\n/) as string });
+    const refused = await bloomery('--dry-run').catch((error: unknown) => error as { readonly code: number; readonly stdout: string });
+    expect(refused).toMatchObject({ code: 1, stdout: expect.stringMatching(/^This would be imported:\n {7}1 chassis\n {7}3 nodes\n/) as string });
     expect((refused as { readonly stdout: string }).stdout).toContain(
       'Not imported:\n  node full: the API does not show driver_info/ipmi_password: give the value with --secrets\n',
     );
     secrets.push('--secrets', join(place, 'secrets.json'));
     await writeSecrets(secrets[1]!, ironic.url);
   }
-  const nodes = `       ${from === 'API' ? '1 nodes (3 were here already)' : '4 nodes'}\n`;
   const dry = await bloomery('--dry-run', ...secrets);
   expect(dry).toContain('This would be imported:\n');
-  expect(dry).toContain(nodes);
+  expect(dry).toContain('       4 nodes\n');
   const first = await bloomery(...secrets);
-  expect(first).toContain(nodes);
+  expect(first).toContain('       4 nodes\n');
   if (release !== '39.0.0')
     expect(first).toContain('runbooks, inspection rules: this Ironic is of an older release, which does not have them\n');
   expect(await bloomery(...secrets)).toContain('       0 nodes (4 were here already)\n');
