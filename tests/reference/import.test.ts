@@ -256,7 +256,10 @@ it.each(Object.entries(CASES))('%s', async (name, { database: kind, release, min
   const secrets: string[] = [];
   if (from === 'API') {
     const refused = await bloomery('--dry-run').catch((error: unknown) => error as { readonly code: number; readonly stdout: string });
-    expect(refused).toMatchObject({ code: 1, stdout: expect.stringMatching(/^This would be imported:\n {7}1 chassis\n {7}3 nodes\n/) as string });
+    expect(refused).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^This would be imported:\n {7}1 chassis\n {7}3 nodes\n/) as string,
+    });
     expect((refused as { readonly stdout: string }).stdout).toContain(
       'Not imported:\n  node full: the API does not show driver_info/ipmi_password: give the value with --secrets\n',
     );
