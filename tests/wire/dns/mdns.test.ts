@@ -1,8 +1,9 @@
 /** Announcing and looking up services by multicast DNS, with a clock that the test turns and sockets that record what is sent. */
 import type { Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
+import { networkInterfaces } from 'node:os';
 import { decodeDns, encodeDns, message, TYPE, type DnsMessage, type DnsRecord } from '../../../wire/dns/dns';
-import { findService, isOnLink, serviceIn, urlOf } from '../../../wire/dns/mdns';
+import { findService, isOnLink, mdnsInterfaces, mdnsSocket, serviceIn, urlOf } from '../../../wire/dns/mdns';
 import { announcedAt } from '../../../wire/dns/mdns-endpoint';
 import { announceServices, recordsOf, type Announced } from '../../../wire/dns/mdns-responder';
 import { testClock } from '../../support/clock';
@@ -61,7 +62,7 @@ async function responder() {
   const clock = testClock(undefined, 0);
   const socket = new TestSocket();
   const warnings: [string, object][] = [];
-  const { stop } = await announceServices({
+  const responding = await announceServices({
     services: [SERVICE],
     interfaces: [LINK],
     attempts: 2,
@@ -70,6 +71,7 @@ async function responder() {
     warn: (text, fields) => void warnings.push([text, fields]),
     open: async () => socket as unknown as Socket,
   });
+  const stop = (): Promise<void> => responding.stop();
   /** The name is claimed, and both announcements are sent. */
   const announced = async (): Promise<void> => {
     await clock.advance(10);
@@ -192,7 +194,7 @@ describe('a responder', () => {
     ['a response with the same data', { response: true, answers: [SRV] }, false],
     ['a response about another name', { response: true, answers: [{ ...lower, name: TYPE_NAME }] }, false],
     ['the end of another server', { response: true, answers: [{ ...lower, ttl: 0 }] }, false],
-    ['other texts', { response: true, answers: [{ ...TXT, text: {} } as DnsRecord] }, false],
+    ['other texts', { response: true, answers: [{ ...TXT, text: {} }] }, false],
     ['a probe with later data', { authorities: [higher] }, true],
     ['a probe with earlier data', { authorities: [lower] }, false],
     ['a probe with the same data', { authorities: [SRV] }, false],
@@ -344,6 +346,23 @@ it.each([
   ['193.0.2.1', '255.0.0.0', false],
 ])('%s on the link of 192.0.2.1/%s: %s', (from, netmask, expected) => {
   expect(isOnLink({ address: '192.0.2.1', netmask }, from)).toBe(expected);
+});
+
+it('the loopback is only used when it is named', () => {
+  expect(mdnsInterfaces(['127.0.0.1'])).toMatchObject([{ address: '127.0.0.1', netmask: '255.0.0.0' }]);
+  expect(mdnsInterfaces().map(({ address }) => address)).not.toContain('127.0.0.1');
+  expect(mdnsInterfaces(['no-such-interface'])).toEqual([]);
+  const [name] = Object.entries(networkInterfaces()).find(([, all]) => all?.some(({ address }) => address === '127.0.0.1'))!;
+  expect(mdnsInterfaces([name])).toContainEqual(expect.objectContaining({ address: '127.0.0.1' }));
+});
+it('a socket for a lookup has a port of its own on the interface', async () => {
+  const socket = await mdnsSocket({ address: '127.0.0.1', netmask: '255.0.0.0' }, false);
+  expect(socket.address().address).toBe('127.0.0.1');
+  expect([0, 5353]).not.toContain(socket.address().port);
+  expect(socket.listenerCount('error')).toBe(0);
+  await new Promise<void>((closed) => void socket.close(closed));
+  // Of RFC 5737: this host does not have it.
+  await expect(mdnsSocket({ address: '192.0.2.1', netmask: '255.255.255.0' }, false)).rejects.toThrow();
 });
 
 const LOCAL_SRV: DnsRecord = { ...SRV, target: 'host.local' };
