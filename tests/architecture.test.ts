@@ -95,6 +95,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/sql',
     'store/tables',
     'wire',
+    'wire/keystone',
   ],
   conductor: [
     'conductor/core',
