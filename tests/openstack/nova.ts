@@ -12,8 +12,8 @@ import {
   REGION,
   sqlite,
   startService,
+  startWsgi,
   tokenSection,
-  wsgiCommand,
   type Body,
 } from './service';
 

@@ -6,6 +6,7 @@ import { createServices, type ServiceClient } from '../../wire/keystone/services
 import { endReference } from '../lab/inspection/real-ironic';
 import { programs } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
+import { until } from '../support/until';
 import { writeIni, type RealKeystone } from './keystone';
 import { credentialsOf, startService, tokenSection } from './service';
 
@@ -57,6 +58,16 @@ export async function startSwift(folder: string, keystone: RealKeystone): Promis
   const { swift: client } = createServices(Object.fromEntries(Object.entries(options).map(([name, value]) => [`swift.${name}`, value])), {
     ...{ clock: systemClock, signal: stopping.signal },
   });
+  // The first request waits for a token, for its validation and for the account. The program's own requests have a short timeout.
+  await until(
+    'Swift stores',
+    () =>
+      client.request('/first', { method: 'PUT' }).then(
+        () => true,
+        () => false,
+      ),
+    200,
+  );
   return {
     ...{ client, log },
     close: async () => {
