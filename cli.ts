@@ -1,110 +1,15 @@
-/** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
-import { Command, InvalidArgumentError } from 'commander';
-import { addDatabaseCommands } from './commands/db';
-import { addDemoCommand } from './commands/demo';
-import { addImportCommand } from './commands/import';
-import { addManualCommands } from './commands/manual';
-import { addPolicyCommands } from './commands/policy';
-import { addSimulateCommand } from './commands/simulate';
-import { addTokenCommands } from './commands/token';
-import { addWhyCommand } from './commands/why';
-import { readOptions, withSetup, type SetupArguments } from './commands/setup';
-import { configurationPage, sampleFile } from './config/documents';
+/** The program `bloomery`: runs the command line, and turns errors into one line and a status. */
 import { ConfigurationError } from './config/load';
-import { createLog } from './logging';
-import { ROLES, startServer, type Role } from './main';
-import { createMetrics } from './metrics';
-import { programVersion } from './version';
+import { createProgram } from './program';
 
-function parseRoles(text: string): readonly Role[] {
-  const names = text.split(',').map((name) => name.trim());
-  const wrong = names.find((name) => !(ROLES as readonly string[]).includes(name));
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a role: choose from ${ROLES.join(', ')}.`);
-  return names as Role[];
-}
-
-interface ServeArguments extends SetupArguments {
-  /** Absent: all roles; the introspection service only if it is enabled. */
-  readonly roles?: readonly Role[];
-}
-
-async function serve({ stateDir, roles: named, ...given }: ServeArguments): Promise<void> {
-  const started = performance.now();
-  const { options, warnings, refusals } = readOptions(given);
-  if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
-  const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
-  const { log, flush, reopen } = createLog(options);
-  process.once('exit', flush);
-  // For log rotation: logrotate has renamed the file.
-  const reloads = [reopen];
-  process.on('SIGHUP', () => reloads.forEach((reload) => reload()));
-  for (const warning of warnings) log.warn(warning);
-  const server = await startServer({
-    ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
-    databaseUrl: process.env['DATABASE_URL'] || undefined,
+createProgram()
+  .parseAsync()
+  .catch((error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error);
+    // The variable wins over the option.
+    const named = process.env['DATABASE_URL']
+      ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL')
+      : message;
+    console.error(`bloomery: ${named}`);
+    process.exit(error instanceof ConfigurationError ? 2 : 1);
   });
-  reloads.push(() => server.reload());
-  const places = [...server.listening, `database ${server.database}`];
-  console.log(`bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.join(', ')}, roles ${roles.join(',')}`);
-  const now = new AbortController();
-  const signal = await new Promise<string>((told) => {
-    let first = true;
-    for (const name of ['SIGTERM', 'SIGINT', 'SIGUSR2'] as const)
-      process.on(name, () => {
-        // A second signal ends the stop at once.
-        if (!first && name !== 'SIGUSR2') now.abort();
-        first = false;
-        told(name);
-      });
-  });
-  log.info('stopping', { signal });
-  await server.stop({ drain: signal === 'SIGUSR2', now: now.signal });
-  flush();
-  // A client that never reads must not keep the process alive; everything has stopped.
-  process.exit(0);
-}
-
-/** Commands inherit it: wrong arguments end with the status 2, because 1 is an answer of `why` and `policy check`. */
-const program = new Command('bloomery')
-  .description("A bare-metal server that answers OpenStack Ironic's API.")
-  .version(programVersion())
-  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
-
-withSetup(program.command('serve').description('Run the server in the foreground, until SIGTERM.'))
-  .option(
-    '--roles <list>',
-    `comma-separated roles to run: ${ROLES.join(', ')} (default: all; inspector only with [inspector_service]enabled)`,
-    parseRoles,
-  )
-  .action(serve);
-
-addDatabaseCommands(program);
-addTokenCommands(program);
-addWhyCommand(program);
-addPolicyCommands(program);
-addSimulateCommand(program);
-addDemoCommand(program);
-addManualCommands(program);
-addImportCommand(program);
-
-program
-  .command('version')
-  .description('Print the version.')
-  .action(() => console.log(programVersion()));
-
-program
-  .command('config')
-  .description('Print the configuration options.')
-  .option('--sample', 'as a configuration file with all defaults (default)')
-  .option('--docs', 'as the Markdown page of the documentation')
-  .action(({ docs }: { docs?: boolean }) => {
-    process.stdout.write(docs ? configurationPage() : sampleFile());
-  });
-
-program.parseAsync().catch((error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
-  // The variable wins over the option.
-  const named = process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL') : message;
-  console.error(`bloomery: ${named}`);
-  process.exit(error instanceof ConfigurationError ? 2 : 1);
-});

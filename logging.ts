@@ -1,5 +1,6 @@
-/** The log (pino): lines in JSON, or in oslo.log's text format. Values that look like secrets are masked at every depth, and URLs lose their credentials. */
+/** The log (pino): lines in oslo.log's text format for people, else in JSON. Values that look like secrets are masked at every depth, and URLs lose their credentials. */
 import { join } from 'node:path';
+import { isatty } from 'node:tty';
 import pino from 'pino';
 import type { Options } from './config/options';
 import type { Log } from './model/log';
@@ -46,6 +47,8 @@ const LEVELS: Readonly<Record<string, pino.Level>> = {
   ERROR: 'error',
   CRITICAL: 'fatal',
 };
+/** oslo.log's names, in both formats. */
+const NAMES: Readonly<Record<string, string>> = { debug: 'DEBUG', info: 'INFO', warn: 'WARNING', error: 'ERROR', fatal: 'CRITICAL' };
 /** Parses oslo's `name=LEVEL`. Names are those of components: api, boot, conductor, database, … */
 function levelsOf(pairs: readonly string[]): ReadonlyMap<string, pino.Level> {
   return new Map(
@@ -60,11 +63,10 @@ function levelsOf(pairs: readonly string[]): ReadonlyMap<string, pino.Level> {
 }
 
 type Line = Readonly<Partial<Record<'component' | 'request_id' | 'global_request_id' | 'user' | 'project', string>>> & {
-  readonly level: number;
+  readonly level: string;
   readonly time: string;
   readonly msg: string;
 };
-const NAMES: Readonly<Record<number, string>> = { 20: 'DEBUG', 30: 'INFO', 40: 'WARNING', 50: 'ERROR', 60: 'CRITICAL' };
 const shown = (value: unknown): string => (typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value));
 /** Removes control characters: text may come from machines, and must not break lines or control a terminal. */
 // eslint-disable-next-line no-control-regex
@@ -75,7 +77,7 @@ export function toText(json: string): string {
   const asked = id === undefined ? '-' : [global, id, user, project].map((part) => part ?? '-').join(' ');
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
   const when = time.replace('T', ' ').replace('Z', '');
-  return `${when} ${process.pid} ${NAMES[level] ?? level} ${component ?? 'bloomery'} [${asked}] ${plain(msg)}${rest.join('')}\n`;
+  return `${when} ${process.pid} ${level} ${component ?? 'bloomery'} [${asked}] ${plain(msg)}${rest.join('')}\n`;
 }
 
 /** As in oslo.log: a relative log_file is in log_dir; log_dir alone uses bloomery.log; without both, standard error is used. */
@@ -105,6 +107,10 @@ function createBuffer(write: (lines: string) => void): { readonly write: (line: 
   };
 }
 
+/** Without [DEFAULT]use_json, people on a terminal get text, and files and other programs get JSON. */
+const writesJson = (useJson: boolean | null, path: string | undefined): boolean =>
+  useJson ?? !(path === undefined && isatty(process.stderr.fd));
+
 /** Throws an Error for the operator if the file cannot be opened. */
 export function createLog(options: LogOptions): OpenLog {
   const path = logPath(options);
@@ -112,11 +118,12 @@ export function createLog(options: LogOptions): OpenLog {
   // A full disk must not stop the service; buffered lines are written when there is space again.
   destination.on('error', () => {});
   const { write, flush } = createBuffer((lines) => void destination.write(lines));
-  const format = options['DEFAULT.use_json'] ? (line: string) => line : toText;
+  const format = writesJson(options['DEFAULT.use_json'], path) ? (line: string) => line : toText;
   const writer = { write: (line: string) => write(format(withoutUrlCredentials(line))) };
   const levels = levelsOf(options['DEFAULT.default_log_levels']);
   const level = options['DEFAULT.debug'] ? 'debug' : 'info';
-  const root = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, writer);
+  const formatters = { level: (label: string) => ({ level: NAMES[label] ?? label }) };
+  const root = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, writer);
   const wrap = (logger: pino.Logger): Log => ({
     debug: (message, fields = {}) => logger.debug(maskSecrets(fields), message),
     info: (message, fields = {}) => logger.info(maskSecrets(fields), message),

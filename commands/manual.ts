@@ -1,6 +1,7 @@
 /** `bloomery completion` and `bloomery manual`: shell completion and manual pages, made from the table of commands. */
 import { Argument, type Command } from 'commander';
 import { OPTIONS, type OptionRow } from '../config/options';
+import { EXAMPLES } from './examples';
 import { writtenDefault } from '../config/documents';
 
 interface CommandEntry {
@@ -95,7 +96,8 @@ function commandPage(program: Command): string {
       ...help.visibleArguments(command).map((one) => item(`<${one.name()}>`, help.argumentDescription(one))),
       ...help.visibleOptions(command).map((one) => item(one.flags, help.optionDescription(one))),
     ];
-    return `${title}${rows.join('')}${path === '' ? '.SH COMMANDS\n' : ''}`;
+    const examples = (EXAMPLES[path] ?? []).map((line) => `.PP\n.EX\n${roff(line)}\n.EE\n`);
+    return `${title}${rows.join('')}${examples.join('')}${path === '' ? '.SH COMMANDS\n' : ''}`;
   });
   return [
     heading('BLOOMERY', 1, program.version()!, `bloomery - ${program.description()}`),

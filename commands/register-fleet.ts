@@ -1,4 +1,7 @@
-/** Registers simulated machines with a server: a node and its ports for each. An existing node gets the new address of its BMC. */
+/**
+ * Registers simulated machines with a server: a node and its ports for each. A node that an earlier fleet registered gets the new address
+ * of its BMC; other nodes stay as they are.
+ */
 import type { Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
@@ -7,11 +10,18 @@ import { timeoutSignal } from '../wire/timeout-signal';
 
 const AT_ONCE = 8;
 const TIMEOUT_MS = 60_000;
+const PROBE_MS = 5_000;
 /** If both are started together, the fleet is ready before the server. */
 const START_MS = 60_000;
 const RETRY_MS = 500;
 /** The first version with names, resource classes and pxe_enabled. */
 const VERSION = '1.72';
+/** `extra` of the nodes that this program registers. */
+const MARK = { registered_by: 'bloomery simulate' } as const;
+/** The default of [boot]http_port. */
+const BOOT_PORT = 8080;
+/** More than a script is not read. */
+const SCRIPT_BYTES = 4096;
 
 interface Registered {
   readonly created: number;
@@ -37,6 +47,32 @@ async function started(base: string, clock: Clock, signal: AbortSignal): Promise
   }
 }
 
+async function firstBytes({ body }: Response): Promise<string> {
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk as Uint8Array).toString('latin1');
+    if (text.length >= SCRIPT_BYTES) break;
+  }
+  return text;
+}
+/**
+ * The server's [deploy]http_url, from the script of its boot service, which is on the host of the API. Waits for a server that is
+ * starting. Undefined: no boot service answers on its usual port.
+ */
+export async function findBootUrl(base: string, clock: Clock, signal: AbortSignal, port = BOOT_PORT): Promise<string | undefined> {
+  await started(base, clock, signal);
+  const { hostname } = new URL(base);
+  for (const scheme of ['http', 'https'])
+    try {
+      const response = await fetch(`${scheme}://${hostname}:${port}/boot.ipxe`, { signal: timeoutSignal(PROBE_MS, signal) });
+      const url = response.ok ? /^chain (https?:\/\/\S+)\/ipxe\//m.exec(await firstBytes(response))?.[1] : undefined;
+      if (url !== undefined) return url;
+    } catch (error) {
+      if (signal.aborted) throw error;
+    }
+  return undefined;
+}
+
 /**
  * Throws an Error with the server's message at the first failed request. Waits for a server that is starting.
  * @param base URL of the API, without /v1
@@ -44,11 +80,11 @@ async function started(base: string, clock: Clock, signal: AbortSignal): Promise
 export async function registerFleet(base: string, nodes: readonly DescribedNode[], clock: Clock, signal: AbortSignal): Promise<Registered> {
   await started(base, clock, signal);
   const count = { created: 0, updated: 0 };
-  const call = async (method: string, path: string, body: unknown): Promise<{ readonly status: number; readonly text: string }> => {
+  const call = async (method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly text: string }> => {
     const response = await fetch(`${base}/v1${path}`, {
       method,
       headers: { 'content-type': 'application/json', accept: 'application/json', [HEADER]: VERSION, ...authorization(process.env) },
-      body: JSON.stringify(body),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: timeoutSignal(TIMEOUT_MS, signal),
     }).catch((error: unknown) => {
       const { cause, message } = error as Error;
@@ -61,8 +97,14 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
 
   const register = async ({ node, ports }: DescribedNode): Promise<void> => {
     const name = String(node['name']);
-    const made = await call('POST', '/nodes', node);
+    const made = await call('POST', '/nodes', { ...node, extra: MARK });
     if (made.status === 409) {
+      const there = await call('GET', `/nodes/${name}?fields=extra`);
+      const { extra } = (parseJson(there.text) ?? {}) as { readonly extra?: { readonly registered_by?: unknown } };
+      if (there.status !== 200 || extra?.registered_by !== MARK.registered_by)
+        throw new Error(
+          `node ${name}: the server has a node of this name that no fleet registered; it was not changed. Use --first to number the machines otherwise, or delete the node`,
+        );
       const changed = await call('PATCH', `/nodes/${name}`, [{ op: 'add', path: '/driver_info', value: node['driver_info'] }]);
       if (changed.status >= 300) throw refused(`node ${name}`, changed);
       count.updated++;

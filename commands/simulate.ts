@@ -15,7 +15,7 @@ import { checkQemu } from '../simulator/qemu/programs';
 import { serveRemote } from '../simulator/fleet/remote-control';
 import { signatureLists } from '../simulator/qemu/uefi-variables';
 import { endpoint } from './endpoint';
-import { registerFleet } from './register-fleet';
+import { findBootUrl, registerFleet } from './register-fleet';
 import { addControlCommand, CONTROL_PORT } from './simulate-control';
 
 const upTo =
@@ -111,6 +111,21 @@ const toStderr = (level: string) => (message: string, fields?: object) =>
 const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
 const print = (line: object): void => console.log(JSON.stringify(line));
 
+/** The boot service of the server, or a warning. */
+async function findBootUrlOf(base: string, signal: AbortSignal): Promise<string | undefined> {
+  const found = await findBootUrl(base, systemClock, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    return undefined;
+  });
+  if (found === undefined && !signal.aborted)
+    process.stderr.write(
+      `bloomery simulate: warning: no boot service was found at ${base}, so the machines do not boot from the network, and nodes that ` +
+        "wait for their agent wait in vain: set --boot-url to the server's [deploy]http_url\n",
+    );
+  else if (found !== undefined) process.stderr.write(`bloomery simulate: the machines boot from ${found} (--boot-url sets another)\n`);
+  return found;
+}
+
 async function simulate(given: Arguments): Promise<void> {
   const began = performance.now();
   const { host, json } = given;
@@ -122,13 +137,16 @@ async function simulate(given: Arguments): Promise<void> {
   if (qemu) checkQemu(qemu);
   const stop = new AbortController();
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => stop.abort(new Error('stopped')));
+  const base = given.register === undefined ? undefined : endpoint(given.register === true ? undefined : given.register, process.env);
+  const bootUrl = given.bootUrl ?? (base === undefined ? undefined : await findBootUrlOf(base, stop.signal));
+  if (stop.signal.aborted) return;
   const fleet = await startFleet({
     ...{ count, first: given.first, host, agentPort: given.agentPort, protocols: KINDS[given.bmcs]!, log },
     ...{ ipmi: place(given.ipmi), redfish: place(given.redfish), faults: startingFaults(given.faults) },
     ...{ clock: systemClock, random: randomBytes, behaviour: { bootMs: given.bootMs, stepMs: given.stepMs } },
     ...(qemu ? { qemu } : {}),
     ...(given.seed === undefined ? {} : { seed: given.seed }),
-    ...(given.bootUrl === undefined ? {} : { bootUrl: given.bootUrl }),
+    ...(bootUrl === undefined ? {} : { bootUrl }),
     ...(given.state === undefined ? {} : { stateFolder: given.state }),
     ...(json ? { onPhase: (machine) => print({ name: machine.name, phase: machine.phase() }) } : {}),
   });
@@ -143,8 +161,7 @@ async function simulate(given: Arguments): Promise<void> {
       undo.push(close);
       if (json) print({ control: `http://${shown(remotePlace.host)}:${port}` });
     }
-    if (given.register !== undefined) {
-      const base = endpoint(given.register === true ? undefined : given.register, process.env);
+    if (base !== undefined) {
       const { created, updated } = await registerFleet(base, nodes, systemClock, stop.signal);
       process.stderr.write(`bloomery simulate: ${created} nodes created at ${base}, ${updated} updated\n`);
     }
@@ -181,7 +198,11 @@ export function addSimulateCommand(program: Command): void {
     .option('--redfish <place>', "address of the first machine's Redfish BMC, in the same format", '20000')
     .option('--host <address>', 'address of the agents, and of BMCs without an address of their own', '127.0.0.1')
     .addOption(new Option('--agent-port <port>', 'port of the agents of all machines').argParser(upTo(65_535)).default(0, 'any free port'))
-    .option('--boot-url <url>', "the server's boot service, its [deploy]http_url (default: no network boot)", url)
+    .option(
+      '--boot-url <url>',
+      "the server's boot service, its [deploy]http_url (default: with --register that of the server, else no network boot)",
+      url,
+    )
     .option('--qemu <n>', 'the first n machines boot for real, in QEMU; at most 64', upTo(64), 0)
     .option(
       '--qemu-bridge <name>',

@@ -25,7 +25,7 @@ const anchorsOf = (text: string): readonly string[] =>
   );
 const asPattern = (name: string): RegExp => new RegExp(`(^|/)${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
 
-const sources = ['cli.ts', ...files.filter((path) => path.startsWith('commands/'))].map(read).join('\n');
+const sources = ['program.ts', ...files.filter((path) => path.startsWith('commands/'))].map(read).join('\n');
 const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts);
 const options = new Set(OPTIONS.flatMap((row) => [`[${row.section}]`, `[${row.section}]${row.name}`]));
 /** Options of Ironic that the pages say are not here. */
@@ -37,8 +37,8 @@ const NOT_HERE = new Set([
   '[redfish]firmware_update_bmc_timeout',
 ]);
 
-/** Files that operators write. */
-const OPERATORS_FILES = new Set(['policy.yaml']);
+/** Files that operators write, and programs of the image. */
+const OPERATORS_FILES = new Set(['policy.yaml', 'runlogwatch.sh']);
 
 interface Rule {
   readonly what: string;

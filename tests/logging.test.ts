@@ -29,7 +29,7 @@ it('writes a line of JSON with the fields of its makers', () => {
   log.debug('not now');
   flush();
   expect(linesOf(path)).toEqual([
-    { level: 30, time: expect.any(String) as unknown, component: 'api', request_id: 'req-1', status: 200, msg: 'request' },
+    { level: 'INFO', time: expect.any(String) as unknown, component: 'api', request_id: 'req-1', status: 200, msg: 'request' },
   ]);
 });
 
@@ -112,7 +112,7 @@ it.each([
 
 it('writes text as oslo.log orders it', () => {
   const line = {
-    level: 40,
+    level: 'WARNING',
     time: '2026-03-01T00:00:00.123Z',
     component: 'api',
     request_id: 'req-1',
@@ -124,7 +124,7 @@ it('writes text as oslo.log orders it', () => {
   expect(toText(JSON.stringify(line))).toBe(
     `2026-03-01 00:00:00.123 ${process.pid} WARNING api [- req-1 bob -] said status=200 why="two words"\n`,
   );
-  expect(toText(JSON.stringify({ level: 30, time: '2026-03-01T00:00:00.123Z', msg: 'said\nmore' }))).toMatch(
+  expect(toText(JSON.stringify({ level: 'INFO', time: '2026-03-01T00:00:00.123Z', msg: 'said\nmore' }))).toMatch(
     / INFO bloomery \[-\] said more\n$/,
   );
 });

@@ -1,86 +1,14 @@
 /** One node: what it does now, what prevents its deployment, and what the API has about it, as a table of sections. */
 import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
-import { events, reread, revision, rows } from '../lib/fleet';
+import { events, isComplete, reread, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
 import { progressText, type NodeEvent, type Row } from '../lib/rows';
 import { api, pendingAction, may, messageOf } from '../state';
 import { StateMark } from './fleet';
-import { Scrolled, textOf, useApi, type Value } from './shared';
+import { SECTIONS, SectionView, type Section } from './node-section';
+import { Scrolled, textOf, useApi } from './shared';
 
-interface TableColumn {
-  readonly title: string;
-  /** A member, or members of members with dots between. */
-  readonly path: string;
-}
-interface Section {
-  readonly id: string;
-  readonly title: string;
-  readonly path: (uuid: string) => string;
-  /** The member of the response with the list. Absent: the response is shown as it is. */
-  readonly list?: string;
-  readonly columns?: readonly TableColumn[];
-}
-const columns = (...names: readonly string[]): readonly TableColumn[] =>
-  names.map((name) => {
-    const [path = '', title = path.split('.').at(-1)!.replaceAll('_', ' ')] = name.split(':', 2);
-    return { path, title };
-  });
-const SECTIONS: readonly Section[] = [
-  {
-    id: 'why',
-    title: 'Why',
-    path: (uuid) => `v1/nodes/${uuid}/readiness`,
-    list: 'checks',
-    columns: columns('result', 'code:check', 'message', 'todo:what to do'),
-  },
-  {
-    ...{ id: 'history', title: 'History', path: (uuid: string) => `v1/nodes/${uuid}/history?detail=true`, list: 'history' },
-    columns: columns('created_at:time', 'severity', 'event_type:type', 'event', 'user', 'conductor'),
-  },
-  {
-    ...{ id: 'ports', title: 'Ports', path: (uuid: string) => `v1/nodes/${uuid}/ports/detail`, list: 'ports' },
-    columns: columns(
-      ...[
-        'address',
-        'name',
-        'pxe_enabled:PXE',
-        'physical_network',
-        'local_link_connection.switch_info:switch',
-        'local_link_connection.switch_id:switch ID',
-      ],
-      ...['local_link_connection.port_id:switch port', 'vendor', 'category'],
-    ),
-  },
-  { id: 'inventory', title: 'Inventory', path: (uuid) => `v1/nodes/${uuid}/inventory` },
-  {
-    ...{ id: 'changes', title: 'Hardware changes', path: (uuid: string) => `v1/nodes/${uuid}/hardware/changes`, list: 'changes' },
-    columns: columns('noticed_at:time', 'kind', 'component', 'key', 'before', 'after'),
-  },
-  {
-    id: 'bios',
-    title: 'BIOS',
-    path: (uuid) => `v1/nodes/${uuid}/bios?detail=true`,
-    list: 'bios',
-    columns: columns('name', 'value', 'attribute_type:type', 'allowable_values:allowed', 'read_only'),
-  },
-  {
-    id: 'firmware',
-    title: 'Firmware',
-    path: (uuid) => `v1/nodes/${uuid}/firmware`,
-    list: 'firmware',
-    columns: columns('component', 'initial_version', 'current_version', 'last_version_flashed'),
-  },
-  {
-    id: 'volumes',
-    title: 'Volumes',
-    path: (uuid) => `v1/nodes/${uuid}/volume/targets?detail=true`,
-    list: 'targets',
-    columns: columns('boot_index', 'volume_type', 'volume_id'),
-  },
-  { id: 'allocation', title: 'Allocation', path: (uuid) => `v1/nodes/${uuid}/allocation` },
-  { id: 'interfaces', title: 'Validation', path: (uuid) => `v1/nodes/${uuid}/validate` },
-];
 /** Fields that the view edits, as the API's PATCH has them. */
 const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' | 'json' }[] = [
   ...['name', 'owner', 'lessee', 'resource_class', 'conductor_group', 'shard', 'description'].map(
@@ -89,49 +17,6 @@ const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' |
   ...['protected', 'retired', 'automated_clean'].map((name) => ({ name, kind: 'flag' }) as const),
   ...['properties', 'driver_info', 'instance_info', 'extra'].map((name) => ({ name, kind: 'json' }) as const),
 ];
-
-const at = (value: unknown, path: string): unknown =>
-  path
-    .split('.')
-    .reduce<unknown>((inner, name) => (typeof inner === 'object' && inner !== null ? (inner as Value)[name] : undefined), value);
-function SectionView({ section, uuid, again }: { readonly section: Section; readonly uuid: string; readonly again: unknown }) {
-  const { data, error } = useApi(section.path(uuid), again);
-  if (error !== undefined) return <p>{error}</p>;
-  if (data === undefined) return <p>Loading …</p>;
-  const { columns: shown = [], list, title } = section;
-  if (list === undefined)
-    return (
-      <Scrolled label={title}>
-        <pre>{JSON.stringify(data, null, 2)}</pre>
-      </Scrolled>
-    );
-  const entries = (data[list] as readonly Value[] | undefined) ?? [];
-  if (entries.length === 0) return <p>None.</p>;
-  return (
-    <Scrolled label={title}>
-      <table>
-        <thead>
-          <tr>
-            {shown.map((column) => (
-              <th key={column.path} scope="col">
-                {column.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry, index) => (
-            <tr key={index} class={textOf(entry['result'])}>
-              {shown.map(({ path }) => (
-                <td key={path}>{textOf(at(entry, path))}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolled>
-  );
-}
 
 /** What an event says, in one line. */
 function eventText({ kind, payload }: NodeEvent): string {
@@ -194,8 +79,9 @@ function Timeline({ uuid }: { readonly uuid: string }) {
   );
 }
 
-function Fields({ uuid, again }: { readonly uuid: string; readonly again: unknown }) {
-  const { data: node, error } = useApi(`v1/nodes/${uuid}`, again);
+function Fields({ row }: { readonly row: Row }) {
+  const { uuid } = row;
+  const { data: node, error } = useApi(`v1/nodes/${uuid}`, uuid);
   const [notice, setNotice] = useState('');
   if (error !== undefined) return <p role="alert">{error}</p>;
   if (node === undefined) return <p>Loading …</p>;
@@ -236,10 +122,7 @@ function Fields({ uuid, again }: { readonly uuid: string; readonly again: unknow
         </label>
       ))}
       <p>
-        <button class="first" disabled={!may('baremetal:node:update')}>
-          Save
-        </button>{' '}
-        <span role="status">{notice}</span>
+        {may('node:update', row) && <button class="first">Save</button>} <span role="status">{notice}</span>
       </p>
     </form>
   );
@@ -276,17 +159,17 @@ function Now({ row }: { readonly row: Row }) {
     </dl>
   );
 }
-const TABS: readonly (readonly [id: string, title: string])[] = [
-  ['events', 'Events'],
-  ['fields', 'Fields'],
-  ...SECTIONS.map(({ id, title }) => [id, title] as const),
+const TABS: readonly Pick<Section, 'id' | 'title' | 'policy'>[] = [
+  { id: 'events', title: 'Events' },
+  { id: 'fields', title: 'Fields' },
+  ...SECTIONS,
 ];
 
 export function NodeView({ rest: uuid }: { readonly rest: string }) {
   const [tab, setTab] = useState('events');
   void revision.value;
   const row = rows.get(uuid);
-  if (!row) return <p>There is no such node, or you may not see it.</p>;
+  if (!row) return <p>{isComplete.value ? 'There is no such node, or you may not see it.' : 'Loading …'}</p>;
   const section = SECTIONS.find(({ id }) => id === tab);
   return (
     <>
@@ -296,7 +179,7 @@ export function NodeView({ rest: uuid }: { readonly rest: string }) {
       </p>
       <Now row={row} />
       <div class="bar" role="group" aria-label="Actions">
-        {ACTIONS.filter(({ policy, refusal }) => may(policy) && refusal(row) === undefined).map((action) => (
+        {ACTIONS.filter(({ policy, refusal }) => may(policy, row) && refusal(row) === undefined).map((action) => (
           <button
             key={action.id}
             class={action.isDangerous ? 'danger' : ''}
@@ -307,14 +190,14 @@ export function NodeView({ rest: uuid }: { readonly rest: string }) {
         ))}
       </div>
       <div class="bar tabs" role="group" aria-label="Sections">
-        {TABS.map(([id, title]) => (
+        {TABS.filter(({ policy }) => policy === undefined || may(policy, row)).map(({ id, title }) => (
           <button key={id} aria-pressed={id === tab} onClick={() => setTab(id)}>
             {title}
           </button>
         ))}
       </div>
       {tab === 'events' && <Timeline uuid={uuid} />}
-      {tab === 'fields' && <Fields key={uuid} uuid={uuid} again={uuid} />}
+      {tab === 'fields' && <Fields key={uuid} row={row} />}
       {section && <SectionView key={section.id} section={section} uuid={uuid} again={`${row.state} ${row.error}`} />}
     </>
   );

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { registerFleet } from '../../../commands/register-fleet';
+import { findBootUrl, registerFleet } from '../../../commands/register-fleet';
+import { startScript } from '../../../boot/ipxe';
 import { testClock } from '../../support/clock';
 import { freePort } from '../../support/free-port';
 
@@ -70,4 +71,53 @@ describe('a fleet is registered', () => {
     await expect(registerFleet(url, NODES, testClock(), never)).rejects.toThrow(reason);
     if (statuses) await close();
   });
+});
+
+describe('a node of the same name', () => {
+  const exchange = async (extra: object) => {
+    const received: string[] = [];
+    const { url, close } = await serve((request, response) => {
+      received.push(request.method!);
+      request.resume().on('end', () => {
+        if (request.method === 'POST') response.writeHead(409).end('{}');
+        else response.end(JSON.stringify({ extra }));
+      });
+    });
+    const result = await registerFleet(url, NODES, testClock(), never).catch((error: unknown) => (error as Error).message);
+    await close();
+    return { received, result };
+  };
+  it('gets the new address if a fleet registered it', async () => {
+    const { received, result } = await exchange({ registered_by: 'bloomery simulate' });
+    expect(result).toEqual({ created: 0, updated: 1 });
+    expect(received).toEqual(['GET', 'POST', 'GET', 'PATCH']);
+  });
+  it.each([{}, { registered_by: 'somebody' }])('stays as it is with extra %j', async (extra) => {
+    const { received, result } = await exchange(extra);
+    expect(result).toMatch(/^node sim-0: the server has a node of this name that no fleet registered; it was not changed/);
+    expect(received).toEqual(['GET', 'POST', 'GET']);
+  });
+});
+
+describe("the server's boot service", () => {
+  const found = async (script: string | undefined): Promise<string | undefined> => {
+    const { url, close } = await serve((request, response) => {
+      if (request.url === '/boot.ipxe' && script === undefined) response.writeHead(404);
+      response.end(request.url === '/boot.ipxe' ? script : '');
+    });
+    try {
+      return await findBootUrl(url, testClock(), never, Number(new URL(url).port));
+    } finally {
+      await close();
+    }
+  };
+  it('is where its script says', async () => {
+    expect(await found(startScript('http://192.0.2.1:8081'))).toBe('http://192.0.2.1:8081');
+  });
+  it.each([undefined, 'another web server', ' '.repeat(2 ** 20) + startScript('http://192.0.2.1')])(
+    'is not found in %.20j',
+    async (text) => {
+      expect(await found(text)).toBeUndefined();
+    },
+  );
 });

@@ -1,0 +1,59 @@
+/** An example of each command, for --help and the manual page. */
+import type { Command } from 'commander';
+
+/** The words that select the command → what may be typed. */
+export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  '': ['bloomery serve --config-file ironic.conf', 'bloomery COMMAND --help'],
+  serve: [
+    'bloomery serve --config-file /etc/ironic/ironic.conf --state-dir /var/lib/bloomery',
+    'bloomery serve --roles boot --log-format text',
+  ],
+  db: ['bloomery db version'],
+  'db version': ['bloomery db version --state-dir /var/lib/bloomery'],
+  'db sync': ['DATABASE_URL=postgresql://bloomery@db.example/bloomery bloomery db sync'],
+  'db backup': ['bloomery db backup bloomery-$(date +%F).backup', 'bloomery db backup - | ssh backup.example "cat > bloomery.backup"'],
+  'db restore': ['bloomery db restore bloomery-2026-03-01.backup', 'bloomery db restore --force bloomery-2026-03-01.backup'],
+  token: ['bloomery token list'],
+  'token create': ['bloomery token create --name ci --role reader --system --expires 90d'],
+  'token list': ['bloomery token list --json'],
+  'token revoke': ['bloomery token revoke ci'],
+  why: ['bloomery why node-1', 'bloomery why node-1 --json --url https://baremetal.example:6385'],
+  policy: ['bloomery policy list --changed'],
+  'policy list': ['bloomery policy list --changed'],
+  'policy show': ['bloomery policy show baremetal:node:update'],
+  'policy check': [
+    'bloomery policy check --rule node:update --as owner-member',
+    'bloomery policy check --rule node:get --roles reader --project PROJECT --node node-1',
+  ],
+  'policy sample': ['bloomery policy sample > policy.yaml'],
+  'policy validate': ['bloomery policy validate policy.yaml'],
+  simulate: [
+    'bloomery simulate --machines 20 --register http://127.0.0.1:6385',
+    'bloomery simulate --machines 2 --bmcs ipmi --faults latency=300,loss=0.2',
+  ],
+  'simulate control': ['bloomery simulate control', 'bloomery simulate control sim-0 hang', 'bloomery simulate control sim-0 --power off'],
+  demo: ['bloomery demo', 'bloomery demo -- --keep --port 6385'],
+  completion: ['source <(bloomery completion bash)'],
+  manual: ['bloomery manual | man -l -', 'bloomery manual bloomery.conf.5 | man -l -'],
+  import: ['bloomery import --ironic-config /etc/ironic/ironic.conf --dry-run', 'bloomery import --ironic-config /etc/ironic/ironic.conf'],
+  metal3: ['bloomery metal3 dbsync --config-dir /conf/ironic version'],
+  'metal3 ironic': ['bloomery metal3 ironic'],
+  'metal3 httpd': ['bloomery metal3 httpd'],
+  'metal3 dnsmasq': ['bloomery metal3 dnsmasq'],
+  'metal3 exporter': ['bloomery metal3 exporter'],
+  'metal3 log-watch': ['bloomery metal3 log-watch'],
+  'metal3 probe': ['bloomery metal3 probe'],
+  'metal3 database-upgrade': ['bloomery metal3 database-upgrade'],
+  'metal3 online-data-migrations': ['bloomery metal3 online-data-migrations'],
+  'metal3 networking': ['bloomery metal3 networking'],
+  'metal3 dbsync': ['bloomery metal3 dbsync --config-dir /conf/ironic upgrade'],
+  version: ['bloomery version'],
+  config: ['bloomery config > ironic.conf', 'bloomery config --docs > configuration.md'],
+};
+
+/** Adds its examples to the help of each command. */
+export function addExamples(command: Command, path = ''): void {
+  const lines = EXAMPLES[path];
+  if (lines) command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);
+  for (const below of command.commands) addExamples(below, `${path} ${below.name()}`.trim());
+}

@@ -1,0 +1,135 @@
+/** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. cli.ts runs it. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { addDatabaseCommands } from './commands/db';
+import { addDemoCommand } from './commands/demo';
+import { addExamples } from './commands/examples';
+import { addImportCommand } from './commands/import';
+import { addManualCommands } from './commands/manual';
+import { addMetal3Commands } from './commands/metal3';
+import { addPolicyCommands } from './commands/policy';
+import { addSimulateCommand } from './commands/simulate';
+import { addTokenCommands } from './commands/token';
+import { addWhyCommand } from './commands/why';
+import { readOptions, withSetup, type SetupArguments } from './commands/setup';
+import { configurationPage, sampleFile } from './config/documents';
+import { ConfigurationError, loadOptions } from './config/load';
+import { listenHttp } from './listeners';
+import { createLog } from './logging';
+import { ROLES, startServer, type Role } from './main';
+import { createMetrics } from './metrics';
+import { resolveOptions } from './settings';
+import { programVersion } from './version';
+
+function parseRoles(text: string): readonly Role[] {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !(ROLES as readonly string[]).includes(name));
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a role: choose from ${ROLES.join(', ')}.`);
+  return names as Role[];
+}
+
+interface ServeArguments extends SetupArguments {
+  /** Absent: all roles; the introspection service only if it is enabled. */
+  readonly roles?: readonly Role[];
+  readonly logFormat?: 'json' | 'text';
+}
+
+async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArguments): Promise<void> {
+  const started = performance.now();
+  const { options, warnings, refusals } = readOptions(given);
+  if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
+  const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
+  const { log, flush, reopen } = createLog(logFormat === undefined ? options : { ...options, 'DEFAULT.use_json': logFormat === 'json' });
+  process.once('exit', flush);
+  // For log rotation: logrotate has renamed the file.
+  const reloads = [reopen];
+  process.on('SIGHUP', () => reloads.forEach((reload) => reload()));
+  for (const warning of warnings) log.warn(warning);
+  const server = await startServer({
+    ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
+    databaseUrl: process.env['DATABASE_URL'] || undefined,
+  });
+  reloads.push(() => server.reload());
+  const places = [...server.listening, `database ${server.database}`];
+  console.log(`bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.join(', ')}, roles ${roles.join(',')}`);
+  const now = new AbortController();
+  const signal = await new Promise<string>((told) => {
+    let first = true;
+    for (const name of ['SIGTERM', 'SIGINT', 'SIGUSR2'] as const)
+      process.on(name, () => {
+        // A second signal ends the stop at once.
+        if (!first && name !== 'SIGUSR2') now.abort();
+        first = false;
+        told(name);
+      });
+  });
+  log.info('stopping', { signal });
+  await server.stop({ drain: signal === 'SIGUSR2', now: now.signal });
+  flush();
+  // A client that never reads must not keep the process alive; everything has stopped.
+  process.exit(0);
+}
+
+/** Of the containers of metal3's image. Firmware may stop reading for two minutes. */
+const HTTP_LIMITS = { connections: { inAll: 4096, ofSource: 2048 }, readTimeoutMs: 120_000 };
+const HTTP_TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 300_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 2500 };
+const METAL3: Parameters<typeof addMetal3Commands>[1] = {
+  serve,
+  defaults: () => {
+    const { options } = loadOptions([], process.env);
+    const { log, flush } = createLog(options);
+    return { options: resolveOptions(options, '/data', { api: 0, http: 0, https: null }), log, flush };
+  },
+  listen: async ({ host, port, what, tls, listener }, log) => {
+    const listening = await listenHttp({ options: HTTP_TIMEOUTS, limits: HTTP_LIMITS, address: { host, port }, what, tls, log });
+    listening.answer(listener);
+    return () => listening.close();
+  },
+};
+
+export function createProgram(): Command {
+  // Commands inherit it: wrong arguments end with the status 2, because 1 is an answer of `why` and `policy check`.
+  const program = new Command('bloomery')
+    .description("A bare-metal server that answers OpenStack Ironic's API.")
+    .version(programVersion())
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
+
+  withSetup(program.command('serve').description('Run the server in the foreground, until SIGTERM.'))
+    .option(
+      '--roles <list>',
+      `comma-separated roles to run: ${ROLES.join(', ')} (default: all; inspector only with [inspector_service]enabled)`,
+      parseRoles,
+    )
+    .addOption(
+      new Option('--log-format <format>', 'format of the log (default: [DEFAULT]use_json, else text on a terminal)').choices([
+        'json',
+        'text',
+      ]),
+    )
+    .action(serve);
+
+  addDatabaseCommands(program);
+  addTokenCommands(program);
+  addWhyCommand(program);
+  addPolicyCommands(program);
+  addSimulateCommand(program);
+  addDemoCommand(program);
+  addManualCommands(program);
+  addImportCommand(program);
+  addMetal3Commands(program, METAL3);
+
+  program
+    .command('version')
+    .description('Print the version.')
+    .action(() => console.log(programVersion()));
+
+  program
+    .command('config')
+    .description('Print the configuration options.')
+    .option('--sample', 'as a configuration file with all defaults (default)')
+    .option('--docs', 'as the Markdown page of the documentation')
+    .action(({ docs }: { docs?: boolean }) => {
+      process.stdout.write(docs ? configurationPage() : sampleFile());
+    });
+  addExamples(program);
+  return program;
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { EXAMPLES } from '../commands/examples';
+import { createProgram } from '../program';
+
+const program = createProgram();
+/** The commands by the words that select them. */
+function commandsBelow(command: Command, path = ''): ReadonlyMap<string, Command> {
+  const below = command.commands.flatMap((one) => [...commandsBelow(one, `${path} ${one.name()}`.trim())]);
+  return new Map([[path, command], ...below]);
+}
+const commands = commandsBelow(program);
+
+it('each command has an example, and no other has one', () => {
+  expect(Object.keys(EXAMPLES).sort()).toEqual([...commands.keys()].sort());
+});
+
+it.each(Object.entries(EXAMPLES).flatMap(([path, lines]) => lines.map((line) => [path, line])))(
+  'the example of "%s" names only what there is: %s',
+  (path, line) => {
+    const words = /(?:^|[ (])bloomery (.*)$/
+      .exec(line)![1]!
+      .split(/ [|>] /)[0]!
+      .replace(/ -- .*/, '')
+      .split(' ');
+    expect(words.slice(0, path.split(' ').length).join(' ').startsWith(path)).toBe(true);
+    const named = words.filter((word) => word.startsWith('--')).map((word) => word.replace(/\)$/, ''));
+    const selected = [...commands].filter(([other]) => `${words.join(' ')} `.startsWith(`${other} `)).map(([, command]) => command);
+    const known = ['--help', ...selected.flatMap((command) => command.options.map(({ long }) => long))];
+    expect(known).toEqual(expect.arrayContaining(named));
+  },
+);
+
+it('the help of a command ends with its examples', () => {
+  const text: string[] = [];
+  commands
+    .get('why')!
+    .configureOutput({ writeOut: (part) => text.push(part) })
+    .outputHelp();
+  expect(text.join('')).toMatch(/\nExamples:\n {2}bloomery why node-1\n/);
+});
