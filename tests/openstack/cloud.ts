@@ -9,7 +9,7 @@ import { startNeutron, type RealNeutron } from './neutron';
 import { credentialsOf, tokenSection } from './service';
 
 /** Network → its VLAN. Servers are in `private`, and machines that boot a ramdisk in the others. */
-export const VLANS = { provisioning: 100, private: 101, cleaning: 102, rescuing: 103, inspection: 104, servicing: 105 } as const;
+const VLANS = { provisioning: 100, private: 101, cleaning: 102, rescuing: 103, inspection: 104, servicing: 105 } as const;
 type NetworkName = keyof typeof VLANS;
 
 export interface Cloud {
