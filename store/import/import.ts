@@ -3,6 +3,7 @@
  * is run again. Nodes that Ironic works on are left for a later run.
  */
 import type { Knex } from 'knex';
+import { isMac, isUuid } from '../../model/idents';
 import { STATES, type ProvisionState } from '../../model/states';
 import { BATCH, type Source, type SourceRow } from './source';
 import { IMPORT_TABLES, type ImportTable } from './tables';
@@ -108,17 +109,27 @@ async function readLists(job: Job, { lists = [] }: ImportTable): Promise<Readonl
   return all;
 }
 
+/** Names of files and lines of configurations are made of them: an Ironic checks them, whoever else may have written to its database. */
+const FORMATS: Readonly<Record<string, (value: unknown) => boolean>> = { uuid: isUuid, address: isMac };
+const formatProblem = (values: Readonly<Record<string, unknown>>): string | undefined =>
+  Object.keys(FORMATS).find((column) => values[column] !== undefined && !FORMATS[column]!(values[column]));
+/** For lines of a terminal. */
+const named = (value: unknown): string =>
+  String(value)
+    .replace(/\p{Cc}/gu, '?')
+    .slice(0, 255);
+
 /** Why a node does not come now; undefined: it does. */
 function refusalOf(row: SourceRow, { warnings, options }: Job): string | undefined {
-  const [state, name] = [String(row['provision_state']), `node ${String(row['name'] ?? row['uuid'])}`];
+  const [state, name] = [named(row['provision_state']), `node ${named(row['name'] ?? row['uuid'])}`];
   const known = Object.hasOwn(STATES, state) ? STATES[state as ProvisionState] : undefined;
   if (!known) return `${name}: its provision state "${state}" does not exist here`;
   if (!('stable' in known || 'failed' in known)) return `${name}: Ironic works on it (${state}): let that end, then run the import again`;
   const holder = row['reservation'];
-  if (typeof holder === 'string') return `${name}: the conductor ${holder} holds it: let that end, then run the import again`;
+  if (typeof holder === 'string') return `${name}: the conductor ${named(holder)} holds it: let that end, then run the import again`;
   if (!options.hardwareTypes.includes(String(row['driver'])))
     warnings.push(
-      `${name}: its hardware type ${String(row['driver'])} is not in [DEFAULT]enabled_hardware_types: enable it, or change \`driver\``,
+      `${name}: its hardware type ${named(row['driver'])} is not in [DEFAULT]enabled_hardware_types: enable it, or change \`driver\``,
     );
   return undefined;
 }
@@ -138,6 +149,13 @@ function rowsOf(
       return [];
     }
     const values = converted(row, table, columns);
+    const malformed = formatProblem(values);
+    if (malformed !== undefined) {
+      job.refused.push(
+        `${table.what} ${named(row['name'] ?? row['uuid'])}: its ${malformed} ${JSON.stringify(named(values[malformed]))} is malformed`,
+      );
+      return [];
+    }
     for (const { column, from, table: target } of table.references ?? []) {
       const number = row[from];
       if (number === null || number === undefined) continue;
@@ -195,7 +213,7 @@ async function importTable(job: Job, table: ImportTable): Promise<TableSummary> 
     const others = rows.filter(({ uuid }) => !here.has(String(uuid)));
     refused.push(
       ...others.map(
-        (row) => `${table.what} ${String(row['name'] ?? row['address'] ?? row['uuid'])}: another has its name, address or instance here`,
+        (row) => `${table.what} ${named(row['name'] ?? row['address'] ?? row['uuid'])}: another has its name, address or instance here`,
       ),
     );
   }
