@@ -28,15 +28,18 @@ const port = (more: SourceRow = {}): SourceRow => ({
 });
 const sourceOf = (tables: Readonly<Record<string, readonly SourceRow[]>>): Source => ({
   tables: new Set(Object.keys(tables)),
-  page: async (table, _, after) => (after === undefined ? tables[table]! : []),
+  masks: false,
+  rows: async function* (table) {
+    yield tables[table] ?? [];
+  },
   close: async () => {},
 });
 
 /** Rows of another database → what does not come, and how many rows come. */
 const HOSTILE: readonly (readonly [name: string, nodes: SourceRow, ports: SourceRow, refused: readonly string[], imported: number])[] = [
   ['what Ironic has', node(), port(), [], 2],
-  ['a UUID that is a path', node({ uuid: '../../etc/x' }), port(), ['nodes ../../etc/x: its uuid "../../etc/x" is malformed'], 0],
-  ['a MAC address that is a path', node(), port({ address: '../x\n52' }), [`ports ${PORT}: its address "../x?52" is malformed`], 1],
+  ['a UUID that is a path', node({ uuid: '../../etc/x' }), port(), ['node ../../etc/x: its uuid "../../etc/x" is malformed'], 0],
+  ['a MAC address that is a path', node(), port({ address: '../x\n52' }), ['port ../x?52: its address "../x?52" is malformed'], 1],
   [
     'a name with controls of a terminal',
     node({ name: '\u001b[2J', provision_state: 'cleaning' }),
@@ -57,7 +60,8 @@ it.each(HOSTILE)('imports %s, and refuses what is malformed', async (_, nodes, p
   try {
     const summary = await importIronic(db, sourceOf({ nodes: [nodes], ports: [ports] }), {
       dryRun: false,
-      hardwareTypes: ['ipmi'],
+      enabled: { hardware_types: ['ipmi'] },
+      secrets: {},
       signal: new AbortController().signal,
     });
     expect(summary.refused).toEqual(refused);
