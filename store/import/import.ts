@@ -3,6 +3,7 @@
  * is run again. Nodes that Ironic works on are left for a later run.
  */
 import type { Knex } from 'knex';
+import { isMac, isUuid } from '../../model/idents';
 import { STATES, type ProvisionState } from '../../model/states';
 import { revealed, type Secrets } from './secrets';
 import type { Source, SourceRow } from './source';
@@ -110,16 +111,24 @@ const warningText = ([about, subjects]: readonly [string, readonly string[]]): s
   const more = subjects.length > NAMED ? ` and ${subjects.length - NAMED} more` : '';
   return `${subjects.slice(0, NAMED).join(', ')}${more}: ${about}`;
 };
-const nameOf = (row: SourceRow): string => String(row['name'] ?? row['address'] ?? row['uuid']);
+/** For lines of a terminal. */
+const plain = (value: unknown): string => String(value).replace(/\p{Cc}/gu, '?');
+const nameOf = (row: SourceRow): string => plain(row['name'] ?? row['address'] ?? row['uuid']);
+/** Names of files and lines of configurations are made of them. Ironic checks them; whoever else wrote to its database may not. */
+const FORMATS: Readonly<Record<string, (value: unknown) => boolean>> = { uuid: isUuid, address: isMac };
+function malformed(row: SourceRow): string | undefined {
+  const column = Object.keys(FORMATS).find((name) => (row[name] ?? undefined) !== undefined && !FORMATS[name]!(row[name]));
+  return column === undefined ? undefined : `its ${column} ${JSON.stringify(plain(row[column]))} is malformed`;
+}
 
 /** Why a node does not come now; undefined: it does. */
 function stateRefusal(row: SourceRow): string | undefined {
-  const state = String(row['provision_state']);
+  const state = plain(row['provision_state']);
   const known = Object.hasOwn(STATES, state) ? STATES[state as ProvisionState] : undefined;
   if (!known) return `its provision state "${state}" does not exist here`;
   if (!('stable' in known || 'failed' in known)) return `Ironic works on it (${state}): let that end, then run the import again`;
   const holder = row['reservation'];
-  return typeof holder === 'string' ? `the conductor ${holder} holds it: let that end, then run the import again` : undefined;
+  return typeof holder === 'string' ? `the conductor ${plain(holder)} holds it: let that end, then run the import again` : undefined;
 }
 /** Names what a node uses that is not enabled here: its hardware type, or else its interfaces. */
 function warnOfDrivers(job: Job, row: SourceRow): void {
@@ -129,12 +138,12 @@ function warnOfDrivers(job: Job, row: SourceRow): void {
     return typeof value === 'string' && !names.includes(value) ? [{ kind, field, value }] : [];
   });
   for (const { kind, field, value } of unknown[0]?.field === 'driver' ? unknown.slice(0, 1) : unknown)
-    warn(job, `its ${field} ${value} is not in [DEFAULT]enabled_${kind}: enable it, or change it`, `node ${nameOf(row)}`);
+    warn(job, `its ${field} ${plain(value)} is not in [DEFAULT]enabled_${kind}: enable it, or change it`, `node ${nameOf(row)}`);
 }
 
 /** The row with its secrets, or why it cannot come. */
 function admission(job: Job, { table, from = table }: ImportTable, row: SourceRow): SourceRow | string {
-  const reason = table === 'nodes' ? stateRefusal(row) : undefined;
+  const reason = malformed(row) ?? (table === 'nodes' ? stateRefusal(row) : undefined);
   if (reason !== undefined) return reason;
   if (!job.source.masks) return row;
   if (table === 'inspection_rules' && row['sensitive'] === true) return 'it is sensitive, and the API does not show it: create it here';

@@ -259,6 +259,9 @@ export const NO_ASSOCIATIONS: Associations = { addresses: [], temporary: [], pre
 
 /** §7.6. */
 const MOST_RELAYS = 8;
+/** Of each kind, and addresses of each: an interface has one. The answer names all of them. */
+const MOST_ASSOCIATIONS = 16;
+const MOST_ADDRESSES = 64;
 const MESSAGE_HEAD = 4;
 const RELAY_HEAD = 2 + 2 * ADDRESS_SIZE;
 
@@ -281,6 +284,8 @@ function decodeOptions(bytes: Buffer): { readonly options: Option6Values; readon
       association.decode(name === 'temporary' ? Buffer.concat([one.subarray(0, 4), Buffer.alloc(8), one.subarray(4)]) : one),
     );
     if (values.includes(undefined)) return { malformed: `option ${code} is invalid` };
+    if (values.length > MOST_ASSOCIATIONS || values.some((one) => one!.addresses.length > MOST_ADDRESSES))
+      return { malformed: `option ${code} is there too often, or has too many addresses` };
     associations[name] = values as readonly Association[];
   }
   return { options, associations: associations as Associations };

@@ -23,11 +23,16 @@ export class SwitchError extends Error {}
 export type SwitchDrivers = Readonly<Record<string, Pick<SwitchWorker, 'change'>>>;
 export const noopSwitchDriver: Pick<SwitchWorker, 'change'> = { change: async () => {} };
 
-/** Port names become parts of command lines of the switch. */
-const PORT = /^[\w./:@+-](?:[\w./:@+ -]{0,126}[\w./:@+-])?$/;
+/**
+ * Port names become parts of command lines of the switch: one word, or a kind and a number. No word begins with a hyphen, which options and
+ * further commands of ovs-vsctl do.
+ */
+const PORT = /^[\w./:@+][\w./:@+-]*(?: [\w./:@+][\w./:@+-]*)?$/;
+const LONGEST_PORT = 128;
 
 function check(port: string, { mode, nativeVlan, allowedVlans }: PortVlans, permitted: readonly number[] | null, name: string): number {
-  if (!PORT.test(port)) throw new SwitchError(`${JSON.stringify(port.slice(0, 128))} is no name of a switch port`);
+  if (port.length > LONGEST_PORT || !PORT.test(port))
+    throw new SwitchError(`${JSON.stringify(port.slice(0, LONGEST_PORT))} is no name of a switch port`);
   if (!['access', 'trunk'].includes(mode)) throw new SwitchError('mode must be one of: access, trunk');
   if (nativeVlan === null || nativeVlan < 1 || nativeVlan > 4094)
     throw new SwitchError('native_vlan must be an integer between 1 and 4094');

@@ -142,3 +142,21 @@ it('a router advertisement has flags, lifetime, MTU, prefix and DNS servers', ()
   );
   expect(routerAdvertisement({ ...NOTHING, dhcp: true })[5]).toBe(0xc0);
 });
+
+it.each([
+  ['associations', { count: 17, addresses: 1 }],
+  ['addresses', { count: 1, addresses: 65 }],
+])('refuses hundreds of %s, which its answer would repeat', (_, { count, addresses }) => {
+  const packetOf = (many: number, ofEach: number): Buffer => {
+    const one = {
+      iaid: 1,
+      t1: 0,
+      t2: 0,
+      addresses: Array.from({ length: ofEach }, () => ({ address: 'fd00::1', preferred: 1, valid: 1 })),
+    };
+    const associations = { ...NO_ASSOCIATIONS, addresses: Array.from({ length: many }, () => one) };
+    return encode6({ relays: [], message: { type: MESSAGE6.solicit, xid: 1, options: {}, associations } });
+  };
+  expect(decode6(packetOf(count, addresses))).toEqual({ malformed: 'option 3 is there too often, or has too many addresses' });
+  expect(decode6(packetOf(Math.min(count, 16), Math.min(addresses, 64)))).toMatchObject({ relays: [] });
+});

@@ -79,9 +79,11 @@ describe('a change', () => {
     const { done, switches } = bench();
     await switches.update('AA:00:00:00:00:01', 'Ethernet1/2', vlans({ mode: 'trunk', allowedVlans: [6, 7], defaultVlan: 1 }), never);
     await switches.reset('two', 'swp1', vlans({ nativeVlan: 100 }), never);
+    await switches.reset('two', 'GigabitEthernet 1/0/1-a', vlans({ nativeVlan: 100 }), never);
     expect(done).toEqual([
       { switch: 'one', operation: 'update', port: 'Ethernet1/2', native_vlan: 5, trunk_vlans: [6, 7], default_vlan: 1 },
       { switch: 'two', operation: 'reset', port: 'swp1', native_vlan: 100, trunk_vlans: [], default_vlan: null },
+      { switch: 'two', operation: 'reset', port: 'GigabitEthernet 1/0/1-a', native_vlan: 100, trunk_vlans: [], default_vlan: null },
     ]);
   });
   it.each<readonly [string, string, Partial<PortVlans>, string]>([
@@ -89,6 +91,9 @@ describe('a change', () => {
     ['one', 'swp1; reboot', {}, '"swp1; reboot" is no name of a switch port'],
     ['one', 'swp1\nreboot', {}, 'is no name of a switch port'],
     ['one', '$(reboot)', {}, 'is no name of a switch port'],
+    ['one', '--db=tcp:192.0.2.1:6640', {}, 'is no name of a switch port'],
+    ['one', 'swp1 -- del-br br0', {}, 'is no name of a switch port'],
+    ['one', 'swp1 shutdown now', {}, 'is no name of a switch port'],
     ['one', '', {}, 'is no name of a switch port'],
     ['one', 'x'.repeat(129), {}, 'is no name of a switch port'],
     ['one', 'swp1', { mode: 'hybrid' }, 'mode must be one of: access, trunk'],
