@@ -7,11 +7,13 @@ import { spawnSync } from 'node:child_process';
 import { cliArguments } from './cli-arguments.mjs';
 import { installPackages, root } from './install.mjs';
 
-/** Components whose tests need no database. For others, DATABASE_URL_TEST saves the start of a server for each change. */
-const WITHOUT_DATABASE = new Set(['config', 'model', 'wire']);
-/** Folder → folders of its tests, where these are not the unit tests of its component. */
+/** Tests that need no database. For others, DATABASE_URL_TEST saves the start of a server for each change. */
+const WITHOUT_DATABASE = new Set(['boot', 'config', 'drivers', 'listeners.test.ts', 'model', 'simulator', 'wire']);
+/** Folder → folders and files of its tests, where these are not only the unit tests of its component. The first row that fits counts. */
 const TESTS = {
   'conductor/flows': ['conductor', 'flows/provisioning'],
+  'wire/keystone': ['wire', 'api/auth'],
+  wire: ['wire', 'boot', 'drivers', 'simulator/ipmi', 'listeners.test.ts'],
 };
 const { positionals, jobs, sample } = cliArguments({
   command: 'npm run mutate',
@@ -27,13 +29,13 @@ installPackages();
 const folder = join(root, '.cache/mutate');
 mkdirSync(folder, { recursive: true });
 const config = join(folder, 'stryker.config.json');
-const components = [...new Set(positionals.map((path) => path.split(/[/:]/)[0]))];
 const testFolders = positionals.flatMap(
   (path) => Object.entries(TESTS).find(([folder]) => path.startsWith(folder))?.[1] ?? path.split(/[/:]/)[0],
 );
-const testMatch = [...new Set(testFolders)].map((name) => `<rootDir>/tests/${name}/**/*.test.ts`);
+const testMatch = [...new Set(testFolders)].map((name) => `<rootDir>/tests/${name}${name.endsWith('.ts') ? '' : '/**/*.test.ts'}`);
 // Stryker runs jest once for each change: a database server for each would take most of the time.
-const database = components.every((name) => WITHOUT_DATABASE.has(name)) ? { globalSetup: null, globalTeardown: null } : {};
+const isWithout = testFolders.every((name) => WITHOUT_DATABASE.has(name.split('/')[0]));
+const database = isWithout ? { globalSetup: null, globalTeardown: null } : {};
 const isWhole = (path) => /\.ts(:[\d-]+)?$/.test(path);
 const filesBelow = (path) =>
   statSync(join(root, path)).isDirectory()
