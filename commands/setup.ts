@@ -31,11 +31,11 @@ export const withSetup = (command: Command): Command =>
     ),
   );
 
+/** The files to read, in order. */
+export const configurationFiles = ({ configFile }: Pick<SetupArguments, 'configFile'>): readonly string[] =>
+  configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
 /** Throws ConfigurationError. */
-export function readOptions({ configFile }: Pick<SetupArguments, 'configFile'>): Loaded {
-  const files = configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
-  return loadOptions(files, process.env);
-}
+export const readOptions = (given: Pick<SetupArguments, 'configFile'>): Loaded => loadOptions(configurationFiles(given), process.env);
 
 /** DATABASE_URL wins over [database]connection; undefined: the embedded database. */
 export const databaseUrl = (options: LoadedOptions): string | undefined =>

@@ -1,15 +1,17 @@
 /** Opens the store: connects to PostgreSQL, checks or migrates the schema, and creates the tables. */
+import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Clock } from '../model/clock';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { connect, unusable, type Connected, type ConnectOptions } from './sql/connection';
 import { run } from './sql/faults';
-import { createIdentityCheck, readIdentity } from './sql/identity';
+import { createIdentityCheck, IDENTITY } from './sql/identity';
 import { isUp, measurePool } from './sql/measures';
 import { migrate, missing, stepsDone } from './sql/schema';
 import type { Store } from './store';
 import { TABLES, type Tables } from './tables';
 import type { Inventories } from './tables/inventories';
+import { secretsOn } from './tables/secrets';
 
 export interface StoreOptions extends ConnectOptions {
   readonly clock: Clock;
@@ -55,7 +57,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   measurePool(db, options.poolSize, metrics);
   try {
     await prepareSchema(connected, options);
-    identity.expect(await readIdentity(db));
+    identity.expect(await secretsOn(db).shared(IDENTITY, randomUUID));
   } catch (error) {
     await db.destroy();
     throw error;

@@ -80,6 +80,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/documents',
     'config/ini',
     'config/documents',
+    'config/examine',
     'config/load',
     'config/options',
     'config/suggestion',

@@ -1,22 +1,16 @@
 /** Which database this is. A server compares it on each new connection, and uses no other one than that which it started with. */
-import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
-import type { Knex } from 'knex';
 import type { Log } from '../../model/log';
-import { secretsOn } from '../tables/secrets';
 import { OTHER_DATABASE } from './faults';
 
-/** The random name of the database, a row of `secrets`. */
-const NAME = 'database-identity';
-
-/** The first process on the database names it. */
-export const readIdentity = (db: Knex): Promise<string> => secretsOn(db).shared(NAME, randomUUID);
+/** The random name of the database, a row of the table `secrets`. The first process on the database makes it. */
+export const IDENTITY = 'database-identity';
 
 export interface IdentityCheck {
   /** Later connections must have this one. */
-  expect(identity: string): void;
+  readonly expect: (identity: string) => void;
   /** Rejects for another database. */
-  check(client: Client): Promise<void>;
+  readonly check: (client: Client) => Promise<void>;
 }
 export function createIdentityCheck(log: Log): IdentityCheck {
   let expected: string | undefined;
@@ -25,7 +19,7 @@ export function createIdentityCheck(log: Log): IdentityCheck {
     // A database without the table is another one. The statement is parsed only if there is one.
     const { rows: tables } = await client.query<{ present: boolean }>("SELECT to_regclass('secrets') IS NOT NULL AS present");
     if (!tables[0]?.present) return undefined;
-    const { rows } = await client.query<{ value: string }>('SELECT value FROM secrets WHERE name = $1', [NAME]);
+    const { rows } = await client.query<{ value: string }>('SELECT value FROM secrets WHERE name = $1', [IDENTITY]);
     return rows[0]?.value;
   };
   return {
