@@ -25,6 +25,7 @@ import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
 import { bodyLimits } from './http/body';
+import { compressed } from './http/compression';
 import { createCors, refuseForged } from './http/cors';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
@@ -47,6 +48,7 @@ import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
 import { loadAssets } from './ui/assets';
+import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
 export { loadDocument } from './schema/document';
@@ -191,9 +193,10 @@ function answerProbes(probes: Probes): RequestHandler {
 }
 
 /** The page and its log-in, where it is built and enabled. */
-function answerPage({ options, log }: ApiParts, sessions: Sessions): RequestHandler {
+function answerPage({ options, log, clock }: ApiParts, sessions: Sessions, stopping: AbortSignal): RequestHandler {
   const assets = options['api.enable_ui'] ? loadAssets() : undefined;
-  const page = assets && createPage({ options, assets, sessions, auth: sessions.auth });
+  const pageParts = { options, sessions, auth: sessions.auth, log, random: randomBytes };
+  const page = assets && createPage({ ...pageParts, assets, logIns: createLogIns({ options, clock, log, signal: stopping }) });
   const receive = createUploads();
   return (request, response, next) => {
     const { target, report, ids, finish } = exchangeOf(request);
@@ -204,7 +207,7 @@ function answerPage({ options, log }: ApiParts, sessions: Sessions): RequestHand
     report.route = '/ui';
     const source = sourceOf(request, options);
     receive(request, source, { bytes: MOST_LOG_IN_BYTES, values: 100, isPublic: false }, (body) =>
-      page.answer({ request, bare: target.bare, path: target.path, source, body }),
+      page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body }),
     )
       .then((answer) =>
         send(response, request.method === 'HEAD' || answer.status === 304, { ...answer, headers: { ...answer.headers, ...ids } }),
@@ -284,7 +287,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     if (result.status === 201) report.created = result.headers?.['Location'];
     const headers = { ...versions.headers, ...result.headers, ...ids };
     if (result.stream) stream({ ...result, headers }, response, report);
-    else send(response, head, { ...result, headers });
+    else send(response, head, await compressed(request.headers, { ...result, headers }));
   }
   /** Version and operation. `head`: the response has no body. */
   async function perform(
@@ -380,7 +383,7 @@ export function createApi(parts: ApiParts): RequestListener {
   const router = Router();
   router.use(addCorsHeaders(options));
   router.use(answerProbes(parts.probes ?? createProbes({})));
-  router.use(answerPage(parts, sessions));
+  router.use(answerPage(parts, sessions, stopping));
   router.use(answerOptions);
   router.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
   const report = reportRequests(parts);

@@ -87,6 +87,7 @@ function checkOpenId(options: LoadedOptions): void {
   const { 'DEFAULT.auth_strategy': strategy, 'oidc.issuer': issuer } = options;
   if (issuer === null) {
     if (strategy === 'oidc') throw new AccessError('[DEFAULT]auth_strategy = oidc needs [oidc]issuer');
+    if (options['oidc.client_id'] !== null) throw new AccessError('[oidc]client_id needs [oidc]issuer');
     return;
   }
   if (strategy === null || strategy === 'noauth')
@@ -98,6 +99,8 @@ function checkOpenId(options: LoadedOptions): void {
   if (problem !== undefined) throw new AccessError(`[oidc]issuer: ${problem}`);
   if (options['oidc.audience'].length === 0)
     throw new AccessError('[oidc]issuer needs [oidc]audience: otherwise tokens for other services of the provider would be accepted');
+  if (options['oidc.client_id'] !== null && !options['oidc.scopes'].includes('openid'))
+    throw new AccessError('[oidc]scopes needs openid: the page checks the ID token of each log-in');
   const wrong = options['oidc.algorithms'].find((name) => !SIGNATURES.test(name));
   if (wrong !== undefined || options['oidc.algorithms'].length === 0)
     throw new AccessError(`[oidc]algorithms: "${wrong ?? ''}" is not an algorithm of asymmetric signatures`);

@@ -551,7 +551,11 @@ export const OPTIONS = [
   { section: 'oidc', name: 'algorithms', kind: 'list', default: ['RS256', 'PS256', 'ES256', 'EdDSA'], ours: true, help: 'Signature algorithms that are accepted: RS, PS or ES with 256, 384 or 512, EdDSA.' },
   { section: 'oidc', name: 'clock_tolerance', kind: 'integer', default: 30, min: 0, max: 300, ours: true, help: 'Seconds by which the clock of the provider may differ.' },
   { section: 'oidc', name: 'cafile', kind: 'string', default: null, ours: true, help: 'CA certificates for verifying the provider, PEM. Default: those of the system.' },
-  { section: 'oidc', name: 'timeout', kind: 'number', default: 10, min: 0.1, max: 60, ours: true, help: 'Seconds to wait for the keys of the provider.' },
+  { section: 'oidc', name: 'timeout', kind: 'number', default: 10, min: 0.1, max: 60, ours: true, help: 'Seconds to wait for an answer of the provider.' },
+  { section: 'oidc', name: 'client_id', kind: 'string', default: null, ours: true, help: 'Client ID of this server at the provider. The page /ui then logs users in there, by authorization code with PKCE; the redirect URI is …/ui/login/oidc.' },
+  { section: 'oidc', name: 'client_secret', kind: 'string', default: null, secret: true, ours: true, help: 'Secret of that client. Default: none, for a public client.' },
+  { section: 'oidc', name: 'scopes', kind: 'list', default: ['openid'], ours: true, help: 'Scopes of these log-ins. openid is needed.' },
+  { section: 'oidc', name: 'login_parameters', kind: 'dict', default: {}, ours: true, help: 'More parameters of these log-ins, for providers that issue JWTs only if they are asked to, as name:value; for example resource:urn:bloomery.' },
   // [redfish]
   { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Images for virtual media in Swift. Not supported: the HTTP boot service serves them.' },
   { section: 'redfish', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes that do not set kernel_append_params.' },

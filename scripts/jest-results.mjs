@@ -1,6 +1,7 @@
 // Runs jest and reads what came of it: for npm test and its sisters.
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { repeatFailed } from './flaky.mjs';
 import { root } from './install.mjs';
 
 /** The command line of a run whose results go to `file`. */
@@ -17,24 +18,47 @@ export const jestCommand = (file, projects, ...more) => [
 /**
  * The results of a run; a file that cannot run, and a test that is skipped, count as failed tests.
  * @param name of the run, for what failed without a test
- * @returns `passed` (how many tests), `failed` (by name), `files` (each with its seconds, the slowest first)
+ * @returns `files` (a Map by path of `passed`, how many tests, `failed`, their names, and `seconds`), and `broken`: what failed without a test
  */
 export function jestResults(file, name, status) {
   let result;
   try {
     result = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return { passed: 0, failed: [`${name}: no result`], files: [] };
+    return { files: new Map(), broken: [`${name}: no result`] };
   }
-  const failed = result.testResults.flatMap(({ name: path, message, assertionResults }) => {
-    const titles = assertionResults.filter(({ status }) => status !== 'passed').map(({ fullName }) => fullName);
-    if (titles.length === 0 && message !== '') titles.push('cannot run');
-    return titles.map((title) => `${relative(root, path)}: ${title}`);
+  const files = new Map(
+    result.testResults.map(({ name: path, message, assertionResults, startTime, endTime }) => {
+      const titles = assertionResults.filter(({ status }) => status !== 'passed').map(({ fullName }) => fullName);
+      if (titles.length === 0 && message !== '') titles.push('cannot run');
+      const test = relative(root, path);
+      const passed = assertionResults.filter(({ status }) => status === 'passed').length;
+      return [test, { passed, failed: titles.map((title) => `${test}: ${title}`), seconds: (endTime - startTime) / 1000 }];
+    }),
+  );
+  const all = [...files.values()];
+  const isGood = all.every(({ failed }) => failed.length === 0);
+  const broken = [];
+  if (isGood && all.every(({ passed }) => passed === 0)) broken.push(`${name}: no tests`);
+  else if (isGood && status !== 0) broken.push(`${name}: jest ended with ${status}`);
+  return { files, broken };
+}
+
+/**
+ * Runs tests.
+ * @param suite `name`, `projects`, `file` (for the results), `run` (runs a command line and resolves to its status), `options` of jest for
+ *   each run
+ */
+export async function runJest({ name, projects, file, run, options = [] }, ...more) {
+  rmSync(file, { force: true });
+  return jestResults(file, name, await run(jestCommand(file, projects, ...options, ...more)));
+}
+
+/** Runs each test file that failed once more, by itself. @returns `passed`, `failed` and `flaky` (flaky.mjs) */
+export async function repeatFailedFiles(suite, { files, broken }) {
+  const judged = await repeatFailed(files, async (paths) => {
+    console.error(`once more, by itself: ${paths.join(' ')}`);
+    return (await runJest(suite, '--runInBand', '--runTestsByPath', ...paths.map((path) => join(root, path)))).files;
   });
-  if (result.numPassedTests === 0 && failed.length === 0) failed.push(`${name}: no tests`);
-  if (status !== 0 && failed.length === 0) failed.push(`${name}: jest ended with ${status}`);
-  const files = result.testResults
-    .map(({ name: path, startTime, endTime }) => ({ name: relative(root, path), seconds: (endTime - startTime) / 1000 }))
-    .sort((one, other) => other.seconds - one.seconds);
-  return { passed: result.numPassedTests, failed, files };
+  return { ...judged, failed: [...judged.failed, ...broken] };
 }

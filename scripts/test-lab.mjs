@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
 import { endOnSignals, startContained } from './contained.mjs';
 import { installDebianPackages, packageGroups } from './debian-packages.mjs';
+import { repeatFailed, summary } from './flaky.mjs';
 import { build, installPackages, root } from './install.mjs';
 import { jestCommand, jestResults } from './jest-results.mjs';
 import { PARTS, fileOf } from './lab-parts.mjs';
@@ -61,7 +62,9 @@ endOnSignals(folder);
 
 const started = performance.now();
 const say = (what) => console.error(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${what}`);
-/** Runs a part. @returns its results, and how long it took */
+/** How long each part took. */
+const times = new Map();
+/** Runs a part. @returns its results */
 async function run(part) {
   const name = part.replaceAll('/', '-');
   const file = join(scratch, `${name}.json`);
@@ -71,11 +74,15 @@ async function run(part) {
   const begun = performance.now();
   const command = jestCommand(file, ['lab'], '--runInBand', '--runTestsByPath', fileOf(part));
   const { code, cpuSeconds = 0 } = await startContained(command, { folder: join(folder, name), log, cwd: root }).ended;
-  const results = jestResults(file, part, code);
+  const { files, broken } = jestResults(file, part, code);
+  const all = [...files.values()];
+  const passed = all.reduce((sum, one) => sum + one.passed, 0);
+  const failed = [...all.flatMap((one) => one.failed), ...broken];
   const time = `${((performance.now() - begun) / 1000).toFixed(0)} s, processor ${cpuSeconds.toFixed(0)} s`;
-  say(`${part}: ${results.failed.length === 0 ? 'ok' : 'FAILED'} after ${time}`);
-  if (results.failed.length > 0) console.error(readFileSync(log, 'utf8').slice(-20_000));
-  return { ...results, time: `${part}: ${time}` };
+  say(`${part}: ${failed.length === 0 ? 'ok' : 'FAILED'} after ${time}`);
+  if (failed.length > 0) console.error(readFileSync(log, 'utf8').slice(-20_000));
+  times.set(part, `${part}: ${time}`);
+  return { passed, failed };
 }
 
 const queue = chosen.toSorted((one, other) => PARTS[other].seconds - PARTS[one].seconds);
@@ -84,25 +91,14 @@ const next = async () => {
   for (let part = queue.shift(); part !== undefined; part = queue.shift()) results.set(part, await run(part));
 };
 await Promise.all(Array.from({ length: jobs }, next));
-const flaky = [];
-for (const [part, { failed }] of results) {
-  if (failed.length === 0) continue;
-  say(`${part} failed: once more, by itself`);
-  const again = await run(part);
-  if (again.failed.length === 0) flaky.push(...failed);
-  results.set(part, again);
-}
+const all = await repeatFailed(results, async (parts) => {
+  const again = new Map();
+  for (const part of parts) {
+    say(`${part} failed: once more, by itself`);
+    again.set(part, await run(part));
+  }
+  return again;
+});
 rmSync(folder, { recursive: true, force: true });
-const all = [...results.values()];
-const failed = all.flatMap((result) => result.failed);
-const passed = all.reduce((sum, result) => sum + result.passed, 0);
-const lines = [
-  '',
-  ...all.map(({ time }) => time),
-  `in all: ${((performance.now() - started) / 1000).toFixed(0)} s`,
-  ...failed.map((what) => `FAILED: ${what}`),
-  ...flaky.map((what) => `FLAKY (failed, then passed by itself): ${what}`),
-  `${passed} passed, ${failed.length} failed`,
-];
-console.log(lines.join('\n'));
-process.exit(failed.length === 0 ? 0 : 1);
+console.log(['', ...times.values(), `in all: ${((performance.now() - started) / 1000).toFixed(0)} s`, ...summary(all)].join('\n'));
+process.exit(all.failed.length === 0 ? 0 : 1);

@@ -1,11 +1,13 @@
 // npm run test:openstack [-- PATH …]: our server inside a real OpenStack from PyPI, one file after the other. Debian's Python.
+// A file that fails runs once more by itself.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
+import { summary } from './flaky.mjs';
 import { installDebianPackages } from './debian-packages.mjs';
 import { build, installPackages, root } from './install.mjs';
-import { jestCommand, jestResults } from './jest-results.mjs';
+import { repeatFailedFiles, runJest } from './jest-results.mjs';
 
 const { positionals } = cliArguments({
   command: 'npm run test:openstack',
@@ -17,11 +19,14 @@ installPackages();
 installDebianPackages(['python']);
 build();
 mkdirSync(join(root, '.cache/test'), { recursive: true });
-const file = join(root, '.cache/test/openstack.json');
-rmSync(file, { force: true });
 const paths = positionals.flatMap((path) => ['--testPathPatterns', path]);
-const command = jestCommand(file, ['openstack'], '--runInBand', `--reporters=${join(root, 'scripts/test-progress.mjs')}`, ...paths);
-const { status } = spawnSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
-const { passed, failed } = jestResults(file, 'openstack', status);
-console.log([...failed.map((what) => `FAILED: ${what}`), `${passed} passed, ${failed.length} failed`].join('\n'));
-process.exit(failed.length === 0 ? 0 : 1);
+const suite = {
+  name: 'openstack',
+  projects: ['openstack'],
+  file: join(root, '.cache/test/openstack.json'),
+  options: [`--reporters=${join(root, 'scripts/test-progress.mjs')}`],
+  run: (command) => spawnSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status,
+};
+const all = await repeatFailedFiles(suite, await runJest(suite, '--runInBand', ...paths));
+console.log(summary(all).join('\n'));
+process.exit(all.failed.length === 0 ? 0 : 1);

@@ -1,13 +1,14 @@
 // npm test: types, lint, unused exports, format, and the unit, flow and hostile tests. Needs Node and npm only.
-// Ends with where the time went, what failed, and one line of counts.
+// A test file that fails runs once more by itself. Ends with where the time went, what failed, what was flaky, and one line of counts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CHECKS } from './checks.mjs';
 import { cliArguments } from './cli-arguments.mjs';
+import { summary } from './flaky.mjs';
 import { build, installPackages, root } from './install.mjs';
-import { jestCommand, jestResults } from './jest-results.mjs';
+import { repeatFailedFiles, runJest } from './jest-results.mjs';
 
 cliArguments({
   command: 'npm test',
@@ -17,8 +18,7 @@ cliArguments({
 });
 const scratch = join(root, '.cache/test');
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`;
-let passed = 0;
-const failed = [];
+const checked = { passed: 0, failed: [] };
 /** Where the time went, by part. */
 const times = [];
 
@@ -35,19 +35,22 @@ async function run(name, command, stdio) {
 /** A check that is no jest test counts as one. */
 async function check(name, ...command) {
   const { status, output } = await run(name, [process.execPath, ...command], ['ignore', 'pipe', 'pipe']);
-  if (status === 0) passed++;
-  else failed.push(name);
+  if (status === 0) checked.passed++;
+  else checked.failed.push(name);
   console.log(`${output}${status === 0 ? 'ok' : 'FAILED'}: ${name}`);
 }
-async function tests(...projects) {
-  const file = join(scratch, 'result.json');
-  rmSync(file, { force: true });
-  const name = projects.join(', ');
-  const { status } = await run(name, jestCommand(file, projects), ['ignore', 'ignore', 'inherit']);
-  const results = jestResults(file, name, status);
-  passed += results.passed;
-  failed.push(...results.failed);
-  times.push(...results.files.slice(0, 5).map((one) => `    ${one.name}: ${one.seconds.toFixed(1)} s`));
+const projects = ['unit', 'flows', 'hostile'];
+const suite = {
+  name: projects.join(', '),
+  projects,
+  file: join(scratch, 'result.json'),
+  run: async (command) => (await run(suite.name, command, ['ignore', 'ignore', 'inherit'])).status,
+};
+async function tests() {
+  const results = await runJest(suite);
+  const slowest = [...results.files].sort(([, one], [, other]) => other.seconds - one.seconds).slice(0, 5);
+  times.push(...slowest.map(([name, one]) => `    ${name}: ${one.seconds.toFixed(1)} s`));
+  return results;
 }
 
 installPackages();
@@ -56,6 +59,8 @@ build();
 const checks = async () => {
   for (const { name, command } of CHECKS) await check(name, ...command);
 };
-await Promise.all([checks(), tests('unit', 'flows', 'hostile')]);
-console.log(['', ...times, ...failed.map((what) => `FAILED: ${what}`), `${passed} passed, ${failed.length} failed`].join('\n'));
-process.exit(failed.length === 0 ? 0 : 1);
+const [results] = await Promise.all([tests(), checks()]);
+const { passed, failed, flaky } = await repeatFailedFiles(suite, results);
+const all = { passed: passed + checked.passed, failed: [...checked.failed, ...failed], flaky };
+console.log(['', ...times, ...summary(all)].join('\n'));
+process.exit(all.failed.length === 0 ? 0 : 1);

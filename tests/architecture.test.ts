@@ -60,7 +60,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'api/schema': ['api/http', 'model'],
-  'api/ui': ['api/auth', 'api/http', 'api/resource', 'config/options', 'policy', 'wire/bounded-json'],
+  'api/ui': ['api/auth', 'api/http', 'api/resource', 'config/options', 'model', 'policy', 'wire/bounded-json'],
   boot: [
     'config/options',
     'model',

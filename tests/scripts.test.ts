@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 const said = (script: string, ...words: readonly string[]) =>
   new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
@@ -53,4 +54,55 @@ it.each([
   expect(code).toBe(2);
   expect(errors).toMatch(/^[^\n]+\n$/);
   expect(errors).toContain(problem);
+});
+
+/** Results by name, before and after the repetition → passed, failed and flaky of all. */
+type Results = Readonly<Record<string, { readonly passed: number; readonly failed: readonly string[] }>>;
+const FLAKY: readonly (readonly [name: string, first: Results, again: Results, judged: object])[] = [
+  ['nothing failed', { a: { passed: 2, failed: [] } }, {}, { passed: 2, failed: [], flaky: [] }],
+  [
+    'it passes by itself',
+    { a: { passed: 1, failed: ['a: x'] }, b: { passed: 3, failed: [] } },
+    { a: { passed: 2, failed: [] } },
+    { passed: 5, failed: [], flaky: ['a: x'] },
+  ],
+  [
+    'it fails again, with another test',
+    { a: { passed: 1, failed: ['a: x'] } },
+    { a: { passed: 1, failed: ['a: y'] } },
+    { passed: 1, failed: ['a: y'], flaky: [] },
+  ],
+  [
+    'one of two passes',
+    { a: { passed: 0, failed: ['a: x', 'a: y'] }, b: { passed: 0, failed: ['b: z'] } },
+    { a: { passed: 2, failed: [] }, b: { passed: 0, failed: ['b: z'] } },
+    { passed: 2, failed: ['b: z'], flaky: ['a: x', 'a: y'] },
+  ],
+  ['it does not run again', { a: { passed: 1, failed: ['a: x'] } }, {}, { passed: 1, failed: ['a: x'], flaky: [] }],
+  [
+    'it runs again without a test',
+    { a: { passed: 1, failed: ['a: x'] } },
+    { a: { passed: 0, failed: [] } },
+    { passed: 1, failed: ['a: x'], flaky: [] },
+  ],
+];
+it('a test that passes when it runs once more is flaky, and one that fails again is red', async () => {
+  const program = `import { repeatFailed, summary } from ${JSON.stringify(join(__dirname, '../scripts/flaky.mjs'))};
+    const judged = [];
+    for (const [, first, again] of ${JSON.stringify(FLAKY)}) {
+      const names = [];
+      const all = await repeatFailed(new Map(Object.entries(first)), async (failed) => (names.push(...failed), new Map(Object.entries(again))));
+      judged.push({ all, names, lines: summary(all) });
+    }
+    console.log(JSON.stringify(judged));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  const judged = JSON.parse(stdout) as readonly { all: object; names: readonly string[]; lines: readonly string[] }[];
+  expect(judged.map(({ all }, at) => [FLAKY[at]![0], all])).toEqual(FLAKY.map(([name, , , expected]) => [name, expected]));
+  expect(judged.map(({ names }) => names)).toEqual([[], ['a'], ['a'], ['a', 'b'], ['a'], ['a']]);
+  expect(judged[3]!.lines).toEqual([
+    'FAILED: b: z',
+    'flaky: a: x (failed, then passed by itself)',
+    'flaky: a: y (failed, then passed by itself)',
+    '2 passed, 1 failed',
+  ]);
 });

@@ -3,7 +3,7 @@ import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { connection, follow } from './lib/fleet';
 import './page.css';
-import { api, loadSession, messageOf, place, session } from './state';
+import { api, loadSession, may, messageOf, place, session } from './state';
 import { ActionDialog } from './views/action-dialog';
 import { AddMachine } from './views/add-machine';
 import { Fleet } from './views/fleet';
@@ -15,12 +15,21 @@ interface ViewProps {
   readonly rest: string;
   readonly search: string;
 }
-/** First part of the place → its view and its title in the menu. */
-const VIEWS: Readonly<Record<string, { readonly title?: string; readonly view: ComponentType<ViewProps> }>> = {
+interface View {
+  readonly view: ComponentType<ViewProps>;
+  /** In the menu. */
+  readonly title?: string;
+  /** Without this policy the menu does not have it. */
+  readonly policy?: string;
+}
+/** First part of the place → its view. */
+const VIEWS: Readonly<Record<string, View>> = {
   nodes: { title: 'Fleet', view: Fleet },
   node: { view: NodeView },
-  add: { title: 'Add a machine', view: AddMachine },
-  ...Object.fromEntries(RESOURCES.map(({ id, title }) => [id, { title, view: () => <Resources key={id} id={id} /> }])),
+  add: { title: 'Add a machine', view: AddMachine, policy: 'node:create' },
+  ...Object.fromEntries(
+    RESOURCES.map(({ id, title, policies }) => [id, { title, policy: policies.list, view: () => <Resources key={id} id={id} /> }]),
+  ),
 };
 const CONNECTION = { starting: 'loading …', live: 'live', lost: 'no connection, trying again …' } as const;
 
@@ -40,8 +49,9 @@ function Frame() {
         <strong>Bloomery</strong>
         <nav aria-label="Views">
           {Object.entries(VIEWS).map(
-            ([id, { title }]) =>
-              title && (
+            ([id, { title, policy }]) =>
+              title &&
+              (policy === undefined || may(policy)) && (
                 <a key={id} href={`#/${id}`} aria-current={id === name ? 'page' : undefined}>
                   {title}
                 </a>

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { createApi, type Session } from './lib/api';
 import type { Action } from './lib/actions';
+import { isAllowed, type Owned } from './lib/rights';
 import type { Row } from './lib/rows';
 
 export const session = signal<Session | null>(null);
@@ -14,11 +15,15 @@ export const pendingAction = signal<{ readonly action: Action; readonly rows: re
 export const api = createApi(
   () => session.value?.csrf ?? null,
   () => {
-    if (session.value?.strategy !== 'noauth') session.value = session.value && { ...session.value, caller: null, csrf: null, may: [] };
+    if (session.value?.strategy !== 'noauth') session.value = session.value && { ...session.value, caller: null, csrf: null };
   },
 );
 export async function loadSession(): Promise<void> {
   session.value = await api.get<Session>('ui/session');
 }
-export const may = (policy: string): boolean => session.value?.may.includes(policy) ?? false;
+/** Whether the user may do this to a resource of these projects. */
+export function may(policy: string, resource?: Owned): boolean {
+  const { caller, may: rights } = session.value!;
+  return caller !== null && isAllowed(rights, caller.project, policy, resource);
+}
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,37 +1,24 @@
 /** Tokens of an OpenID provider ([oidc]): signed JWTs (RFC 7519, RFC 9068) whose claims say who the caller is. */
 import { createHash } from 'node:crypto';
 import type { Options } from '../../config/options';
-import type { Clock } from '../../model/clock';
-import type { Log } from '../../model/log';
 import { NOBODY, type Caller } from '../../policy/caller';
 import { isName } from '../../policy/grants';
 import { withImpliedRoles } from '../../policy/implied-roles';
-import { fetchKeys, type KeySet } from '../../wire/http/openid';
-import { Unauthenticated } from '../http/errors';
 import { invalidToken, type TokenKind } from './beside';
-import { createProviderKeys } from './provider-keys';
+import { createTokenVerifier, type Claims, type ProviderOptions, type ProviderParts } from './provider-tokens';
 import { remember } from './remember';
 
-/** The package has ES modules only. */
-const loadJose = () => import('jose');
-type Jose = Awaited<ReturnType<typeof loadJose>>;
-
-type OidcOptions = Pick<
-  Options,
-  | 'oidc.algorithms'
-  | 'oidc.audience'
-  | 'oidc.cafile'
-  | 'oidc.clock_tolerance'
-  | 'oidc.issuer'
-  | 'oidc.project_claim'
-  | 'oidc.project_roles'
-  | 'oidc.roles_claim'
-  | 'oidc.system_roles'
-  | 'oidc.timeout'
-  | 'oidc.user_claim'
-  | 'oidc.user_name_claim'
->;
-type Claims = Readonly<Record<string, unknown>>;
+type OidcOptions = ProviderOptions &
+  Pick<
+    Options,
+    | 'oidc.audience'
+    | 'oidc.project_claim'
+    | 'oidc.project_roles'
+    | 'oidc.roles_claim'
+    | 'oidc.system_roles'
+    | 'oidc.user_claim'
+    | 'oidc.user_name_claim'
+  >;
 
 /** Longer tokens are refused before anything of them is read. */
 const MOST_TOKEN_CHARACTERS = 12_288;
@@ -89,70 +76,18 @@ const ACCESS_TOKEN = /^(?:(?:application\/)?at\+jwt|jwt)$/i;
 const isAccessToken = (type: unknown, { typ: claimed }: Claims): boolean =>
   (type === undefined || (typeof type === 'string' && ACCESS_TOKEN.test(type))) && (claimed === undefined || claimed === 'Bearer');
 
-interface OidcParts {
-  readonly options: OidcOptions;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  /** Absent: from the provider. */
-  readonly fetch?: () => Promise<KeySet>;
-}
-export function oidc({ options, clock, log, signal, fetch }: OidcParts): TokenKind {
-  const issuer = options['oidc.issuer']!;
-  const provider = { issuer, caFile: options['oidc.cafile'], timeoutMs: options['oidc.timeout'] * 1000 };
-  let loading: Promise<Jose> | undefined;
-  const jose = (): Promise<Jose> => (loading ??= loadJose());
-  const keys = createProviderKeys(
-    async () => {
-      const set = await (fetch ?? (() => fetchKeys(provider, signal)))();
-      return (await jose()).createLocalJWKSet(set as unknown as Parameters<Jose['createLocalJWKSet']>[0]);
-    },
-    clock,
-    log,
-  );
+export function oidc(parts: ProviderParts<OidcOptions>): TokenKind {
+  const { options, clock } = parts;
+  const verifyToken = createTokenVerifier(parts);
   /** The verified tokens by their hashes, the oldest first. */
   const verified = new Map<string, { readonly caller: Caller; readonly until: number }>();
 
-  async function claimsOf(token: string): Promise<Claims & { readonly exp: number }> {
-    const { jwtVerify, errors } = await jose();
-    const current = await keys.current();
-    try {
-      const { payload, protectedHeader } = await jwtVerify(
-        token,
-        async (header, given) => {
-          try {
-            return await current(header, given);
-          } catch (error) {
-            const newer = error instanceof errors.JWKSNoMatchingKey ? await keys.newer(current) : undefined;
-            if (!newer) throw error;
-            return newer(header, given);
-          }
-        },
-        {
-          issuer,
-          audience: [...options['oidc.audience']],
-          algorithms: [...options['oidc.algorithms']],
-          clockTolerance: options['oidc.clock_tolerance'],
-          requiredClaims: ['exp', 'iat', 'iss', 'aud'],
-          currentDate: new Date(clock.now()),
-        },
-      );
-      if (!isAccessToken(protectedHeader.typ, payload)) throw invalidToken();
-      return payload as Claims & { readonly exp: number };
-    } catch (error) {
-      if (error instanceof Unauthenticated) throw error;
-      // Malformed, signed by another key, for another audience, expired, and the like.
-      throw invalidToken();
-    }
-  }
   async function verify(token: string, hash: string): Promise<Caller> {
-    const claims = await claimsOf(token);
-    const now = clock.now();
-    // jose does not check it without a maximum age.
-    if ((claims['iat'] as number) * 1000 > now + options['oidc.clock_tolerance'] * 1000) throw invalidToken();
+    const { claims, type } = await verifyToken(token, options['oidc.audience']);
+    if (!isAccessToken(type, claims)) throw invalidToken();
     const caller = callerOf(claims, options);
     const end = (claims.exp + options['oidc.clock_tolerance']) * 1000;
-    remember(verified, hash, { caller, until: Math.min(end, now + CACHE_TTL_MS) }, CACHE_SIZE);
+    remember(verified, hash, { caller, until: Math.min(end, clock.now() + CACHE_TTL_MS) }, CACHE_SIZE);
     return caller;
   }
 

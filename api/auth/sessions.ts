@@ -11,7 +11,18 @@ import type { Auth } from '../resource/handler';
 import { isPublic } from './public-paths';
 
 /** The request headers that the credentials of a session become. */
-export type Credentials = { readonly authorization: string } | { readonly 'x-auth-token': string };
+type Credentials = { readonly authorization: string } | { readonly 'x-auth-token': string };
+/** What a log-in results in. */
+export interface Login {
+  readonly credentials: Credentials;
+  /** Absent: the session ends with the credentials. */
+  readonly renewal?: {
+    /** Milliseconds since the epoch. */
+    readonly at: number;
+    /** @throws Unauthenticated */
+    readonly renew: () => Promise<Login>;
+  };
+}
 interface Session {
   readonly caller: Caller;
   /** Requests that change something repeat it in X-CSRF-Token. */
@@ -21,7 +32,7 @@ export interface Sessions {
   /** The authentication of requests with credentials or with a cookie. */
   readonly auth: Auth;
   /** @returns the session and its cookie. @throws Unauthenticated */
-  open(credentials: Credentials, source: string): Promise<Session & { readonly cookie: string }>;
+  open(login: Login, source: string): Promise<Session & { readonly cookie: string }>;
   /** Undefined: the request has no valid cookie, or what its session has is not accepted any more. */
   find(headers: IncomingHttpHeaders, source: string): Promise<Session | undefined>;
   close(headers: IncomingHttpHeaders): void;
@@ -31,6 +42,8 @@ export const SESSION_COOKIE = 'bloomery_session';
 /** Of a session that is not used, and of any session. */
 const IDLE_MS = 3_600_000;
 export const SESSION_SECONDS = 43_200;
+/** After a renewal that failed for a reason that may pass. */
+const RENEW_AGAIN_MS = 10_000;
 const MOST_SESSIONS = 1000;
 const MOST_SESSIONS_OF_USER = 20;
 /** A path that needs authentication. */
@@ -38,7 +51,7 @@ const PROTECTED = '/v1/nodes';
 const SAFE_METHODS = ['GET', 'HEAD'];
 
 /** Cookies come in one header (RFC 6265 §5.4). */
-function cookieOf({ cookie = '' }: IncomingHttpHeaders, name: string): string | undefined {
+export function cookieOf({ cookie = '' }: IncomingHttpHeaders, name: string): string | undefined {
   for (const pair of cookie.split(';')) {
     const [key, value] = pair.trim().split('=', 2);
     if (key === name) return value;
@@ -51,7 +64,8 @@ const isSame = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(ha
 const isFromElsewhere = (headers: IncomingHttpHeaders): boolean => !['same-origin', 'none', undefined].includes(headers['sec-fetch-site']);
 
 interface StoredSession {
-  readonly credentials: Credentials;
+  login: Login;
+  renewing?: Promise<void>;
   readonly user: string | null;
   readonly csrf: string;
   readonly end: number;
@@ -79,6 +93,24 @@ export function createSessions(auth: Auth, clock: Clock, random: (bytes: number)
     if (oldest) sessions.delete(oldest[0]);
   }
 
+  async function renew(session: StoredSession, { renew: next }: NonNullable<Login['renewal']>): Promise<void> {
+    try {
+      session.login = await next();
+    } catch (error) {
+      if (error instanceof Unauthenticated && error.status === 401) throw error;
+      session.login = { ...session.login, renewal: { at: clock.now() + RENEW_AGAIN_MS, renew: next } };
+    }
+  }
+  /** Renewed in time; requests that come meanwhile wait for the same renewal. @throws Unauthenticated */
+  async function credentialsOf(session: StoredSession): Promise<Credentials> {
+    const { renewal } = session.login;
+    if (renewal && clock.now() >= renewal.at) {
+      session.renewing ??= renew(session, renewal).finally(() => delete session.renewing);
+      await session.renewing;
+    }
+    return session.login.credentials;
+  }
+
   const identify: Auth['identify'] = async (headers, path, method, source) => {
     const hasOwn = headers.authorization !== undefined || headers['x-auth-token'] !== undefined;
     const session = hasOwn || isPublic(path, method) ? undefined : stored(headers);
@@ -86,27 +118,29 @@ export function createSessions(auth: Auth, clock: Clock, random: (bytes: number)
     if (!SAFE_METHODS.includes(method) && !isSame(String(headers['x-csrf-token']), session.csrf))
       throw new Unauthenticated(401, 'The CSRF token of the session is missing');
     session.lastUsed = clock.now();
-    return auth.identify({ ...headers, ...session.credentials }, path, method, source);
+    return auth.identify({ ...headers, ...(await credentialsOf(session)) }, path, method, source);
   };
   return {
     auth: { ...auth, identify },
-    async open(credentials, source) {
-      const caller = await auth.identify(credentials, PROTECTED, 'GET', source);
+    async open(login, source) {
+      const caller = await auth.identify(login.credentials, PROTECTED, 'GET', source);
       makeRoom(caller.user);
       const value = random(32).toString('base64url');
       const csrf = random(32).toString('base64url');
       const now = clock.now();
-      sessions.set(hashOf(value), { credentials, user: caller.user, csrf, end: now + SESSION_SECONDS * 1000, lastUsed: now });
+      sessions.set(hashOf(value), { login, user: caller.user, csrf, end: now + SESSION_SECONDS * 1000, lastUsed: now });
       return { caller, csrf, cookie: value };
     },
     async find(headers, source) {
       const session = stored(headers);
       if (session === undefined) return undefined;
-      const caller = await auth.identify(session.credentials, PROTECTED, 'GET', source).catch((error: unknown) => {
+      try {
+        const caller = await auth.identify(await credentialsOf(session), PROTECTED, 'GET', source);
+        return { caller, csrf: session.csrf };
+      } catch (error) {
         if (error instanceof Unauthenticated && error.status === 401) return undefined;
         throw error;
-      });
-      return caller && { caller, csrf: session.csrf };
+      }
     },
     close(headers) {
       const value = cookieOf(headers, SESSION_COOKIE);

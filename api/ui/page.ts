@@ -5,25 +5,35 @@
 import type { IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
 import type { Caller } from '../../policy/caller';
-import { isObject, JSON_LIMITS } from '../../wire/bounded-json';
-import { SESSION_COOKIE, SESSION_SECONDS, type Credentials, type Sessions } from '../auth/sessions';
+import type { Log } from '../../model/log';
+import { JSON_LIMITS } from '../../wire/bounded-json';
+import { reasonOf } from '../../model/errors';
+import { LoginFailed, type OpenIdLogin } from '../auth/oidc-login';
+import { cookieOf, SESSION_COOKIE, SESSION_SECONDS, type Sessions } from '../auth/sessions';
 import { parseBody } from '../http/body';
 import { Refusal, Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
 import type { Answer, Auth } from '../resource/handler';
 import { acceptsPage, answerAsset, INDEX, type Assets } from './assets';
+import type { LogIns } from './log-ins';
+import { NO_RIGHTS, rightsOf } from './rights';
 
 interface PageParts {
   readonly options: Options;
   readonly assets: Assets;
   readonly sessions: Sessions;
+  readonly logIns: LogIns;
   readonly auth: Auth;
+  readonly log: Log;
+  readonly random: (bytes: number) => Buffer;
 }
 interface PageRequest {
   readonly request: IncomingMessage;
   /** Without slashes at the end. */
   readonly bare: string;
   readonly path: string;
+  /** The query, still escaped. */
+  readonly search: string;
   readonly source: string;
   readonly body: Buffer;
 }
@@ -34,60 +44,44 @@ interface Page {
   answer(page: PageRequest): Promise<Answer>;
 }
 
-/** What the page asks for before it has an operation to offer. */
-const OFFERED = [
-  'baremetal:node:create',
-  'baremetal:node:delete',
-  'baremetal:node:update',
-  'baremetal:node:set_provision_state',
-  'baremetal:node:set_power_state',
-  'baremetal:node:set_maintenance',
-  'baremetal:node:clear_maintenance',
-  'baremetal:node:set_boot_device',
-  'baremetal:deploy_template:create',
-  'baremetal:runbook:create',
-  'baremetal:inspection_rule:create',
-];
-/** Strategy → the log-ins that the page shows. Tokens of our own and of OpenID providers are accepted as `token`. */
-const LOG_INS: Readonly<Record<string, readonly string[]>> = {
-  noauth: [],
-  http_basic: ['password', 'token'],
-  oidc: ['token'],
-  keystone: ['token'],
-};
-
 const NO_STORE = { 'Cache-Control': 'no-store' };
-const LONGEST_CREDENTIAL = 12_288;
+/** The cookie of a log-in at an OpenID provider. Lax: the provider's redirection has to bring it. */
+const LOGIN_COOKIE = 'bloomery_login';
+const LOGIN_PATH = '/ui/login/oidc';
+const LOGIN_SECONDS = 600;
 
-function credentialsIn(body: unknown, strategy: string): Credentials {
-  const { user, password, token } = isObject(body) ? body : {};
-  const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= LONGEST_CREDENTIAL;
-  if (isText(token) && /^[\x21-\x7e]+$/.test(token))
-    return strategy === 'keystone' && !token.startsWith('blm_') ? { 'x-auth-token': token } : { authorization: `Bearer ${token}` };
-  if (strategy === 'http_basic' && isText(user) && isText(password) && !user.includes(':'))
-    return { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` };
-  throw new Unread(400, 'A user and a password, or a token, are required.');
-}
-
-export function createPage({ options, assets, sessions, auth }: PageParts): Page {
+export function createPage({ options, assets, sessions, logIns, auth, log, random }: PageParts): Page {
   const strategy = options['DEFAULT.auth_strategy'] ?? 'noauth';
-  const cookie = (request: IncomingMessage, value: string, seconds: number): string => {
-    const secure = baseOf(request, options).startsWith('https:') ? '; Secure' : '';
-    return `${SESSION_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
-  };
+  const withSecure = (request: IncomingMessage, cookie: string): string =>
+    baseOf(request, options).startsWith('https:') ? `${cookie}; Secure` : cookie;
+  const cookie = (request: IncomingMessage, value: string, seconds: number): string =>
+    withSecure(request, `${SESSION_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}`);
   const describe = (session?: { readonly caller: Caller; readonly csrf: string }): object => ({
     strategy,
-    log_ins: LOG_INS[strategy] ?? [],
+    log_ins: logIns.kinds,
     caller: session
       ? { user: session.caller.userName ?? session.caller.user, project: session.caller.project, roles: session.caller.roles }
       : null,
     csrf: session?.csrf ?? null,
-    may: session ? OFFERED.filter((policy) => auth.allowed(session.caller, policy)) : [],
+    may: session ? rightsOf(session.caller, auth, options) : NO_RIGHTS,
   });
   /** A log-in is JSON, which pages of other origins cannot send without a preflight request. */
   const requireJson = (request: IncomingMessage): void => {
     if (request.headers['content-type']?.split(';', 1)[0]!.trim() !== 'application/json') throw new Unread(415, 'The log-in is JSON.');
   };
+
+  /** The strategies have words for clients of the API; a user who logs in needs other ones. */
+  const open: Sessions['open'] = (login, source) =>
+    sessions.open(login, source).catch((error: unknown) => {
+      if (!(error instanceof Unauthenticated) || error.status === 503) throw error;
+      throw new Unauthenticated(error.status, 'These credentials are not valid.', error.claimedUser);
+    });
+  /** Without WWW-Authenticate: the browser would show a dialogue of its own. */
+  const orRefusal = (work: () => Promise<Answer>): Promise<Answer> =>
+    work().catch((error: unknown) => {
+      if (!(error instanceof Unauthenticated)) throw error;
+      return { status: error.status, body: { error: { message: error.sentence } }, headers: NO_STORE };
+    });
 
   const SESSION: Readonly<Record<string, (page: PageRequest) => Promise<Answer>>> = {
     async GET({ request, source }) {
@@ -100,17 +94,12 @@ export function createPage({ options, assets, sessions, auth }: PageParts): Page
     },
     async POST({ request, source, body }) {
       requireJson(request);
-      const credentials = credentialsIn(await parseBody(body, { ...JSON_LIMITS.request, depth: 5 }), strategy);
-      try {
-        const session = await sessions.open(credentials, source);
+      const fields = await parseBody(body, { ...JSON_LIMITS.request, depth: 5 });
+      return orRefusal(async () => {
+        const session = await open(await logIns.open(fields, source), source);
         const headers = { ...NO_STORE, 'Set-Cookie': cookie(request, session.cookie, SESSION_SECONDS) };
         return { status: 201, body: describe(session), headers };
-      } catch (error) {
-        if (!(error instanceof Unauthenticated)) throw error;
-        // Without WWW-Authenticate: the browser would show a dialogue of its own.
-        const message = error.status === 503 ? error.sentence : 'These credentials are not valid.';
-        return { status: error.status, body: { error: { message } }, headers: NO_STORE };
-      }
+      });
     },
     async DELETE({ request }) {
       requireJson(request);
@@ -118,7 +107,30 @@ export function createPage({ options, assets, sessions, auth }: PageParts): Page
       return { status: 204, headers: { ...NO_STORE, 'Set-Cookie': cookie(request, '', 0) } };
     },
   };
-  const redirect = (location: string): Answer => ({ status: 302, headers: { Location: location, Vary: 'Accept' } });
+  const redirect = (location: string, headers: Readonly<Record<string, string>> = { Vary: 'Accept' }): Answer => ({
+    status: 302,
+    headers: { Location: location, ...headers },
+  });
+  /** The two requests of a log-in at an OpenID provider: the link of the page, and the redirection of the provider. */
+  async function logInElsewhere({ request, bare, search, source }: PageRequest, openId: OpenIdLogin): Promise<Answer> {
+    const redirectUri = baseOf(request, options) + LOGIN_PATH;
+    try {
+      if (bare === `${LOGIN_PATH}/start`) {
+        const secret = random(32).toString('base64url');
+        const set = withSecure(request, `${LOGIN_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${LOGIN_SECONDS}`);
+        return redirect(await openId.begin(secret, redirectUri), { ...NO_STORE, 'Set-Cookie': set });
+      }
+      const login = await openId.finish(cookieOf(request.headers, LOGIN_COOKIE), new URLSearchParams(search), redirectUri, source);
+      const session = await sessions.open(login, source).catch((error: unknown) => {
+        throw new LoginFailed('token', `the access token is refused: ${reasonOf(error)}`);
+      });
+      return redirect('../../ui', { ...NO_STORE, 'Set-Cookie': cookie(request, session.cookie, SESSION_SECONDS) });
+    } catch (error) {
+      if (!(error instanceof LoginFailed)) throw error;
+      log.warn('a log-in at the identity provider failed', { error: error.message });
+      return redirect(`${bare === LOGIN_PATH ? '../../ui' : '../../../ui'}#/log-in?problem=${error.problem}`, NO_STORE);
+    }
+  }
 
   return {
     matches: ({ method = 'GET', headers }, bare) =>
@@ -132,6 +144,7 @@ export function createPage({ options, assets, sessions, auth }: PageParts): Page
         return handler(page);
       }
       if (method !== 'GET') throw new Refusal(405);
+      if (logIns.openId && [LOGIN_PATH, `${LOGIN_PATH}/start`].includes(bare)) return logInElsewhere(page, logIns.openId);
       // Relative: a proxy may have a prefix.
       if (bare === '') return redirect('ui');
       if (path === '/ui/') return redirect('../ui');

@@ -12,7 +12,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { useDatabase } from '../support/database';
 import { openProcesses } from '../support/processes';
 import { until } from '../support/until';
-import { stopwatch } from './scheduling';
 
 /** What an attack cost. CPU time, unlike the wall clock, does not depend on what else the machine does. */
 interface Cost {
@@ -20,11 +19,8 @@ interface Cost {
   readonly grownMiB: number;
   /** CPU time of the longest turn of the event loop (longest-turn.ts). */
   readonly longestTurnMs: number;
-  /** The slowest answer to `GET /`, by the wall clock; and without waits for a processor (scheduling.ts). */
+  /** The slowest answer to `GET /`, by the wall clock: a figure to look at, without a bound. */
   readonly worstMs: number;
-  readonly worstOwnMs: number;
-  /** From the end of the attack until `GET /` is quick again and the attack's connections are closed; without waits for a processor. */
-  readonly backMs: number;
 }
 interface Gauges {
   readonly cpu: number;
@@ -51,26 +47,23 @@ export interface AttackedServer {
 }
 
 /**
- * CPU time of the server while it is attacked, the calls of the watchdog included. A quiet machine needs a fifth; a busy one more, since
- * processes share its caches. Without limits pipelined requests took 83 seconds here.
+ * Bounds that a machine twice as slow, and full of other work whose processes share its caches, still meets. Nothing here is bounded by
+ * the wall clock. The largest figures of a machine with twelve processes for two processors: 1.6 s, 62 MiB and 270 ms.
+ * Without limits pipelined requests took 83 s of CPU time.
  */
-const MOST_CPU_SECONDS = 4;
+const MOST_CPU_SECONDS = 8;
 const MOST_GROWN_MIB = 150;
-const MOST_TURN_MS = 250;
-const MOST_ANSWER_MS = 250;
-const MOST_BACK_MS = 5000;
+const MOST_TURN_MS = 1000;
 /** Files and connections that come and go without an attack, such as connections to the database. */
 const USUAL_FILES = 20;
 const OTHER_SERVER = process.env['HOSTILE_URL'];
 /** The other clients of that server have another address, so that the limits of a source are for the attacks. */
 const LOCAL_ADDRESS = OTHER_SERVER === undefined ? '127.0.0.1' : '127.0.0.9';
-export function expectBounded({ cpuSeconds, grownMiB, longestTurnMs, worstOwnMs, backMs }: Cost): void {
+export function expectBounded({ cpuSeconds, grownMiB, longestTurnMs }: Cost): void {
   if (OTHER_SERVER !== undefined) return;
   expect(cpuSeconds).toBeLessThan(MOST_CPU_SECONDS);
   expect(grownMiB).toBeLessThan(MOST_GROWN_MIB);
   expect(longestTurnMs).toBeLessThan(MOST_TURN_MS);
-  expect(worstOwnMs).toBeLessThan(MOST_ANSWER_MS);
-  expect(backMs).toBeLessThan(MOST_BACK_MS);
 }
 
 const MIB = 2 ** 20;
@@ -139,17 +132,14 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
     async attack(work) {
       const before = await gauges();
       writeFileSync(turnsFile, '');
-      let [worstMs, worstOwnMs] = [0, 0];
+      let worstMs = 0;
       let peak = 0;
       let over = false;
-      const pids = OTHER_SERVER === undefined ? [processes.pid('attacked')] : [];
       const watch = async (): Promise<void> => {
         while (!over) {
           const began = performance.now();
-          const ownMs = stopwatch(pids);
           await callBy(watchdog, 'GET', '/');
           worstMs = Math.max(worstMs, performance.now() - began);
-          worstOwnMs = Math.max(worstOwnMs, ownMs());
           peak = Math.max(peak, (await gauges()).memory);
           await delay(WATCH_EVERY_MS);
         }
@@ -158,21 +148,15 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
       await work().finally(() => (over = true));
       await watching;
       sockets.forEach((socket) => socket.destroy());
-      const sinceAttackMs = stopwatch(pids);
       if (OTHER_SERVER === undefined)
-        await until('the server is back', async () => {
-          const answerMs = stopwatch(pids);
-          await callBy(watchdog, 'GET', '/');
-          return answerMs() < MOST_ANSWER_MS && (await gauges()).files <= before.files + USUAL_FILES;
-        });
-      const backMs = sinceAttackMs();
+        await until('the connections of the attack are closed', async () => (await gauges()).files <= before.files + USUAL_FILES);
       const after = await gauges();
       const longestTurnMs = Math.max(0, ...readFileSync(turnsFile, 'utf8').split('\n').map(Number));
       const cost = {
         cpuSeconds: after.cpu - before.cpu,
         grownMiB: (Math.max(peak, after.memory) - before.memory) / MIB,
         longestTurnMs,
-        ...{ worstMs, worstOwnMs, backMs },
+        worstMs,
       };
       if (process.env['HOSTILE_COSTS'])
         appendFileSync(process.env['HOSTILE_COSTS'], `${expect.getState().currentTestName} ${JSON.stringify(cost)}\n`);

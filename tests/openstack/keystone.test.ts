@@ -179,6 +179,30 @@ async function trustOf(trustor: string, trustee: string, role: string, impersona
   return (answer['trust'] as { readonly id: string }).id;
 }
 
+describe('the log-in of the page', () => {
+  const logIn = (fields: object): Promise<Response> =>
+    fetch(`${apiUrl}/ui/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ user: 'Member', password: PASSWORD, ...fields }),
+    });
+  it.each<[string, object, () => object]>([
+    ['a project', { project: 'tenant' }, () => ({ user: 'Member', project })],
+    ['the system', { domain: 'Default' }, () => ({ user: 'Member', project: null, roles: ['reader'] })],
+  ])('takes a password, for %s', async (_, fields, caller) => {
+    const opened = await logIn(fields);
+    expect(opened.status).toBe(201);
+    expect(await opened.json()).toMatchObject({ caller: caller() });
+    const cookie = /^[^;]+/.exec(opened.headers.get('set-cookie')!)![0];
+    expect((await fetch(`${apiUrl}/v1/nodes`, { headers: { cookie } })).status).toBe(200);
+  });
+  it.each([{ password: 'wrong' }, { user: 'nobody' }, { domain: 'nowhere' }, { project: 'unknown' }])('refuses %p', async (fields) => {
+    const refused = await logIn(fields);
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toEqual({ error: { message: 'Keystone refuses this user, password, domain or project.' } });
+  });
+});
+
 describe('a token is refused', () => {
   it('after it was revoked, once its cached validation is too old', async () => {
     const strategy = strategyOf();

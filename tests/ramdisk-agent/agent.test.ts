@@ -14,6 +14,7 @@ import { routeSource, runAgent } from '../../ramdisk-agent/agent';
 import { tree } from '../../ramdisk-agent/system/tree';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { parseParameters } from '../../ramdisk-agent/parameters';
+import { until } from '../support/until';
 import { fileTree } from './support';
 
 const GiB = 2 ** 30;
@@ -136,16 +137,10 @@ async function start(disk: string): Promise<Buffer> {
   await file.close();
   return buffer;
 }
-const until = async (condition: () => boolean): Promise<void> => {
-  for (let tries = 0; !condition(); tries++) {
-    if (tries > 400) throw new Error(`not in time: ${JSON.stringify(calls.map((call) => call.path))}`);
-    await delay(10);
-  }
-};
 /** The report of an inspection; an agent that ends may still be heard meanwhile. */
 const report = async (): Promise<JsonObject> => {
   const find = (): (typeof calls)[number] | undefined => calls.find((call) => call.path === '/v1/continue_inspection');
-  await until(() => find() !== undefined);
+  await until('the report', () => find() !== undefined);
   return find()!.body;
 };
 const beats = (): number => calls.filter((call) => call.path.startsWith('/v1/heartbeat')).length;
@@ -165,7 +160,7 @@ function command(port: number, name: string, params: JsonObject, wait = true): P
 
 it('looks itself up, and beats with its address, token and certificate', async () => {
   const { port } = boot('');
-  await until(() => beats() > 0);
+  await until('a heartbeat', () => beats() > 0);
   expect(calls.map((call) => call.path).slice(0, 2)).toEqual(['/', `/v1/lookup?addresses=${encodeURIComponent(MAC)}`]);
   expect(calls[2]!.body).toMatchObject({ callback_url: 'https://127.0.0.1:9999', agent_token: TOKEN, agent_version: 'bloomery-agent 1' });
   expect(await command(port, 'clean.get_clean_steps', { node: { uuid: 'the-node' }, ports: [] })).toMatchObject({
@@ -186,7 +181,7 @@ it('looks itself up, and beats with its address, token and certificate', async (
 
 it('is inspected first when that is asked for, and looked up by the UUID that it got', async () => {
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=default,logs,pci-devices`);
-  await until(() => beats() > 0);
+  await until('a heartbeat', () => beats() > 0);
   expect(calls[0]!.path).toBe('/v1/continue_inspection');
   expect(calls[0]!.body).toMatchObject({
     inventory: { interfaces: [{ name: 'eth0', mac_address: MAC }], disks: [{ size: 5 * GiB }] },
@@ -202,7 +197,7 @@ it('is inspected first when that is asked for, and looked up by the UUID that it
 
 it('only inspects where there is no API to look it up', async () => {
   boot(`ipa-api-url= ipa-inspection-callback-url=${url}/v1/continue_inspection`);
-  await until(() => calls.length > 0);
+  await until('a request', () => calls.length > 0);
   await delay(100);
   expect(calls.map((call) => call.path)).toEqual(['/v1/continue_inspection']);
   stop.abort();
@@ -274,7 +269,7 @@ it.each<[number, number]>([
 ])('posts its inventory again after %s: %s times', async (status, times) => {
   answers['/v1/continue_inspection'] = () => [status, {}];
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection`);
-  await until(() => beats() > 0);
+  await until('a heartbeat', () => beats() > 0);
   expect(calls.filter((call) => call.path === '/v1/continue_inspection')).toHaveLength(times);
 });
 
@@ -283,7 +278,7 @@ it('asks again until the server knows it', async () => {
   const known = answers['/v1/lookup']!;
   answers['/v1/lookup'] = () => (++asked < 3 ? [asked === 1 ? 404 : 409, {}] : known());
   boot('');
-  await until(() => beats() > 0);
+  await until('a heartbeat', () => beats() > 0);
   expect(asked).toBe(3);
 });
 
@@ -305,7 +300,7 @@ it('does not go on with a token that another has', async () => {
 it('uses the token of its command line where the server hides it', async () => {
   answers['/v1/lookup'] = () => [200, { node: { uuid: 'the-node' }, config: { agent_token: '******' } }];
   boot(`ipa-agent-token=${TOKEN}`);
-  await until(() => beats() > 0);
+  await until('a heartbeat', () => beats() > 0);
   expect(calls.at(-1)!.body).toMatchObject({ agent_token: TOKEN });
 });
 
@@ -325,11 +320,11 @@ describe('deployment', () => {
 
   it('writes the image, tells at once that it did, and what it wrote', async () => {
     const { disk, port } = boot('');
-    await until(() => beats() > 0);
+    await until('a heartbeat', () => beats() > 0);
     const started = await command(port, 'deploy.execute_deploy_step', step({ image_info: info(), configdrive: '' }), false);
     expect(started).toMatchObject({ command_name: 'execute_deploy_step', command_status: 'RUNNING' });
     const before = beats();
-    await until(() => beats() > before);
+    await until('a heartbeat', () => beats() > before);
     expect(await command(port, 'standby.get_partition_uuids', {})).toMatchObject({ command_result: { 'root uuid': '0x00000000' } });
     expect((await start(disk)).equals(image)).toBe(true);
     expect(ran.some((one) => one.startsWith('blockdev --rereadpt'))).toBe(true);
@@ -354,13 +349,13 @@ describe('deployment', () => {
     ],
   ])('says what is wrong with %s', async (_, params, error) => {
     const { port } = boot('');
-    await until(() => beats() > 0);
+    await until('a heartbeat', () => beats() > 0);
     expect(await command(port, 'deploy.execute_deploy_step', params)).toMatchObject({ command_status: 'FAILED', command_error: error });
   });
 
   it('refuses steps of another version of itself', async () => {
     const { port } = boot('');
-    await until(() => beats() > 0);
+    await until('a heartbeat', () => beats() > 0);
     const params = { ...step({}), deploy_version: { GenericHardwareManager: '1.2' } };
     expect(await command(port, 'deploy.execute_deploy_step', params)).toMatchObject({ command_status: 'CLEAN_VERSION_MISMATCH' });
   });
@@ -368,7 +363,7 @@ describe('deployment', () => {
 
 it('erases metadata as a cleaning step', async () => {
   const { disk, port } = boot('');
-  await until(() => beats() > 0);
+  await until('a heartbeat', () => beats() > 0);
   const params = {
     step: { step: 'erase_devices_metadata', interface: 'deploy' },
     node: { uuid: 'the-node' },
@@ -385,7 +380,7 @@ it('erases metadata as a cleaning step', async () => {
 
 it('gives its logs and its inventory', async () => {
   const { port } = boot('');
-  await until(() => beats() > 0);
+  await until('a heartbeat', () => beats() > 0);
   expect(await command(port, 'log.collect_system_logs', {})).toMatchObject({
     command_result: { system_logs: expect.any(String) as string },
   });

@@ -84,8 +84,8 @@ function createAnswerCheck(): AnswerCheck {
   };
 
   return ({ method, path, minor = document.max, status, type, text }) => {
-    // Not an operation of the API.
-    if (path.startsWith('/healthcheck')) return undefined;
+    // Not operations of the API.
+    if (path.startsWith('/healthcheck') || path.startsWith('/ui')) return undefined;
     const summary = `${method} ${path} at 1.${minor}: ${status} ${text.slice(0, 300)}`;
     const operation = method === 'OPTIONS' ? undefined : find(method, path, minor);
     if (operation === undefined) {

@@ -1,4 +1,5 @@
 /** The pure parts of the page: filters, order, URLs, the rows of the window, events, actions and patches. */
+import { isAllowed } from '../../ui/lib/rights';
 import { countsOf, NO_VIEW, rowsOf, searchOf, viewOf, windowOf } from '../../ui/lib/filters';
 import { applyEvent, classOf, progressText, rowOf } from '../../ui/lib/rows';
 import { ACTIONS, runAction, type Outcome } from '../../ui/lib/actions';
@@ -127,4 +128,16 @@ it('sends the members that changed, and no others', () => {
     { op: 'add', path: '/driver_info/a~1b', value: 3 },
     { op: 'remove', path: '/driver_info/gone' },
   ]);
+});
+
+const RIGHTS = { any: ['a'], owned: ['a', 'b'], leased: ['c'] };
+it.each<[string, string | null, string, object, boolean]>([
+  ['what is allowed everywhere', null, 'a', {}, true],
+  ['what is allowed to owners, of an own node', 'p', 'b', { owner: 'p' }, true],
+  ['what is allowed to owners, of a leased node', 'p', 'b', { owner: 'q', lessee: 'p' }, false],
+  ['what is allowed to lessees, of a leased node', 'p', 'c', { owner: 'q', lessee: 'p' }, true],
+  ['what is allowed to owners, of what nobody owns', null, 'b', { owner: null }, false],
+  ['what is allowed to owners, of what has no owner', 'p', 'b', {}, false],
+])('offers %s', (_, project, policy, resource, expected) => {
+  expect(isAllowed(RIGHTS, project, policy, resource)).toBe(expected);
 });

@@ -24,7 +24,7 @@ const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => 
   ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [3] },
   ...changes,
 });
-const ask = (pool: IpmiPool, at: IpmiTarget, data: readonly number[] = [], timeoutMs = 5000): Promise<Buffer> =>
+const ask = (pool: IpmiPool, at: IpmiTarget, data: readonly number[] = [], timeoutMs = 60_000): Promise<Buffer> =>
   pool.request(at, 0x2e, 0x01, Buffer.from(data), { timeoutMs });
 const failure = async (promise: Promise<unknown>): Promise<IpmiError> => {
   const error = await promise.then(

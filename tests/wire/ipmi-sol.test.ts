@@ -38,7 +38,7 @@ async function terminal(pool: SolPool, at: IpmiTarget): Promise<Terminal> {
     text += bytes.toString('latin1');
     look();
   };
-  const channel = await pool.openSol(at, deliver, { timeoutMs: 10_000 });
+  const channel = await pool.openSol(at, deliver, { timeoutMs: 60_000 });
   return {
     channel,
     text: () => text,
@@ -120,12 +120,12 @@ describe('serial-over-LAN', () => {
     ['IPMI 1.5', { version: '1.5' }, { kind: 'refused', message: 'serial-over-LAN needs IPMI 2.0' }],
   ])('says %s', async (_, changes, expected) => {
     const bmc = await bmcOf(createSerial('m').port);
-    await expect(poolOf().openSol(target(bmc.port, changes), () => {}, { timeoutMs: 5000 })).rejects.toMatchObject(expected);
+    await expect(poolOf().openSol(target(bmc.port, changes), () => {}, { timeoutMs: 60_000 })).rejects.toMatchObject(expected);
   });
   it('says that the BMC has none', async () => {
     const bmc = await testBmc({ command: async () => ({ completionCode: 0xc1 }) });
     stops.push(() => bmc.close());
-    await expect(poolOf().openSol(target(bmc.port), () => {}, { timeoutMs: 5000 })).rejects.toMatchObject({
+    await expect(poolOf().openSol(target(bmc.port), () => {}, { timeoutMs: 60_000 })).rejects.toMatchObject({
       message: 'serial-over-LAN: invalid command (completion code 0xc1)',
     });
   });

@@ -98,7 +98,7 @@ export const ACTIONS: readonly Action[] = [
   ...Object.entries(VERB_ACTIONS).map(([target, { body, before, ...verb }]): Action => ({
     ...verb,
     id: target,
-    policy: 'baremetal:node:set_provision_state',
+    policy: 'node:set_provision_state',
     refusal: (row) => (row.maintenance && target !== 'abort' ? 'it is in maintenance' : verbRefusal(target, row)),
     run: async (api, row, values) => {
       await before?.(api, row, values);
@@ -106,7 +106,7 @@ export const ACTIONS: readonly Action[] = [
     },
   })),
   ...POWER.map(([target, title, effect]): Action => ({
-    ...{ id: target, title, effect, policy: 'baremetal:node:set_power_state' },
+    ...{ id: target, title, effect, policy: 'node:set_power_state' },
     refusal: ({ power }) => (power === target ? `it is in ${power} already` : undefined),
     run: (api, { uuid }) => api.send('PUT', `v1/nodes/${uuid}/states/power`, { target }),
   })),
@@ -115,7 +115,7 @@ export const ACTIONS: readonly Action[] = [
       id: 'maintenance',
       title: 'Maintenance on',
       effect: 'The server leaves these nodes alone.',
-      policy: 'baremetal:node:set_maintenance',
+      policy: 'node:set_maintenance',
     },
     inputs: [{ name: 'reason', title: 'Reason', kind: 'text' }],
     refusal: ({ maintenance }) => (maintenance ? 'it is in maintenance already' : undefined),
@@ -126,13 +126,13 @@ export const ACTIONS: readonly Action[] = [
       id: 'no maintenance',
       title: 'Maintenance off',
       effect: 'The server manages these nodes again.',
-      policy: 'baremetal:node:clear_maintenance',
+      policy: 'node:clear_maintenance',
     },
     refusal: ({ maintenance }) => (maintenance ? undefined : 'it is not in maintenance'),
     run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/maintenance`),
   },
   {
-    ...{ id: 'boot device', title: 'Boot device', effect: 'The BMC is told what to boot next.', policy: 'baremetal:node:set_boot_device' },
+    ...{ id: 'boot device', title: 'Boot device', effect: 'The BMC is told what to boot next.', policy: 'node:set_boot_device' },
     inputs: [{ name: 'device', title: `Device: ${BOOT_DEVICES}`, kind: 'text', needed: true, initial: 'disk' }],
     refusal: () => undefined,
     run: (api, { uuid }, { device }) =>
@@ -143,7 +143,7 @@ export const ACTIONS: readonly Action[] = [
       id: 'delete',
       title: 'Delete',
       effect: 'The nodes, their ports and their history are removed.',
-      policy: 'baremetal:node:delete',
+      policy: 'node:delete',
       isDangerous: true,
     },
     refusal: ({ state, maintenance }) =>

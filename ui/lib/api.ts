@@ -1,4 +1,5 @@
 /** Requests to the API, with the latest microversion and the CSRF token of the session. */
+import type { Rights } from './rights';
 
 class ApiError extends Error {
   constructor(
@@ -13,7 +14,7 @@ export interface Session {
   readonly log_ins: readonly string[];
   readonly caller: { readonly user: string | null; readonly project: string | null; readonly roles: readonly string[] } | null;
   readonly csrf: string | null;
-  readonly may: readonly string[];
+  readonly may: Rights;
 }
 export interface Api {
   get<T>(path: string): Promise<T>;

@@ -7,6 +7,8 @@ export const rows = new Map<string, Row>();
 /** Grows with each change of `rows`, at most once in PAINT_MS. */
 export const revision = signal(0);
 export const connection = signal<'starting' | 'live' | 'lost'>('starting');
+/** Whether `rows` has all nodes. */
+export const isComplete = signal(false);
 /** The last events, the newest first. */
 export const events = signal<readonly NodeEvent[]>([]);
 
@@ -14,19 +16,30 @@ const PAINT_MS = 150;
 const MOST_EVENTS = 500;
 const RETRY_MS = 2000;
 const PAGE = 1000;
+/** Of the request that fills the first screen. */
+const FIRST_PAGE = 60;
 const KINDS = ['created', 'deleted', 'state', 'power', 'maintenance', 'error', 'step', 'progress', 'hardware', 'recorder'];
 
+interface NodePage {
+  readonly nodes: readonly Row[];
+  readonly next?: string | undefined;
+}
 let painting = false;
+let paintedAt = -Infinity;
 let recent: NodeEvent[] = [];
 function changed(): void {
   if (painting) return;
   painting = true;
-  setTimeout(() => {
-    painting = false;
-    revision.value++;
-    if (recent.length > 0) events.value = [...recent.reverse(), ...events.value].slice(0, MOST_EVENTS);
-    recent = [];
-  }, PAINT_MS);
+  setTimeout(
+    () => {
+      painting = false;
+      paintedAt = performance.now();
+      revision.value++;
+      if (recent.length > 0) events.value = [...recent.reverse(), ...events.value].slice(0, MOST_EVENTS);
+      recent = [];
+    },
+    paintedAt + PAINT_MS - performance.now(),
+  );
 }
 
 /** Reads one node again, after a change that no event describes. */
@@ -59,17 +72,35 @@ export function follow(api: Api): () => void {
       if (row?.state.startsWith('inspect') && kind === 'state') void reread(api, uuid).catch(() => {});
     }
   }
+  const pageAt = async (query: string): Promise<NodePage> => {
+    const { nodes, next } = await api.get<{ readonly nodes: readonly Record<string, unknown>[]; readonly next?: string }>(
+      `v1/nodes?fields=${ROW_FIELDS}&${query}`,
+    );
+    return { nodes: nodes.map(rowOf), next };
+  };
+  /** Fills the first screen while the event stream opens. The whole list, which follows, has the error of a failure. */
+  const firstPage = pageAt(`limit=${FIRST_PAGE}&sort_key=name`).then(
+    ({ nodes }) => {
+      if (isOver) return;
+      for (const node of nodes) rows.set(node.uuid, node);
+      changed();
+    },
+    () => {},
+  );
   async function list(): Promise<void> {
     waiting = [];
+    await firstPage;
     const found = new Map<string, Row>();
-    let path: string | undefined = `v1/nodes?fields=${ROW_FIELDS}&limit=${PAGE}`;
-    while (path !== undefined && !isOver) {
-      const page: { readonly nodes: readonly Record<string, unknown>[]; readonly next?: string } = await api.get(path);
-      for (const node of page.nodes) found.set(String(node['uuid']), rowOf(node));
+    let query: string | undefined = `limit=${PAGE}`;
+    while (query !== undefined && !isOver) {
+      const page: NodePage = await pageAt(query);
+      for (const node of page.nodes) found.set(node.uuid, node);
       // The link has the host of the server, which a proxy may hide.
       const marker = page.next === undefined ? null : new URL(page.next).searchParams.get('marker');
-      path = marker === null ? undefined : `v1/nodes?fields=${ROW_FIELDS}&limit=${PAGE}&marker=${marker}`;
+      query = marker === null ? undefined : `limit=${PAGE}&marker=${marker}`;
     }
+    if (isOver) return;
+    isComplete.value = true;
     rows.clear();
     for (const [uuid, row] of found) rows.set(uuid, row);
     const late = waiting;
@@ -117,6 +148,7 @@ export function follow(api: Api): () => void {
     });
   }
   connection.value = 'starting';
+  isComplete.value = false;
   connect();
   return () => {
     isOver = true;
@@ -124,5 +156,6 @@ export function follow(api: Api): () => void {
     source?.close();
     rows.clear();
     events.value = [];
+    isComplete.value = false;
   };
 }

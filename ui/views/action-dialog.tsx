@@ -1,7 +1,7 @@
 /** Asks before an action on nodes, and shows the outcome for each. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { runAction, type Outcome } from '../lib/actions';
-import { api, pendingAction } from '../state';
+import { api, may, pendingAction } from '../state';
 import { Field } from './field';
 
 const MOST_SHOWN = 200;
@@ -14,7 +14,7 @@ function Question({ action, rows }: NonNullable<typeof pendingAction.value>) {
   const [outcomes, setOutcomes] = useState<readonly Outcome[] | null>(null);
   const [problem, setProblem] = useState('');
   useEffect(() => dialog.current?.showModal(), []);
-  const judged = rows.map((row) => ({ row, refusal: action.refusal(row) }));
+  const judged = rows.map((row) => ({ row, refusal: may(action.policy, row) ? action.refusal(row) : 'you may not do this to it' }));
   const [applies] = useState(() => judged.filter(({ refusal }) => refusal === undefined).map(({ row }) => row));
   const [leftOut] = useState(() => judged.filter(({ refusal }) => refusal !== undefined));
   const start = async (event: SubmitEvent): Promise<void> => {

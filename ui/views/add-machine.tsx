@@ -25,7 +25,7 @@ export function AddMachine() {
   const drivers = ((data?.['drivers'] ?? []) as readonly { readonly name: string }[]).map(({ name }) => name);
   const chosen = driver === '' ? (drivers.find((name) => name === 'redfish') ?? drivers[0] ?? '') : driver;
   if (error !== undefined) return <p role="alert">{error}</p>;
-  if (!may('baremetal:node:create')) return <p>You may not create nodes.</p>;
+  if (!may('node:create')) return <p>You may not create nodes.</p>;
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const { inspect, ...values } = Object.fromEntries(new FormData(event.currentTarget as HTMLFormElement)) as Record<string, string>;

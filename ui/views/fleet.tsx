@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { COLUMNS, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type View } from '../lib/filters';
-import { connection, revision, rows } from '../lib/fleet';
+import { isComplete, revision, rows } from '../lib/fleet';
 import { classOf, type Row } from '../lib/rows';
 import { pendingAction, may } from '../state';
 
@@ -156,12 +156,18 @@ export const StateMark = ({ row }: { readonly row: Row }) => (
 const Empty = () => (
   <section class="narrow">
     <h1>There are no nodes yet</h1>
-    <p>A machine needs the address of its BMC and a password. The server verifies it, and inspects its hardware while you watch.</p>
-    <p>
-      <a class="first" href="#/add">
-        Add a machine
-      </a>
-    </p>
+    {may('node:create') ? (
+      <>
+        <p>A machine needs the address of its BMC and a password. The server verifies it, and inspects its hardware while you watch.</p>
+        <p>
+          <a class="first" href="#/add">
+            Add a machine
+          </a>
+        </p>
+      </>
+    ) : (
+      <p>You see the nodes that your project owns or leases, and there are none.</p>
+    )}
   </section>
 );
 
@@ -171,7 +177,7 @@ export function Fleet({ search }: { readonly search: string }) {
   const [saved, setSaved] = useState(savedViews);
   const shown = useMemo(() => rowsOf(rows.values(), view), [view, revision.value]);
   const all = useMemo(() => [...rows.values()], [revision.value]);
-  if (rows.size === 0) return connection.value === 'live' ? <Empty /> : <p>Loading …</p>;
+  if (rows.size === 0) return isComplete.value ? <Empty /> : <p>Loading …</p>;
   const chosen = shown.filter(({ uuid }) => selected.has(uuid));
   const filterBy = (name: string, value: string): void =>
     open({ ...view, filters: { ...view.filters, [name]: value === '' ? [] : [value] } });
@@ -256,10 +262,10 @@ export function Fleet({ search }: { readonly search: string }) {
       </div>
       <div class="bar" role="group" aria-label="Actions on the selected nodes">
         <span>
-          {shown.length} shown, {chosen.length} selected
+          {shown.length} shown{isComplete.value ? '' : ' so far'}, {chosen.length} selected
         </span>
         {chosen.length > 0 &&
-          ACTIONS.filter(({ policy, refusal }) => may(policy) && chosen.some((row) => refusal(row) === undefined)).map((action) => (
+          ACTIONS.filter(({ policy, refusal }) => chosen.some((row) => may(policy, row) && refusal(row) === undefined)).map((action) => (
             <button
               key={action.id}
               class={action.isDangerous ? 'danger' : ''}

@@ -1,30 +1,48 @@
 /** The log-in, by what the server's strategy accepts. */
 import { useState } from 'preact/hooks';
 import type { Session } from '../lib/api';
-import { api, messageOf, session } from '../state';
+import { api, messageOf, place, session } from '../state';
 import { Field } from './field';
 
-/** Log-in of the server → its fields. */
-const FIELDS: Readonly<
-  Record<
-    string,
-    { readonly title: string; readonly fields: readonly (readonly [name: string, title: string, type: 'text' | 'password'])[] }
-  >
-> = {
-  password: {
-    title: 'User and password',
+interface FormField {
+  readonly name: string;
+  readonly title: string;
+  readonly type: 'text' | 'password';
+  readonly needed?: boolean;
+  readonly initial?: string;
+}
+const PERSON: readonly FormField[] = [
+  { name: 'user', title: 'User', type: 'text', needed: true },
+  { name: 'password', title: 'Password', type: 'password', needed: true },
+];
+/** Log-in of the server → its fields. Without fields, the identity provider asks the user. */
+const FORMS: Readonly<Record<string, { readonly title: string; readonly fields: readonly FormField[] }>> = {
+  oidc: { title: 'Identity provider', fields: [] },
+  password: { title: 'User and password', fields: PERSON },
+  keystone: {
+    title: 'User and password of Keystone',
     fields: [
-      ['user', 'User', 'text'],
-      ['password', 'Password', 'password'],
+      ...PERSON,
+      { name: 'domain', title: 'Domain', type: 'text', initial: 'Default' },
+      { name: 'project', title: 'Project; empty: the whole system', type: 'text' },
     ],
   },
-  token: { title: 'Token', fields: [['token', 'Token', 'password']] },
+  token: { title: 'Token', fields: [{ name: 'token', title: 'Token', type: 'password', needed: true }] },
+};
+const AUTOCOMPLETE: Readonly<Record<string, string>> = { user: 'username', password: 'current-password', token: 'current-password' };
+/** What the server reports of a log-in at the identity provider (api/auth/oidc-login.ts). */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  denied: 'The identity provider refused the log-in.',
+  expired: 'The log-in took more than ten minutes, or another one began meanwhile. Log in again.',
+  provider: 'The identity provider cannot be reached, or its answer cannot be used. The log of the server has the reason.',
+  token: 'The tokens of the identity provider are not accepted. The log of the server has the reason.',
 };
 
 export function LogIn() {
   const kinds = session.value!.log_ins;
   const [kind, setKind] = useState(kinds[0] ?? 'token');
-  const [problem, setProblem] = useState('');
+  const reported = new URLSearchParams(place.value.split('?', 2)[1]).get('problem') ?? '';
+  const [problem, setProblem] = useState(Object.hasOwn(PROBLEMS, reported) ? PROBLEMS[reported]! : '');
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.currentTarget as HTMLFormElement));
@@ -34,6 +52,7 @@ export function LogIn() {
       setProblem(messageOf(error));
     }
   };
+  const { fields } = FORMS[kind]!;
   return (
     <main class="narrow">
       <h1>Bloomery</h1>
@@ -44,17 +63,25 @@ export function LogIn() {
             <select value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
               {kinds.map((id) => (
                 <option key={id} value={id}>
-                  {FIELDS[id]!.title}
+                  {FORMS[id]!.title}
                 </option>
               ))}
             </select>
           </label>
         )}
-        {FIELDS[kind]!.fields.map(([name, title, type]) => (
-          <Field key={name} {...{ name, title, type }} needed autocomplete={type === 'password' ? 'current-password' : 'username'} />
+        {fields.map((field) => (
+          <Field key={`${kind} ${field.name}`} {...field} autocomplete={AUTOCOMPLETE[field.name] ?? 'off'} />
         ))}
         {problem !== '' && <p role="alert">{problem}</p>}
-        <button class="first">Log in</button>
+        {fields.length > 0 ? (
+          <button class="first">Log in</button>
+        ) : (
+          <p>
+            <a class="first" href="ui/login/oidc/start">
+              Log in
+            </a>
+          </p>
+        )}
       </form>
     </main>
   );

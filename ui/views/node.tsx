@@ -1,7 +1,7 @@
 /** One node: what it does now, what prevents its deployment, and what the API has about it, as a table of sections. */
 import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
-import { events, reread, revision, rows } from '../lib/fleet';
+import { events, isComplete, reread, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
 import { progressText, type NodeEvent, type Row } from '../lib/rows';
 import { api, pendingAction, may, messageOf } from '../state';
@@ -20,6 +20,8 @@ interface Section {
   /** The member of the response with the list. Absent: the response is shown as it is. */
   readonly list?: string;
   readonly columns?: readonly TableColumn[];
+  /** Absent: who sees the node may read it. */
+  readonly policy?: string;
 }
 const columns = (...names: readonly string[]): readonly TableColumn[] =>
   names.map((name) => {
@@ -28,14 +30,20 @@ const columns = (...names: readonly string[]): readonly TableColumn[] =>
   });
 const SECTIONS: readonly Section[] = [
   {
-    id: 'why',
+    ...{ id: 'why', policy: 'node:validate' },
     title: 'Why',
     path: (uuid) => `v1/nodes/${uuid}/readiness`,
     list: 'checks',
     columns: columns('result', 'code:check', 'message', 'todo:what to do'),
   },
   {
-    ...{ id: 'history', title: 'History', path: (uuid: string) => `v1/nodes/${uuid}/history?detail=true`, list: 'history' },
+    ...{
+      policy: 'node:history:get',
+      id: 'history',
+      title: 'History',
+      path: (uuid: string) => `v1/nodes/${uuid}/history?detail=true`,
+      list: 'history',
+    },
     columns: columns('created_at:time', 'severity', 'event_type:type', 'event', 'user', 'conductor'),
   },
   {
@@ -52,20 +60,26 @@ const SECTIONS: readonly Section[] = [
       ...['local_link_connection.port_id:switch port', 'vendor', 'category'],
     ),
   },
-  { id: 'inventory', title: 'Inventory', path: (uuid) => `v1/nodes/${uuid}/inventory` },
+  { id: 'inventory', policy: 'node:inventory:get', title: 'Inventory', path: (uuid) => `v1/nodes/${uuid}/inventory` },
   {
-    ...{ id: 'changes', title: 'Hardware changes', path: (uuid: string) => `v1/nodes/${uuid}/hardware/changes`, list: 'changes' },
+    ...{
+      policy: 'node:hardware:get',
+      id: 'changes',
+      title: 'Hardware changes',
+      path: (uuid: string) => `v1/nodes/${uuid}/hardware/changes`,
+      list: 'changes',
+    },
     columns: columns('noticed_at:time', 'kind', 'component', 'key', 'before', 'after'),
   },
   {
-    id: 'bios',
+    ...{ id: 'bios', policy: 'node:bios:get' },
     title: 'BIOS',
     path: (uuid) => `v1/nodes/${uuid}/bios?detail=true`,
     list: 'bios',
     columns: columns('name', 'value', 'attribute_type:type', 'allowable_values:allowed', 'read_only'),
   },
   {
-    id: 'firmware',
+    ...{ id: 'firmware', policy: 'node:firmware:get' },
     title: 'Firmware',
     path: (uuid) => `v1/nodes/${uuid}/firmware`,
     list: 'firmware',
@@ -79,7 +93,7 @@ const SECTIONS: readonly Section[] = [
     columns: columns('boot_index', 'volume_type', 'volume_id'),
   },
   { id: 'allocation', title: 'Allocation', path: (uuid) => `v1/nodes/${uuid}/allocation` },
-  { id: 'interfaces', title: 'Validation', path: (uuid) => `v1/nodes/${uuid}/validate` },
+  { id: 'interfaces', policy: 'node:validate', title: 'Validation', path: (uuid) => `v1/nodes/${uuid}/validate` },
 ];
 /** Fields that the view edits, as the API's PATCH has them. */
 const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' | 'json' }[] = [
@@ -194,8 +208,9 @@ function Timeline({ uuid }: { readonly uuid: string }) {
   );
 }
 
-function Fields({ uuid, again }: { readonly uuid: string; readonly again: unknown }) {
-  const { data: node, error } = useApi(`v1/nodes/${uuid}`, again);
+function Fields({ row }: { readonly row: Row }) {
+  const { uuid } = row;
+  const { data: node, error } = useApi(`v1/nodes/${uuid}`, uuid);
   const [notice, setNotice] = useState('');
   if (error !== undefined) return <p role="alert">{error}</p>;
   if (node === undefined) return <p>Loading …</p>;
@@ -236,10 +251,7 @@ function Fields({ uuid, again }: { readonly uuid: string; readonly again: unknow
         </label>
       ))}
       <p>
-        <button class="first" disabled={!may('baremetal:node:update')}>
-          Save
-        </button>{' '}
-        <span role="status">{notice}</span>
+        {may('node:update', row) && <button class="first">Save</button>} <span role="status">{notice}</span>
       </p>
     </form>
   );
@@ -276,17 +288,17 @@ function Now({ row }: { readonly row: Row }) {
     </dl>
   );
 }
-const TABS: readonly (readonly [id: string, title: string])[] = [
-  ['events', 'Events'],
-  ['fields', 'Fields'],
-  ...SECTIONS.map(({ id, title }) => [id, title] as const),
+const TABS: readonly Pick<Section, 'id' | 'title' | 'policy'>[] = [
+  { id: 'events', title: 'Events' },
+  { id: 'fields', title: 'Fields' },
+  ...SECTIONS,
 ];
 
 export function NodeView({ rest: uuid }: { readonly rest: string }) {
   const [tab, setTab] = useState('events');
   void revision.value;
   const row = rows.get(uuid);
-  if (!row) return <p>There is no such node, or you may not see it.</p>;
+  if (!row) return <p>{isComplete.value ? 'There is no such node, or you may not see it.' : 'Loading …'}</p>;
   const section = SECTIONS.find(({ id }) => id === tab);
   return (
     <>
@@ -296,7 +308,7 @@ export function NodeView({ rest: uuid }: { readonly rest: string }) {
       </p>
       <Now row={row} />
       <div class="bar" role="group" aria-label="Actions">
-        {ACTIONS.filter(({ policy, refusal }) => may(policy) && refusal(row) === undefined).map((action) => (
+        {ACTIONS.filter(({ policy, refusal }) => may(policy, row) && refusal(row) === undefined).map((action) => (
           <button
             key={action.id}
             class={action.isDangerous ? 'danger' : ''}
@@ -307,14 +319,14 @@ export function NodeView({ rest: uuid }: { readonly rest: string }) {
         ))}
       </div>
       <div class="bar tabs" role="group" aria-label="Sections">
-        {TABS.map(([id, title]) => (
+        {TABS.filter(({ policy }) => policy === undefined || may(policy, row)).map(({ id, title }) => (
           <button key={id} aria-pressed={id === tab} onClick={() => setTab(id)}>
             {title}
           </button>
         ))}
       </div>
       {tab === 'events' && <Timeline uuid={uuid} />}
-      {tab === 'fields' && <Fields key={uuid} uuid={uuid} again={uuid} />}
+      {tab === 'fields' && <Fields key={uuid} row={row} />}
       {section && <SectionView key={section.id} section={section} uuid={uuid} again={`${row.state} ${row.error}`} />}
     </>
   );

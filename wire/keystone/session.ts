@@ -77,6 +77,11 @@ function scopeOf(scope: Scope): object {
   return 'trust' in scope ? { 'OS-TRUST:trust': { id: scope.trust } } : { system: { all: true } };
 }
 
+/** The body of `POST /v3/auth/tokens`. */
+export const authBody = (credentials: Credentials, scope: Scope | undefined): object => ({
+  auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) },
+});
+
 /** Tokens and other texts without spaces, which Keystone may repeat. IDs are shorter. */
 const TOKEN_LIKE = /[\w+/=.~-]{40,}/g;
 const MASKED = '***';
@@ -130,7 +135,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
 
   async function authenticate(): Promise<OwnToken> {
     const { authUrl, credentials, scope, section } = settings;
-    const body = { auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) } };
+    const body = authBody(credentials, scope);
     const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body }, { hint: `; check [${section}]auth_url` });
     if (response.status !== 201) {
       const message = `authentication at ${authUrl}: ${responseText(response, [secretOf(credentials)])}`;

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { NewNode } from '../../../model/records';
 import { useApi } from '../../support/api';
 import { listen, type Listening } from '../../support/listen';
+import { until } from '../../support/until';
 
 // Other tests' transactions on the same server hold back what can be read.
 const api = useApi();
@@ -12,13 +13,13 @@ const make = (more: Partial<NewNode> = {}) => nodes().create({ uuid: randomUUID(
 const open: Listening[] = [];
 /** The server may not have noticed yet that listeners of before are gone. */
 async function hear(query = '', headers: Readonly<Record<string, string>> = {}): Promise<Listening> {
-  let listening = await listen(`${api.url()}/v1/events/stream${query}`, headers);
-  for (let tries = 0; tries < 200 && listening.status === 503; tries++) {
-    await delay(20);
+  let listening: Listening | undefined;
+  await until('a listener', async () => {
     listening = await listen(`${api.url()}/v1/events/stream${query}`, headers);
-  }
-  open.push(listening);
-  return listening;
+    return listening.status !== 503;
+  });
+  open.push(listening!);
+  return listening!;
 }
 /** From where on only what comes is told: behind all that was written, as soon as it can be read. */
 async function resume(): Promise<string> {

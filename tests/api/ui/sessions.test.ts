@@ -1,6 +1,6 @@
 /** Sessions of the page: a cookie in place of credentials, bounded, and never without the CSRF token for a change. */
 import { randomBytes } from 'node:crypto';
-import { createSessions, SESSION_COOKIE, type Sessions } from '../../../api/auth/sessions';
+import { createSessions, SESSION_COOKIE, type Login, type Sessions } from '../../../api/auth/sessions';
 import { Unauthenticated } from '../../../api/http/errors';
 import { acceptsPage } from '../../../api/ui/assets';
 import type { Auth } from '../../../api/resource/handler';
@@ -22,7 +22,7 @@ beforeEach(() => {
   };
   sessions = createSessions(auth, { now: () => now } as Clock, randomBytes);
 });
-const open = (user = 'ann') => sessions.open({ authorization: user }, 'source');
+const open = (user = 'ann') => sessions.open({ credentials: { authorization: user } }, 'source');
 const identify = async (method: string, headers: Readonly<Record<string, string>>): Promise<string> =>
   sessions.auth.identify(headers, '/v1/nodes', method, 'source').then(
     ({ user }) => user!,
@@ -86,3 +86,46 @@ it.each([
   ['*/*', false],
   [undefined, false],
 ])('shows the page for Accept %j: %s', (accept, expected) => expect(acceptsPage(accept)).toBe(expected));
+
+describe('credentials that expire', () => {
+  let issued: number;
+  /** What the provider says next. */
+  let refusal: Error | undefined;
+  const login = (): Login => {
+    const renew = async (): Promise<Login> => {
+      if (refusal) throw refusal;
+      return login();
+    };
+    return { credentials: { authorization: `token ${++issued}` }, renewal: { at: now + 60_000, renew } };
+  };
+  beforeEach(() => {
+    issued = 0;
+    refusal = undefined;
+  });
+  it('are renewed once for requests that come at the same time', async () => {
+    const { cookie } = await sessions.open(login(), 'source');
+    expect(await identify('GET', cookieFor(cookie))).toBe('token 1');
+    now += 60_000;
+    expect(await Promise.all([1, 2, 3].map(() => identify('GET', cookieFor(cookie))))).toEqual(['token 2', 'token 2', 'token 2']);
+    now += 60_000;
+    expect(await sessions.find(cookieFor(cookie), 'source')).toMatchObject({ caller: { user: 'token 3' } });
+  });
+  it('end the session when they cannot be renewed any more', async () => {
+    const { cookie } = await sessions.open(login(), 'source');
+    refusal = new Unauthenticated(401, 'over');
+    now += 60_000;
+    expect(await identify('GET', cookieFor(cookie))).toBe('over');
+    expect(await sessions.find(cookieFor(cookie), 'source')).toBeUndefined();
+  });
+  it('are used on while the provider is away, and renewed ten seconds later', async () => {
+    const { cookie } = await sessions.open(login(), 'source');
+    refusal = new Unauthenticated(503, 'away');
+    now += 60_000;
+    expect(await identify('GET', cookieFor(cookie))).toBe('token 1');
+    refusal = undefined;
+    now += 9999;
+    expect(await identify('GET', cookieFor(cookie))).toBe('token 1');
+    now += 1;
+    expect(await identify('GET', cookieFor(cookie))).toBe('token 2');
+  });
+});

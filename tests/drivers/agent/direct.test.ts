@@ -418,11 +418,11 @@ describe('tear_down_agent', () => {
     expect(made.complaints).toHaveLength(complaints);
   });
   it('does not wait for the last word of an agent whose machine is off', async () => {
-    const { task, events } = await withAgentTask(() => 'say nothing', { driver: { power: telling('power on', 'power off') } });
-    const started = Date.now();
-    expect(await step('tear_down_agent')(task)).toEqual({ kind: 'done' });
-    expect(Date.now() - started).toBeLessThan(2000);
-    expect(events).toEqual(['power: power off']);
+    const made = await withAgentTask(() => 'say nothing', { driver: { power: telling('power on', 'power off') } });
+    expect(await step('tear_down_agent')(made.task)).toEqual({ kind: 'done' });
+    expect(made.events).toEqual(['power: power off']);
+    // The end of that wait would be one.
+    expect(made.complaints).toEqual([]);
   });
   it.each([
     [{ driver_info: { deploy_forces_oob_reboot: 'true' } }, ['standby.sync'], ['power: power off']],

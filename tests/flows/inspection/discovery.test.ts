@@ -128,7 +128,7 @@ it('enrols no more machines within an hour than the option says, and answers the
   await database.query("UPDATE nodes SET created_at = created_at - interval '1 hour'");
   expect((await post(server, report(3))).status).toBe(202);
   await idle(server);
-}, 30_000);
+});
 
 it.each<[string, Partial<LoadedOptions>, object, number]>([
   ['discovery is off', { 'auto_discovery.enabled': false }, report(1), 404],
@@ -137,17 +137,13 @@ it.each<[string, Partial<LoadedOptions>, object, number]>([
   ['one of its addresses is allowed', { 'pxe_filter.allow_macs': [macOf(1, 1)] }, report(1), 202],
   ['the driver is not there', { 'auto_discovery.driver': 'nosuch' }, report(1), 503],
   ['it names a node that is not there', {}, report(1), 404],
-])(
-  '%s',
-  async (what, options, body, status) => {
-    const server = await start(options);
-    const path = what.includes('names') ? '?node_uuid=aaaaaaaa-0000-4000-8000-00000000aaaa' : '';
-    expect((await server.call('POST', `/v1/continue_inspection${path}`, body)).status).toBe(status);
-    await idle(server);
-    expect((await nodesOf(server)).length).toBe(status === 202 ? 1 : 0);
-  },
-  30_000,
-);
+])('%s', async (what, options, body, status) => {
+  const server = await start(options);
+  const path = what.includes('names') ? '?node_uuid=aaaaaaaa-0000-4000-8000-00000000aaaa' : '';
+  expect((await server.call('POST', `/v1/continue_inspection${path}`, body)).status).toBe(status);
+  await idle(server);
+  expect((await nodesOf(server)).length).toBe(status === 202 ? 1 : 0);
+});
 
 it('a report that the hooks refuse leaves the node with the reason, and may come again', async () => {
   const server = await start({ 'inspector.hooks': ['ramdisk-error', 'validate-interfaces', 'ports'] });

@@ -53,7 +53,7 @@ interface Answer {
 }
 async function send(method: string, url: string, text?: string | Buffer): Promise<Answer> {
   const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.95' };
-  const signal = timeoutSignal(20_000);
+  const signal = timeoutSignal(240_000);
   const answer = await fetch(url, { method, headers, signal, ...(text === undefined ? {} : { body: text }) });
   const said = await answer.text();
   return { status: answer.status, body: (said === '' ? {} : JSON.parse(said)) as JsonObject };

@@ -4,8 +4,6 @@ import { loadDocument } from '../../../api/schema/document';
 import { startOwnServer, type OwnServer } from '../../support/cluster';
 import { startWholeServer, type Answer, type WholeServer } from '../../support/whole-server';
 
-/** The bound within which every call is answered. */
-const BOUND_MS = 10_000;
 let database: OwnServer;
 let whole: WholeServer;
 let node: string;
@@ -100,12 +98,10 @@ describe('while the database is stopped', () => {
   it('every operation of the document says 503, and when to come again', async () => {
     const wrong: unknown[] = [];
     for (const operation of operations) {
-      const started = performance.now();
       const answer = await whole.call(...callOf(operation));
       const expected = WITHOUT[operation.operationId] ?? 503;
-      const took = performance.now() - started;
-      if (answer.status !== expected || took > BOUND_MS || (expected === 503 && !/^The database .* please retry\.$/.test(faultOf(answer))))
-        wrong.push([operation.operationId, answer, took]);
+      if (answer.status !== expected || (expected === 503 && !/^The database .* please retry\.$/.test(faultOf(answer))))
+        wrong.push([operation.operationId, answer]);
     }
     expect(wrong).toEqual([]);
   });

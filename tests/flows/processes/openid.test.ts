@@ -1,11 +1,15 @@
-/** Tokens of a real OpenID provider, oidc-provider, at the built server (npm test builds it). */
+/** Tokens and log-ins of a real OpenID provider, oidc-provider, at the built server (npm test builds it). */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createOpenIdLogin } from '../../../api/auth/oidc-login';
+import { systemClock } from '../../../model/clock';
+import { silentLog } from '../../../model/log';
 import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
+import { optionsOf } from '../../support/options';
 import { fakeSettings, openProcesses, type Processes } from '../../support/processes';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-openid-'));
@@ -18,7 +22,7 @@ let url: string;
 
 async function startProvider(kid: string): Promise<void> {
   const program = join(__dirname, '../../support/openid-provider.mjs');
-  provider = spawn(process.execPath, [program, String(port), kid, folder], { stdio: ['ignore', 'pipe', 'ignore'] });
+  provider = spawn(process.execPath, [program, String(port), kid, folder, `${url}/ui/login/oidc`], { stdio: ['ignore', 'pipe', 'ignore'] });
   await once(provider.stdout!, 'data');
 }
 async function stopProvider(): Promise<void> {
@@ -30,7 +34,6 @@ async function stopProvider(): Promise<void> {
 }
 beforeAll(async () => {
   port = await freePort();
-  await startProvider('first');
   processes = openProcesses(() => database.connection());
   const started = await processes.start(
     'one',
@@ -44,11 +47,16 @@ issuer = http://127.0.0.1:${port}
 audience = urn:bloomery
 roles_claim = scope
 system_roles = bm-viewers:reader,bm-admins:admin
+client_id = page
+client_secret = a secret+of the page
+scopes = openid,bm-viewers
+login_parameters = resource:urn:bloomery
 `,
     ),
   );
   if (typeof started !== 'string') throw new Error(started.errors);
   url = started;
+  await startProvider('first');
 });
 afterAll(async () => {
   await processes.close();
@@ -118,4 +126,116 @@ it('refuses headers of any length and tokens of any form, and stays up', async (
     expect([401, 431]).toContain(status);
   }
   expect((await send('GET', '/v1/conductors', token)).status).toBe(200);
+});
+
+describe('the log-in of the page', () => {
+  /** The cookies of a browser, by origin. */
+  type Jar = Map<string, Map<string, string>>;
+  async function visit(jar: Jar, location: string): Promise<{ readonly response: Response; readonly next: string | undefined }> {
+    const { origin } = new URL(location);
+    const own = jar.get(origin) ?? new Map<string, string>();
+    jar.set(origin, own);
+    const cookie = [...own].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(location, { headers: { cookie }, redirect: 'manual' });
+    for (const set of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(set)!;
+      own.set(name!, value!);
+    }
+    const to = response.headers.get('location');
+    return { response, next: to === null ? undefined : new URL(to, location).href };
+  }
+  /** Follows redirections until one leads to where the visit is to end. */
+  async function follow(jar: Jar, from: string, isEnd: (location: string) => boolean): Promise<string> {
+    let location = from;
+    for (let steps = 0; steps < 12; steps++) {
+      if (isEnd(location)) return location;
+      const { next } = await visit(jar, location);
+      if (next === undefined) break;
+      location = next;
+    }
+    throw new Error(`the redirections end at ${location}`);
+  }
+  const isCallback = (location: string): boolean => location.startsWith(`${url}/ui/login/oidc?`);
+  const sessionOf = async (jar: Jar): Promise<Record<string, unknown>> => {
+    const { response } = await visit(jar, `${url}/ui/session`);
+    return (await response.json()) as Record<string, unknown>;
+  };
+  const start = (): string => `${url}/ui/login/oidc/start`;
+  beforeAll(async () => {
+    if (!provider) await startProvider('first');
+  });
+
+  it('sends the user to the provider, and opens a session with the access token', async () => {
+    const jar: Jar = new Map();
+    expect(await sessionOf(jar)).toMatchObject({ caller: null, log_ins: ['oidc', 'token'] });
+    const callback = await follow(jar, start(), isCallback);
+    const { response, next } = await visit(jar, callback);
+    expect({ status: response.status, next }).toEqual({ status: 302, next: `${url}/ui` });
+    expect(response.headers.get('set-cookie')).toMatch(/^bloomery_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
+    const session = await sessionOf(jar);
+    expect(session).toMatchObject({ caller: { user: 'ann', project: null, roles: ['reader'] } });
+    const cookie = `bloomery_session=${jar.get(url)!.get('bloomery_session')}`;
+    expect((await fetch(`${url}/v1/nodes`, { headers: { cookie } })).status).toBe(200);
+    // The code is used up.
+    expect((await visit(jar, callback)).next).toBe(`${url}/ui#/log-in?problem=token`);
+    const written = readFileSync(log, 'utf8');
+    expect(written).toContain('invalid_grant');
+    for (const name of ['code', 'state']) expect(written).not.toContain(new URL(callback).searchParams.get(name));
+  });
+
+  it('binds the log-in to the browser that began it', async () => {
+    const jar: Jar = new Map();
+    const { response } = await visit(jar, start());
+    expect(response.headers.get('set-cookie')).toMatch(/^bloomery_login=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=600$/);
+    const callback = await follow(jar, start(), isCallback);
+    const expired = `${url}/ui#/log-in?problem=expired`;
+    expect((await visit(new Map(), callback)).next).toBe(expired);
+    const other: Jar = new Map();
+    await visit(other, start());
+    expect((await visit(other, callback)).next).toBe(expired);
+    expect((await visit(jar, callback.replace('iss=', 'iss=http%3A%2F%2Felse&was='))).next).toBe(`${url}/ui#/log-in?problem=token`);
+    expect((await visit(jar, callback)).next).toBe(`${url}/ui`);
+  });
+
+  it('says that the provider refused', async () => {
+    const jar: Jar = new Map();
+    const interaction = await follow(jar, start(), (location) => location.includes('/interaction/'));
+    const callback = await follow(jar, `${interaction}?deny`, isCallback);
+    expect((await visit(jar, callback)).next).toBe(`${url}/ui#/log-in?problem=denied`);
+    expect(readFileSync(log, 'utf8')).toContain('access_denied');
+  });
+
+  it('renews the access token, until the provider refuses', async () => {
+    const options = optionsOf({
+      'oidc.issuer': `http://127.0.0.1:${port}`,
+      'oidc.client_id': 'page',
+      'oidc.client_secret': 'a secret+of the page',
+      'oidc.scopes': ['openid', 'bm-viewers'],
+      'oidc.login_parameters': { resource: 'urn:bloomery' },
+    });
+    const stopping = new AbortController();
+    const openId = createOpenIdLogin({ options, clock: systemClock, log: silentLog, signal: stopping.signal });
+    const redirectUri = `${url}/ui/login/oidc`;
+    const callback = await follow(new Map(), await openId.begin('a secret', redirectUri), isCallback);
+    const { credentials, renewal } = await openId.finish('a secret', new URL(callback).searchParams, redirectUri, 'here');
+    expect(renewal!.at).toBeGreaterThan(Date.now());
+    const renewed = await renewal!.renew();
+    expect(renewed.credentials).not.toEqual(credentials);
+    const { authorization } = renewed.credentials as { readonly authorization: string };
+    expect((await send('GET', '/v1/conductors', authorization.slice('Bearer '.length))).status).toBe(200);
+    // oidc-provider exchanges the refresh token too, and takes a second use of the old one for a theft.
+    await expect(renewal!.renew()).rejects.toMatchObject({ status: 401 });
+    await expect(renewed.renewal!.renew()).rejects.toMatchObject({ status: 401 });
+    await stopProvider();
+    await expect(renewed.renewal!.renew()).rejects.toMatchObject({ status: 503 });
+    stopping.abort();
+  });
+
+  it('says that the provider is away', async () => {
+    await startProvider('first');
+    const jar: Jar = new Map();
+    const callback = await follow(jar, start(), isCallback);
+    await stopProvider();
+    expect((await visit(jar, callback)).next).toBe(`${url}/ui#/log-in?problem=provider`);
+  });
 });

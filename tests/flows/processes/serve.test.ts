@@ -27,7 +27,7 @@ const config = (text: string): string => {
   return path;
 };
 // The program takes half a second to start, and its share of a busy machine may be small.
-/** Runs the program to its end; one that serves would be ended after 60 s and fail the test. */
+/** Runs the program to its end; one that serves would be ended after 240 s and fail the test. */
 async function run(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -35,7 +35,7 @@ async function run(
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, DATABASE_URL: undefined, ...environment },
-    timeout: 60_000,
+    timeout: 240_000,
   });
   let output = '';
   let errors = '';

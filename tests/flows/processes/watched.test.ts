@@ -42,7 +42,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const ask = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { signal: timeoutSignal(10_000) });
+const ask = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { signal: timeoutSignal(240_000) });
 
 it('has metrics and health on a port of its own', async () => {
   const metrics = await ask('/metrics');

@@ -72,23 +72,19 @@ describe('a deployment that cannot be', () => {
     { what: 'image of a wrong checksum', info: () => ({ image_os_hash_value: '0'.repeat(64) }), reason: /checksum|hash/i },
     { what: 'image that is there', info: () => ({ image_source: 'http://127.0.0.1:1/none.raw' }), reason: /127\.0\.0\.1:1\/none\.raw/ },
     { what: 'disk that matches the hint', properties: { root_device: { serial: 'nowhere' } }, reason: /root device|hints|disk/i },
-  ])(
-    'ends in deploy failed for want of an acceptable $what, and can be mended',
-    async ({ info, properties, reason }) => {
-      const { uuid, machine } = await machineIn('available');
-      if (properties) await set(uuid, '/properties', properties);
-      await set(uuid, '/instance_info', whole.deployable(info?.()));
-      await whole.order(uuid, 'active');
-      const node = await whole.reach(uuid, 'deploy failed');
-      expect(node['last_error']).toMatch(reason);
-      expect(machine.control.content('/dev/sda')).toBeUndefined();
-      if (properties) await set(uuid, '/properties', {});
-      await set(uuid, '/instance_info', whole.deployable());
-      await whole.order(uuid, 'active');
-      await whole.reach(uuid, 'active');
-    },
-    60_000,
-  );
+  ])('ends in deploy failed for want of an acceptable $what, and can be mended', async ({ info, properties, reason }) => {
+    const { uuid, machine } = await machineIn('available');
+    if (properties) await set(uuid, '/properties', properties);
+    await set(uuid, '/instance_info', whole.deployable(info?.()));
+    await whole.order(uuid, 'active');
+    const node = await whole.reach(uuid, 'deploy failed');
+    expect(node['last_error']).toMatch(reason);
+    expect(machine.control.content('/dev/sda')).toBeUndefined();
+    if (properties) await set(uuid, '/properties', {});
+    await set(uuid, '/instance_info', whole.deployable());
+    await whole.order(uuid, 'active');
+    await whole.reach(uuid, 'active');
+  });
 
   it('is refused without a checksum, before anything is touched', async () => {
     const { uuid, machine } = await machineIn('available');

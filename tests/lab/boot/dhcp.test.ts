@@ -58,7 +58,7 @@ async function serve(options: Partial<ServerOptions> = {}, rows: DhcpRows = { po
 }
 /** Runs a program in the clients' namespace; what it printed, whatever its exit code. */
 const client = async (...words: readonly string[]): Promise<string> =>
-  run('ip', ['netns', 'exec', clients, ...words], { timeout: 60_000 }).then(
+  run('ip', ['netns', 'exec', clients, ...words], { timeout: 240_000 }).then(
     ({ stdout, stderr }) => stdout + stderr,
     (error: unknown) => {
       const { stdout, stderr } = error as { stdout: string; stderr: string };
@@ -111,8 +111,8 @@ afterAll(async () => {
 
 describe('clients', () => {
   let server: Server;
-  beforeAll(async () => (server = await serve({ 'boot.dhcp_unknown_macs': 'discover', 'boot.dhcp_max_unknown': 101 })), 30_000);
-  afterAll(() => server.stop(), 30_000);
+  beforeAll(async () => (server = await serve({ 'boot.dhcp_unknown_macs': 'discover', 'boot.dhcp_max_unknown': 101 })));
+  afterAll(() => server.stop());
 
   it('udhcpc gets an address of the range, the same one again', async () => {
     const address = await udhcpc('eth0');
@@ -228,7 +228,7 @@ it('an unknown machine gets nothing by default', async () => {
 describe('refuses to start', () => {
   const refusal = async (options: Partial<ServerOptions>, ...before: readonly string[]): Promise<string> =>
     run('ip', ['netns', 'exec', lab.namespace, ...before, process.execPath, program, commandLine(options, { ports: [], boots: [] })], {
-      timeout: 20_000,
+      timeout: 240_000,
     }).then(
       () => 'it started',
       (error: unknown) => {

@@ -72,7 +72,7 @@ beforeAll(async () => {
   server = spawn('ip', ['netns', 'exec', namespace, 'dnsmasq', '--no-daemon', `--conf-file=${folder}/dnsmasq.conf`]);
   for (const stream of [server.stdout!, server.stderr!]) stream.on('data', (data: Buffer) => (log += data.toString()));
   await logged('started', 0);
-}, 60_000);
+});
 afterAll(async () => {
   const ended = once(server, 'exit');
   server.kill();
@@ -122,4 +122,4 @@ it('gives the boot options of a node to firmware and to iPXE, until its deployme
     await logged(`ironic-${MAC}.conf`, cleaned);
     expect(await lease('-V', 'PXEClient:Arch:00007')).toBeUndefined();
   }
-}, 120_000);
+});

@@ -145,7 +145,6 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
 
   it('boots the machine, takes its report, writes properties and ports, and the node moves on', async () => {
     const { uuid, mac } = await enrol(1);
-    const began = Date.now();
     await order(uuid, 'inspect');
     await stands(uuid, ['waiting']);
     expect(await node(uuid)).toMatchObject({ provision_state: 'inspect wait', power_state: 'power on', reservation: null });
@@ -158,7 +157,6 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     expect([cpus, arch, memory, disk].map(String)).toEqual(['4', 'x86_64', '4096', '99']);
     const { ports } = (await call('GET', `/v1/ports/detail?node=${uuid}`)) as { ports: Json[] };
     expect(ports.map(({ address }) => address)).toContain(mac);
-    expect(Date.now() - began).toBeLessThan(60_000);
   });
 
   it('tells what the service says when it fails', async () => {
@@ -212,7 +210,6 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
   it('inspects many at once', async () => {
     const all = [];
     for (let count = 0; count < 10; count++) all.push(await enrol(1));
-    const began = Date.now();
     for (const { uuid } of all) await order(uuid, 'inspect');
     await Promise.all(
       all.map(async ({ uuid, mac }) => {
@@ -221,6 +218,5 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
         expect(await reach(uuid, ['manageable', 'inspect failed'], 180)).toMatchObject({ provision_state: 'manageable', last_error: null });
       }),
     );
-    expect(Date.now() - began).toBeLessThan(240_000);
   });
 });

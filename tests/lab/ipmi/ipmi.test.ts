@@ -49,11 +49,15 @@ const freePort = async (): Promise<number> => {
 };
 const ask = (pool: IpmiPool, target: IpmiTarget, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
   pool.request(target, words[0], words[1], Buffer.from(data), { timeoutMs: 10_000 });
-/** Milliseconds a turn. */
+/** Milliseconds of the quickest turn, to which other work on the machine adds least. */
 async function measured(turns: number, work: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  for (let n = 0; n < turns; n++) await work();
-  return (performance.now() - started) / turns;
+  let least = Infinity;
+  for (let n = 0; n < turns; n++) {
+    const started = performance.now();
+    await work();
+    least = Math.min(least, performance.now() - started);
+  }
+  return least;
 }
 
 describe("our client at OpenIPMI's ipmi_sim", () => {

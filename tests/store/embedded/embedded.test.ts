@@ -26,6 +26,7 @@ import type { Embedded } from '../../../store/embedded/embedded';
 import { restoreLinks } from '../../../store/embedded/binaries';
 import { openStore } from '../../../store/postgres';
 import { describeProcess, readPidFile } from '../../../store/embedded/postmaster';
+import { until } from '../../support/until';
 
 const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
 const script = join(root, 'supervisor.cjs');
@@ -61,7 +62,7 @@ afterEach(async () => {
     if (running(child)) await new Promise((done) => child.once('exit', done));
   }
   for (const server of started.splice(0)) await server.stop();
-  for (const pid of servers.splice(0)) await until(async () => !(await alive(pid)));
+  for (const pid of servers.splice(0)) await until('the end of the process', async () => !(await alive(pid)));
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -81,10 +82,6 @@ const nodesIn = async (server: { readonly connection: string }, create = false):
 };
 const data = (): string => join(stateDir, 'postgres', 'data');
 const alive = async (pid: number): Promise<boolean> => (await describeProcess(pid)) !== undefined;
-const until = async (condition: () => Promise<boolean>): Promise<void> => {
-  for (let tries = 0; tries < 1000 && !(await condition()); tries++) await systemClock.sleep(10);
-  expect(await condition()).toBe(true);
-};
 const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 /** The same in a process of its own; answers what it wrote. */
 const supervisor = async (ending: string): Promise<{ child: ChildProcess; connection: string; pid: number; error?: string }> => {
@@ -172,7 +169,7 @@ it('starts again after a crash, with what was committed', async () => {
   await nodesIn(server, true);
   const { pid } = server;
   process.kill(pid, 'SIGKILL');
-  await until(async () => server.pid !== pid && ((await readPidFile(data()))?.ready ?? false));
+  await until('another process', async () => server.pid !== pid && ((await readPidFile(data()))?.ready ?? false));
   expect(await nodesIn(server)).toBe(1);
   expect(said).toEqual(expect.arrayContaining(['The embedded PostgreSQL ended unexpectedly (SIGKILL); restarting it']));
   await server.stop();
@@ -209,7 +206,7 @@ it('started twice at once where there is nothing yet: one has it, the other says
 it.each(['exit', 'idle', 'throw'])('ends with a supervisor that ends by itself (%s)', async (ending) => {
   const { child, pid } = await supervisor(ending);
   if (running(child)) await new Promise((done) => child.once('exit', done));
-  await until(async () => !(await alive(pid)));
+  await until('the end of the process', async () => !(await alive(pid)));
   expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
 });
 
@@ -291,7 +288,7 @@ it('can be told to give up while it starts', async () => {
   await (await start()).stop();
   const warm = new AbortController();
   const again = start(stateDir, { signal: warm.signal });
-  await until(async () => (await readPidFile(data())) !== undefined || existsSync(join(data(), 'postmaster.pid')));
+  await until('its start', async () => (await readPidFile(data())) !== undefined || existsSync(join(data(), 'postmaster.pid')));
   warm.abort(new Error('enough'));
   const result = await again.catch((error: unknown) => (error as Error).message);
   // Ready in the same moment is no mistake; a server that nobody knows of would be.

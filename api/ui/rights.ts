@@ -1,0 +1,48 @@
+/** What the page offers to a user: the policies that allow them something, so that nothing is offered that answers 403. */
+import type { Options } from '../../config/options';
+import type { Caller } from '../../policy/caller';
+import type { Target } from '../../policy/vocabulary';
+import type { Auth } from '../resource/handler';
+
+/** The policies of what the page offers. The page shows everything else, and the errors of the API. */
+const OFFERED = [
+  ...['create', 'delete', 'update', 'set_provision_state', 'set_power_state', 'set_maintenance', 'clear_maintenance'].map(
+    (operation) => `node:${operation}`,
+  ),
+  ...['node:set_boot_device', 'node:validate', 'node:history:get', 'node:inventory:get', 'node:bios:get', 'node:firmware:get'],
+  ...['node:hardware:get', 'conductor:get'],
+  ...['deploy_template', 'runbook', 'allocation'].flatMap((kind) =>
+    ['get', 'create', 'update', 'delete'].map((operation) => `${kind}:${operation}`),
+  ),
+  ...['list_all', 'create', 'update', 'delete'].map((operation) => `inspection_rule:${operation}`),
+  ...['runbook:list', 'allocation:list'],
+] as const;
+/** With [api]project_admin_can_manage_own_nodes. */
+const OF_OWN_NODES: Readonly<Record<string, string>> = {
+  'node:create': 'node:create:self_owned_node',
+  'node:delete': 'node:delete:self_owned_node',
+};
+
+export interface Rights {
+  /** Of every resource, and where the resource does not matter. */
+  readonly any: readonly string[];
+  /** Of resources that the project of the user owns. */
+  readonly owned: readonly string[];
+  /** Of nodes that the project leases. */
+  readonly leased: readonly string[];
+}
+export const NO_RIGHTS: Rights = { any: [], owned: [], leased: [] };
+
+export function rightsOf(caller: Caller, auth: Auth, options: Options): Rights {
+  const { project } = caller;
+  const allowed = (target?: Target): readonly string[] =>
+    OFFERED.filter((policy) => {
+      const own = options['api.project_admin_can_manage_own_nodes'] ? OF_OWN_NODES[policy] : undefined;
+      return auth.allowed(caller, policy, target) || (own !== undefined && auth.allowed(caller, own, target));
+    });
+  return {
+    any: allowed(),
+    owned: project === null ? [] : allowed({ owner: project, lessee: null }),
+    leased: project === null ? [] : allowed({ owner: null, lessee: project }),
+  };
+}
