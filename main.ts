@@ -13,6 +13,7 @@ import type { Document } from './api/schema/document';
 import { startDhcp } from './boot/dhcp/service';
 import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
+import { createBootRequestLog } from './boot/requests';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
 import { createRouter } from './conductor/rpc/router';
@@ -269,8 +270,10 @@ async function startBoot(
   if (filter.discovers && !reports)
     context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
   const log = context.log.child({ component: 'boot' });
+  const requests = createBootRequestLog(store.boots, clock, log);
+  stops.push(async () => requests.stop());
   const http = await startHttpBoot({
-    ...{ options, store, filter, glance: services.glance, log, clock, metrics, hosts: bootHostsOf(options, 'boot.http_host') },
+    ...{ options, store, filter, requests, glance: services.glance, log, clock, metrics, hosts: bootHostsOf(options, 'boot.http_host') },
     ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
     ...(reports ? { reports } : {}),
   });
@@ -289,7 +292,7 @@ async function startBoot(
     stops.push(() => tftp.stop());
   }
   if (resolved['dhcp.dhcp_provider'] === 'builtin') {
-    const dhcp = await startDhcp({ options: resolved, store, filter, log, clock, metrics, random: randomBytes });
+    const dhcp = await startDhcp({ options: resolved, store, filter, requests, log, clock, metrics, random: randomBytes });
     stops.push(() => dhcp.stop());
   }
   return { options: resolved, bound: http.bound };
