@@ -157,8 +157,8 @@ async function eachListener(
 
 function httpListeners({ options, roles, bootHosts }: CheckContext): readonly (readonly [host: string, port: number, what: string])[] {
   const hosts = listenHosts(options);
-  const metricsPort = options['metrics.prometheus_port'];
-  const boot = roles.includes('boot') ? bootHosts('boot.http_host') : [];
+  const metricsPort = options['metrics.prometheus_unix_socket'] === null ? options['metrics.prometheus_port'] : null;
+  const boot = roles.includes('boot') && options['boot.http_unix_socket'] === null ? bootHosts('boot.http_host') : [];
   const bootPorts = [['http_port', options['boot.http_port']] as const, ['https_port', options['boot.https_port']] as const];
   return [
     ...(roles.includes('api') && options['api.unix_socket'] === null

@@ -1,31 +1,15 @@
-/** `bloomery import`: brings the nodes of an Ironic here, from its database. */
+/** `bloomery import`: brings the nodes of an Ironic here, from its database or its API. */
 import type { Command } from 'commander';
-import { readFileSync } from 'node:fs';
-import { parseIni } from '../config/ini';
+import { INTERFACE_KINDS } from '../model/records';
+import type { LoadedOptions } from '../config/options';
 import { importIronic, type ImportSummary } from '../store/import/import';
-import { openSource } from '../store/import/source';
 import { migrate } from '../store/sql/schema';
 import { onDatabase, say } from './database';
+import { ADDRESS_HELP, openArguments, readSecrets, type SourceArguments } from './import-source';
 import { withSetup, type SetupArguments } from './setup';
 
-interface ImportArguments extends SetupArguments {
-  readonly ironicConfig?: string;
+interface ImportArguments extends SetupArguments, SourceArguments {
   readonly dryRun?: boolean;
-}
-const VARIABLE = 'IRONIC_DATABASE_URL';
-
-/** The URL of Ironic's database. Not an argument: other users of the host see those. */
-function sourceUrl({ ironicConfig }: ImportArguments): string {
-  const url =
-    ironicConfig === undefined
-      ? process.env[VARIABLE]
-      : parseIni(readFileSync(ironicConfig, 'utf8')).findLast(({ section, key }) => section === 'database' && key === 'connection')?.value;
-  if (url) return url;
-  throw new Error(
-    ironicConfig === undefined
-      ? `name Ironic's database: --ironic-config FILE, or ${VARIABLE}`
-      : `${ironicConfig} has no [database]connection`,
-  );
 }
 
 function summaryText({ tables, refused, warnings }: ImportSummary, dryRun: boolean): string {
@@ -41,16 +25,26 @@ function summaryText({ tables, refused, warnings }: ImportSummary, dryRun: boole
     '',
   ].join('\n');
 }
+/** What nodes may use here, by the options `enabled_…`. */
+function enabledHere(options: LoadedOptions): Readonly<Record<string, readonly string[]>> {
+  const values = options as Readonly<Record<string, unknown>>;
+  const kinds = ['hardware_types', ...INTERFACE_KINDS.map((kind) => `${kind}_interfaces`)];
+  return Object.fromEntries(
+    kinds.flatMap((kind) => {
+      const names = values[`DEFAULT.enabled_${kind}`];
+      return Array.isArray(names) ? [[kind, names as readonly string[]]] : [];
+    }),
+  );
+}
 
 async function importFrom(given: ImportArguments): Promise<void> {
   const { dryRun = false } = given;
-  const source = await openSource(sourceUrl(given));
+  const secrets = readSecrets(given.secrets);
+  const source = await openArguments(given);
   try {
-    if (!source.tables.has('nodes') || !source.tables.has('node_traits'))
-      throw new Error('this is not the database of an Ironic: it has no table nodes');
     await onDatabase(given, { make: true }, async ({ connected: { db }, options, signal }) => {
       await migrate(db);
-      const summary = await importIronic(db, source, { dryRun, hardwareTypes: options['DEFAULT.enabled_hardware_types'], signal });
+      const summary = await importIronic(db, source, { dryRun, secrets, enabled: enabledHere(options), signal });
       process.stdout.write(summaryText(summary, dryRun));
       if (!dryRun) say('stop Ironic before a server here has these nodes: both would drive their BMCs');
       if (summary.refused.length > 0) process.exitCode = 1;
@@ -67,10 +61,12 @@ export function addImportCommand(program: Command): void {
       .description(
         'Bring the nodes of an Ironic here, with all that belongs to them. Run it again to continue (exit status 1: something did not come).',
       )
+      .option('--ironic-config <file>', ADDRESS_HELP)
       .option(
-        '--ironic-config <file>',
-        `Ironic's configuration, whose [database]connection is read (default: the variable ${VARIABLE} has the URL)`,
+        '--api [url]',
+        "read Ironic's API instead, with the variables OS_… of the openstack command (default: the URL in Keystone's catalog)",
       )
+      .option('--secrets <file>', 'YAML or JSON: node → field → key → value, for secrets that the API does not show')
       .option('--dry-run', 'only say what would come, and what would not'),
   ).action(importFrom);
 }

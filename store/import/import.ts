@@ -4,13 +4,17 @@
  */
 import type { Knex } from 'knex';
 import { STATES, type ProvisionState } from '../../model/states';
-import { BATCH, type Source, type SourceRow } from './source';
+import { revealed, type Secrets } from './secrets';
+import type { Source, SourceRow } from './source';
 import { IMPORT_TABLES, type ImportTable } from './tables';
 
 export interface ImportOptions {
   /** Roll everything back at the end. */
   readonly dryRun: boolean;
-  readonly hardwareTypes: readonly string[];
+  /** `hardware_types`, `power_interfaces` … → the names that are enabled here. */
+  readonly enabled: Readonly<Record<string, readonly string[]>>;
+  /** In place of what the source masks. */
+  readonly secrets: Secrets;
   readonly signal: AbortSignal;
 }
 interface TableSummary {
@@ -34,27 +38,13 @@ interface Job {
   /** Their table → the UUIDs by their numbers, of rows that came or are there. */
   readonly uuids: Map<string, Map<unknown, string>>;
   readonly refused: string[];
-  readonly warnings: string[];
+  /** What needs attention → whom it concerns. */
+  readonly warnings: Map<string, string[]>;
 }
 
 /** All rows of a table of theirs, in pieces. */
-async function* pagesOf({ source, options }: Job, table: string, key: string): AsyncGenerator<readonly SourceRow[]> {
-  if (!source.tables.has(table)) return;
-  for (let after: unknown; ;) {
-    options.signal.throwIfAborted();
-    const page = await source.page(table, key, after);
-    if (page.length === 0) return;
-    const last = page.at(-1)![key];
-    if (page.length < BATCH) {
-      yield page;
-      return;
-    }
-    // Rows with the last key may continue on the next page, unless the key is unique.
-    const whole = key === 'id' ? page : page.filter((row) => row[key] !== last);
-    if (whole.length === 0) throw new Error(`${table} has more than ${BATCH} rows with the same ${key}`);
-    yield whole;
-    after = whole.at(-1)![key];
-  }
+async function* rowsIn({ source, options }: Job, table: string, key: string): AsyncGenerator<readonly SourceRow[]> {
+  if (source.tables.has(table)) yield* source.rows(table, key, options.signal);
 }
 
 type ColumnTypes = ReadonlyMap<string, string>;
@@ -72,8 +62,11 @@ const CONVERSIONS: Readonly<Record<string, (value: unknown) => unknown>> = {
   jsonb: (value) => JSON.stringify(parsed(value)),
   ARRAY: parsed,
   boolean: (value) => value === true || Number(value) === 1,
-  // Theirs are in UTC, and do not say so.
-  'timestamp with time zone': (value) => `${String(value).replace(' ', 'T')}+00:00`,
+  // Databases have times in UTC without a zone.
+  'timestamp with time zone': (value) =>
+    `${String(value)
+      .replace(' ', 'T')
+      .replace(/\+00:00$/, '')}+00:00`,
 };
 /** Columns with other values here than there. */
 const OWN: ReadonlySet<string> = new Set(['id', 'revision', 'lock_fence', 'reservation']);
@@ -89,13 +82,14 @@ function converted(row: SourceRow, { renamed = {} }: ImportTable, columns: Colum
   return values;
 }
 
-/** Their number → the list of a column, from a table of their own. */
-async function readLists(job: Job, { lists = [] }: ImportTable): Promise<ReadonlyMap<string, ReadonlyMap<unknown, readonly unknown[]>>> {
+/** Column → their number → the list of the column, from a table of their own. */
+type Lists = ReadonlyMap<string, ReadonlyMap<unknown, readonly unknown[]>>;
+async function readLists(job: Job, { lists = [] }: ImportTable): Promise<Lists> {
   const all = new Map<string, Map<unknown, unknown[]>>();
   for (const { column, table, parent, members } of lists) {
     const found = new Map<unknown, unknown[]>();
     const key = table.endsWith('_steps') ? 'id' : parent;
-    for await (const page of pagesOf(job, table, key))
+    for await (const page of rowsIn(job, table, key))
       for (const row of page) {
         const item =
           members.length === 1
@@ -108,50 +102,72 @@ async function readLists(job: Job, { lists = [] }: ImportTable): Promise<Readonl
   return all;
 }
 
+function warn({ warnings }: Job, about: string, what: string): void {
+  warnings.set(about, [...(warnings.get(about) ?? []), what]);
+}
+const NAMED = 5;
+const warningText = ([about, subjects]: readonly [string, readonly string[]]): string => {
+  const more = subjects.length > NAMED ? ` and ${subjects.length - NAMED} more` : '';
+  return `${subjects.slice(0, NAMED).join(', ')}${more}: ${about}`;
+};
+const nameOf = (row: SourceRow): string => String(row['name'] ?? row['address'] ?? row['uuid']);
+
 /** Why a node does not come now; undefined: it does. */
-function refusalOf(row: SourceRow, { warnings, options }: Job): string | undefined {
-  const [state, name] = [String(row['provision_state']), `node ${String(row['name'] ?? row['uuid'])}`];
+function stateRefusal(row: SourceRow): string | undefined {
+  const state = String(row['provision_state']);
   const known = Object.hasOwn(STATES, state) ? STATES[state as ProvisionState] : undefined;
-  if (!known) return `${name}: its provision state "${state}" does not exist here`;
-  if (!('stable' in known || 'failed' in known)) return `${name}: Ironic works on it (${state}): let that end, then run the import again`;
+  if (!known) return `its provision state "${state}" does not exist here`;
+  if (!('stable' in known || 'failed' in known)) return `Ironic works on it (${state}): let that end, then run the import again`;
   const holder = row['reservation'];
-  if (typeof holder === 'string') return `${name}: the conductor ${holder} holds it: let that end, then run the import again`;
-  if (!options.hardwareTypes.includes(String(row['driver'])))
-    warnings.push(
-      `${name}: its hardware type ${String(row['driver'])} is not in [DEFAULT]enabled_hardware_types: enable it, or change \`driver\``,
-    );
+  return typeof holder === 'string' ? `the conductor ${holder} holds it: let that end, then run the import again` : undefined;
+}
+/** Names what a node uses that is not enabled here: its hardware type, or else its interfaces. */
+function warnOfDrivers(job: Job, row: SourceRow): void {
+  const unknown = Object.entries(job.options.enabled).flatMap(([kind, names]) => {
+    const field = kind === 'hardware_types' ? 'driver' : kind.replace(/s$/, '');
+    const value = row[field];
+    return typeof value === 'string' && !names.includes(value) ? [{ kind, field, value }] : [];
+  });
+  for (const { kind, field, value } of unknown[0]?.field === 'driver' ? unknown.slice(0, 1) : unknown)
+    warn(job, `its ${field} ${value} is not in [DEFAULT]enabled_${kind}: enable it, or change it`, `node ${nameOf(row)}`);
+}
+
+/** The row with its secrets, or why it cannot come. */
+function admission(job: Job, { table, from = table }: ImportTable, row: SourceRow): SourceRow | string {
+  const reason = table === 'nodes' ? stateRefusal(row) : undefined;
+  if (reason !== undefined) return reason;
+  if (!job.source.masks) return row;
+  if (table === 'inspection_rules' && row['sensitive'] === true) return 'it is sensitive, and the API does not show it: create it here';
+  const { row: whole, missing, dropped } = revealed(row, from, job.options.secrets);
+  if (missing.length > 0) return `the API does not show ${missing.join(', ')}: give the value with --secrets`;
+  for (const path of dropped) warn(job, `the API does not show ${path}: give it again with the next deployment`, `node ${nameOf(row)}`);
+  return whole;
+}
+/** A row that is not here yet. Undefined: it cannot come, and the summary says why. */
+function admitted(job: Job, table: ImportTable, row: SourceRow): SourceRow | undefined {
+  const result = admission(job, table, row);
+  if (typeof result !== 'string') return result;
+  job.refused.push(`${table.what.replace(/s$/, '')} ${nameOf(row)}: ${result}`);
   return undefined;
 }
 
-/** Their rows as ours, without those that cannot come. */
-function rowsOf(
-  job: Job,
-  table: ImportTable,
-  page: readonly SourceRow[],
-  columns: ColumnTypes,
-  lists: Awaited<ReturnType<typeof readLists>>,
-): Record<string, unknown>[] {
-  return page.flatMap((row) => {
-    const reason = table.table === 'nodes' ? refusalOf(row, job) : undefined;
-    if (reason !== undefined) {
-      job.refused.push(reason);
-      return [];
-    }
-    const values = converted(row, table, columns);
-    for (const { column, from, table: target } of table.references ?? []) {
-      const number = row[from];
-      if (number === null || number === undefined) continue;
-      const uuid: string | undefined = job.uuids.get(target)?.get(number);
-      // The rows of a node that does not come now stay away too.
-      if (uuid === undefined) return [];
-      values[column] = uuid;
-    }
-    for (const [column, found] of lists) {
-      const list = found.get(row['id']) ?? [];
-      values[column] = columns.get(column) === 'ARRAY' ? list : JSON.stringify(list);
-    }
-    return [values];
-  });
+/** A row of theirs as ours. Undefined: it belongs to a node that does not come now. */
+function rowOf(job: Job, table: ImportTable, row: SourceRow, columns: ColumnTypes, lists: Lists): Record<string, unknown> | undefined {
+  const values = converted(row, table, columns);
+  for (const { column, from, table: target } of table.references ?? []) {
+    const number = row[from];
+    if (number === null || number === undefined) continue;
+    const uuid: string | undefined = job.uuids.get(target)?.get(number);
+    if (uuid === undefined) return undefined;
+    values[column] = uuid;
+  }
+  for (const [column, found] of lists) {
+    // An API has the list in the row itself.
+    if (Array.isArray(row[column])) continue;
+    const list = found.get(row['id']) ?? [];
+    values[column] = columns.get(column) === 'ARRAY' ? list : JSON.stringify(list);
+  }
+  return values;
 }
 
 /** PostgreSQL's limit of parameters in one statement is 65,535. */
@@ -175,46 +191,56 @@ async function importTable(job: Job, table: ImportTable): Promise<TableSummary> 
   const columns = await columnsOf(db, table.table);
   const lists = await readLists(job, table);
   const from = table.from ?? table.table;
+  const most = Math.floor(MOST_PARAMETERS / columns.size);
+  const hasUuid = columns.has('uuid');
   const numbers = uuids.get(table.table) ?? new Map<unknown, string>();
   uuids.set(table.table, numbers);
+  const uuidsHere = async (rows: readonly object[]): Promise<ReadonlySet<unknown>> => {
+    const wanted = hasUuid ? rows.map((row) => String((row as SourceRow)['uuid'])) : [];
+    const found = wanted.length === 0 ? [] : await db<{ uuid: string }>(table.table).select('uuid').whereIn('uuid', wanted);
+    return new Set(found.map(({ uuid }) => uuid));
+  };
   let [imported, present] = [0, 0];
-  for await (const page of pagesOf(job, from, table.key ?? 'id')) {
-    const rows = rowsOf(job, table, page, columns, lists);
-    if (rows.length === 0) continue;
-    const key = columns.has('uuid') ? 'uuid' : 'node_uuid';
-    const inserted = await insertNew(db, table.table, rows, key, Math.floor(MOST_PARAMETERS / columns.size));
+  for await (const page of rowsIn(job, from, table.key ?? 'id')) {
+    const before = await uuidsHere(page);
+    const rows = page.flatMap((row) => {
+      const own = before.has(row['uuid']) ? undefined : admitted(job, table, row);
+      const values = own && rowOf(job, table, own, columns, lists);
+      if (values && table.table === 'nodes') warnOfDrivers(job, row);
+      return values ? [values] : [];
+    });
+    const inserted = await insertNew(db, table.table, rows, hasUuid ? 'uuid' : 'node_uuid', most);
     imported += inserted;
-    if (key !== 'uuid') {
-      present += rows.length - inserted;
-      continue;
-    }
-    const wanted = rows.map(({ uuid }) => String(uuid));
-    const here = new Set((await db<{ uuid: string }>(table.table).select('uuid').whereIn('uuid', wanted)).map(({ uuid }) => uuid));
-    present += here.size - inserted;
-    for (const row of page) if (here.has(String(row['uuid']))) numbers.set(row['id'], String(row['uuid']));
-    const others = rows.filter(({ uuid }) => !here.has(String(uuid)));
-    refused.push(
-      ...others.map(
-        (row) => `${table.what} ${String(row['name'] ?? row['address'] ?? row['uuid'])}: another has its name, address or instance here`,
-      ),
-    );
+    present += hasUuid ? before.size : rows.length - inserted;
+    if (!hasUuid) continue;
+    const after = inserted === rows.length ? new Set(rows.map(({ uuid }) => uuid)) : await uuidsHere(rows);
+    for (const row of page) if (before.has(row['uuid']) || after.has(row['uuid'])) numbers.set(row['id'], String(row['uuid']));
+    const others = rows.filter(({ uuid }) => !after.has(uuid));
+    refused.push(...others.map((row) => `${table.what} ${nameOf(row)}: another has its name, address or instance here`));
   }
   return { what: table.what, imported, present };
+}
+
+/** Names what this Ironic does not have yet. */
+function warnOfAbsent(job: Job): void {
+  const absent = IMPORT_TABLES.filter(({ table, from = table }) => !job.source.tables.has(from)).map(({ what }) => what);
+  if (absent.length > 0) warn(job, 'this Ironic is of an older release, which does not have them', absent.join(', '));
 }
 
 /** Throws an Error; our database is then as it was. */
 export async function importIronic(db: Knex, source: Source, options: ImportOptions): Promise<ImportSummary> {
   const transaction = await db.transaction();
-  const job: Job = { db: transaction, source, options, uuids: new Map(), refused: [], warnings: [] };
+  const job: Job = { db: transaction, source, options, uuids: new Map(), refused: [], warnings: new Map() };
   try {
     // Nodes refer to allocations, which refer to nodes: only their UUIDs are needed first.
     const allocations = new Map<unknown, string>();
-    for await (const page of pagesOf(job, 'allocations', 'id')) for (const row of page) allocations.set(row['id'], String(row['uuid']));
+    for await (const page of rowsIn(job, 'allocations', 'id')) for (const row of page) allocations.set(row['id'], String(row['uuid']));
     job.uuids.set('allocations', allocations);
     const tables: TableSummary[] = [];
     for (const table of IMPORT_TABLES) tables.push(await importTable(job, table));
     await (options.dryRun ? transaction.rollback() : transaction.commit());
-    return { tables, refused: job.refused, warnings: job.warnings };
+    warnOfAbsent(job);
+    return { tables, refused: job.refused, warnings: [...job.warnings].map(warningText) };
   } catch (error) {
     await transaction.rollback();
     throw error;

@@ -1,17 +1,43 @@
 /** Reads the database of an Ironic: PostgreSQL, MariaDB (MySQL) or SQLite. Nothing is written to it. */
 import { Client, types } from 'pg';
 
-/** A row as the database has it: JSON as text, times as text in UTC. */
+/** A row as a database has it: JSON as text, times as text in UTC. An API has JSON values, and times with their zone. */
 export type SourceRow = Readonly<Record<string, unknown>>;
 export interface Source {
   /** The names of its tables. */
   readonly tables: ReadonlySet<string>;
-  /** Up to {@link BATCH} rows of a table, sorted by `key`, after the row whose key is `after`. */
-  page(table: string, key: string, after: unknown): Promise<readonly SourceRow[]>;
+  /** Whether secrets are `******` in it. */
+  readonly masks: boolean;
+  /** All rows of a table in pieces, sorted by `key`. Throws the reason of `signal`. */
+  rows(table: string, key: string, signal: AbortSignal): AsyncIterable<readonly SourceRow[]>;
   close(): Promise<void>;
 }
-export const BATCH = 2000;
+/** Up to {@link BATCH} rows of a table, sorted by `key`, after the row whose key is `after`. */
+type Page = (table: string, key: string, after: unknown) => Promise<readonly SourceRow[]>;
+const BATCH = 2000;
 const TIMEOUT_MS = 30_000;
+async function* pagesOf(page: Page, table: string, key: string, signal: AbortSignal): AsyncGenerator<readonly SourceRow[]> {
+  for (let after: unknown; ;) {
+    signal.throwIfAborted();
+    const rows = await page(table, key, after);
+    if (rows.length < BATCH) {
+      if (rows.length > 0) yield rows;
+      return;
+    }
+    // Rows with the last key may continue on the next page, unless the key is unique.
+    const last = rows.at(-1)![key];
+    const whole = key === 'id' ? rows : rows.filter((row) => row[key] !== last);
+    if (whole.length === 0) throw new Error(`${table} has more than ${BATCH} rows with the same ${key}`);
+    yield whole;
+    after = whole.at(-1)![key];
+  }
+}
+const databaseSource = (tables: readonly string[], page: Page, close: () => Promise<void>): Source => ({
+  tables: new Set(tables),
+  masks: false,
+  rows: (table, key, signal) => pagesOf(page, table, key, signal),
+  close,
+});
 /** Times stay text: theirs have no zone, and are in UTC. */
 const TIMESTAMP: number = types.builtins.TIMESTAMP;
 /** Names of tables and columns are those of the tables in this folder, never those of the source. */
@@ -29,14 +55,15 @@ async function openPostgres(url: string): Promise<Source> {
   const { rows } = await client.query<{ name: string }>(
     'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema()',
   );
-  return {
-    tables: new Set(rows.map(({ name }) => name)),
-    page: async (table, key, after) => {
-      const isNext = after !== undefined;
-      return (await client.query<SourceRow>(statement(table, key, isNext, '$1'), isNext ? [after] : [])).rows;
-    },
-    close: () => client.end(),
+  const page: Page = async (table, key, after) => {
+    const isNext = after !== undefined;
+    return (await client.query<SourceRow>(statement(table, key, isNext, '$1'), isNext ? [after] : [])).rows;
   };
+  return databaseSource(
+    rows.map(({ name }) => name),
+    page,
+    () => client.end(),
+  );
 }
 
 async function openMysql(url: URL): Promise<Source> {
@@ -61,11 +88,11 @@ async function openMysql(url: URL): Promise<Source> {
   await query('SET SESSION TRANSACTION READ ONLY');
   const names = await query('SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE()');
   const quoted = (name: string): string => `\`${name}\``;
-  return {
-    tables: new Set(names.map(({ name }) => String(name))),
-    page: (table, key, after) => query(statement(quoted(table), quoted(key), after !== undefined, '?'), after === undefined ? [] : [after]),
-    close: () => connection.end(),
-  };
+  return databaseSource(
+    names.map(({ name }) => String(name)),
+    (table, key, after) => query(statement(quoted(table), quoted(key), after !== undefined, '?'), after === undefined ? [] : [after]),
+    () => connection.end(),
+  );
 }
 
 interface SqliteModule {
@@ -80,14 +107,15 @@ async function openSqlite(path: string): Promise<Source> {
   if (!sqlite) throw new Error(`reading SQLite needs Node 22.13 or later, and this is Node ${process.version.slice(1)}`);
   const database = new sqlite.DatabaseSync(path, { readOnly: true });
   const names = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
-  return {
-    tables: new Set(names.map(({ name }) => String(name))),
-    page: async (table, key, after) => {
-      const query = database.prepare(statement(`"${table}"`, `"${key}"`, after !== undefined, '?'));
-      return after === undefined ? query.all() : query.all(after);
-    },
-    close: async () => database.close(),
+  const page: Page = async (table, key, after) => {
+    const query = database.prepare(statement(`"${table}"`, `"${key}"`, after !== undefined, '?'));
+    return after === undefined ? query.all() : query.all(after);
   };
+  return databaseSource(
+    names.map(({ name }) => String(name)),
+    page,
+    async () => database.close(),
+  );
 }
 
 /**

@@ -84,6 +84,34 @@ describe('options', () => {
     ]).toEqual([7, 8]);
     expect(() => load('[DEFAULT]\ngraceful_shutdown_timeout = x')).toThrow(/line 2: option \[conductor\]graceful_shutdown_timeout "x"/);
   });
+  // The deprecated names of Ironic 2024.1 and 39, of the sections that exist here.
+  it.each<readonly [section: string, former: string, name: string, text: string, value: unknown]>([
+    ['[api]', 'tls_ciphers', 'api.server_tls_ciphers', 'x', 'x'],
+    ['[api]', 'tls_minimum_version', 'api.server_tls_minimum_version', '1.2', '1.2'],
+    ['[conductor]', 'configdrive_use_swift', 'deploy.configdrive_use_object_store', 'true', true],
+    ['[conductor]', 'send_sensor_data', 'sensor_data.send_sensor_data', 'true', true],
+    ['[conductor]', 'send_sensor_data_for_undeployed_nodes', 'sensor_data.enable_for_undeployed_nodes', 'true', true],
+    ['[conductor]', 'send_sensor_data_interval', 'sensor_data.interval', '77', 77],
+    ['[conductor]', 'send_sensor_data_types', 'sensor_data.data_types', 'Fan', ['Fan']],
+    ['[conductor]', 'send_sensor_data_wait_timeout', 'sensor_data.wait_timeout', '77', 77],
+    ['[conductor]', 'send_sensor_data_workers', 'sensor_data.workers', '7', 7],
+    ['[json_rpc]', 'tls_minimum_version', 'json_rpc.server_tls_minimum_version', '1.2', '1.2'],
+    ['[neutron]', 'cleaning_network_uuid', 'neutron.cleaning_network', 'x', 'x'],
+    ['[neutron]', 'provisioning_network_uuid', 'neutron.provisioning_network', 'x', 'x'],
+    ['[pxe]', 'pxe_append_params', 'pxe.kernel_append_params', 'x', 'x'],
+    ...['glance', 'swift', 'cinder', 'nova', 'neutron', 'service_catalog', 'keystone_authtoken'].flatMap(
+      (section): readonly (readonly [string, string, string, string, string])[] => [
+        [`[${section}]`, 'auth_plugin', `${section}.auth_type`, 'password', 'password'],
+        [`[${section}]`, 'tenant_id', `${section}.project_id`, 'x', 'x'],
+        [`[${section}]`, 'tenant_name', `${section}.project_name`, 'x', 'x'],
+        [`[${section}]`, 'user_name', `${section}.username`, 'x', 'x'],
+      ],
+    ),
+  ])('%s%s is the former name of %s', (section, former, name, text, value) => {
+    const { options, warnings } = load(`${section}\n${former} = ${text}`);
+    expect(options[name as keyof typeof options]).toEqual(value);
+    expect(warnings).toEqual([]);
+  });
   it('warn when they are not known', () => {
     expect(load('[api]\nnonsense = 1\nprot = 2\nnonsense = 3\n[nowhere]\nmy_ip = 1').warnings).toEqual([
       expect.stringMatching(

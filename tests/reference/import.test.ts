@@ -1,6 +1,9 @@
-/** `bloomery import` from a real Ironic with one of everything, on each database that Ironic runs on: all that its API shows is the same here. */
+/**
+ * `bloomery import` from a real Ironic with one of everything, from each database that Ironic runs on, from its API, and from the oldest
+ * release that is supported: all that its API shows is the same here.
+ */
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +11,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startEmbedded } from '../../store/embedded/embedded';
 import { timeoutSignal } from '../../wire/timeout-signal';
-import { endReference, startRealIronic } from '../lab/inspection/real-ironic';
+import { endReference, startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { startServerProcess } from '../lab/support/server';
 import { programs, root } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
@@ -61,11 +64,29 @@ const DATABASES: Readonly<Record<string, (place: string) => Promise<Database>>> 
   SQLite: async (place) => ({ url: `sqlite:///${join(place, 'ironic', 'ironic.sqlite')}`, stop: async () => {} }),
 };
 
+interface Case {
+  readonly database: keyof typeof DATABASES;
+  /** The real Ironic's version, and its newest microversion. */
+  readonly release: string;
+  readonly minor: number;
+  readonly from: 'database' | 'API';
+}
+const CASES: Readonly<Record<string, Case>> = {
+  PostgreSQL: { database: 'PostgreSQL', release: '39.0.0', minor: 109, from: 'database' },
+  MariaDB: { database: 'MariaDB', release: '39.0.0', minor: 109, from: 'database' },
+  SQLite: { database: 'SQLite', release: '39.0.0', minor: 109, from: 'database' },
+  API: { database: 'SQLite', release: '39.0.0', minor: 109, from: 'API' },
+  '2024.1': { database: 'MariaDB', release: '24.1.5', minor: 90, from: 'database' },
+  'API of 2024.1': { database: 'SQLite', release: '24.1.5', minor: 90, from: 'API' },
+};
+/** The microversion in which clients speak to both servers. */
+let minor = 0;
+
 type Body = Readonly<Record<string, unknown>>;
 async function call(base: string, method: string, path: string, body?: unknown): Promise<Body> {
   const response = await fetch(`${base}/v1${path}`, {
     method,
-    headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.109' },
+    headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': `1.${minor}` },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: timeoutSignal(60_000),
   });
@@ -124,13 +145,11 @@ async function fill(base: string): Promise<string> {
   });
   const steps = [{ interface: 'deploy', step: 'erase_devices', args: { a: [1] }, priority: 10 }];
   await make('/deploy_templates', { name: 'CUSTOM_TEMPLATE', steps, extra: { t: true } });
-  await make('/runbooks', { name: 'CUSTOM_BOOK', steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, order: 1 }] });
+  if (minor >= 92)
+    await make('/runbooks', { name: 'CUSTOM_BOOK', steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, order: 1 }] });
   const condition = { op: 'eq', args: ['{inventory.system_vendor.manufacturer}', 'Example'] };
-  await make('/inspection_rules', {
-    description: 'rule',
-    conditions: [condition],
-    actions: [{ op: 'set-attribute', args: ['/extra/seen', true] }],
-  });
+  const actions = [{ op: 'set-attribute', args: ['/extra/seen', true] }];
+  if (minor >= 96) await make('/inspection_rules', { description: 'rule', conditions: [condition], actions });
 
   const reach = async (name: string, verbs: readonly (readonly [string, string])[]): Promise<void> => {
     await make('/nodes', {
@@ -172,8 +191,7 @@ async function everything(base: string, full: string): Promise<Body> {
     'volume/targets',
     'allocations',
     'deploy_templates',
-    'runbooks',
-    'inspection_rules',
+    ...(minor >= 96 ? ['runbooks', 'inspection_rules'] : []),
   ];
   const nodes = ((await call(base, 'GET', '/nodes'))['nodes'] as readonly Body[]).map(({ uuid }) => `/nodes/${String(uuid)}`);
   const ofNode = ['bios?detail=true', 'firmware', 'inventory', 'traits', 'vifs'].map((name) => `/nodes/${full}/${name}`);
@@ -192,35 +210,70 @@ async function everything(base: string, full: string): Promise<Body> {
   return found;
 }
 
-it.each(Object.keys(DATABASES))('%s', async (name) => {
-  const place = join(folder, name);
+/** Ironic 39 shows more of a port group at any microversion, and masks the secrets of volume targets. */
+function asShownBy39(found: Body): Body {
+  const groups = (found['/portgroups?detail=true'] as Record<string, readonly Body[]>)['portgroups']!;
+  const targets = (found['/volume/targets?detail=true'] as Record<string, readonly Body[]>)['targets']!;
+  const added = { category: null, dynamic_portgroup: false, physical_network: null };
+  return {
+    ...found,
+    '/portgroups?detail=true': { portgroups: groups.map((group) => ({ ...added, ...group })) },
+    '/volume/targets?detail=true': { targets: targets.map((target) => ({ ...target, properties: { auth_password: '******' } })) },
+  };
+}
+
+/** The secrets of `fill`, which an API does not show. */
+async function writeSecrets(file: string, base: string): Promise<void> {
+  const targets = (await call(base, 'GET', '/volume/targets'))['targets'] as readonly Body[];
+  const all = {
+    full: { driver_info: { ipmi_password: 'hidden "ünicode" \\ $x' } },
+    [String(targets[0]!['uuid'])]: { properties: { auth_password: 'x' } },
+  };
+  writeFileSync(file, JSON.stringify(all));
+}
+
+it.each(Object.entries(CASES))('%s', async (name, { database: kind, release, minor: newest, from }) => {
+  minor = newest;
+  const place = join(folder, name.replaceAll(' ', '-'));
   mkdirSync(place);
-  const database = await DATABASES[name]!(place);
+  const database = await DATABASES[kind]!(place);
   stops.push(() => database.stop());
   const node = execFileSync(process.execPath, [join(root, 'scripts/release/node.mjs')], { encoding: 'utf8' }).trim();
   const calm = { conductor: { sync_power_state_interval: '86400' }, DEFAULT: { ...ENABLED, host: 'real-ironic' } };
-  const packages = ['ironic==39.0.0', 'psycopg2-binary', 'pymysql'];
-  const bin = await programs('ironic-databases', packages);
-  const ironic = await startRealIronic(
-    join(place, 'ironic'),
-    '127.0.0.1',
-    await freePort(),
-    { ...calm, database: { connection: database.url } },
-    undefined,
-    bin,
-  );
+  const bin = await programs('ironic-databases', [`ironic==${release}`, 'psycopg2-binary', 'pymysql']);
+  const settings = { ...calm, database: { connection: database.url } };
+  const ironic: RealIronic = await startRealIronic(join(place, 'ironic'), '127.0.0.1', await freePort(), settings, undefined, bin);
   stops.push(() => ironic.stop());
   const configuration = join(place, 'ironic/ironic.conf');
   const full = await fill(ironic.url);
   await run(join(bin, 'python'), ['-c', CONDUCTOR_ROWS, configuration, full], { env: { ...process.env, PYTHONWARNINGS: 'ignore' } });
   const before = await everything(ironic.url, full);
 
-  const words = ['import', '--ironic-config', configuration, '--state-dir', join(place, 'ours/state')];
+  const source = from === 'API' ? ['--api', ironic.url] : ['--ironic-config', configuration];
+  const words = ['import', ...source, '--state-dir', join(place, 'ours/state')];
   const bloomery = async (...more: readonly string[]): Promise<string> =>
     (await run(node, [join(root, 'bin/bloomery'), ...words, ...more], { env: { ...process.env, DATABASE_URL: '' } })).stdout;
-  expect(await bloomery('--dry-run')).toMatch(/^This would be imported:\n {7}1 chassis\n {7}4 nodes\n/);
-  expect(await bloomery()).toMatch(/^Imported:\n {7}1 chassis\n {7}4 nodes\n/);
-  expect(await bloomery()).toMatch(/^ {7}0 nodes \(4 were here already\)\n/m);
+  const secrets: string[] = [];
+  if (from === 'API') {
+    const refused = await bloomery('--dry-run').catch((error: unknown) => error as { readonly code: number; readonly stdout: string });
+    expect(refused).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^This would be imported:\n {7}1 chassis\n {7}3 nodes\n/) as string,
+    });
+    expect((refused as { readonly stdout: string }).stdout).toContain(
+      'Not imported:\n  node full: the API does not show driver_info/ipmi_password: give the value with --secrets\n',
+    );
+    secrets.push('--secrets', join(place, 'secrets.json'));
+    await writeSecrets(secrets[1]!, ironic.url);
+  }
+  const dry = await bloomery('--dry-run', ...secrets);
+  expect(dry).toContain('This would be imported:\n');
+  expect(dry).toContain('       4 nodes\n');
+  const first = await bloomery(...secrets);
+  expect(first).toContain('       4 nodes\n');
+  if (release !== '39.0.0')
+    expect(first).toContain('runbooks, inspection rules: this Ironic is of an older release, which does not have them\n');
+  expect(await bloomery(...secrets)).toContain('       0 nodes (4 were here already)\n');
   await stopAll();
 
   const ours = await startServerProcess(join(place, 'ours'), {
@@ -230,5 +283,5 @@ it.each(Object.keys(DATABASES))('%s', async (name) => {
   });
   stops.push(() => ours.stop());
   const url = /API (\S+?),/.exec(ours.ready)![1]!;
-  expect(await everything(url, full)).toEqual(before);
+  expect(await everything(url, full)).toEqual(release === '39.0.0' ? before : asShownBy39(before));
 });

@@ -1,0 +1,76 @@
+/**
+ * What an API does not show: Ironic masks secrets with `******`. Values from a file of the operator take the place of masked ones; what is
+ * still masked then is named, and never written.
+ */
+import { MASK } from '../../model/masks';
+import type { SourceRow } from './source';
+
+/** UUID or name → field → the values that the API masks. `*` is for all nodes. */
+export type Secrets = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+type Members = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Ironic also masks parts of texts: `password=******`. */
+const isHidden = (value: string): boolean => value.includes(MASK);
+
+/** The paths of what is masked below `value`. */
+function hiddenPaths(value: unknown, path: string): readonly string[] {
+  if (typeof value === 'string') return isHidden(value) ? [path] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) => hiddenPaths(item, `${path}/${key}`));
+}
+/** A copy without what is masked. */
+function withoutHidden(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutHidden);
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).filter(([, item]) => typeof item !== 'string' || !isHidden(item));
+  return Object.fromEntries(members.map(([key, item]) => [key, withoutHidden(item)]));
+}
+/** Masked values only: what the API shows is newer than a file. */
+function filled(value: unknown, secret: unknown): unknown {
+  if (isObject(value) && isObject(secret))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, Object.hasOwn(secret, key) ? filled(item, secret[key]) : item]),
+    );
+  // A list of steps is given as a whole.
+  if (Array.isArray(value) && Array.isArray(secret)) return secret;
+  return typeof value === 'string' && isHidden(value) ? secret : value;
+}
+
+type Need =
+  /** Nothing works without it. */
+  | 'needed'
+  /** Only a further deployment needs it. */
+  | 'optional'
+  /** The server or the agent makes a new one. */
+  | 'replaced';
+/** Ironic's tables → their fields with secrets. */
+const FIELDS: Readonly<Record<string, Readonly<Record<string, Need>>>> = {
+  nodes: { driver_info: 'needed', instance_info: 'optional', driver_internal_info: 'replaced' },
+  volume_targets: { properties: 'needed' },
+  deploy_templates: { steps: 'needed' },
+  runbooks: { steps: 'needed' },
+};
+/** Ironic makes it for each deployment. */
+const IMAGE_URL = 'instance_info/image_url';
+
+export interface Revealed {
+  readonly row: SourceRow;
+  /** What has to be known, and is masked. */
+  readonly missing: readonly string[];
+  /** What is left out, and may be needed later. */
+  readonly dropped: readonly string[];
+}
+/** A row with its secrets, and without the masked values that it can do without. */
+export function revealed(row: SourceRow, table: string, secrets: Secrets): Revealed {
+  const keys = [row['uuid'], row['name'], ...(table === 'nodes' ? ['*'] : [])];
+  const own = keys.flatMap((key) => (typeof key === 'string' && Object.hasOwn(secrets, key) ? [secrets[key]!] : []));
+  const whole: Record<string, unknown> = { ...row };
+  const hidden: Record<Need, string[]> = { needed: [], optional: [], replaced: [] };
+  for (const [field, need] of Object.entries(FIELDS[table] ?? {})) {
+    const value = own.reduce<unknown>((shown, one) => filled(shown, one[field]), row[field]);
+    hidden[need].push(...hiddenPaths(value, field));
+    whole[field] = withoutHidden(value);
+  }
+  return { row: whole, missing: hidden.needed, dropped: hidden.optional.filter((path) => path !== IMAGE_URL) };
+}

@@ -1,0 +1,132 @@
+/** Reading an Ironic by its API: pages, releases, refusals, and the secrets that it masks. */
+import { openApi, type ApiGet } from '../../store/import/api';
+import { revealed } from '../../store/import/secrets';
+
+const NEVER = new AbortController().signal;
+/** @param bodies path → body; any other path is not found */
+const ironic = (bodies: Readonly<Record<string, unknown>>, newest = '1.115'): { readonly get: ApiGet; readonly paths: string[] } => {
+  const paths: string[] = [];
+  const get: ApiGet = async (path, headers) => {
+    paths.push(`${path} ${Object.values(headers).join()}`);
+    const body = path === '/v1' ? {} : bodies[path];
+    const found = { status: 200, headers: { 'x-openstack-ironic-api-maximum-version': newest }, body };
+    return body === undefined ? { status: 404, headers: {}, body: { error_message: '{"faultstring": "gone"}' } } : found;
+  };
+  return { get, paths };
+};
+async function rowsOf(get: ApiGet, ...tables: readonly string[]): Promise<unknown[]> {
+  const source = await openApi(get);
+  const all: unknown[] = [];
+  for (const table of tables) for await (const page of source.rows(table, 'id', NEVER)) all.push(...page);
+  return all;
+}
+const node = (uuid: string): object => ({ uuid, created_at: 'then', driver_info: {}, chassis_uuid: `chassis of ${uuid}` });
+
+test('a list is read page by page, and each row has the columns of the database', async () => {
+  const { get, paths } = ironic({
+    '/v1/nodes?detail=true&limit=50': { nodes: [node('a'), node('b')], next: 'http://elsewhere.example/v1/nodes' },
+    '/v1/nodes?detail=true&limit=50&marker=b': { nodes: [node('c')] },
+    '/v1/nodes/a/inventory': { inventory: { cpu: 1 }, plugin_data: {} },
+    '/v1/nodes/b/bios?detail=true': { bios: [{ name: 'Boot' }] },
+  });
+  expect(await rowsOf(get, 'nodes', 'node_inventory', 'bios_settings')).toEqual([
+    ...['a', 'b', 'c'].map((uuid) => ({ ...node(uuid), id: uuid, chassis_id: `chassis of ${uuid}` })),
+    { node_id: 'a', created_at: 'then', inventory_data: { cpu: 1 }, plugin_data: {} },
+    { id: undefined, node_id: 'b', name: 'Boot' },
+  ]);
+  expect(paths.slice(0, 2)).toEqual(['/v1 latest', '/v1/nodes?detail=true&limit=50 1.115']);
+});
+
+test.each<readonly [newest: string, used: string, runbooks: boolean]>([
+  ['1.90', '1.90', false],
+  ['1.93', '1.93', true],
+  ['1.200', '1.115', true],
+])('of an Ironic up to %s, microversion %s is used', async (newest, used, runbooks) => {
+  const { get, paths } = ironic({ '/v1/chassis?detail=true&limit=50': { chassis: [] } }, newest);
+  const { tables } = await openApi(get);
+  expect(tables.has('runbooks')).toBe(runbooks);
+  expect(await rowsOf(get, 'chassis')).toEqual([]);
+  expect(paths.at(-1)).toBe(`/v1/chassis?detail=true&limit=50 ${used}`);
+});
+
+const answering = (status: number, body: unknown, newest = '1.115'): ApiGet => {
+  const headers = { 'x-openstack-ironic-api-maximum-version': newest };
+  return async (path) => (path === '/v1' ? { status: 200, headers, body: {} } : { status, headers, body });
+};
+const first = { uuid: 'a', driver_info: {} };
+test.each<readonly [what: string, get: ApiGet, message: string]>([
+  ['a release before 2024.1', answering(200, {}, '1.82'), 'this Ironic is older than 2024.1: its API ends with 1.82'],
+  ['another server', answering(200, {}, ''), 'this is not the API of an Ironic (HTTP status 200)'],
+  [
+    'a refusal',
+    answering(403, { error_message: '{"faultcode": "Client", "faultstring": "not for \\u001b[31m you"}' }),
+    'GET /v1/nodes: HTTP status 403: not for \\u001b[31m you',
+  ],
+  ['text', answering(200, undefined), 'GET /v1/nodes: HTTP status 200'],
+  ['the same page again', answering(200, { nodes: [first], next: 'more' }), 'GET /v1/nodes?detail=true: the same page came twice'],
+  [
+    'a caller who may not see BMCs',
+    answering(200, { nodes: [{ uuid: 'a', driver_info: { content: '** Redacted - requires …' } }] }),
+    'this user may not see all of a node: use an administrator of the system',
+  ],
+])('%s ends the import', async (_, get, message) => {
+  await expect(rowsOf(get, 'nodes')).rejects.toThrow(message);
+});
+
+const SECRETS = {
+  one: { driver_info: { ipmi_password: 'of one', unmasked: 'never used' } },
+  '*': { driver_info: { ipmi_password: 'of all', other: { secret: 'deep' } } },
+  template: { steps: [{ args: { password: 'of the template' } }] },
+  target: { properties: { auth_password: 'of the target' } },
+};
+test.each<readonly [what: string, table: string, row: object, expected: object]>([
+  [
+    'the secret of a node, then that of all',
+    'nodes',
+    { name: 'one', driver_info: { ipmi_password: '******', unmasked: 'shown', other: { secret: '******' } } },
+    { missing: [], dropped: [], row: { driver_info: { ipmi_password: 'of one', unmasked: 'shown', other: { secret: 'deep' } } } },
+  ],
+  [
+    'a part of a text',
+    'nodes',
+    { name: 'two', driver_info: { text: 'password=******' } },
+    { missing: ['driver_info/text'], dropped: [], row: { driver_info: {} } },
+  ],
+  [
+    'what a node can do without',
+    'nodes',
+    {
+      driver_internal_info: { agent_secret_token: '******', agent_url: 'kept' },
+      instance_info: { configdrive: '******', image_url: '******', list: [{ token: '******', kept: 1 }] },
+    },
+    {
+      missing: [],
+      dropped: ['instance_info/configdrive', 'instance_info/list/0/token'],
+      row: { driver_internal_info: { agent_url: 'kept' }, instance_info: { list: [{ kept: 1 }] } },
+    },
+  ],
+  [
+    'a volume target',
+    'volume_targets',
+    { uuid: 'target', properties: { auth_password: '******' } },
+    { missing: [], row: { properties: { auth_password: 'of the target' } } },
+  ],
+  [
+    'all nodes, not a volume target',
+    'volume_targets',
+    { properties: { ipmi_password: '******' } },
+    { missing: ['properties/ipmi_password'] },
+  ],
+  ['steps', 'deploy_templates', { name: 'one', steps: [{ args: { password: '******' } }] }, { missing: ['steps/0/args/password'] }],
+  [
+    'steps, given as a whole',
+    'deploy_templates',
+    { name: 'template', steps: [{ args: { password: '******' } }] },
+    { missing: [], row: { steps: [{ args: { password: 'of the template' } }] } },
+  ],
+  ['a table without secrets', 'node_history', { event: 'it wrote ******' }, { missing: [], row: { event: 'it wrote ******' } }],
+])('masked: %s', (_, table, row, expected) => {
+  expect(revealed(row as Record<string, unknown>, table, SECRETS)).toMatchObject(expected);
+  const { row: whole, missing } = revealed(row as Record<string, unknown>, table, SECRETS);
+  if (missing.length === 0 && table !== 'node_history') expect(JSON.stringify(whole)).not.toContain('******');
+});
