@@ -31,7 +31,7 @@ import { openUdp, openUdp6, readLinks } from './wire/sockets/link';
 import { timeoutSignal } from './wire/timeout-signal';
 
 /** `refused`: the server does not start. */
-export type Severity = 'ok' | 'note' | 'warning' | 'refused';
+type Severity = 'ok' | 'note' | 'warning' | 'refused';
 export interface Finding {
   readonly what: string;
   readonly severity: Severity;

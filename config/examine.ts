@@ -6,7 +6,7 @@ import { OPTIONS, type OptionRow } from './options';
 import { suggestionFor } from './suggestion';
 
 /** refused: the server does not start with it. */
-export type OptionResult = 'works' | 'no effect' | 'refused';
+type OptionResult = 'works' | 'no effect' | 'refused';
 export interface ExaminedOption {
   /** As in a file: [section]name. */
   readonly option: string;
