@@ -169,7 +169,7 @@ describe('neutron', () => {
     await provision(node, 'deleted', 'available');
     expect(await portsOf(node)).toEqual([]);
     expect(movesOf(node).slice(-3)).toEqual(['-', '102', '-']);
-    await api.request('DELETE', `/v1/nodes/${node.uuid}/vifs/${vif.id}`);
+    // The VIF ends with the instance.
     expect(await internalInfo(node)).toEqual({});
     const { port } = (await neutron.call('GET', `/ports/${vif.id}`)) as { port: NeutronPortView };
     expect(port).toMatchObject({ 'binding:host_id': '', 'binding:profile': {} });
