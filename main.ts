@@ -11,10 +11,9 @@ import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import type { Document } from './api/schema/document';
 import { startDhcp } from './boot/dhcp/service';
-import { parseSubnet } from './boot/dhcp/subnets';
 import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
-import { bootHosts } from './boot/listen-hosts';
+import { createBootRequestLog } from './boot/requests';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
 import { createRouter } from './conductor/rpc/router';
@@ -22,7 +21,6 @@ import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
-import { writtenName } from './config/names';
 import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
@@ -40,7 +38,18 @@ import type { Enforcer } from './policy/enforcer';
 import { startEnforcer } from './policy/live';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';
-import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError, switchesOf } from './settings';
+import {
+  addressOf,
+  bootHostsOf,
+  checkOptions,
+  inventoriesOf,
+  prepareFolder,
+  reportBoots,
+  resolveOptions,
+  sharesDatabaseOf,
+  StartError,
+  switchesOf,
+} from './settings';
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
@@ -265,16 +274,10 @@ async function startBoot(
   if (filter.discovers && !reports)
     context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
   const log = context.log.child({ component: 'boot' });
-  const hostsOf = (option: 'boot.http_host' | 'boot.tftp_host'): readonly string[] =>
-    bootHosts(writtenName(option), {
-      configured: options[option],
-      interfaceName: options['boot.interface'],
-      further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
-      myIp: options['DEFAULT.my_ip'],
-      myIpv6: options['DEFAULT.my_ipv6'],
-    });
+  const requests = createBootRequestLog(store.boots, clock, log);
+  stops.push(async () => requests.stop());
   const http = await startHttpBoot({
-    ...{ options, store, filter, glance: services.glance, log, clock, metrics, hosts: hostsOf('boot.http_host') },
+    ...{ options, store, filter, requests, glance: services.glance, log, clock, metrics, hosts: bootHostsOf(options, 'boot.http_host') },
     ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
     ...(reports ? { reports } : {}),
   });
@@ -282,11 +285,18 @@ async function startBoot(
   context.reloads.push(() => http.reload());
   const resolved = resolveWith({ http: http.port, https: http.httpsPort });
   if (resolved['boot.tftp']) {
-    const tftp = await startTftp({ options: resolved, hosts: hostsOf('boot.tftp_host'), boots: http.files, log, clock, metrics });
+    const tftp = await startTftp({
+      options: resolved,
+      hosts: bootHostsOf(options, 'boot.tftp_host'),
+      boots: http.files,
+      log,
+      clock,
+      metrics,
+    });
     stops.push(() => tftp.stop());
   }
   if (resolved['dhcp.dhcp_provider'] === 'builtin') {
-    const dhcp = await startDhcp({ options: resolved, store, filter, log, clock, metrics, random: randomBytes });
+    const dhcp = await startDhcp({ options: resolved, store, filter, requests, log, clock, metrics, random: randomBytes });
     stops.push(() => dhcp.stop());
   }
   return { options: resolved, bound: http.bound };
@@ -514,7 +524,7 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   const { metrics, scrape } = setup.measured ?? createMetrics();
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
   const databaseUrl = setup.databaseUrl ?? given['database.connection'] ?? undefined;
-  const sharesDatabase = Boolean(databaseUrl) && given['DEFAULT.rpc_transport'] !== 'none';
+  const sharesDatabase = sharesDatabaseOf(given, databaseUrl);
   for (const warning of checkOptions(given, roles, sharesDatabase)) log.warn(warning);
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: StartContext['stops'] = [];

@@ -1,5 +1,6 @@
 /** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. cli.ts runs it. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addCheckCommand } from './commands/check';
 import { addDatabaseCommands } from './commands/db';
 import { addDemoCommand } from './commands/demo';
 import { addExamples } from './commands/examples';
@@ -13,6 +14,7 @@ import { addWhyCommand } from './commands/why';
 import { readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
 import { ConfigurationError, loadOptions } from './config/load';
+import { checkHost } from './host-checks';
 import { listenHttp } from './listeners';
 import { createLog } from './logging';
 import { ROLES, startServer, type Role } from './main';
@@ -107,6 +109,7 @@ export function createProgram(): Command {
     )
     .action(serve);
 
+  addCheckCommand(program, ROLES, parseRoles, checkHost);
   addDatabaseCommands(program);
   addTokenCommands(program);
   addWhyCommand(program);

@@ -2,9 +2,12 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
+import { parseSubnet } from './boot/dhcp/subnets';
 import type { ReportBoots } from './boot/discovery';
+import { bootHosts } from './boot/listen-hosts';
 import { checkAccess, listenHosts } from './config/access';
 import { parseIni } from './config/ini';
+import { writtenName } from './config/names';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import type { ServedBoot } from './model/records';
@@ -94,38 +97,97 @@ const isReadable = (path: string): boolean => {
   }
 };
 
+/** Whether other processes may use the same database. */
+export const sharesDatabaseOf = (options: LoadedOptions, databaseUrl: string | undefined): boolean =>
+  Boolean(databaseUrl) && options['DEFAULT.rpc_transport'] !== 'none';
+
+/** The addresses that a boot service listens on. Throws an Error for the operator. */
+export const bootHostsOf = (options: Options, option: 'boot.http_host' | 'boot.tftp_host'): readonly string[] =>
+  bootHosts(writtenName(option), {
+    configured: options[option],
+    interfaceName: options['boot.interface'],
+    further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),
+    myIp: options['DEFAULT.my_ip'],
+    myIpv6: options['DEFAULT.my_ipv6'],
+  });
+
+interface SettingsToCheck {
+  readonly options: LoadedOptions;
+  readonly roles: readonly string[];
+  /** Whether other processes may call this one. */
+  readonly hasRpc: boolean;
+}
+interface SettingCheck {
+  /** For `bloomery check`. */
+  readonly what: string;
+  /** Returns warnings. Throws an Error for the operator. */
+  readonly check: (settings: SettingsToCheck) => readonly string[] | void;
+}
+/** Checks that involve several options, or files. */
+export const SETTING_CHECKS: readonly SettingCheck[] = [
+  {
+    what: 'discovery',
+    check: ({ options }) => {
+      if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
+        throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
+    },
+  },
+  {
+    what: 'object storage',
+    check: ({ options }) => {
+      for (const key of ['inventory.data_backend', 'agent.deploy_logs_storage_backend', 'deploy.configdrive_use_object_store'] as const) {
+        const usesSwift = options[key] === 'swift' || options[key] === true;
+        if (!usesSwift || options['swift.auth_type'] || options['swift.auth_section'] || options['swift.endpoint_override']) continue;
+        const [section, name] = key.split('.');
+        throw new StartError(`[${section}]${name} = ${options[key]} needs Swift: set [swift]auth_type and its options`);
+      }
+    },
+  },
+  {
+    what: 'certificate authorities',
+    check: ({ options }) => {
+      const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;
+      if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
+        throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
+      if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
+        throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is no file`);
+    },
+  },
+  {
+    what: 'TLS',
+    check: ({ options, roles, hasRpc }) => {
+      const mediaUrl = options['deploy.external_http_url'];
+      if (options['boot.https_port'] !== null && mediaUrl !== null && !/^https:/i.test(mediaUrl))
+        throw new StartError(
+          `[boot]https_port serves media with TLS only, but [deploy]external_http_url is ${withoutCredentials(mediaUrl)}`,
+        );
+      for (const listener of tlsListeners(roles, hasRpc)) tlsOf(options, listener);
+    },
+  },
+  { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
+  {
+    what: 'Keystone',
+    check: ({ options, roles }) => {
+      if (options['DEFAULT.auth_strategy'] === 'keystone' && (roles.includes('api') || roles.includes('inspector')))
+        keystoneSettings(options, 'keystone_authtoken');
+    },
+  },
+];
+/** The listeners of these roles that may have TLS. */
+export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonly Parameters<typeof tlsOf>[1][] => [
+  'api',
+  'metrics',
+  ...(roles.includes('boot') ? (['boot', 'boot with TLS'] as const) : []),
+  ...(hasRpc && roles.includes('conductor') ? (['json_rpc'] as const) : []),
+];
+
 /**
- * Checks that involve several options, or files.
  * @returns warnings
  * @throws StartError
  */
 export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
-  if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
-    throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
-
-  for (const key of ['inventory.data_backend', 'agent.deploy_logs_storage_backend', 'deploy.configdrive_use_object_store'] as const) {
-    const usesSwift = options[key] === 'swift' || options[key] === true;
-    if (!usesSwift || options['swift.auth_type'] || options['swift.auth_section'] || options['swift.endpoint_override']) continue;
-    const [section, name] = key.split('.');
-    throw new StartError(`[${section}]${name} = ${options[key]} needs Swift: set [swift]auth_type and its options`);
-  }
-  const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;
-  if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
-    throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
-  if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
-    throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is no file`);
-  const mediaUrl = options['deploy.external_http_url'];
-  if (options['boot.https_port'] !== null && mediaUrl !== null && !/^https:/i.test(mediaUrl))
-    throw new StartError(`[boot]https_port serves media with TLS only, but [deploy]external_http_url is ${withoutCredentials(mediaUrl)}`);
   try {
-    tlsOf(options, 'api');
-    tlsOf(options, 'metrics');
-    if (roles.includes('boot')) for (const listener of ['boot', 'boot with TLS'] as const) tlsOf(options, listener);
-    if (hasRpc && roles.includes('conductor')) tlsOf(options, 'json_rpc');
-    const warnings = checkAccess(options, roles, hasRpc);
-    if (options['DEFAULT.auth_strategy'] === 'keystone' && (roles.includes('api') || roles.includes('inspector')))
-      keystoneSettings(options, 'keystone_authtoken');
-    return warnings;
+    return SETTING_CHECKS.flatMap(({ check }) => check({ options, roles, hasRpc }) ?? []);
   } catch (error) {
     throw new StartError((error as Error).message);
   }

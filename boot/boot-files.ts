@@ -2,26 +2,28 @@
 import { fileURLToPath } from 'node:url';
 import { readAgentCaFiles } from '../wire/agent-authorities';
 import type { Log } from '../model/log';
-import type { ServedBoot } from '../model/records';
+import type { BootProtocol, ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
 import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
 import { ramdiskWith, readable, sizeOf, stitched } from './composed-files';
+import type { BootRequestLog } from './requests';
 
 /** The caller must close or release the file. */
 export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
 export interface BootFiles {
   /** The boot record of the machine with this address; undefined: it must not boot. */
-  recordFor(mac: string): Promise<ServedBoot | undefined>;
+  recordFor(mac: string, protocol: BootProtocol): Promise<ServedBoot | undefined>;
   /** A file of the boot record with this token; undefined if there is none. Throws UpstreamError. */
-  open(token: string, name: string): Promise<BootFile | undefined>;
+  open(token: string, name: string, protocol: BootProtocol): Promise<BootFile | undefined>;
 }
 interface BootFilesSetup {
   readonly store: BootChoiceStore & Pick<Store, 'boots'>;
   readonly filter: PxeFilter;
   readonly cache: Cache;
   readonly log: Log;
+  readonly requests: Pick<BootRequestLog, 'note'>;
   readonly reports?: ReportBoots | undefined;
   /** [agent]api_ca_file: its authorities are added to the agent's ramdisks. Null or empty: none. */
   readonly apiCaFile: string | null;
@@ -51,14 +53,18 @@ async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFi
   }
 }
 
-export function createBootFiles({ store, filter, cache, log, reports, apiCaFile }: BootFilesSetup): BootFiles {
+export function createBootFiles({ store, filter, cache, log, requests, reports, apiCaFile }: BootFilesSetup): BootFiles {
   return {
-    recordFor: async (mac) => {
+    recordFor: async (mac, protocol) => {
       const { boots } = (await chooseBoots(store, filter, [mac])).get(mac)!;
-      return typeof boots === 'string' ? reports?.[boots] : boots;
+      if (typeof boots === 'string') return reports?.[boots];
+      if (boots) requests.note(boots.node_uuid, protocol);
+      return boots;
     },
-    open: async (token, name) => {
-      const boot = Object.values(reports ?? {}).find((one) => one.token === token) ?? (await store.boots.byToken(token));
+    open: async (token, name, protocol) => {
+      const report = Object.values(reports ?? {}).find((one) => one.token === token);
+      const boot = report ?? (await store.boots.byToken(token));
+      if (boot && !report) requests.note(boot.node_uuid, protocol);
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource(cache, source);

@@ -27,6 +27,7 @@ import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript, startScript } from './ipxe';
 import { openMedium } from './media';
 import { readable } from './composed-files';
+import { silentBootRequests, type BootRequestLog } from './requests';
 
 type HttpBootOptions = Pick<
   Options,
@@ -60,6 +61,8 @@ export interface HttpBootSetup {
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
   readonly reports?: ReportBoots;
+  /** Absent: nobody asks for them. */
+  readonly requests?: Pick<BootRequestLog, 'note'>;
 }
 export interface HttpBootService {
   readonly port: number;
@@ -133,7 +136,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl, myIp }: Sourc
   };
 
   const script = async (request: IncomingMessage, response: ServerResponse, mac: string): Promise<number | undefined> => {
-    const boot = await files.recordFor(mac);
+    const boot = await files.recordFor(mac, 'HTTP');
     if (!boot) {
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
@@ -148,7 +151,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl, myIp }: Sourc
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
-    const opened = await files.open(token, name);
+    const opened = await files.open(token, name, 'HTTP');
     if (!opened) {
       refuse(response, 404, 'Not found');
       return;
@@ -255,7 +258,19 @@ const listen = (server: Server, host: string, port: number, what: string): Promi
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, hosts, tls, secondTls, filter, glance, log, clock, metrics = silentMetrics, reports } = setup;
+  const {
+    options,
+    hosts,
+    tls,
+    secondTls,
+    filter,
+    glance,
+    log,
+    clock,
+    metrics = silentMetrics,
+    reports,
+    requests = silentBootRequests,
+  } = setup;
   const stopping = new AbortController();
   const store = retryingStore(setup.store, (work) => {
     const end = clock.now() + DATABASE_WAIT_MS;
@@ -268,7 +283,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     verifyCa: options['DEFAULT.webserver_verify_ca'],
     ...{ glance, log, clock, metrics },
   });
-  const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
+  const files = createBootFiles({ store, filter, cache, log, requests, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
   const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl, myIp: options['DEFAULT.my_ip'] }), {

@@ -218,11 +218,11 @@ async function openSource(
 ): Promise<Opened | undefined> {
   const name = boots && pxeName(requested);
   if (name?.kind === 'pxelinux' || name?.kind === 'grub') {
-    const boot = await boots!.recordFor(name.mac);
+    const boot = await boots!.recordFor(name.mac, 'TFTP');
     if (boot) return text(reachable((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot)));
   }
   if (name?.kind === 'file') {
-    const opened = await boots!.open(name.token, name.name);
+    const opened = await boots!.open(name.token, name.name, 'TFTP');
     if (opened?.kind === 'remote') return { source: cachedSource(opened.file), close: () => opened.file.release() };
     if (opened) return { source: fileSource(opened.file), close: () => opened.file.handle.close() };
   }

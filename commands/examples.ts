@@ -8,6 +8,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'bloomery serve --config-file /etc/ironic/ironic.conf --state-dir /var/lib/bloomery',
     'bloomery serve --roles boot --log-format text',
   ],
+  check: ['bloomery check --config-file ironic.conf', 'bloomery check --config-file ironic.conf --json'],
   db: ['bloomery db version'],
   'db version': ['bloomery db version --state-dir /var/lib/bloomery'],
   'db sync': ['DATABASE_URL=postgresql://bloomery@db.example/bloomery bloomery db sync'],

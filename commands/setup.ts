@@ -38,14 +38,14 @@ export const withSetup = (command: Command): Command =>
     ),
   );
 
-/** Throws ConfigurationError. */
-export function readOptions({ configFile, configDir }: Pick<SetupArguments, 'configFile' | 'configDir'>): Loaded {
+/** The files to read, in order. */
+export function configurationFiles({ configFile, configDir }: Pick<SetupArguments, 'configFile' | 'configDir'>): readonly string[] {
   const named = configFile.length + configDir.length > 0;
-  const files = named
-    ? [...configFile, ...configDir.flatMap(configurationsIn)]
-    : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
-  return loadOptions(files, process.env);
+  return named ? [...configFile, ...configDir.flatMap(configurationsIn)] : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
 }
+/** Throws ConfigurationError. */
+export const readOptions = (given: Pick<SetupArguments, 'configFile' | 'configDir'>): Loaded =>
+  loadOptions(configurationFiles(given), process.env);
 
 /** As in oslo.config: the files *.conf of the folder itself, by name. */
 function configurationsIn(folder: string): readonly string[] {

@@ -1,3 +1,5 @@
+import { writtenName } from './names';
+
 /**
  * Ironic's options that protect something and have no effect here. Whoever sets one relies on it, so the server does not start with it:
  * a warning would leave it more open than its configuration says. An option that gets an effect moves to `options.ts`.
@@ -59,19 +61,26 @@ const normal = (value: string): string => {
   return items.length === 1 ? (WORDS[items[0]!] ?? items[0]!) : [...new Set(items.filter((item) => item !== ''))].sort().join(',');
 };
 
-interface GivenOption {
+/** An option as a file or a variable gives it. */
+export interface GivenOption {
   /** `section.name`. */
   readonly key: string;
   readonly value: string;
   /** File and line, or variable. */
   readonly from: string;
 }
+/** What to do instead of an option that the server refuses to start with. Null: the table has it, and its value is harmless. */
+export function insteadOf({ key, value }: GivenOption): string | null | undefined {
+  const [section, name] = [key.slice(0, key.indexOf('.')), key.slice(key.indexOf('.') + 1)];
+  const row = GUARDS.find((guard) => guard.section === section && (guard.name === undefined || guard.name === name));
+  if (!row) return undefined;
+  return value.trim() === '' || row.harmless?.includes(normal(value)) ? null : row.instead;
+}
 /** One line for each option of the table that is given a value which is not harmless. */
 export function refusalsOf(given: readonly GivenOption[]): readonly string[] {
-  return given.flatMap(({ key, value, from }) => {
-    const [section, name] = [key.slice(0, key.indexOf('.')), key.slice(key.indexOf('.') + 1)];
-    const row = GUARDS.find((guard) => guard.section === section && (guard.name === undefined || guard.name === name));
-    if (!row || value.trim() === '' || row.harmless?.includes(normal(value))) return [];
-    return [`${from}: option [${section}]${name} protects something, and has no effect here: remove it. Instead: ${row.instead}`];
+  return given.flatMap((option) => {
+    const instead = insteadOf(option);
+    if (typeof instead !== 'string') return [];
+    return [`${option.from}: option ${writtenName(option.key)} protects something, and has no effect here: remove it. Instead: ${instead}`];
   });
 }

@@ -1,7 +1,7 @@
 /** From files and the environment to options: later files win, `OS_<SECTION>__<OPTION>` variables win over files. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { GUARDS, refusalsOf } from './guards';
+import { GUARDS, refusalsOf, type GivenOption } from './guards';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
 import { writtenDefault } from './documents';
@@ -14,6 +14,13 @@ export interface Loaded {
   readonly warnings: readonly string[];
   /** Options that the server refuses to start with, one line each. */
   readonly refusals: readonly string[];
+}
+/** A configuration with what is wrong in it. */
+export interface ReadConfiguration extends Loaded {
+  /** Options of files and variables, by the names that they are given there. */
+  readonly given: readonly GivenOption[];
+  /** `section.name` → why its value cannot be used. The option then has its default. */
+  readonly problems: ReadonlyMap<string, string>;
 }
 /** A configuration that cannot be used; the message names file and option. */
 export class ConfigurationError extends Error {}
@@ -105,12 +112,20 @@ function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {
   return [`options that are not known here and have no effect: ${[...named, ...more].join(', ')}`];
 }
 
+type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * @param files paths of configuration files, in order
  * @param environment variables, such as process.env
  * @throws ConfigurationError for a file that cannot be read or a value that is none
  */
-export function loadOptions(files: readonly string[], environment: Readonly<Record<string, string | undefined>>): Loaded {
+export function loadOptions(files: readonly string[], environment: Environment): Loaded {
+  const { options, warnings, refusals, problems } = readConfiguration(files, environment);
+  for (const [, problem] of problems) throw new ConfigurationError(problem);
+  return { options, warnings, refusals };
+}
+
+/** As loadOptions, but values that are none are part of the result. @throws ConfigurationError for a file that cannot be read */
+export function readConfiguration(files: readonly string[], environment: Environment): ReadConfiguration {
   const raw = new Map<string, string>();
   const from = new Map<string, string>();
   const unknown = new Map<string, string>();
@@ -137,6 +152,7 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
       if (!known.has(name)) unknown.set(name, `${file} line ${line}`);
     }
   }
+  const named = new Set(raw.keys());
   for (const row of ROWS) {
     const former = row.formerly === undefined ? undefined : raw.get(row.formerly);
     if (former === undefined || raw.has(keyOf(row))) continue;
@@ -149,14 +165,17 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
     if (value === undefined) continue;
     raw.set(keyOf(row), value);
     from.set(keyOf(row), variable);
+    named.add(keyOf(row));
   }
   const variables = GUARDS.flatMap((guard) => {
     const variable = `OS_${guard.section.toUpperCase()}__${(guard.name ?? '').toUpperCase()}`;
     const value = guard.name === undefined ? undefined : environment[variable];
     return value === undefined ? [] : [{ key: `${guard.section}.${guard.name!}`, value, from: variable }];
   });
-  const given = [...raw].map(([key, value]) => ({ key, value, from: from.get(key)! }));
-  const refusals = refusalsOf([...given, ...variables]);
+  const all = [...[...raw].map(([key, value]) => ({ key, value, from: from.get(key)! })), ...variables];
+  const given = all.filter(({ key, from: place }) => named.has(key) || variables.some((variable) => variable.from === place));
+  const refusals = refusalsOf(all);
+  const problems = new Map<string, string>();
   for (const { section, name } of GUARDS) unknown.delete(`${section}.${name ?? ''}`);
   const valueOf = (row: OptionRow): unknown => {
     const text = raw.get(keyOf(row));
@@ -165,11 +184,13 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
       return convert(row, substitute(text, row.section, raw));
     } catch (error) {
       const shown = row.secret ? '' : ` "${text}"`;
-      throw new ConfigurationError(`${from.get(keyOf(row))!}: option [${row.section}]${row.name}${shown} ${(error as Error).message}`);
+      problems.set(keyOf(row), `${from.get(keyOf(row))!}: option [${row.section}]${row.name}${shown} ${(error as Error).message}`);
+      return row.default;
     }
   };
   const pathsOf = (value: unknown): unknown =>
     Array.isArray(value) ? value.map((path) => placed(String(path), files)) : placed(String(value), files);
   const values = ROWS.map((row): readonly [string, unknown] => [keyOf(row), row.beside ? pathsOf(valueOf(row)) : valueOf(row)]);
-  return { options: Object.fromEntries(values) as unknown as LoadedOptions, warnings: warningsOf(unknown), refusals };
+  const options = Object.fromEntries(values) as unknown as LoadedOptions;
+  return { options, warnings: warningsOf(unknown), refusals, given, problems };
 }

@@ -18,6 +18,7 @@ import { up as bootTokens } from './0012_boot_tokens';
 import { up as apiTokens } from './0013_api_tokens';
 import { up as owners } from './0014_owners';
 import { up as leaseAddresses } from './0015_lease_addresses';
+import { up as bootRequests } from './0016_boot_requests';
 
 export interface Migration {
   readonly name: string;
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0013_api_tokens', up: apiTokens },
   { name: '0014_owners', up: owners },
   { name: '0015_lease_addresses', up: leaseAddresses },
+  { name: '0016_boot_requests', up: bootRequests },
 ];

@@ -2,8 +2,8 @@
  * Checks what prevents the deployment of a node, and what to do about it. A table of checks over given facts; the caller reads them from
  * machines and servers.
  */
-import type { AllocationRecord, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
-import { isWaiting, next, stateRow, type ProvisionState } from './states';
+import type { AllocationRecord, BootRequests, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
+import { isWaiting, next, stateRow, type ProvisionState, type WaitTimeout } from './states';
 import { missingTraits } from './traits';
 
 /** Facts that only the node's conductor can determine. */
@@ -27,6 +27,10 @@ export interface Facts {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
   readonly allocation: AllocationRecord | undefined;
+  /** What its machine asked the boot services for, with the last time; undefined: it boots nothing from them, or does not wait. */
+  readonly bootRequests?: BootRequests | undefined;
+  /** When its wait fails, in milliseconds since the epoch; null: never, or it does not wait. */
+  readonly waitEnd: number | null;
   /** The node's conductor; undefined: no conductor of its group has its driver. */
   readonly conductor: string | undefined;
   /** Or the reason why the conductor gave no facts. */
@@ -89,14 +93,36 @@ const WAYS: Partial<Record<ProvisionState, readonly string[]>> = {
   'service failed': ['undeploy NODE'],
   'service hold': ['unhold NODE'],
 };
+/**
+ * When the node's wait for its machine fails, in milliseconds since the epoch. Null: it does not wait, or without a limit; a node in
+ * maintenance waits for its operator.
+ */
+export function waitEnd(
+  node: Pick<NodeRecord, 'provision_state' | 'provision_updated_at' | 'inspection_started_at' | 'maintenance'>,
+  options: Readonly<Record<WaitTimeout, number>>,
+): number | null {
+  const { timeout, since = 'provision_updated_at' } = stateRow(node.provision_state);
+  const began = node[since] ?? node.provision_updated_at;
+  if (timeout === undefined || node.maintenance || began === null || options[timeout] <= 0) return null;
+  return Date.parse(began) + options[timeout] * 1000;
+}
+
+/** The last requests of the machine, the latest first. */
+function lastRequests(requests: BootRequests | undefined): string {
+  if (!requests) return '';
+  const known = Object.entries(requests).sort(([, one], [, other]) => (one < other ? 1 : -1));
+  if (known.length === 0) return '; nothing has asked to boot: no request by DHCP, TFTP or HTTP';
+  return `; the last requests of its machine to boot: ${known.map(([protocol, at]) => `${protocol} at ${at}`).join(', ')}`;
+}
+
 /** How long a waiting node has waited, and the contacts of its agent since the flow started. */
 function waitedFor({
-  provision_state: state,
-  provision_updated_at: since,
-  driver_internal_info: internal,
-}: NodeRecord): Finding | undefined {
+  node: { provision_state: state, provision_updated_at: since, driver_internal_info: internal },
+  bootRequests,
+  waitEnd: end,
+}: Facts): Finding | undefined {
   if (!isWaiting(state) || since === null) return undefined;
-  const waits = `it is in the state ${state} since ${since}`;
+  const waits = `it is in the state ${state} since ${since}${end === null ? '' : `, at the longest until ${new Date(end).toISOString()}`}`;
   const { agent_url: url, agent_last_heartbeat: heartbeat, agent_secret_token: token, agent_secret_token_pregenerated: early } = internal;
   if (typeof internal.step_poll_every === 'number')
     return { message: `${waits}: its running step is polled every ${internal.step_poll_every} s`, todo: WAIT };
@@ -107,18 +133,19 @@ function waitedFor({
     };
   if (token !== undefined && early !== true)
     return {
-      message: `${waits}: its agent looked the node up, and has sent no heartbeat yet`,
+      message: `${waits}: its agent looked the node up, and has sent no heartbeat yet${lastRequests(bootRequests)}`,
       todo: `${WAIT}; else see the console of the machine`,
     };
   return {
-    message: `${waits}: no agent in its machine has called yet, neither to look the node up nor with a heartbeat`,
+    message: `${waits}: no agent in its machine has called yet, neither to look the node up nor with a heartbeat${lastRequests(bootRequests)}`,
     todo: `${WAIT}; if it lasts, see on the console of the machine whether it boots, and in the log whether it asks to boot`,
   };
 }
-function provisionState({ node, probes }: Facts): Finding | undefined {
+function provisionState(facts: Facts): Finding | undefined {
+  const { node, probes } = facts;
   const { provision_state: state } = node;
   if (next(state, 'deploy')) return undefined;
-  const waiting = waitedFor(node);
+  const waiting = waitedFor(facts);
   if (waiting) return waiting;
   const ways = WAYS[state];
   const todo = ways ? ways.map((way) => command(node, way)).join(', then ') : WAIT;

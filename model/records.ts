@@ -201,6 +201,17 @@ export interface Boots {
   byToken(token: string): Promise<ServedBoot | undefined>;
   /** The row with this address. For an address without a port: the row for unknown machines (see `BootRecord.macs`). */
   forMac(mac: string): Promise<ServedBoot | undefined>;
+  /** Adds to the requests of machines, for rows that are there. */
+  noteRequests(requests: readonly NodeBootRequests[]): Promise<void>;
+  /** Undefined: the node has no row. */
+  requestsOf(nodeUuid: string): Promise<BootRequests | undefined>;
+}
+/** The last request of each protocol that a machine sent to the boot services: ISO 8601 timestamps. */
+export type BootRequests = Readonly<Partial<Record<BootProtocol, string>>>;
+export type BootProtocol = 'DHCP' | 'TFTP' | 'HTTP';
+export interface NodeBootRequests {
+  readonly node_uuid: string;
+  readonly requests: BootRequests;
 }
 
 /** The volume connectors and targets of nodes. */

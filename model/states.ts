@@ -17,6 +17,8 @@ interface StateShape {
   readonly working?: true;
   /** The option (section.name) with the timeout of this state, in seconds. */
   readonly timeout?: string;
+  /** When a wait with a timeout began; default: `provision_updated_at`, which each effective heartbeat sets anew. */
+  readonly since?: 'inspection_started_at';
   /** A ramdisk may look up its node in this state. */
   readonly lookup?: true;
   /** Clients may update the node in this state, although it is transient. */
@@ -57,7 +59,14 @@ export const STATES = {
   'clean hold': { target: 'available', flow: 'clean', heartbeat: 'record' },
   deleting: { target: 'available', flow: 'undeploy', working: true },
   inspecting: { target: 'manageable', flow: 'inspect', working: true, lookup: true, changeable: true },
-  'inspect wait': { target: 'manageable', flow: 'inspect', timeout: 'conductor.inspect_wait_timeout', lookup: true, changeable: true },
+  'inspect wait': {
+    target: 'manageable',
+    flow: 'inspect',
+    timeout: 'conductor.inspect_wait_timeout',
+    since: 'inspection_started_at',
+    lookup: true,
+    changeable: true,
+  },
   'inspect failed': { target: 'manageable', failed: true, changeable: true },
   adopting: { target: 'active', flow: 'adopt', working: true },
   'adopt failed': { target: 'active', failed: true, skipPowerSync: true, changeable: true },
@@ -76,10 +85,12 @@ export type ProvisionState = keyof typeof STATES;
 /** The values of a member in all rows. */
 type ValueOf<Member extends keyof StateShape> = Extract<(typeof STATES)[ProvisionState], Readonly<Record<Member, string>>>[Member];
 export type FlowName = ValueOf<'flow'>;
+/** The options that limit waits. */
+export type WaitTimeout = ValueOf<'timeout'>;
 export interface StateRow extends StateShape {
   readonly target?: ValueOf<'target'>;
   readonly flow?: FlowName;
-  readonly timeout?: ValueOf<'timeout'>;
+  readonly timeout?: WaitTimeout;
 }
 /** The row of a state, with all optional members. */
 export const stateRow = (state: ProvisionState): StateRow => STATES[state];

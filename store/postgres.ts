@@ -1,14 +1,17 @@
 /** Opens the store: connects to PostgreSQL, checks or migrates the schema, and creates the tables. */
+import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Clock } from '../model/clock';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { connect, unusable, type Connected, type ConnectOptions } from './sql/connection';
 import { run } from './sql/faults';
+import { createIdentityCheck, IDENTITY } from './sql/identity';
 import { isUp, measurePool } from './sql/measures';
 import { migrate, missing, stepsDone } from './sql/schema';
 import type { Store } from './store';
 import { TABLES, type Tables } from './tables';
 import type { Inventories } from './tables/inventories';
+import { secretsOn } from './tables/secrets';
 
 export interface StoreOptions extends ConnectOptions {
   readonly clock: Clock;
@@ -48,13 +51,17 @@ interface Pool {
 /** Throws an Error of one line that names the problem, without the password. */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { clock, metrics = silentMetrics } = options;
-  const connected = await connect(options);
+  const identity = createIdentityCheck(options.log);
+  const connected = await connect({ ...options, identity });
   const { db } = connected;
   measurePool(db, options.poolSize, metrics);
-  await prepareSchema(connected, options).catch(async (error: unknown) => {
+  try {
+    await prepareSchema(connected, options);
+    identity.expect(await secretsOn(db).shared(IDENTITY, randomUUID));
+  } catch (error) {
     await db.destroy();
     throw error;
-  });
+  }
   return {
     ...storeOn(db, clock, options.inventories ? { ...TABLES, inventories: options.inventories } : TABLES),
     async localAddress() {

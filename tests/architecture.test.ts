@@ -75,11 +75,12 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/openstack',
     'wire/sockets',
   ],
-  'boot/dhcp': ['boot/discovery', 'config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/sockets'],
+  'boot/dhcp': ['boot/discovery', 'boot/requests', 'config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/sockets'],
   commands: [
     'config/documents',
     'config/ini',
     'config/documents',
+    'config/examine',
     'config/load',
     'config/options',
     'config/suggestion',

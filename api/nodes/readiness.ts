@@ -1,8 +1,9 @@
 /** GET /v1/nodes/X/readiness: what prevents the deployment of a node now. An extension. */
 import { Fault, reasonOf } from '../../model/errors';
-import { readiness, type Facts, type Probes } from '../../model/readiness';
+import { readiness, waitEnd, type Facts, type Probes } from '../../model/readiness';
 import { conductorOf } from '../../model/ring';
 import type { NodeRecord } from '../../model/records';
+import { isWaiting } from '../../model/states';
 import { nodeAccess, readableNode, REDACTED } from '../resource/node-access';
 import { nodeOf } from '../resource/node-find';
 import type { ApiContext, Handlers, Request } from '../resource/handler';
@@ -33,10 +34,11 @@ export const readinessHandlers: Handlers = {
   showReadiness: async (request, context) => {
     const { store, current } = context;
     const node = await nodeOf(request, context, 'node:validate');
-    const [ports, { conductors }, probes] = await Promise.all([
+    const [ports, { conductors }, probes, bootRequests] = await Promise.all([
       store.ports.ofNode(node.uuid),
       current.conductors(),
       probesOf(node.uuid, context),
+      isWaiting(node.provision_state) ? store.boots.requestsOf(node.uuid) : undefined,
     ]);
     const allocation =
       node.allocation_uuid === null ? undefined : (await store.allocations.list({ where: { uuid: node.allocation_uuid } }))[0];
@@ -44,6 +46,8 @@ export const readinessHandlers: Handlers = {
     const facts: Facts = {
       node: readableNode(node, request, context),
       ports,
+      bootRequests,
+      waitEnd: waitEnd(node, context.options),
       // Its UUID is a field of the node.
       allocation: allocation && (isVisible ? allocation : { ...allocation, name: null }),
       conductor: conductorOf(conductors, node)?.hostname,

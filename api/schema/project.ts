@@ -1,6 +1,7 @@
 /** openapi.yaml for one microversion, as plain OpenAPI 3.0: for clients, for the page at /docs and for tests of responses. */
 import { HEADER, open } from '../../model/versions';
 import type { Document, Operation, PathItem, Schema } from './document';
+import { OPERATION_TEXTS, type OperationText } from './operation-texts';
 
 type Node = Readonly<Record<string, unknown>>;
 type Side = 'request' | 'response';
@@ -172,6 +173,18 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
           : [key, value],
       ),
     );
+  /** The body with its example, without fields that this version does not have. */
+  const bodyOf = (body: Node, example: object | undefined): object => {
+    const projected = contentOf(body, 'request') as { readonly content: Readonly<Record<string, object>> };
+    if (!example) return projected;
+    const schema = (body['content'] as Record<string, { readonly schema: Node }>)['application/json']!.schema;
+    const target = (schema['$ref'] as string | undefined)?.split('/').at(-1);
+    const rows = (target === undefined ? schema : document.schemas[target]!)['properties'] as Readonly<Record<string, Node>> | undefined;
+    const members = Object.entries(example).filter(([name]) => rows?.[name] === undefined || isOpen(rows[name], minor));
+    const shown = Array.isArray(example) ? example : Object.fromEntries<unknown>(members);
+    const content = Object.entries(projected.content).map(([type, one]): [string, object] => [type, { ...one, example: shown }]);
+    return { ...projected, content: Object.fromEntries(content) };
+  };
   const header = {
     name: HEADER,
     in: 'header',
@@ -188,12 +201,14 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
       status,
       contentOf(one, 'response'),
     ]);
+    const { summary, example }: Partial<OperationText> = OPERATION_TEXTS[operation.operationId] ?? {};
     return {
       operationId: operation.operationId,
+      ...(summary === undefined ? {} : { summary }),
       tags: [operation.path.split('/').filter(Boolean)[1] ?? 'root'],
       ...(operation.policy === null ? {} : { description: `Policy: ${operation.policy}` }),
       parameters: [...parametersOf(place['parameters'], node['parameters']), header],
-      ...(node['requestBody'] === undefined ? {} : { requestBody: contentOf(node['requestBody'] as Node, 'request') }),
+      ...(node['requestBody'] === undefined ? {} : { requestBody: bodyOf(node['requestBody'] as Node, example) }),
       responses: Object.fromEntries<unknown>([...refused, ...responses]),
     };
   }

@@ -1,4 +1,5 @@
 /** Looks up what the store knows about MAC addresses. Concurrent lookups share a query. */
+import { silentBootRequests, type BootRequestLog } from '../requests';
 import type { Machine } from './clients';
 import { chooseBoots, type BootChoiceStore, type PxeFilter } from '../discovery';
 
@@ -51,7 +52,11 @@ interface PendingLookup {
  * Runs one batch at a time; lookups that arrive meanwhile form the next one. Nothing is cached, so new nodes and boot records take effect
  * at once.
  */
-export function createMachineLookup(store: BootChoiceStore, filter: PxeFilter): MachineLookup {
+export function createMachineLookup(
+  store: BootChoiceStore,
+  filter: PxeFilter,
+  requests: Pick<BootRequestLog, 'note'> = silentBootRequests,
+): MachineLookup {
   const waiting = new Map<string, PendingLookup>();
   let asking = false;
 
@@ -63,6 +68,7 @@ export function createMachineLookup(store: BootChoiceStore, filter: PxeFilter): 
     );
     for (const { mac, resolve } of batch) {
       const { known, boots } = choices.get(mac)!;
+      if (typeof boots === 'object') requests.note(boots.node_uuid, 'DHCP');
       resolve({ known, boots: typeof boots === 'string' ? 'ipxe' : boots?.method });
     }
   }

@@ -6,6 +6,7 @@ import type { LeaseRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { readLinks } from '../../wire/sockets/link';
 import type { BootChoiceStore, PxeFilter } from '../discovery';
+import type { BootRequestLog } from '../requests';
 import type { BindingState, PoolRange } from './addresses';
 import type { Decision } from './clients';
 import { createLeaseWriter } from './leases';
@@ -27,6 +28,8 @@ export interface DhcpSetup {
   readonly options: DhcpOptions;
   readonly store: BootChoiceStore & Pick<Store, 'leases' | 'transaction'>;
   readonly filter: PxeFilter;
+  /** Absent: nobody asks for them. */
+  readonly requests?: Pick<BootRequestLog, 'note'>;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: no metrics. */
@@ -81,7 +84,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
     ...{ policy, form, pool: pools[plans.length + index]!, interface: direct ? name : undefined },
   }));
   const max = options['boot.dhcp_max_unknown'] ?? [...plans, ...plans6].reduce((sum, plan) => sum + plan.maxUnknown, 0);
-  const lookup = limitUnknown(createMachineLookup(store, filter), {
+  const lookup = limitUnknown(createMachineLookup(store, filter, setup.requests), {
     ...{ max, clock, periodMs: Math.max(...ranges.map(({ range }) => range.leaseMs)) },
     refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),
   });

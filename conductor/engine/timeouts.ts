@@ -1,4 +1,5 @@
 /** Nodes that wait too long for their machine: they fail as their flow fails. */
+import { waitEnd } from '../../model/readiness';
 import type { NodeRecord } from '../../model/records';
 import { STATES, isWaiting, stateRow, type ProvisionState } from '../../model/states';
 import type { Context } from '../core/context';
@@ -12,13 +13,9 @@ export const LIMITED_STATES = (Object.keys(STATES) as ProvisionState[]).filter(i
 
 /** Whether the wait is over its limit. A node in maintenance waits for its operator. */
 function overdueFlow(context: Context, node: NodeRecord): Flow | undefined {
-  const { timeout: option, flow: name } = stateRow(node.provision_state);
-  if (option === undefined || name === undefined || node.maintenance) return undefined;
-  const flow = FLOWS[name];
-  const seconds = context.options[option];
-  const since = node[flow.waiting?.timeout.since ?? 'provision_updated_at'] ?? node.provision_updated_at;
-  const isOverdue = seconds > 0 && since !== null && context.clock.now() - Date.parse(since) > seconds * 1000;
-  return isOverdue ? flow : undefined;
+  const { flow: name } = stateRow(node.provision_state);
+  const end = waitEnd(node, context.options);
+  return name !== undefined && end !== null && context.clock.now() > end ? FLOWS[name] : undefined;
 }
 
 /** Fails the nodes that have been in this state for too long. */

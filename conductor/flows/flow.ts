@@ -33,8 +33,6 @@ interface Waiting {
   readonly timeout: {
     /** `last_error` of a node that waited too long. */
     readonly text: (node: NodeRecord) => string;
-    /** When the wait began; default: `provision_updated_at`, which each effective heartbeat sets anew. */
-    readonly since?: 'inspection_started_at';
     /** How often the conductor checks; default: [conductor]check_provision_state_interval. */
     readonly interval?: 'conductor.check_rescue_state_interval';
   };

@@ -73,7 +73,6 @@ export const inspect: Flow = {
       if (outcome && outcome.kind !== 'wait') await applyOutcome(task, inspect, async () => outcome);
     },
     timeout: {
-      since: 'inspection_started_at',
       text: () =>
         'Timeout reached while inspecting the node. Please check if the ramdisk responsible for the inspection is running on the node.',
     },

@@ -6,6 +6,7 @@ import { Client, types } from 'pg';
 import type { CustomTypesConfig } from 'pg';
 import type { Log } from '../../model/log';
 import { messageOf } from './faults';
+import type { IdentityCheck } from './identity';
 
 export interface ConnectOptions {
   /** postgresql://user:password@host:port/database; the folder of a Unix socket as ?host=/folder. SQLAlchemy's `postgresql+driver:` is accepted. */
@@ -15,6 +16,8 @@ export interface ConnectOptions {
   readonly log: Log;
   /** No statement timeout: for migrations, backup and restore. */
   readonly patient?: boolean;
+  /** Checks each new connection of the pool. */
+  readonly identity?: IdentityCheck;
 }
 export interface Connected {
   readonly db: Knex;
@@ -68,7 +71,12 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     // Error messages must not contain values, which may be secrets.
     compileSqlOnError: false,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    pool: { min: 0, max: options.poolSize, idleTimeoutMillis: IDLE_TIMEOUT_MS, afterCreate: patient ? setUpPatient : setUpSession },
+    pool: {
+      min: 0,
+      max: options.poolSize,
+      idleTimeoutMillis: IDLE_TIMEOUT_MS,
+      afterCreate: patient ? setUpPatient : setUpSession(options.identity),
+    },
     log: {
       // The caller reports this error.
       warn: (message: unknown) => log[String(message).startsWith('Acquire connection error') ? 'debug' : 'warn'](String(message)),
@@ -102,10 +110,16 @@ function connectionSettings(connection: string, patient: boolean) {
 type Done = (error: Error | null, connection: Client) => void;
 /** Sets session parameters by a statement, because a connection pooler may not support startup options. */
 const setUp =
-  (statements: string, also: (connection: Client) => void = () => {}) =>
+  (statements: string, also: (connection: Client) => void = () => {}, check: (connection: Client) => Promise<void> = async () => {}) =>
   (connection: Client, done: Done): void => {
     also(connection);
-    connection.query(`SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; ${statements}`, (error: Error | null) => done(error, connection));
+    connection
+      .query(`SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; ${statements}`)
+      .then(() => check(connection))
+      .then(
+        () => done(null, connection),
+        (error: unknown) => done(error as Error, connection),
+      );
   };
 /**
  * Closes a connection if a statement runs and the server sends nothing: a stopped server or a broken network. A timeout of the statement
@@ -118,10 +132,12 @@ function cutWhenSilent(client: Client): void {
     if (!state.readyForQuery) socket.destroy(Object.assign(new Error('the database server is silent'), { code: 'ETIMEDOUT' }));
   });
 }
-const setUpSession = setUp(
-  `SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`,
-  cutWhenSilent,
-);
+const setUpSession = (identity?: IdentityCheck) =>
+  setUp(
+    `SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`,
+    cutWhenSilent,
+    identity?.check,
+  );
 const setUpPatient = setUp('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
 
 /** Connects once outside the pool, which would hide the reason of a failure. Answers the name of the database for messages. */

@@ -2,7 +2,7 @@
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
-import type { BootRecord, Boots, ServedBoot } from '../../model/records';
+import type { BootRecord, BootRequests, Boots, ServedBoot } from '../../model/records';
 import { run } from '../sql/faults';
 
 const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token'] as const;
@@ -16,6 +16,8 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
         macs: macs.map((mac) => mac.toLowerCase()),
         files: JSON.stringify(files),
         updated_at: timestamp(clock.now()),
+        // Requests before this record were for another one.
+        requests: '{}',
       };
       const query = db('boots')
         .insert(row)
@@ -24,6 +26,19 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
         .returning([...COLUMNS]);
       const [boot] = await run(query as unknown as PromiseLike<ServedBoot[]>, { node_uuid });
       return boot!;
+    },
+    async noteRequests(requests) {
+      await run(
+        db.raw(
+          `UPDATE boots SET requests = boots.requests || given.requests
+           FROM jsonb_to_recordset(?::jsonb) AS given (node_uuid text, requests jsonb) WHERE boots.node_uuid = given.node_uuid`,
+          [JSON.stringify(requests)],
+        ),
+      );
+    },
+    async requestsOf(nodeUuid) {
+      const [row] = await run(db<{ requests: BootRequests; node_uuid: string }>('boots').select('requests').where('node_uuid', nodeUuid));
+      return row?.requests;
     },
     async remove(nodeUuid) {
       await run(db('boots').where('node_uuid', nodeUuid).delete());

@@ -59,6 +59,8 @@ const boots: Store['boots'] = {
   remove: () => Promise.reject(new Error('not here')),
   ofNode: (uuid) => Promise.resolve(uuid === UUID ? row() : undefined),
   byToken: (token) => Promise.resolve(token === TOKEN ? row() : undefined),
+  noteRequests: async () => {},
+  requestsOf: async () => undefined,
   forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),
 };
 const KNOWN = '52:54:00:aa:bb:02';

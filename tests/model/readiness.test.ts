@@ -1,4 +1,4 @@
-import { readiness, READINESS_CODES, type Facts, type Probes, type Readiness } from '../../model/readiness';
+import { readiness, READINESS_CODES, waitEnd, type Facts, type Probes, type Readiness } from '../../model/readiness';
 import type { NodeRecord, PortRecord } from '../../model/records';
 import { STATES, type ProvisionState } from '../../model/states';
 
@@ -47,6 +47,7 @@ const look = ({ node = {}, probes = {}, facts = {} }: Changed): Readiness =>
     ports: [PORT],
     allocation: undefined,
     conductor: 'here',
+    waitEnd: null,
     probes: { ...PROBES, ...probes },
     ...facts,
   });
@@ -73,6 +74,20 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
     { node: { provision_state: 'wait call-back' } },
     /wait call-back since 2026-01-02T03:04:05.*no agent in its machine has called yet/,
     /^wait .*asks to boot$/,
+  ],
+  [
+    'provision-state',
+    'blocks',
+    { node: { provision_state: 'clean wait' }, facts: { bootRequests: {}, waitEnd: Date.UTC(2026, 0, 2, 4) } },
+    /since 2026-01-02T03:04:05.*, at the longest until 2026-01-02T04:00:00.000Z: no agent .*; nothing has asked to boot: no request by DHCP, TFTP or HTTP$/,
+    /^wait .*asks to boot$/,
+  ],
+  [
+    'provision-state',
+    'blocks',
+    { node: { provision_state: 'rescue wait' }, facts: { bootRequests: { DHCP: '2026-01-02T03:05:00', HTTP: '2026-01-02T03:05:02' } } },
+    /; the last requests of its machine to boot: HTTP at 2026-01-02T03:05:02, DHCP at 2026-01-02T03:05:00$/,
+    /^wait/,
   ],
   [
     'provision-state',
@@ -220,4 +235,24 @@ it('what nobody could ask is unknown', () => {
 it.each(Object.keys(STATES) as ProvisionState[])('every state has a way out (%s)', (state) => {
   const [{ result, todo }] = look({ node: { provision_state: state } }).checks as [Readiness['checks'][number]];
   expect([result, todo]).toEqual(['available', 'deploy failed'].includes(state) ? ['ok', null] : ['blocks', expect.any(String)]);
+});
+
+const TIMEOUTS = {
+  'conductor.deploy_callback_timeout': 60,
+  'conductor.clean_callback_timeout': 0,
+  'conductor.inspect_wait_timeout': 120,
+  'conductor.rescue_callback_timeout': 60,
+  'conductor.service_callback_timeout': 60,
+};
+it.each<[ProvisionState, Partial<NodeRecord>, string | null]>([
+  ['wait call-back', {}, '2026-01-02T03:05:05.000Z'],
+  ['wait call-back', { maintenance: true }, null],
+  ['wait call-back', { provision_updated_at: null }, null],
+  ['clean wait', {}, null],
+  ['inspect wait', { inspection_started_at: '2026-01-02T03:00:00.000Z' }, '2026-01-02T03:02:00.000Z'],
+  ['inspect wait', { inspection_started_at: null }, '2026-01-02T03:06:05.000Z'],
+  ['available', {}, null],
+])('%s %j: the wait ends at %s', (state, changes, end) => {
+  const at = waitEnd({ ...NODE, provision_state: state, ...changes }, TIMEOUTS);
+  expect(at === null ? null : new Date(at).toISOString()).toBe(end);
 });

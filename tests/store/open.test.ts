@@ -11,6 +11,7 @@ import { isoTimestamp } from '../../store/sql/connection';
 import { openStore } from '../../store/postgres';
 import { otherDatabase } from '../support/cluster';
 import { useDatabase } from '../support/database';
+import { until } from '../support/until';
 
 const database = useDatabase();
 const LATEST = MIGRATIONS.at(-1)!.name;
@@ -172,10 +173,15 @@ describe('a database that cannot be used', () => {
   });
 });
 
-it('lets its connections be cut, and answers again afterwards', async () => {
+/** A log, and its lines. */
+function linesOf(): readonly [readonly string[], Log] {
   const lines: string[] = [];
   const note = (text: string): void => void lines.push(text);
   const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
+  return [lines, log];
+}
+it('lets its connections be cut, and answers again afterwards', async () => {
+  const [, log] = linesOf();
   const store = await open(database.connection(), { log });
   try {
     const { uuid } = await store.nodes.create({ uuid: randomUUID(), driver: 'x' });
@@ -193,6 +199,42 @@ it('lets its connections be cut, and answers again afterwards', async () => {
     await store.close();
   }
 });
+
+it('uses no other database that appears at its address', () =>
+  onNew((connection) =>
+    onNew(async (other) => {
+      const [lines, log] = linesOf();
+      const store = await open(connection, { log });
+      await (await open(other)).close();
+      const [mine, theirs] = [connection, other].map((url) => /([^/]+)\?/.exec(url)![1]!);
+      const aside = `${mine!}_aside`;
+      /** Both databases are closed to connections, and one gets the name of the other. */
+      const rename = async (from: string, to: string): Promise<void> => {
+        await database.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [from]);
+        await database.query(`ALTER DATABASE ${from} RENAME TO ${to}`);
+      };
+      try {
+        const { uuid } = await store.nodes.create({ uuid: randomUUID(), driver: 'x' });
+        await rename(mine!, aside);
+        await rename(theirs!, mine!);
+        const refused = {
+          name: 'TemporaryFailure',
+          message: 'Another database is at the address of the one that this server started with.',
+        };
+        await until('the refusal', async () => (await store.nodes.list({}).catch((error: unknown) => error)) instanceof Error);
+        await expect(store.nodes.list({})).rejects.toMatchObject(refused);
+        await expect(store.nodes.create({ uuid: randomUUID(), driver: 'x' })).rejects.toMatchObject(refused);
+        expect(await store.isUp()).toBe(false);
+        expect(lines.filter((line) => line.startsWith('another database'))).toHaveLength(1);
+        await rename(mine!, theirs!);
+        await rename(aside, mine!);
+        await until('the first database', async () => (await store.nodes.list({}).catch(() => []))[0]?.uuid === uuid);
+        expect(lines.at(-1)).toBe('the database that the server started with is back');
+      } finally {
+        await store.close();
+      }
+    }),
+  ));
 
 it.each<[string, string]>([
   ['53100', 'The database has no space left on its disk, please retry when there is some.'],

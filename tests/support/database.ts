@@ -74,7 +74,8 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
       const all = [
         `LOCK TABLE ${names.join(', ')}`,
         'SET LOCAL session_replication_role = replica',
-        ...names.map((name) => `DELETE FROM ${name}`),
+        // Servers use no database with another identity than before.
+        ...names.map((name) => `DELETE FROM ${name}${name === 'secrets' ? " WHERE name <> 'database-identity'" : ''}`),
       ];
       await query(all.join(';'));
     },

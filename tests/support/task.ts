@@ -180,6 +180,8 @@ export function testTask(
       remove: async (uuid) => void boots.delete(uuid),
       ofNode: async (uuid) => boots.get(uuid),
       byToken: async (token) => boots.get(token),
+      noteRequests: async () => {},
+      requestsOf: async () => undefined,
       forMac: async (mac) => [...boots.values()].find((boot) => boot.macs.includes(mac)),
     },
     media: {

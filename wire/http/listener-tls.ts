@@ -51,7 +51,7 @@ const withTls13 = (ciphers: string): string =>
   /(?:^|:)TLS_/.test(ciphers) ? ciphers : `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${ciphers}`;
 
 /** @throws Error for the operator, for files that cannot be used */
-function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers, howToMake }: TlsSettings): SecureContextOptions {
+export function tlsContextOf({ cert, key, ca, minVersion, maxVersion, ciphers, howToMake }: TlsSettings): SecureContextOptions {
   const context: SecureContextOptions = {
     cert: read(cert, howToMake),
     key: read(key, howToMake),
@@ -73,7 +73,7 @@ function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers, howToMake }
 }
 
 const serverOptions = (settings: TlsSettings): TlsOptions => ({
-  ...contextOf(settings),
+  ...tlsContextOf(settings),
   ...(settings.ca ? { requestCert: true, rejectUnauthorized: true } : {}),
   handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
 });
@@ -86,7 +86,7 @@ function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): FileWa
     () => {
       const fields = { file: settings.cert.path };
       try {
-        server.setSecureContext(contextOf(settings));
+        server.setSecureContext(tlsContextOf(settings));
         log.info('the certificate was read again', fields);
       } catch (error) {
         log.error('the new certificate cannot be used; the one before stays', { ...fields, error: (error as Error).message });

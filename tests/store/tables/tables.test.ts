@@ -121,6 +121,20 @@ describe('boots', () => {
     files: { ramdisk: '/srv/r', kernel: 'http://h/k', image: 'file:///i' },
     ...more,
   });
+  it('remember the last requests of their machines, until another record is made', async () => {
+    await store().boots.put(boot({ macs: [mac(2)] }));
+    expect(await store().boots.requestsOf(node.uuid)).toEqual({});
+    await store().boots.noteRequests([
+      { node_uuid: node.uuid, requests: { DHCP: 'at one', HTTP: 'at one' } },
+      { node_uuid: randomUUID(), requests: { DHCP: 'of a node without a record' } },
+    ]);
+    await store().boots.noteRequests([{ node_uuid: node.uuid, requests: { HTTP: 'at two' } }]);
+    expect(await store().boots.requestsOf(node.uuid)).toEqual({ DHCP: 'at one', HTTP: 'at two' });
+    await store().boots.put(boot({ macs: [mac(2)] }));
+    expect(await store().boots.requestsOf(node.uuid)).toEqual({});
+    expect(await store().boots.requestsOf(randomUUID())).toBeUndefined();
+  });
+
   it('are one a node, found by any address in any case', async () => {
     const kept = await store().boots.put(boot({ macs: [mac(0xa1).toUpperCase(), mac(2)] }));
     expect(kept).toEqual({ ...boot({ macs: [mac(0xa1), mac(2)] }), token: expect.stringMatching(/^[0-9a-f]{32}$/) as string });

@@ -1,0 +1,100 @@
+/** `bloomery check`: what the options do here, and whether the server can start on this host. */
+import { Option, type Command } from 'commander';
+import { examine, type ExaminedOption } from '../config/examine';
+import { readConfiguration } from '../config/load';
+import type { LoadedOptions } from '../config/options';
+import { configurationFiles, databaseUrl, withSetup, type SetupArguments } from './setup';
+
+interface HostFinding {
+  readonly what: string;
+  readonly severity: 'ok' | 'note' | 'warning' | 'refused';
+  readonly message: string;
+}
+/** The checks of the host, which know the whole program. */
+export type CheckHost = (host: {
+  readonly options: LoadedOptions;
+  readonly roles: readonly string[];
+  readonly stateDir: string;
+  readonly databaseUrl: string | undefined;
+}) => Promise<readonly HostFinding[]>;
+
+interface CheckArguments extends SetupArguments {
+  readonly roles?: readonly string[];
+  readonly json?: boolean;
+}
+interface CheckSummary {
+  /** 0: all is well; 1: warnings; 2: the server does not start. */
+  readonly status: 0 | 1 | 2;
+  readonly text: string;
+}
+
+const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+export function summaryOf(options: readonly ExaminedOption[], host: readonly HostFinding[]): CheckSummary {
+  const results = (result: ExaminedOption['result']): number => options.filter((one) => one.result === result).length;
+  const of = (severity: HostFinding['severity']): number => host.filter((one) => one.severity === severity).length;
+  const refusals = results('refused') + of('refused');
+  const warnings = options.filter(({ result, expected }) => result === 'no effect' && !expected).length + of('warning');
+  const given = `${counted(results('works'), 'option')} of ${options.length} work`;
+  const parts = [
+    given,
+    counted(results('no effect'), 'has no effect', 'have no effect'),
+    counted(warnings, 'warning'),
+    counted(refusals, 'refusal'),
+  ];
+  const [status, end] =
+    refusals > 0
+      ? ([2, 'the server does not start'] as const)
+      : warnings > 0
+        ? ([1, 'the server starts'] as const)
+        : ([0, 'all is well'] as const);
+  return { status, text: `${parts.join(', ')}: ${end}` };
+}
+
+/** Control characters of files and answers must not reach the terminal. */
+// eslint-disable-next-line no-control-regex
+const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+const ORDER: readonly ExaminedOption['result'][] = ['refused', 'no effect', 'works'];
+export function checkPage(options: readonly ExaminedOption[], host: readonly HostFinding[]): string {
+  const rows = ORDER.flatMap((result) => options.filter((one) => one.result === result)).map(
+    ({ option, from, result, message }) => `  ${result.padEnd(10)} ${option} (${from})${message === null ? '' : `: ${message}`}`,
+  );
+  const found = host.map(({ what, severity, message }) => `  ${severity.padEnd(10)} ${what}: ${message}`);
+  const lines = [...(rows.length === 0 ? [] : ['Options:', ...rows]), 'Host:', ...found, `Summary: ${summaryOf(options, host).text}`];
+  return `${lines.map(plain).join('\n')}\n`;
+}
+
+export function addCheckCommand(
+  program: Command,
+  roles: readonly string[],
+  parseRoles: (text: string) => readonly string[],
+  checkHost: CheckHost,
+): void {
+  withSetup(
+    program
+      .command('check')
+      .description(
+        'Check the configuration, and whether the server can start on this host: what each option does, database, ports, files, certificates. ' +
+          'It changes nothing (exit status 0: all is well, 1: warnings, 2: the server does not start).',
+      ),
+  )
+    .addOption(
+      new Option('--roles <list>', `comma-separated roles that the server will run: ${roles.join(', ')} (default: as serve)`).argParser(
+        parseRoles,
+      ),
+    )
+    .option('--json', 'print the findings as JSON')
+    .action(async ({ stateDir, roles: named, json, ...given }: CheckArguments) => {
+      const configuration = readConfiguration(configurationFiles(given), process.env);
+      const { options } = configuration;
+      const examined = examine(configuration);
+      const selected = named ?? roles.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
+      const host = await checkHost({ options, roles: selected, stateDir, databaseUrl: databaseUrl(options) });
+      const summary = summaryOf(examined, host);
+      process.stdout.write(
+        json
+          ? `${JSON.stringify({ options: examined, host, summary: summary.text, status: summary.status }, null, 2)}\n`
+          : checkPage(examined, host),
+      );
+      process.exitCode = summary.status;
+    });
+}

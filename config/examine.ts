@@ -1,0 +1,74 @@
+/** What each given option does here: for `bloomery check`. */
+import { insteadOf, type GivenOption } from './guards';
+import type { ReadConfiguration } from './load';
+import { writtenName } from './names';
+import { OPTIONS, type OptionRow } from './options';
+import { suggestionFor } from './suggestion';
+
+/** refused: the server does not start with it. */
+type OptionResult = 'works' | 'no effect' | 'refused';
+export interface ExaminedOption {
+  /** As in a file: [section]name. */
+  readonly option: string;
+  /** File and line, or variable. */
+  readonly from: string;
+  readonly result: OptionResult;
+  /** Why, and what to write instead; null: there is nothing to say. */
+  readonly message: string | null;
+  /** The option has a help that says that it is without effect: files of Ironic have it, and nothing needs to be done. */
+  readonly expected?: true;
+}
+
+const ROWS: readonly OptionRow[] = OPTIONS;
+const KEYS = ROWS.map(({ section, name }) => `${section}.${name}`);
+const INERT = /Accepted for compatibility; no effect(?:[:,] )?(.*)$/;
+
+type Verdict = Omit<ExaminedOption, 'option' | 'from'>;
+type Configuration = Pick<ReadConfiguration, 'given' | 'problems'>;
+/** Undefined: the rule does not apply to the option. */
+type Rule = (given: GivenOption, configuration: Configuration) => Verdict | undefined;
+const rowOf = (key: string): OptionRow | undefined => ROWS[KEYS.indexOf(key)];
+const successorOf = (key: string): string | undefined => KEYS[ROWS.findIndex(({ formerly }) => formerly === key)];
+
+/** The first rule that applies decides. */
+const RULES: readonly Rule[] = [
+  (given) => {
+    const instead = insteadOf(given);
+    if (instead === undefined) return undefined;
+    return instead === null
+      ? { result: 'no effect', message: 'its value is what happens anyway', expected: true }
+      : { result: 'refused', message: `it protects something, and has no effect here. Instead: ${instead}` };
+  },
+  ({ key }, { problems }) => {
+    const problem = problems.get(key) ?? problems.get(successorOf(key) ?? '');
+    return problem === undefined ? undefined : { result: 'refused', message: problem.slice(problem.indexOf(']') + 1).replace(/^\w+ /, '') };
+  },
+  ({ key }, { given }) => {
+    const successor = rowOf(key) ? undefined : successorOf(key);
+    if (successor === undefined) return undefined;
+    return given.some((other) => other.key === successor)
+      ? { result: 'no effect', message: `this name is deprecated, and ${writtenName(successor)} is set too` }
+      : { result: 'works', message: `this name is deprecated: write ${writtenName(successor)}` };
+  },
+  ({ key }) => {
+    if (rowOf(key)) return undefined;
+    const meant = suggestionFor(key, KEYS);
+    return { result: 'no effect', message: meant === undefined ? 'it is not known here' : `did you mean ${writtenName(meant)}?` };
+  },
+  ({ key }) => {
+    const inert = INERT.exec(rowOf(key)!.help);
+    return inert ? { result: 'no effect', message: inert[1]!.replace(/\.$/, '') || null, expected: true } : undefined;
+  },
+];
+
+export const examine = (configuration: Configuration): readonly ExaminedOption[] =>
+  configuration.given.map((given) => {
+    let verdict: Verdict = { result: 'works', message: null };
+    for (const rule of RULES) {
+      const found = rule(given, configuration);
+      if (!found) continue;
+      verdict = found;
+      break;
+    }
+    return { option: writtenName(given.key), from: given.from, ...verdict };
+  });

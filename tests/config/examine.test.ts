@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { examine, type ExaminedOption } from '../../config/examine';
+import { readConfiguration } from '../../config/load';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-examine-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const path = join(folder, 'ironic.conf');
+const examined = (text: string, environment: Record<string, string> = {}): readonly ExaminedOption[] => {
+  writeFileSync(path, text);
+  return examine(readConfiguration([path], environment));
+};
+
+it.each<[string, ExaminedOption['result'], RegExp | null]>([
+  ['[api]\nport = 6385', 'works', null],
+  ['[DEFAULT]\nlogdir = /var/log', 'works', /^this name is deprecated: write \[DEFAULT\]log_dir$/],
+  ['[api]\ntls_minimum_version = 1.2', 'works', /write \[api\]server_tls_minimum_version$/],
+  ['[neutron]\ncleaning_network_uuid = x', 'works', /write \[neutron\]cleaning_network$/],
+  ['[pxe]\npxe_append_params = x', 'works', /write \[pxe\]kernel_append_params$/],
+  ['[api]\nport = many', 'refused', /^"many" must be an integer$/],
+  ['[api]\ntls_minimum_version = 1.0', 'refused', /^"1.0" must be one of/],
+  ['[keystone_authtoken]\nmemcache_secret_key = x', 'no effect', null],
+  ['[neutron]\nretries = 4', 'no effect', /^see status_code_retries$/],
+  ['[api]\npublik_endpoint = x', 'no effect', /^did you mean \[api\]public_endpoint\?$/],
+  ['[nothing]\nlike_this = x', 'no effect', /^it is not known here$/],
+  ['[agent]\ntls_ciphers = x', 'refused', /^it protects something, and has no effect here. Instead: set the limit/],
+  ['[agent]\nallow_md5_checksum = true', 'no effect', /^its value is what happens anyway$/],
+])('%j: %s', (text, result, message) => {
+  expect(examined(text)).toEqual([
+    expect.objectContaining({
+      result,
+      from: `${path} line 2`,
+      message: message === null ? null : (expect.stringMatching(message) as unknown),
+    }),
+  ]);
+});
+
+it('a deprecated name beside the option itself has no effect', () => {
+  const both = examined('[DEFAULT]\nlogdir = /a\nlog_dir = /b');
+  expect(both.map(({ option, result }) => [option, result])).toEqual([
+    ['[DEFAULT]logdir', 'no effect'],
+    ['[DEFAULT]log_dir', 'works'],
+  ]);
+});
+
+it('variables are examined as well', () => {
+  expect(examined('', { OS_API__PORT: '1', OS_AGENT__TLS_CIPHERS: 'x' })).toEqual([
+    { option: '[api]port', from: 'OS_API__PORT', result: 'works', message: null },
+    expect.objectContaining({ option: '[agent]tls_ciphers', from: 'OS_AGENT__TLS_CIPHERS', result: 'refused' }),
+  ]);
+});
+
+it('shows no secret', () => {
+  expect(
+    JSON.stringify(examined('[keystone_authtoken]\npassword = hush\nmemcache_secret_key = hush\n[metrics]\nprometheus_port = x')),
+  ).not.toContain('hush');
+});

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkPage, summaryOf } from '../commands/check';
+import { loadOptions } from '../config/load';
+import type { LoadedOptions } from '../config/options';
+import { certificateFinding, checkHost, spaceFinding, type Finding } from '../host-checks';
+import { createProgram } from '../program';
+import { ownCertificate } from '../wire/http/certificate';
+import { useDatabase } from './support/database';
+import { freePort } from './support/free-port';
+
+const database = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-check-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const GIB = 2 ** 30;
+it.each([
+  [100 * GIB, 'ok'],
+  [GIB, 'warning'],
+  [GIB / 10, 'warning'],
+])('%d bytes free: %s', (bytes, severity) => {
+  expect(spaceFinding(bytes)[0]).toBe(severity);
+});
+
+it.each([
+  ['2026-01-01', '2027-01-01', 'ok', /is valid for 306 more days$/],
+  ['2026-01-01', '2026-03-20', 'warning', /is valid for 19 more days$/],
+  ['2026-01-01', '2026-02-01', 'warning', /expired at 2026-02-01$/],
+  ['2026-04-01', '2027-02-01', 'warning', /valid only from 2026-04-01: compare the clock$/],
+])('a certificate from %s to %s: %s', (validFrom, validTo, severity, message) => {
+  const [found, text] = certificateFinding({ validFrom, validTo }, 'a.pem', Date.parse('2026-03-01'));
+  expect([found, text]).toEqual([severity, expect.stringMatching(message)]);
+});
+
+const finding = (severity: Finding['severity']): Finding => ({ what: 'x', severity, message: 'y' });
+const option = { option: '[a]b', from: 'f', message: null };
+it.each([
+  [[], [finding('ok'), finding('note')], 0, /all is well$/],
+  [[{ ...option, result: 'no effect', expected: true }], [], 0, /1 has no effect, 0 warnings/],
+  [[{ ...option, result: 'no effect' }], [], 1, /1 warning, 0 refusals: the server starts$/],
+  [[], [finding('warning')], 1, /the server starts$/],
+  [[{ ...option, result: 'refused' }], [finding('warning')], 2, /1 warning, 1 refusal: the server does not start$/],
+  [[], [finding('refused')], 2, /the server does not start$/],
+] as const)('options %j and findings %j: status %d', (options, host, status, text) => {
+  expect(summaryOf(options, host)).toEqual({ status, text: expect.stringMatching(text) as unknown });
+});
+
+it('the page has what is refused first, and no control characters', () => {
+  const page = checkPage(
+    [
+      { ...option, result: 'works' },
+      { ...option, result: 'refused', message: 'no\u001b[31m' },
+    ],
+    [finding('ok')],
+  );
+  expect(page.split('\n')).toEqual([
+    'Options:',
+    '  refused    [a]b (f): no [31m',
+    '  works      [a]b (f)',
+    'Host:',
+    '  ok         x: y',
+    'Summary: 1 option of 2 work, 0 have no effect, 0 warnings, 1 refusal: the server does not start',
+    '',
+  ]);
+});
+
+describe('a host', () => {
+  const check = async (changes: Partial<LoadedOptions>, roles = ['api', 'conductor', 'boot']): Promise<readonly Finding[]> => {
+    const [api, http] = [await freePort(), await freePort()];
+    const defaults = { 'api.port': api, 'boot.http_port': http, 'boot.http_host': '127.0.0.1', 'boot.tftp': false };
+    const options = { ...loadOptions([], {}).options, ...defaults, ...changes };
+    return checkHost({ options, roles, stateDir: join(folder, 'state'), databaseUrl: database.connection() });
+  };
+  const of = (findings: readonly Finding[], what: string): readonly (readonly [string, string])[] =>
+    findings.filter((one) => one.what === what).map(({ severity, message }) => [severity, message]);
+  const kernel = join(folder, 'kernel');
+  const agent = { 'conductor.deploy_kernel': `file://${kernel}`, 'conductor.deploy_ramdisk': kernel };
+
+  it('that is well', async () => {
+    writeFileSync(kernel, '');
+    const findings = await check({ ...agent, 'pxe.loader_file_paths': {}, 'pxe.tftp_root': folder });
+    expect(findings.filter(({ severity, what }) => severity === 'refused' || (severity === 'warning' && what !== 'boot loaders'))).toEqual(
+      [],
+    );
+    expect(of(findings, 'database')).toEqual([['ok', expect.stringMatching(/its schema is up to date$/)]]);
+    expect(of(findings, 'ports')).toHaveLength(2);
+    expect(of(findings, 'agent').map(([severity]) => severity)).toEqual(['ok', 'ok']);
+    expect(of(findings, 'boot loaders')).toEqual([
+      ['warning', expect.stringMatching(/lacks the boot loaders undionly\.kpxe, snponly\.efi/)],
+    ]);
+  });
+
+  it('where a port is in use', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await new Promise((listening) => taken.once('listening', listening));
+    const { port } = taken.address() as AddressInfo;
+    const findings = await check({ 'api.port': port });
+    expect(of(findings, 'ports')[0]).toEqual(['refused', expect.stringMatching(/the API.*: the port is in use$/)]);
+    expect(of(findings, 'ports')[1]![0]).toBe('ok');
+    await new Promise((closed) => taken.close(closed));
+  });
+
+  it.each<[string, Partial<LoadedOptions>, string, RegExp]>([
+    ['discovery', { 'auto_discovery.enabled': true }, 'refused', /needs \[auto_discovery\]driver/],
+    ['access', { 'api.host_ip': '0.0.0.0' }, 'refused', /auth_strategy is not set, and the API would listen/],
+    ['TLS', { 'api.enable_ssl_api': true }, 'refused', /needs \[api\]cert_file/],
+    ['hardware', { 'DEFAULT.enabled_hardware_types': ['toaster'] }, 'refused', /unknown hardware types: toaster/],
+    ['hardware', { 'DEFAULT.enabled_deploy_interfaces': ['direct', 'anaconda'] }, 'warning', /not available: anaconda/],
+    ['boot services', { 'boot.http_host': null, 'boot.interface': 'nope0' }, 'refused', /there is no such interface/],
+    ['DHCP', { 'dhcp.dhcp_provider': 'builtin' }, 'refused', /\[boot\]interface is not set/],
+    ['agent', { 'conductor.deploy_kernel': '/nowhere/kernel' }, 'warning', /= \/nowhere\/kernel: ENOENT/],
+    ['agent', { 'conductor.deploy_kernel': 'http://u:hush@[::1]:2/kernel' }, 'warning', /= http:\/\/\[::1\]:2\/kernel: /],
+    [
+      'users',
+      { 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_auth_user_file': '/nowhere/users' },
+      'refused',
+      /\/nowhere\/users/,
+    ],
+    ['Keystone', { 'DEFAULT.auth_strategy': 'keystone' }, 'refused', /auth_url/],
+  ])('%s: %j', async (what, changes, severity, message) => {
+    const findings = of(await check(changes), what);
+    expect(findings).toContainEqual([severity, expect.stringMatching(message)]);
+    expect(JSON.stringify(findings)).not.toContain('hush');
+  });
+
+  it('with a certificate, and with a key of another one', async () => {
+    const make = (name: string): void => {
+      const { certificate, privateKey } = ownCertificate('127.0.0.1', name, Date.now(), randomBytes);
+      writeFileSync(join(folder, `${name}.pem`), certificate);
+      writeFileSync(join(folder, `${name}.key`), privateKey);
+    };
+    make('one');
+    make('other');
+    const tls = { 'api.enable_ssl_api': true, 'api.cert_file': join(folder, 'one.pem') };
+    expect(of(await check({ ...tls, 'api.key_file': join(folder, 'one.key') }), 'certificates')).toEqual([
+      ['ok', expect.stringMatching(/one\.pem is valid for \d+ more days$/)],
+    ]);
+    expect(of(await check({ ...tls, 'api.key_file': join(folder, 'other.key') }), 'certificates')).toEqual([
+      ['refused', expect.stringMatching(/no certificate in PEM with its private key/)],
+    ]);
+  });
+});
+
+it('the command prints it, and its status says how it is', async () => {
+  const path = join(folder, 'ironic.conf');
+  const [api, http] = [await freePort(), await freePort()];
+  writeFileSync(path, `[api]\nport = ${api}\nports = 1\n[boot]\nhttp_host = 127.0.0.1\nhttp_port = ${http}\ntftp = false\n`);
+  const written: string[] = [];
+  const output = jest.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
+  const words = ['check', '--config-file', path, '--state-dir', join(folder, 'state'), '--json'];
+  const before = [process.env['DATABASE_URL'], process.exitCode] as const;
+  process.env['DATABASE_URL'] = database.connection();
+  try {
+    await createProgram().parseAsync(['node', 'bloomery', ...words]);
+    expect(process.exitCode).toBe(1);
+  } finally {
+    output.mockRestore();
+    if (before[0] === undefined) delete process.env['DATABASE_URL'];
+    else process.env['DATABASE_URL'] = before[0];
+    process.exitCode = before[1];
+  }
+  const answer = JSON.parse(written.join('')) as { options: object[]; host: Finding[]; status: number };
+  expect(answer.status).toBe(1);
+  expect(answer.options).toContainEqual({
+    option: '[api]ports',
+    from: `${path} line 3`,
+    result: 'no effect',
+    message: 'did you mean [api]port?',
+  });
+  expect(answer.host.map(({ what }) => what)).toEqual(expect.arrayContaining(['database', 'ports', 'clock', 'agent']));
+});
