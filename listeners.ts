@@ -2,14 +2,13 @@
  * HTTP listeners, with TLS where they are given files. Ports are opened early, so that a port in use stops the start. Requests are
  * answered once a handler is set.
  */
-import { lstatSync, unlinkSync } from 'node:fs';
 import type { RequestListener, Server, ServerOptions } from 'node:http';
-import { connect } from 'node:net';
 import type { Log } from './model/log';
 import { StartError } from './settings';
 import { urlHost } from './wire/addresses';
 import type { ClientLimits } from './wire/http/client-limits';
 import { listenError } from './wire/sockets/listen-errors';
+import { listenOnSocket, removeStaleSocket } from './wire/sockets/unix-socket';
 import { createHttpServer, type HttpServer, type TlsSettings } from './wire/http/listener-tls';
 
 /** Where to listen. */
@@ -43,30 +42,6 @@ interface ListenerSetup {
   readonly log: Log;
 }
 const CLOSE_TIMEOUT_MS = 2000;
-const PROBE_TIMEOUT_MS = 1000;
-const ALL_PERMISSIONS = 0o777;
-
-/** Whether a process answers at this Unix socket. */
-const isAnswered = (path: string): Promise<boolean> =>
-  new Promise((done) => {
-    const socket = connect(path);
-    const end = (answered: boolean): void => {
-      socket.destroy();
-      done(answered);
-    };
-    socket.setTimeout(PROBE_TIMEOUT_MS, () => end(true));
-    socket.once('connect', () => end(true)).once('error', () => end(false));
-  });
-
-/** Removes the socket that a killed process left behind. Throws StartError for anything else of that name. */
-async function removeStaleSocket(path: string, what: string): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (!found) return;
-  if (!found.isSocket()) throw new StartError(`cannot listen on ${path} (${what}): the file exists and is no socket`);
-  if (await isAnswered(path)) throw new StartError(`cannot listen on ${path} (${what}): another process listens there`);
-  unlinkSync(path);
-}
-
 function listen(server: Server, address: ListenAddress, what: string): Promise<void> {
   return new Promise((done, fail) => {
     const where = 'path' in address ? address.path : `${address.host} port ${address.port}`;
@@ -77,10 +52,7 @@ function listen(server: Server, address: ListenAddress, what: string): Promise<v
       server.listen(address.port, address.host, done);
       return;
     }
-    // The socket has its permissions from the start: a chmod afterwards would be too late for the first caller.
-    const umask = address.mode === null ? undefined : process.umask(ALL_PERMISSIONS & ~address.mode);
-    server.listen(address.path, done);
-    if (umask !== undefined) process.umask(umask);
+    listenOnSocket(server, address.path, address.mode, done);
   });
 }
 
@@ -88,9 +60,9 @@ function listen(server: Server, address: ListenAddress, what: string): Promise<v
 export async function listenHttp({ options, limits, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const answer: RequestListener = (request, response) => listener(request, response);
-  if ('path' in address) await removeStaleSocket(address.path, what);
   let http: HttpServer;
   try {
+    if ('path' in address) await removeStaleSocket(address.path, what);
     http = createHttpServer(options, tls, limits, log, answer);
   } catch (error) {
     throw new StartError((error as Error).message);

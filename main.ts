@@ -212,13 +212,17 @@ async function startProbes(
     { isDatabaseUp: () => store.isUp(), lastingDelay: () => delay.lasting(), loginRefusal: () => loginStatus.refusal },
     () => clock.now(),
   );
-  const port = given['metrics.prometheus_port'];
-  if (port !== null) {
+  const [port, path] = [given['metrics.prometheus_port'], given['metrics.prometheus_unix_socket']];
+  if (port !== null || path !== null) {
     const listener = await listenHttp({
       options: serverOptions(given),
       limits: clientLimits(given, metrics, 'metrics'),
-      address: { host: given['metrics.prometheus_host'], port },
-      what: 'metrics, [metrics]prometheus_host and prometheus_port',
+      ...(path === null
+        ? {
+            address: { host: given['metrics.prometheus_host'], port: port! },
+            what: 'metrics, [metrics]prometheus_host and prometheus_port',
+          }
+        : { address: { path, mode: 0o600 }, what: 'metrics, [metrics]prometheus_unix_socket' }),
       tls: tlsOf(given, 'metrics'),
       log,
     });

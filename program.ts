@@ -5,16 +5,19 @@ import { addDemoCommand } from './commands/demo';
 import { addExamples } from './commands/examples';
 import { addImportCommand } from './commands/import';
 import { addManualCommands } from './commands/manual';
+import { addMetal3Commands } from './commands/metal3';
 import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
 import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
 import { readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
-import { ConfigurationError } from './config/load';
+import { ConfigurationError, loadOptions } from './config/load';
+import { listenHttp } from './listeners';
 import { createLog } from './logging';
 import { ROLES, startServer, type Role } from './main';
 import { createMetrics } from './metrics';
+import { resolveOptions } from './settings';
 import { programVersion } from './version';
 
 function parseRoles(text: string): readonly Role[] {
@@ -66,6 +69,23 @@ async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArgum
   process.exit(0);
 }
 
+/** Of the containers of metal3's image. Firmware may stop reading for two minutes. */
+const HTTP_LIMITS = { connections: { inAll: 4096, ofSource: 2048 }, readTimeoutMs: 120_000 };
+const HTTP_TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 300_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 2500 };
+const METAL3: Parameters<typeof addMetal3Commands>[1] = {
+  serve,
+  defaults: () => {
+    const { options } = loadOptions([], process.env);
+    const { log, flush } = createLog(options);
+    return { options: resolveOptions(options, '/data', { api: 0, http: 0, https: null }), log, flush };
+  },
+  listen: async ({ host, port, what, tls, listener }, log) => {
+    const listening = await listenHttp({ options: HTTP_TIMEOUTS, limits: HTTP_LIMITS, address: { host, port }, what, tls, log });
+    listening.answer(listener);
+    return () => listening.close();
+  },
+};
+
 export function createProgram(): Command {
   // Commands inherit it: wrong arguments end with the status 2, because 1 is an answer of `why` and `policy check`.
   const program = new Command('bloomery')
@@ -95,6 +115,7 @@ export function createProgram(): Command {
   addDemoCommand(program);
   addManualCommands(program);
   addImportCommand(program);
+  addMetal3Commands(program, METAL3);
 
   program
     .command('version')

@@ -29,8 +29,14 @@ function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
 
 /** How long a client may continue to send a refused body. */
 const LINGER_MS = 1000;
+/** Chunks of the rest that are received. Each is work, however few bytes it has. */
+const MOST_DISCARDED = 1000;
 /** Discards the rest of the body for a moment, so that the client can read the response. Then closes the connection. */
 export function cutOff(request: IncomingMessage): void {
+  let left = MOST_DISCARDED;
+  request.on('data', () => {
+    if (--left === 0) request.socket.pause();
+  });
   request.resume();
   const late = setTimeout(() => request.destroy(), LINGER_MS);
   late.unref();

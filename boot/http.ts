@@ -18,6 +18,7 @@ import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
 import type { ServiceClient } from '../wire/keystone/services';
 import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
+import { listenOnSocket, removeStaleSocket } from '../wire/sockets/unix-socket';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
@@ -31,6 +32,7 @@ type HttpBootOptions = Pick<
   Options,
   | 'boot.http_port'
   | 'boot.https_port'
+  | 'boot.http_unix_socket'
   | 'boot.http_max_connections'
   | 'boot.http_max_connections_per_source'
   | 'DEFAULT.my_ip'
@@ -81,6 +83,8 @@ const READ_TIMEOUT_MS = 120_000;
  */
 const DATABASE_WAIT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
+/** Permissions of the Unix socket: who reaches it may ask for media without TLS. */
+const OWNER_ONLY = 0o600;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 /** The first part is the secret token, also of media. */
 /** The same for all machines: iPXE fills in the address of the interface that it boots from. Other DHCP servers name it. */
@@ -296,11 +300,25 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     }
     return port;
   };
-  let port: number;
+  /** A proxy in front of the socket has the ports of the URLs. */
+  const listenAtSocket = async (path: string): Promise<void> => {
+    const what = 'HTTP boot, [boot]http_unix_socket';
+    await removeStaleSocket(path, what);
+    const started = createBootServer(undefined, limits, log, (request, response) => void handle(request, response, true));
+    servers.push(started);
+    await new Promise<void>((done, fail) => {
+      started.server.once('error', (error) => fail(new Error(`cannot listen on ${path} (${what}): ${error.message}`)));
+      listenOnSocket(started.server, path, OWNER_ONLY, done);
+    });
+    bound.push(`unix:${path}`);
+  };
+  const socket = options['boot.http_unix_socket'];
+  let port = options['boot.http_port'];
   let httpsPort: number | null = null;
   try {
-    port = await listenOn('http_port', options['boot.http_port'], tls);
-    if (secondTls) httpsPort = await listenOn('https_port', options['boot.https_port'] ?? 0, secondTls);
+    if (socket !== null) await listenAtSocket(socket);
+    else port = await listenOn('http_port', options['boot.http_port'], tls);
+    if (socket === null && secondTls) httpsPort = await listenOn('https_port', options['boot.https_port'] ?? 0, secondTls);
   } catch (error) {
     await stop();
     throw error;
@@ -317,7 +335,8 @@ function sendScript(response: ServerResponse, script: string): number {
   return text.length;
 }
 
-const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>
+/** Sends an opened file and closes it. */
+export const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>
   sendAndRelease(request, response, readable(file), file.path);
 
 async function sendAndRelease(request: IncomingMessage, response: ServerResponse, file: CachedFile, name: string): Promise<number> {
@@ -333,7 +352,7 @@ const TYPES: Readonly<Record<string, string>> = { efi: 'application/efi', iso: '
 const typeOf = (name: string): string => TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''] ?? 'application/octet-stream';
 
 /** The decoded path with dot segments resolved; undefined if it is malformed. */
-function pathOf(url: string | undefined): string | undefined {
+export function pathOf(url: string | undefined): string | undefined {
   try {
     return decodeURIComponent(new URL((url ?? '').replace(/^\/+/, '/'), 'http://boot').pathname);
   } catch {
@@ -341,7 +360,7 @@ function pathOf(url: string | undefined): string | undefined {
   }
 }
 
-function refuse(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
+export function refuse(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
   const body = `${text}\n`;
   response.writeHead(status, { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
 }

@@ -13,7 +13,7 @@ import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../st
 import { onDatabase, say } from './database';
 import { withSetup, type SetupArguments } from './setup';
 
-async function sync(given: SetupArguments): Promise<void> {
+export async function sync(given: SetupArguments): Promise<void> {
   await onDatabase(given, { make: true }, async ({ connected: { db, where }, what }) => {
     const before = (await stepsDone(db)).at(-1);
     await migrate(db).catch((error: unknown) => {
@@ -33,7 +33,7 @@ const SCHEMA_STATES: Readonly<Record<SchemaState, string>> = {
   current: 'up to date',
   newer: 'newer than this program, which cannot use it: install the version that created it, or a later one',
 };
-async function version(given: SetupArguments): Promise<void> {
+export async function version(given: SetupArguments): Promise<void> {
   await onDatabase(given, {}, async ({ connected: { db }, what }) => {
     const done = await stepsDone(db);
     const state = schemaState(done);

@@ -12,11 +12,9 @@ import { formatRule } from '../policy/language';
 import { POLICIES, type PolicyRow } from '../policy/rules';
 import type { Target } from '../policy/vocabulary';
 import { get } from './endpoint';
-import { readOptions, withConfigFiles } from './setup';
+import { readOptions, withConfigFiles, type SetupArguments } from './setup';
 
-interface ConfigArguments {
-  readonly configFile: readonly string[];
-}
+type ConfigArguments = Pick<SetupArguments, 'configFile' | 'configDir'>;
 interface Policies {
   readonly options: LoadedOptions;
   readonly files: PolicyFiles;

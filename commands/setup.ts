@@ -1,9 +1,9 @@
 /** Options that the commands share: the configuration files and the state directory. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
-import { loadOptions, type Loaded } from '../config/load';
+import { ConfigurationError, loadOptions, type Loaded } from '../config/load';
 import type { LoadedOptions } from '../config/options';
 
 const defaultStateDir = (): string =>
@@ -13,15 +13,22 @@ const append = (file: string, before: readonly string[]): readonly string[] => [
 
 export interface SetupArguments {
   readonly configFile: readonly string[];
+  readonly configDir: readonly string[];
   readonly stateDir: string;
 }
 /** Adds the option of configuration files. */
 export const withConfigFiles = (command: Command): Command =>
-  command.addOption(
-    new Option('--config-file <file>', 'configuration file in the format of ironic.conf; may be repeated')
-      .argParser(append)
-      .default([], '/etc/ironic/ironic.conf if it exists'),
-  );
+  command
+    .addOption(
+      new Option('--config-file <file>', 'configuration file in the format of ironic.conf; may be repeated')
+        .argParser(append)
+        .default([], '/etc/ironic/ironic.conf if it exists'),
+    )
+    .addOption(
+      new Option('--config-dir <folder>', 'folder whose files *.conf are read after these, by name; may be repeated')
+        .argParser(append)
+        .default([], 'none'),
+    );
 /** Adds the options that select the server. */
 export const withSetup = (command: Command): Command =>
   withConfigFiles(command).addOption(
@@ -32,9 +39,22 @@ export const withSetup = (command: Command): Command =>
   );
 
 /** Throws ConfigurationError. */
-export function readOptions({ configFile }: Pick<SetupArguments, 'configFile'>): Loaded {
-  const files = configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
+export function readOptions({ configFile, configDir }: Pick<SetupArguments, 'configFile' | 'configDir'>): Loaded {
+  const named = configFile.length + configDir.length > 0;
+  const files = named
+    ? [...configFile, ...configDir.flatMap(configurationsIn)]
+    : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
   return loadOptions(files, process.env);
+}
+
+/** As in oslo.config: the files *.conf of the folder itself, by name. */
+function configurationsIn(folder: string): readonly string[] {
+  try {
+    const names = readdirSync(folder).filter((name) => name.endsWith('.conf') && !name.startsWith('.'));
+    return names.sort().map((name) => join(folder, name));
+  } catch (error) {
+    throw new ConfigurationError(`--config-dir: cannot read ${folder}: ${(error as Error).message}`);
+  }
 }
 
 /** DATABASE_URL wins over [database]connection; undefined: the embedded database. */

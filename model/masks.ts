@@ -81,10 +81,12 @@ export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
 const DRIVER_KEYS = ['snmp_auth_key', 'snmp_priv_key'];
 const INSTANCE_KEYS = ['configdrive', 'image_url'];
 const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEYS, ...INSTANCE_KEYS].includes(key);
-/** Characters of one text, and of all texts, that a message quotes: the search for secrets in more would take too long. */
+/** Characters of one text, and of all values, that a message quotes: the search for secrets in more would take too long. */
 const MOST_OF_TEXT = 4096;
 const MOST_OF_ALL = 64 * 1024;
-/** What a message quotes of a request: a copy without the secrets of its objects and JSON patches. Long texts are cut. */
+/** Characters that count for any value, besides those of a text. */
+const OF_VALUE = 4;
+/** What a message quotes of a request: a copy without the secrets of its objects and JSON patches. Long texts and lists are cut. */
 export function withoutSecrets(value: unknown): unknown {
   let left = MOST_OF_ALL;
   const ofText = (text: string): string => {
@@ -92,8 +94,14 @@ export function withoutSecrets(value: unknown): unknown {
     left -= Math.min(text.length, most);
     return text.length > most ? `${maskText(text.slice(0, most), MASK)}…` : maskText(text, MASK);
   };
+  /** The first ones, as many as are left. */
+  const cut = <T>(items: readonly T[], more: T): readonly T[] => {
+    const most = Math.max(0, Math.floor(left / OF_VALUE));
+    left -= OF_VALUE * Math.min(items.length, most);
+    return items.length > most ? [...items.slice(0, most), more] : items;
+  };
   const ofValue = (item: unknown): unknown => {
-    if (Array.isArray(item)) return item.map(ofValue);
+    if (Array.isArray(item)) return cut(item as readonly unknown[], '…').map(ofValue);
     if (typeof item === 'string') return ofText(item);
     return typeof item === 'object' && item !== null ? ofObject(item) : item;
   };
@@ -104,7 +112,7 @@ export function withoutSecrets(value: unknown): unknown {
       const isSecret = isSecretKey(key) || (isSecretPath && key === 'value');
       return isSecret && (typeof item === 'string' || typeof item === 'number') ? MASK : ofValue(item);
     };
-    return Object.fromEntries(Object.entries(object).map(([key, item]) => [key, ofMember(key, item)]));
+    return Object.fromEntries(cut(Object.entries(object), ['…', '…']).map(([key, item]) => [key, ofMember(key, item)]));
   };
   return ofValue(value);
 }

@@ -64,6 +64,7 @@ export const PARTS = {
   'packages/debian': { groups: ['packages'], seconds: 90 },
   'packages/image': { groups: ['packages'], seconds: 80 },
   'packages/npm': { groups: [], seconds: 70 },
+  'page/log-in': { groups: ['browser'], seconds: 40 },
   'page/page': { groups: ['browser'], seconds: 90 },
   'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },
   'redfish/redfish-https': { groups: ['machines', 'libvirt', 'python', 'ramdisk', 'network'], seconds: 150, namespaces: true, pypi: true },

@@ -37,8 +37,8 @@ const NOT_HERE = new Set([
   '[redfish]firmware_update_bmc_timeout',
 ]);
 
-/** Files that operators write. */
-const OPERATORS_FILES = new Set(['policy.yaml']);
+/** Files that operators write, and programs of the image. */
+const OPERATORS_FILES = new Set(['policy.yaml', 'runlogwatch.sh']);
 
 interface Rule {
   readonly what: string;

@@ -5,6 +5,7 @@ import { connection, follow } from './lib/fleet';
 import './page.css';
 import { api, loadSession, may, messageOf, place, session } from './state';
 import { ActionDialog } from './views/action-dialog';
+import { Accept } from './views/accept';
 import { AddMachine } from './views/add-machine';
 import { Fleet } from './views/fleet';
 import { LogIn } from './views/log-in';
@@ -27,6 +28,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   nodes: { title: 'Fleet', view: Fleet },
   node: { view: NodeView },
   add: { title: 'Add a machine', view: AddMachine, policy: 'node:create' },
+  accept: { title: 'To accept', view: Accept },
   ...Object.fromEntries(
     RESOURCES.map(({ id, title, policies }) => [id, { title, policy: policies.list, view: () => <Resources key={id} id={id} /> }]),
   ),

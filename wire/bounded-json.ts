@@ -20,6 +20,9 @@ export interface JsonLimits {
 /** Characters of one number. IEEE 754 needs at most 767 significant digits. */
 const LONGEST_NUMBER = 1024;
 
+/** Blanks at the beginning of a piece: JSON.parse would read megabytes of them in one go. */
+const MOST_BLANKS = 16 * 1024;
+
 /** What each sender needs, with room: the largest real documents have a tenth of these values. */
 export const JSON_LIMITS = {
   /** An ordinary request to the API, or one with a config drive. */
@@ -39,8 +42,8 @@ export const JSON_LIMITS = {
 } as const satisfies Readonly<Record<string, Partial<JsonLimits>>>;
 
 export class JsonLimitError extends Error {
-  constructor(readonly limit: 'values' | 'depth' | 'number') {
-    super(`the JSON has too many values, too much nesting or too long a number: ${limit}`);
+  constructor(readonly limit: 'values' | 'depth' | 'number' | 'blanks') {
+    super(`the JSON has too many values, too much nesting, too long a number or too many blanks: ${limit}`);
   }
 }
 
@@ -49,6 +52,9 @@ const [QUOTE, ESCAPE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_
 ] as const;
 /** Digits, sign, point, exponent (RFC 8259 §6). */
 const IS_NUMBER = Uint8Array.from({ length: 256 }, (_, byte) => ('0123456789+-.eE'.includes(String.fromCharCode(byte)) ? 1 : 0));
+
+/** Space, tab and line ends (RFC 8259 §2). */
+const IS_BLANK = Uint8Array.from({ length: 256 }, (_, byte) => (' \t\r\n'.includes(String.fromCharCode(byte)) ? 1 : 0));
 
 /** Gets the positions of brackets and commas outside of strings, and of parts of long strings. */
 interface Visitor {
@@ -84,6 +90,12 @@ function cutBefore(bytes: Uint8Array, at: number, escapeAt: number): number {
 /** Scans up to `end`, or a byte further. */
 function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits, visitor: Visitor, state: ScanState): void {
   let { at, count, level, digits, isInText, textAt, escapeAt } = state;
+  if (!isInText) {
+    const from = at;
+    while (at < end && IS_BLANK[bytes[at]!] === 1) at++;
+    if (at - from > MOST_BLANKS) throw new JsonLimitError('blanks');
+    if (at > from) digits = 0;
+  }
   for (; at < end; at++) {
     const byte = bytes[at]!;
     if (isInText) {
@@ -137,7 +149,7 @@ function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Vi
 }
 
 /** JSON of so many bytes and more is scanned and parsed in pieces of about that size. */
-const PIECE = 128 * 1024;
+const PIECE = 64 * 1024;
 /** A container that is open at the scan's position. */
 interface Frame {
   readonly isArray: boolean;
@@ -315,7 +327,7 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
 }
 
 /** Other work has its turn after so many milliseconds. */
-const TURN_MS = 10;
+const TURN_MS = 5;
 /**
  * @param bytes UTF-8; malformed bytes become U+FFFD, and a byte order mark is dropped
  * @throws JsonLimitError, SyntaxError

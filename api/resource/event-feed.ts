@@ -9,7 +9,8 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import type { Store } from '../../store/store';
-import { createShares, mostOf } from '../../wire/shares';
+import { createShares, mostOf, type Most } from '../../wire/shares';
+import { createFairTurns } from '../http/fair-turns';
 
 export type FeedOptions = Pick<
   Options,
@@ -35,6 +36,8 @@ interface Listener {
 /** The number of events that a query reads. */
 const PAGE = 500;
 const CACHE_SIZE = 2000;
+/** Listeners behind the cache that read the table at once. The others wait. */
+const CATCHING_UP: Most = { inAll: 4, ofSource: 2 };
 /** The pause after a failed query. */
 const RETRY_MS = 2000;
 
@@ -92,13 +95,28 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
       if (signal.aborted) wake();
     });
 
-  async function next(after: string, signal: AbortSignal): Promise<EventPage> {
+  const turn = createFairTurns({
+    running: CATCHING_UP,
+    waiting: { inAll: Infinity, ofSource: Infinity },
+    refusal: () => new Error('too many listeners catch up'),
+  });
+  /** Pages that are being read, by source and position: listeners at the same position share one. */
+  const reading = new Map<string, Promise<EventPage>>();
+  function readPage(after: string, source: string): Promise<EventPage> {
+    const key = `${source} ${after}`;
+    const known = reading.get(key);
+    if (known) return known;
+    const page = turn(source, () => pageAfter(store, after, PAGE)).finally(() => reading.delete(key));
+    reading.set(key, page);
+    return page;
+  }
+  async function next(source: string, after: string, signal: AbortSignal): Promise<EventPage> {
     if (!cache) await nextBatch(signal);
     if (!cache || signal.aborted) return { events: [], reached: after };
     if (isBehind(cache.from, after)) {
-      const page = await pageAfter(store, after, PAGE);
+      const page = await readPage(after, source);
       const isInCache = page.events.length === 0 && !page.gap && !isBehind(cache.from, page.reached);
-      return isInCache ? next(page.reached, signal) : page;
+      return isInCache ? next(source, page.reached, signal) : page;
     }
     const newer = (): readonly EventRecord[] => {
       const { events } = cache!;
@@ -120,7 +138,7 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
       }
       let hasJoined = true;
       return {
-        next,
+        next: (after, signal) => next(source, after, signal),
         leave() {
           if (!hasJoined) return;
           hasJoined = false;

@@ -73,12 +73,23 @@ const shown = ({ position, at, kind, node_uuid, node_name, payload }: EventRecor
 const framed = (id: string | undefined, event: string, data: object): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 
+/** Text of the events in memory: all listeners get the same. */
+const frames = new WeakMap<EventRecord, string>();
+function framedEvent(event: EventRecord): string {
+  let text = frames.get(event);
+  if (text === undefined) {
+    text = framed(event.position, event.kind, shown(event));
+    frames.set(event, text);
+  }
+  return text;
+}
+
 /** Characters that are written before the client has read them: the most that one which reads nothing holds. */
 const WRITTEN_AT_ONCE = 64 * 1024;
 function* framedTogether(events: readonly EventRecord[]): Generator<string> {
   let text = '';
   for (const event of events) {
-    text += framed(event.position, event.kind, shown(event));
+    text += framedEvent(event);
     if (text.length < WRITTEN_AT_ONCE) continue;
     yield text;
     text = '';

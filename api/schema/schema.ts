@@ -250,7 +250,8 @@ export function createValidators(): Validators {
   return (key, schema, words = describe) => {
     const known = compiled.get(key);
     if (known) return known;
-    const options = { verbose: true, strict: false, formats: FORMATS };
+    // The first request waits until its schema is compiled: half of that would be checks of the schema, and shorter code.
+    const options = { verbose: true, strict: false, formats: FORMATS, validateSchema: false, meta: false, code: { optimize: false } };
     ajv ??= { first: new Ajv(options), all: new Ajv({ ...options, allErrors: true }) };
     const { first, all } = ajv;
     const root = toJsonSchema(schema()) as object;

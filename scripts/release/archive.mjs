@@ -1,11 +1,11 @@
-// Archives whose bytes depend on their contents only: tar (with GNU's long names, because dpkg reads no pax records), gzip, and ar of Debian packages.
+// Archives whose bytes depend on their contents only: tar (with GNU's long names, because dpkg reads no pax records but those of capabilities), gzip, and ar of Debian packages.
 // One time for all entries, sorted names, root as owner unless an entry names another.
 import { gzipSync } from 'node:zlib';
 
 const BLOCK = 512;
 const padded = (bytes, size) => Buffer.concat([bytes, Buffer.alloc((size - (bytes.length % size)) % size)]);
 const octal = (value, length) => `${value.toString(8).padStart(length - 1, '0')}\0`;
-const TYPES = { file: '0', link: '2', folder: '5', longName: 'L', longTarget: 'K' };
+const TYPES = { file: '0', link: '2', folder: '5', longName: 'L', longTarget: 'K', extended: 'x' };
 
 /** One header of 512 bytes (tar(5), GNU). `name` and `target` have at most 100 bytes. */
 function header({ name, type, mode, size, time, uid, gid, target = '' }) {
@@ -33,8 +33,26 @@ function longText(type, text, common) {
   return [header({ ...common, name: '././@LongLink', type, mode: 0o644, size: bytes.length }), padded(bytes, BLOCK)];
 }
 
+/** CAP_NET_BIND_SERVICE, CAP_NET_ADMIN and CAP_NET_RAW (capability.h). */
+const NETWORK = (1 << 10) | (1 << 12) | (1 << 13);
+/** A pax record (POSIX.1-2001) with the extended attribute of file capabilities: permitted, and effective at once (vfs_cap_data, revision 2). */
+function capabilities(common) {
+  const value = Buffer.alloc(20);
+  value.writeUInt32LE(0x02000001, 0);
+  value.writeUInt32LE(NETWORK, 4);
+  const body = Buffer.concat([Buffer.from(' SCHILY.xattr.security.capability='), value, Buffer.from('\n')]);
+  // The length counts its own digits.
+  const length = body.length + String(body.length + 2).length;
+  const record = Buffer.concat([Buffer.from(String(length)), body]);
+  return [
+    header({ ...common, name: 'PaxHeaders/capabilities', type: 'extended', mode: 0o644, size: record.length }),
+    padded(record, BLOCK),
+  ];
+}
+
 /**
- * @param entries `{ path, data | target | folder, mode?, uid?, gid? }`: a file, a symbolic link or a folder; folders above them are added
+ * @param entries `{ path, data | target | folder, mode?, uid?, gid?, network? }`: a file, a symbolic link or a folder; folders above them are added; `network`: with
+ * the capabilities for DHCP and low ports
  * @param time seconds since 1970, of every entry
  * @param prefix before each path, such as `./` in Debian packages
  */
@@ -45,10 +63,19 @@ export function tar(entries, time, prefix = '') {
       if (!all.has(path.slice(0, at))) all.set(path.slice(0, at), { path: path.slice(0, at), folder: true });
   const blocks = [];
   for (const path of [...all.keys()].sort((one, other) => (one < other ? -1 : 1))) {
-    const { data, target, folder = false, mode = folder || target !== undefined ? 0o755 : 0o644, uid = 0, gid = 0 } = all.get(path);
+    const {
+      data,
+      target,
+      folder = false,
+      mode = folder || target !== undefined ? 0o755 : 0o644,
+      uid = 0,
+      gid = 0,
+      network = false,
+    } = all.get(path);
     const type = folder ? 'folder' : target === undefined ? 'file' : 'link';
     const name = `${prefix}${path}${folder ? '/' : ''}`;
     const common = { time, uid, gid };
+    if (network) blocks.push(...capabilities(common));
     blocks.push(...longText('longName', name, common), ...longText('longTarget', target ?? '', common));
     const size = type === 'file' ? data.length : 0;
     blocks.push(header({ ...common, name: name.slice(0, 100), type, mode, size, target: target?.slice(0, 100) }));

@@ -55,6 +55,11 @@ export const programFiles = () => [
 const IGNORED = /(?:^|\/)(?:test|tests|docs?|benchmarks?|examples?|src|vendor|\.github)\/|\.(?:map|ts|mts|cts|md)$|^\.|\/\.[^/]*$/;
 const SWAGGER = /^(?:package\.json|LICENSE|NOTICE|swagger-ui\.css|swagger-ui-bundle\.js(?:\.LICENSE\.txt)?)$/;
 
+/** Without the sources of its native part, which is a package of its own. */
+const KOFFI = /^(?:package\.json|LICENSE\.txt|(?:src\/koffi\/(?:src\/)?)?[^/]*\.c?js)$/;
+/** Package → what is taken of it. */
+const TAKEN = { 'swagger-ui-dist': SWAGGER, koffi: KOFFI };
+
 /** Package → the packages that it needs, with their own. */
 function withDependencies(name, found = new Set()) {
   if (found.has(name)) return found;
@@ -71,7 +76,7 @@ export function moduleFiles() {
     const folder = join('node_modules', name);
     if (!existsSync(join(root, folder))) throw new Error(`${folder} is missing: run npm ci on Linux, x86-64`);
     const native = NATIVE.includes(name);
-    const isUsed = (path) => (name === 'swagger-ui-dist' ? SWAGGER.test(path) : native || !IGNORED.test(path));
+    const isUsed = (path) => TAKEN[name]?.test(path) ?? (native || !IGNORED.test(path));
     const files = below(folder)
       .filter((path) => isUsed(relative(folder, path)))
       .map((path) => fileOf(path));

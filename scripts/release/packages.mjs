@@ -79,11 +79,51 @@ function debianPackage(time) {
   return { [`bloomery_${version}_amd64.deb`]: ar(members, time) };
 }
 
-/** Debian packages of the image's root: libraries of Node and PostgreSQL, a shell for initdb, boot loaders for machines. */
-const BASE = ['base-files', 'ca-certificates', 'coreutils', 'dash', 'ipxe', 'libstdc++6', 'netbase', 'tzdata'];
-const WITHOUT = ['/usr/share/doc/*', '/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*', '/usr/share/lintian/*'];
+/** Debian packages of the image's root: libraries of Node and PostgreSQL, a shell for initdb, boot loaders for machines, tools of probes. */
+const BASE = [
+  ...['base-files', 'ca-certificates', 'coreutils', 'curl', 'dash', 'grep', 'grub-efi-amd64-bin', 'iproute2', 'ipxe'],
+  ...['libstdc++6', 'netbase', 'tzdata', 'util-linux'],
+];
+const WITHOUT = [
+  ...['/usr/lib/grub/x86_64-efi/*', '/etc/grub.d/*', '/usr/share/grub/*'],
+  '/usr/share/doc/*',
+  '/usr/share/man/*',
+  '/usr/share/locale/*',
+  '/usr/share/info/*',
+  '/usr/share/lintian/*',
+];
 /** The user of the image; the numbers are those of metal3's image. */
 const USER = { uid: 997, gid: 994 };
+
+/** Runs a program with the capabilities of DHCP and low ports, for users other than root: Kubernetes gives them none. */
+const CAPABLE = 'usr/lib/bloomery/with-capabilities';
+const NETWORK = '+net_admin,+net_bind_service,+net_raw';
+const withNetwork = `/${CAPABLE} --inh-caps=${NETWORK} --ambient-caps=${NETWORK} /usr/bin/bloomery`;
+/** The programs of metal3's Ironic image → ours (docs/metal3.md). */
+const METAL3 = {
+  runironic: '/usr/bin/bloomery metal3 ironic',
+  runhttpd: '/usr/bin/bloomery metal3 httpd',
+  rundnsmasq: `${withNetwork} metal3 dnsmasq`,
+  'runlogwatch.sh': '/usr/bin/bloomery metal3 log-watch',
+  'runironic-exporter': '/usr/bin/bloomery metal3 exporter',
+  'runironic-networking': '/usr/bin/bloomery metal3 networking',
+  'rundatabase-upgrade': '/usr/bin/bloomery metal3 database-upgrade',
+  'runonline-data-migrations': '/usr/bin/bloomery metal3 online-data-migrations',
+  ironic: '/usr/bin/bloomery serve --state-dir /data "$@"',
+  'ironic-dbsync': '/usr/bin/bloomery metal3 dbsync "$@"',
+  'ironic-readiness': '/usr/bin/bloomery metal3 probe',
+  'ironic-liveness': '/usr/bin/bloomery metal3 probe',
+  'bloomery-with-capabilities': `${withNetwork} "$@"`,
+};
+const metal3Programs = () =>
+  Object.entries(METAL3).map(([name, command]) => ({
+    ...{ path: `bin/${name}`, data: Buffer.from(`#!/bin/sh\nexec ${command}\n`), mode: 0o755 },
+  }));
+
+/** A file of the root. */
+function fileOfRoot(bytes, path) {
+  return execFileSync('tar', ['-xOf', '-', `./${path}`], { input: bytes, maxBuffer: 1 << 26 });
+}
 
 /** The root of the image, without a package manager. Root, or a user who may use `unshare`. */
 function baseRoot(time) {
@@ -95,6 +135,7 @@ function baseRoot(time) {
       '--variant=extract',
       `--include=${BASE.join(',')}`,
       ...WITHOUT.map((path) => `--dpkgopt=path-exclude=${path}`),
+      '--dpkgopt=path-include=/usr/lib/grub/x86_64-efi/monolithic/gcdx64.efi',
     ];
     execFileSync('mmdebstrap', [...words, 'bookworm', file], {
       env: { ...process.env, SOURCE_DATE_EPOCH: String(time) },
@@ -109,6 +150,7 @@ function baseRoot(time) {
 /** An OCI image layout (image-spec 1.1) in one tar: `podman load`, `skopeo copy oci-archive:FILE`. */
 function image(time) {
   const own = { uid: USER.uid, gid: USER.gid };
+  const base = baseRoot(time);
   const program = [
     ...below('usr/lib/bloomery', installed()),
     { path: 'usr/bin/bloomery', data: Buffer.from(WRAPPER), mode: 0o755 },
@@ -119,10 +161,13 @@ function image(time) {
     { path: 'etc/group', data: Buffer.from(`root:x:0:\nbloomery:x:${USER.gid}:\n`) },
     { path: 'etc/ironic', folder: true },
     { path: 'var/lib/bloomery', folder: true, mode: 0o750, ...own },
-    { path: 'shared', folder: true, ...own },
+    { path: CAPABLE, data: fileOfRoot(base, 'usr/bin/setpriv'), mode: 0o755, network: true },
+    ...metal3Programs(),
+    ...['shared', 'conf', 'data', 'tftpboot', 'templates'].map((path) => ({ path, folder: true, ...own })),
+    ...['certs', 'certs/ca'].map((path) => ({ path, folder: true, mode: 0o2775, ...own })),
     { path: 'tmp', folder: true, mode: 0o1777 },
   ];
-  const layers = [baseRoot(time), tar(program, time)].map((bytes) => ({ bytes: gzip(bytes), id: `sha256:${hash(bytes)}` }));
+  const layers = [base, tar(program, time)].map((bytes) => ({ bytes: gzip(bytes), id: `sha256:${hash(bytes)}` }));
   const created = new Date(time * 1000).toISOString().replace('.000', '');
   const config = {
     ...{ created, architecture: 'amd64', os: 'linux' },

@@ -41,9 +41,12 @@ const TIMESTAMPTZ: number = types.builtins.TIMESTAMPTZ;
 const defaultParser = types.getTypeParser as (oid: number) => (value: string) => unknown;
 /** 2025-11-21 11:38:00.12+00 (session in UTC) → 2025-11-21T11:38:00.120000+00:00 */
 export function isoTimestamp(text: string): string {
-  const [day, time = ''] = text.replace(/\+00$/, '').split(' ');
-  const [seconds, fraction = ''] = time.split('.');
-  return `${day}T${seconds}.${fraction.padEnd(6, '0')}+00:00`;
+  // Large answers have thousands of them.
+  const end = text.endsWith('+00') ? text.length - 3 : text.length;
+  const blank = text.indexOf(' ');
+  const point = text.indexOf('.');
+  const seconds = text.slice(blank + 1, point < 0 ? end : point);
+  return `${text.slice(0, blank)}T${seconds}.${(point < 0 ? '' : text.slice(point + 1, end)).padEnd(6, '0')}+00:00`;
 }
 /** Parsers of values for these connections only, because pg's own table is global. */
 const typeParsers: CustomTypesConfig = {

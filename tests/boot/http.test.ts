@@ -117,6 +117,7 @@ const setup = (): HttpBootSetup => ({
     'DEFAULT.my_ip': '192.0.2.9',
     'boot.http_port': 0,
     'boot.https_port': null,
+    'boot.http_unix_socket': null,
     'boot.http_max_connections': 100,
     'boot.http_max_connections_per_source': null,
     'deploy.http_url': 'http://127.0.0.1:0',

@@ -63,3 +63,13 @@ it.each<[unknown, unknown]>([
   ],
   [null, null],
 ])('quotes %j of a request without secrets', (given, expected) => expect(withoutSecrets(given)).toEqual(expected));
+
+it.each<[string, unknown]>([
+  ['a list', Array.from({ length: 200_000 }, (_, at) => at)],
+  ['lists in a list', Array.from({ length: 200_000 }, () => [1])],
+  ['an object', Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`n${at}`, at]))],
+])('quotes the beginning of %s of hundreds of thousands', (_, value) => {
+  const text = JSON.stringify(withoutSecrets(value));
+  expect(text.length).toBeLessThan(400_000);
+  expect(text).toContain('…');
+});

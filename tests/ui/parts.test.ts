@@ -1,10 +1,12 @@
 /** The pure parts of the page: filters, order, URLs, the rows of the window, events, actions and patches. */
+import { areasOf, withSample } from '../../ui/lib/fleet-history';
+import { differencesOf, neighboursOf, partsOf } from '../../ui/lib/inventory';
 import { isAllowed } from '../../ui/lib/rights';
 import { countsOf, NO_VIEW, rowsOf, searchOf, viewOf, windowOf } from '../../ui/lib/filters';
 import { applyEvent, classOf, progressText, rowOf } from '../../ui/lib/rows';
 import { ACTIONS, runAction, type Outcome } from '../../ui/lib/actions';
-import { messageIn } from '../../ui/lib/api';
-import { machineIn } from '../../ui/lib/machines';
+import { messageIn, type Api } from '../../ui/lib/api';
+import { acceptMachine, machineIn } from '../../ui/lib/machines';
 import { patchOf } from '../../ui/lib/patch';
 
 const row = (name: string, fields: Readonly<Record<string, unknown>> = {}) =>
@@ -140,4 +142,77 @@ it.each<[string, string | null, string, object, boolean]>([
   ['what is allowed to owners, of what has no owner', 'p', 'b', {}, false],
 ])('offers %s', (_, project, policy, resource, expected) => {
   expect(isAllowed(RIGHTS, project, policy, resource)).toBe(expected);
+});
+
+const FOUND = {
+  inventory: {
+    system_vendor: { product_name: 'R1', manufacturer: 'ACME', serial_number: '7' },
+    cpu: { model_name: 'CPU', count: 8, architecture: 'x86_64' },
+    memory: { physical_mb: 4096 },
+    disks: [{ name: '/dev/sda', size: 10 * 2 ** 30, model: 'Disk' }, 'no disk'],
+    interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:01', speed_mbps: 1000 }],
+  },
+  plugin_data: { parsed_lldp: { eth0: { switch_system_name: 'leaf1', switch_port_id: 'Ethernet1' }, eth1: null } },
+};
+it('lists the parts of an inventory', () =>
+  expect(partsOf(FOUND)).toEqual([
+    { part: 'system', name: 'R1', details: 'ACME, 7' },
+    { part: 'processor', name: 'CPU', details: '8 CPUs, x86_64' },
+    { part: 'memory', name: '', details: '4096 MiB' },
+    { part: 'disk', name: '/dev/sda', details: '10 GiB, Disk' },
+    { part: 'interface', name: 'eth0', details: '52:54:00:00:00:01, 1000 Mb/s' },
+  ]));
+it('lists the neighbours of interfaces', () =>
+  expect(neighboursOf(FOUND)).toEqual([{ interface: 'eth0', switch_system_name: 'leaf1', switch_port_id: 'Ethernet1' }]));
+it.each([{}, { inventory: null, plugin_data: null }, { inventory: [], plugin_data: { parsed_lldp: [] } }])(
+  'finds nothing in %j',
+  (found) => {
+    expect([partsOf(found), neighboursOf(found)]).toEqual([[], []]);
+  },
+);
+it.each([
+  [{ size: 1, model: 'a' }, { size: 2, model: 'a' }, [{ field: 'size', before: '1', after: '2' }]],
+  [null, { model: 'a' }, [{ field: 'model', after: 'a' }]],
+  [{ model: 'a' }, null, [{ field: 'model', before: 'a' }]],
+  ['1.0', '1.1', [{ field: 'value', before: '1.0', after: '1.1' }]],
+  [null, null, []],
+])('the difference of %j and %j is %j', (before, after, expected) => expect(differencesOf(before, after)).toEqual(expected));
+
+it('keeps a sample of the fleet for each ten seconds, at most two hours of them', () => {
+  const [one, two] = [ROWS.slice(0, 2), ROWS];
+  const samples = withSample(withSample(withSample([], 20_000, one), 29_999, two), 30_000, one);
+  expect(samples.map(({ at, counts }) => [at, counts.active, counts.available])).toEqual([
+    [29_999, 1, 2],
+    [30_000, 1, 1],
+  ]);
+  let many = samples;
+  for (let at = 40_000; at < 8_000_000; at += 10_000) many = withSample(many, at, one);
+  expect(many).toHaveLength(720);
+});
+it('draws the kinds above each other', () => {
+  const samples = withSample(withSample([], 0, ROWS.slice(1, 2)), 50_000, ROWS.slice(0, 2));
+  const areas = Object.fromEntries(areasOf(samples, 100_000).map(({ name, path }) => [name, path]));
+  expect(areas['active']).toBe(
+    'M0.00 50.00 L50.00 50.00 L50.00 50.00 L100.00 50.00 L100.00 100.00 L50.00 100.00 L50.00 100.00 L0.00 100.00 Z',
+  );
+  expect(areas['available']).toBe(
+    'M0.00 50.00 L50.00 50.00 L50.00 0.00 L100.00 0.00 L100.00 50.00 L50.00 50.00 L50.00 50.00 L0.00 50.00 Z',
+  );
+  expect(areasOf([], 1)).toEqual([]);
+});
+it('accepts a machine with what its form has', async () => {
+  const sent: unknown[] = [];
+  const api = { get: () => Promise.reject(new Error('no')), send: async (...words: unknown[]) => void sent.push(words) } as unknown as Api;
+  await acceptMachine(api, 'u', { name: ' a ', ipmi_address: '192.0.2.1', ipmi_password: '' });
+  expect(sent).toEqual([
+    [
+      'PATCH',
+      'v1/nodes/u',
+      [
+        { op: 'add', path: '/name', value: 'a' },
+        { op: 'add', path: '/driver_info/ipmi_address', value: '192.0.2.1' },
+      ],
+    ],
+    ['PUT', 'v1/nodes/u/states/provision', { target: 'manage' }],
+  ]);
 });

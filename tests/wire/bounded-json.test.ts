@@ -22,6 +22,8 @@ it.each<[string, unknown]>([
   ['{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}', 'values'],
   ['9'.repeat(1025), 'number'],
   [`"${'9'.repeat(1025)}"`, '9'.repeat(1025)],
+  [`${' \n'.repeat(8 * 1024)}1`, 1],
+  [`${' \n'.repeat(8 * 1024)} 1`, 'blanks'],
   ['', 'SyntaxError'],
   ['"', 'SyntaxError'],
   ['"\\', 'SyntaxError'],

@@ -41,3 +41,14 @@ export async function addMachine(api: Api, { node, macs }: ReturnType<typeof mac
   await api.send('PUT', `v1/nodes/${uuid}/states/provision`, { target: 'manage' });
   return uuid;
 }
+/** Sets what the form has of a machine in enroll, and lets the server verify its BMC. Empty fields stay as they are. */
+export async function acceptMachine(api: Api, uuid: string, { name = '', ...values }: Readonly<Record<string, string>>): Promise<void> {
+  const patch = [
+    ...(name.trim() === '' ? [] : [{ op: 'add', path: '/name', value: name.trim() }]),
+    ...Object.entries(values)
+      .filter(([, value]) => value.trim() !== '')
+      .map(([field, value]) => ({ op: 'add', path: `/driver_info/${field}`, value: value.trim() })),
+  ];
+  if (patch.length > 0) await api.send('PATCH', `v1/nodes/${uuid}`, patch);
+  await api.send('PUT', `v1/nodes/${uuid}/states/provision`, { target: 'manage' });
+}

@@ -5,6 +5,7 @@ import { COLUMNS, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type Vi
 import { isComplete, revision, rows } from '../lib/fleet';
 import { classOf, type Row } from '../lib/rows';
 import { pendingAction, may } from '../state';
+import { FleetChart } from './fleet-chart';
 
 const ROW_HEIGHT = 34;
 const SAVED = 'bloomery.views';
@@ -202,6 +203,7 @@ export function Fleet({ search }: { readonly search: string }) {
         ))}
       </div>
       <Squares shown={shown} />
+      <FleetChart />
       <div class="bar">
         <label>
           Search

@@ -6,95 +6,9 @@ import { patchOf } from '../lib/patch';
 import { progressText, type NodeEvent, type Row } from '../lib/rows';
 import { api, pendingAction, may, messageOf } from '../state';
 import { StateMark } from './fleet';
-import { Scrolled, textOf, useApi, type Value } from './shared';
+import { SECTIONS, SectionView, type Section } from './node-section';
+import { Scrolled, textOf, useApi } from './shared';
 
-interface TableColumn {
-  readonly title: string;
-  /** A member, or members of members with dots between. */
-  readonly path: string;
-}
-interface Section {
-  readonly id: string;
-  readonly title: string;
-  readonly path: (uuid: string) => string;
-  /** The member of the response with the list. Absent: the response is shown as it is. */
-  readonly list?: string;
-  readonly columns?: readonly TableColumn[];
-  /** Absent: who sees the node may read it. */
-  readonly policy?: string;
-}
-const columns = (...names: readonly string[]): readonly TableColumn[] =>
-  names.map((name) => {
-    const [path = '', title = path.split('.').at(-1)!.replaceAll('_', ' ')] = name.split(':', 2);
-    return { path, title };
-  });
-const SECTIONS: readonly Section[] = [
-  {
-    ...{ id: 'why', policy: 'node:validate' },
-    title: 'Why',
-    path: (uuid) => `v1/nodes/${uuid}/readiness`,
-    list: 'checks',
-    columns: columns('result', 'code:check', 'message', 'todo:what to do'),
-  },
-  {
-    ...{
-      policy: 'node:history:get',
-      id: 'history',
-      title: 'History',
-      path: (uuid: string) => `v1/nodes/${uuid}/history?detail=true`,
-      list: 'history',
-    },
-    columns: columns('created_at:time', 'severity', 'event_type:type', 'event', 'user', 'conductor'),
-  },
-  {
-    ...{ id: 'ports', title: 'Ports', path: (uuid: string) => `v1/nodes/${uuid}/ports/detail`, list: 'ports' },
-    columns: columns(
-      ...[
-        'address',
-        'name',
-        'pxe_enabled:PXE',
-        'physical_network',
-        'local_link_connection.switch_info:switch',
-        'local_link_connection.switch_id:switch ID',
-      ],
-      ...['local_link_connection.port_id:switch port', 'vendor', 'category'],
-    ),
-  },
-  { id: 'inventory', policy: 'node:inventory:get', title: 'Inventory', path: (uuid) => `v1/nodes/${uuid}/inventory` },
-  {
-    ...{
-      policy: 'node:hardware:get',
-      id: 'changes',
-      title: 'Hardware changes',
-      path: (uuid: string) => `v1/nodes/${uuid}/hardware/changes`,
-      list: 'changes',
-    },
-    columns: columns('noticed_at:time', 'kind', 'component', 'key', 'before', 'after'),
-  },
-  {
-    ...{ id: 'bios', policy: 'node:bios:get' },
-    title: 'BIOS',
-    path: (uuid) => `v1/nodes/${uuid}/bios?detail=true`,
-    list: 'bios',
-    columns: columns('name', 'value', 'attribute_type:type', 'allowable_values:allowed', 'read_only'),
-  },
-  {
-    ...{ id: 'firmware', policy: 'node:firmware:get' },
-    title: 'Firmware',
-    path: (uuid) => `v1/nodes/${uuid}/firmware`,
-    list: 'firmware',
-    columns: columns('component', 'initial_version', 'current_version', 'last_version_flashed'),
-  },
-  {
-    id: 'volumes',
-    title: 'Volumes',
-    path: (uuid) => `v1/nodes/${uuid}/volume/targets?detail=true`,
-    list: 'targets',
-    columns: columns('boot_index', 'volume_type', 'volume_id'),
-  },
-  { id: 'allocation', title: 'Allocation', path: (uuid) => `v1/nodes/${uuid}/allocation` },
-  { id: 'interfaces', policy: 'node:validate', title: 'Validation', path: (uuid) => `v1/nodes/${uuid}/validate` },
-];
 /** Fields that the view edits, as the API's PATCH has them. */
 const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' | 'json' }[] = [
   ...['name', 'owner', 'lessee', 'resource_class', 'conductor_group', 'shard', 'description'].map(
@@ -103,49 +17,6 @@ const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' |
   ...['protected', 'retired', 'automated_clean'].map((name) => ({ name, kind: 'flag' }) as const),
   ...['properties', 'driver_info', 'instance_info', 'extra'].map((name) => ({ name, kind: 'json' }) as const),
 ];
-
-const at = (value: unknown, path: string): unknown =>
-  path
-    .split('.')
-    .reduce<unknown>((inner, name) => (typeof inner === 'object' && inner !== null ? (inner as Value)[name] : undefined), value);
-function SectionView({ section, uuid, again }: { readonly section: Section; readonly uuid: string; readonly again: unknown }) {
-  const { data, error } = useApi(section.path(uuid), again);
-  if (error !== undefined) return <p>{error}</p>;
-  if (data === undefined) return <p>Loading …</p>;
-  const { columns: shown = [], list, title } = section;
-  if (list === undefined)
-    return (
-      <Scrolled label={title}>
-        <pre>{JSON.stringify(data, null, 2)}</pre>
-      </Scrolled>
-    );
-  const entries = (data[list] as readonly Value[] | undefined) ?? [];
-  if (entries.length === 0) return <p>None.</p>;
-  return (
-    <Scrolled label={title}>
-      <table>
-        <thead>
-          <tr>
-            {shown.map((column) => (
-              <th key={column.path} scope="col">
-                {column.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry, index) => (
-            <tr key={index} class={textOf(entry['result'])}>
-              {shown.map(({ path }) => (
-                <td key={path}>{textOf(at(entry, path))}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolled>
-  );
-}
 
 /** What an event says, in one line. */
 function eventText({ kind, payload }: NodeEvent): string {

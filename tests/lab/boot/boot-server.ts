@@ -48,6 +48,7 @@ async function main(): Promise<void> {
       'DEFAULT.my_ip': address,
       'boot.http_port': 8080,
       'boot.https_port': null,
+      'boot.http_unix_socket': null,
       'boot.http_max_connections': 4096,
       'boot.http_max_connections_per_source': null,
       'deploy.http_root': folder,

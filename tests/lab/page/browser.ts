@@ -1,8 +1,11 @@
 /** Debian's Chromium, controlled by puppeteer, with the page of a server. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, ElementHandle, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 
 const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const pictures = join(__dirname, '../../../docs/pictures');
 
 /** The package has ES modules only. */
 const loadPuppeteer = () => import('puppeteer-core');
@@ -18,7 +21,7 @@ export interface WatchedPage {
   readonly page: Page;
   readonly problems: readonly string[];
 }
-export async function openPage(browser: Browser, url: string): Promise<WatchedPage> {
+export async function openPage(browser: Pick<Browser, 'newPage'>, url: string): Promise<WatchedPage> {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.setViewport({ width: 1280, height: 800 });
@@ -61,6 +64,10 @@ export async function axeViolations(page: Page): Promise<readonly string[]> {
     const { violations } = await (window as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run();
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(' | ')}`);
   });
+}
+/** With PICTURES=1 the pictures of the documentation are taken again. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env['PICTURES'] !== undefined) await page.screenshot({ path: `${pictures}/${name}.png` });
 }
 interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];

@@ -10,13 +10,7 @@ import { startFleet } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer, type Sections } from '../support/server';
-import { axeViolations, clickText, openPage, startBrowser, waitForText } from './browser';
-
-/** With PICTURES=1 the pictures of the documentation are taken again. */
-const pictures = join(__dirname, '../../../docs/pictures');
-async function picture(page: Page, name: string): Promise<void> {
-  if (process.env['PICTURES'] !== undefined) await page.screenshot({ path: `${pictures}/${name}.png` });
-}
+import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 
 let folder: string;
 let browser: Browser;
@@ -50,7 +44,7 @@ beforeAll(async () => {
   };
   server = await startServerProcess(folder, sections);
   const bootUrl = /boot (\S+?),/.exec(server.ready)![1]!;
-  fleet = await startFleet({ count: 1, bootUrl, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
+  fleet = await startFleet({ count: 2, bootUrl, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
   browser = await startBrowser();
 });
 afterAll(async () => {
@@ -101,13 +95,39 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   await waitForText(page, '[aria-label=Events] td', 'deploy.write_image');
   await waitForText(page, 'dl.now .state', 'active');
   await picture(page, 'node');
-  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'Fields', 'Validation']) {
+  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'LLDP neighbours', 'Hardware changes', 'Fields', 'Validation']) {
     await clickText(page, tab);
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
+    if (tab === 'Inventory') await picture(page, 'inventory');
     expect({ tab, violations: await axeViolations(page) }).toEqual({ tab, violations: [] });
   }
   await act(page, 'Undeploy');
   await waitForText(page, 'dl.now .state', 'available');
+  await act(page, 'Delete');
+  await waitForText(page, 'main', 'There is no such node');
+  expect(problems).toEqual([]);
+  await page.close();
+});
+
+it('accepts a machine that is in enroll', async () => {
+  const { redfish } = fleet.machines[1]!;
+  await send('POST', 'nodes', { driver: 'redfish', driver_info: { redfish_system_id: redfish.systemId } });
+  const { page, problems } = await openPage(browser, url);
+  await clickText(page, 'To accept');
+  await waitForText(page, 'td', 'unknown');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Accept');
+  await page.waitForSelector('[name=redfish_address]');
+  expect(await axeViolations(page)).toEqual([]);
+  expect(await page.$eval('[name=redfish_system_id]', (field) => (field as HTMLInputElement).value)).toBe(redfish.systemId);
+  await fill(page, {
+    name: 'accepted',
+    redfish_address: redfish.address,
+    redfish_username: redfish.username,
+    redfish_password: redfish.password,
+  });
+  await clickText(page, 'Accept', 'button');
+  await waitForText(page, 'dl.now .state', 'manageable');
   await act(page, 'Delete');
   await waitForText(page, 'main', 'There is no such node');
   expect(problems).toEqual([]);
@@ -124,28 +144,65 @@ it('finds a lost server again', async () => {
   await page.close();
 });
 
-/** Creates nodes of fake-hardware, some at a time. */
-async function createNodes(count: number): Promise<void> {
-  let number = 0;
-  const work = async (): Promise<void> => {
-    while (number < count) {
-      const name = `rack${Math.floor(number / 40)}-${number++ % 40}`;
-      const body = {
-        name,
-        driver: 'fake-hardware',
-        resource_class: 'bench',
-        properties: { cpus: 32, memory_mb: 262144, cpu_arch: 'x86_64' },
-      };
-      const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' };
-      const answer = await fetch(`${url}/v1/nodes`, { method: 'POST', headers, body: JSON.stringify(body) });
-      expect(answer.status).toBe(201);
-      await answer.arrayBuffer();
-    }
-  };
-  await Promise.all(Array.from({ length: 30 }, work));
+/** Another client of the API. */
+async function send(method: string, path: string, body?: object): Promise<Response> {
+  const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' };
+  const answer = await fetch(`${url}/v1/${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return answer;
 }
+/** Some at a time. */
+async function forEach(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
+  const left = [...names];
+  const next = async (): Promise<void> => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) await work(name);
+  };
+  await Promise.all(Array.from({ length: 30 }, next));
+}
+const namesOf = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, number) => `rack${Math.floor(number / 40)}-${number % 40}`);
+/** Creates nodes of fake-hardware. */
+const createNodes = (names: readonly string[]): Promise<void> =>
+  forEach(names, async (name) => {
+    const properties = { cpus: 32, memory_mb: 262144, cpu_arch: 'x86_64' };
+    const interfaces = { boot_interface: 'fake', deploy_interface: 'fake' };
+    const created = await send('POST', 'nodes', { name, driver: 'fake-hardware', resource_class: 'bench', properties, ...interfaces });
+    await created.arrayBuffer();
+  });
+
+it('counts the states of a fleet, now and over time', async () => {
+  const names = namesOf(240);
+  await createNodes(names);
+  const { page, problems } = await openPage(browser, url);
+  for (const [target, state, count] of [
+    ['manage', 'manageable', 220],
+    ['provide', 'available', 190],
+    ['active', 'active', 130],
+  ] as const) {
+    await forEach(names.slice(0, count), (name) => send('PUT', `nodes/${name}/states/provision`, { target }));
+    await waitForText(page, '[aria-label=States] button', `${state} ${count}`);
+  }
+  await forEach(names.slice(100, 108), (name) => send('PUT', `nodes/${name}/maintenance`, { reason: 'a new power supply' }));
+  await page.waitForSelector('figure.history path.active');
+  await waitForText(page, 'figcaption', 'active 130');
+  await waitForText(page, '[aria-label=States] button', 'available 60');
+  expect(await axeViolations(page)).toEqual([]);
+  await picture(page, 'fleet');
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+  await page.setViewport({ width: 420, height: 800 });
+  expect(await axeViolations(page)).toEqual([]);
+  await picture(page, 'fleet-dark-narrow');
+  await forEach(names, async (name) => {
+    await send('PUT', `nodes/${name}/maintenance`);
+    await send('DELETE', `nodes/${name}`);
+  });
+  await waitForText(page, 'h1', 'There are no nodes yet');
+  expect(problems).toEqual([]);
+  await page.close();
+}, 600_000);
+
 it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on many', async () => {
-  await createNodes(10_000);
+  await createNodes(namesOf(10_000));
   const opened = performance.now();
   const { page, problems } = await openPage(browser, url);
   await waitForText(page, 'td a', 'rack0-0');
@@ -169,6 +226,7 @@ it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on 
   });
   expect(frames.most).toBeLessThan(100);
   await waitForText(page, 'td a', 'rack249-39');
+  await page.waitForSelector('figure.history path');
   await page.type('input[type=search]', 'rack249-');
   await waitForText(page, '.bar span', '40 shown');
   expect(await page.evaluate(() => location.hash)).toContain('text=rack249-');
@@ -184,21 +242,11 @@ it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on 
   // A change that another client makes.
   const changed = performance.now();
   const uuid = await page.$eval('td a', (link) => link.getAttribute('href')!.slice('#/node/'.length));
-  await fetch(`${url}/v1/nodes/${uuid}/maintenance`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: '{"reason": "a fan"}',
-  });
+  await send('PUT', `nodes/${uuid}/maintenance`, { reason: 'a fan' });
   await waitForText(page, 'td', 'maintenance: a fan');
   const updated = performance.now() - changed;
   await page.evaluate(() => (location.hash = '/nodes'));
   await waitForText(page, '.bar span', '10000 shown');
-  await page.$eval('.scroller', (scroller) => (scroller.scrollTop = 0));
-  await picture(page, 'fleet');
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
-  await page.setViewport({ width: 420, height: 800 });
-  expect(await axeViolations(page)).toEqual([]);
-  await picture(page, 'fleet-dark-narrow');
   console.log(
     `10,000 nodes: first rows after ${drawn.toFixed(0)} ms, all after ${loaded.toFixed(0)} ms, changed after ${updated.toFixed(0)} ms, frames ${JSON.stringify(frames)}`,
   );

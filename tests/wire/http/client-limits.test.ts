@@ -139,3 +139,34 @@ it.each([
 ])('takes %s for the source %s', (address, source) => {
   expect(networkOf(address)).toBe(source);
 });
+
+it('starts a few requests of a source at once, and those of others at the same time', async () => {
+  const started: string[] = [];
+  const turns: number[] = [];
+  const server = await limited(
+    ({ socket }, response) => {
+      started.push(socket.remoteAddress!);
+      response.end('answer');
+    },
+    { connections: { inAll: 50, ofSource: 40 } },
+  );
+  const clients = Array.from({ length: 30 }, () => client(server));
+  const other = client(server, '127.0.0.2');
+  const count = (): Promise<number> => new Promise((done) => server.getConnections((_, all) => done(all)));
+  await until('all are connected', async () => (await count()) === 31);
+  // As if all had arrived in one turn of the event loop.
+  const [arrived] = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  const held: (() => void)[] = [];
+  server.on('request', (request, response) => void held.push(() => arrived!(request, response)));
+  for (const { socket } of [...clients, other]) socket.write(REQUEST);
+  await until('all requests are here', () => held.length === 31);
+  held.forEach((handle) => handle());
+  while (started.length < 31) {
+    turns.push(started.length);
+    await new Promise((done) => setImmediate(done));
+  }
+  expect(turns).toEqual([9, 17, 25]);
+  expect(started.slice(0, 9)).toContain('127.0.0.2');
+  await until('all are answered', () => [...clients, other].every(isAnswered));
+});

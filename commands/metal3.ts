@@ -1,0 +1,173 @@
+/** `bloomery metal3 …`: the programs of metal3's Ironic image (docs/metal3.md). The image has a short script for each. */
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { systemClock } from '../model/clock';
+import type { Command } from 'commander';
+import type { Log } from '../model/log';
+import type { Options } from '../config/options';
+import { exporterPort, findPlace, httpdPorts, prepareIronic, startDnsmasq, type ContainerPort } from '../metal3/containers';
+import { watchLogs } from '../metal3/log-watch';
+import { Metal3Error, placeOf, type Environment } from '../metal3/place';
+import { checkVariables } from '../metal3/settings';
+import { sync, version } from './db';
+import { withConfigFiles, type SetupArguments } from './setup';
+
+/** What the root of the program lends. */
+export interface Metal3Parts {
+  /** Runs the server until it is told to stop. */
+  readonly serve: (given: SetupArguments & { readonly roles: readonly ('api' | 'conductor' | 'boot')[] }) => Promise<void>;
+  /** Opens a port. @returns what closes it */
+  readonly listen: (port: ContainerPort, log: Log) => Promise<() => Promise<void>>;
+  /** The options without a file, and the log that they name. */
+  readonly defaults: () => { readonly options: Options; readonly log: Log; readonly flush: () => void };
+}
+const environment: Environment = process.env;
+const DATA = '/data';
+
+/** Aborted at the first signal. As the first process of a container, one without a handler would ignore them. */
+function interrupted(): { readonly signal: AbortSignal; readonly release: () => void } {
+  const controller = new AbortController();
+  const end = (): void => controller.abort();
+  const names = ['SIGTERM', 'SIGINT'] as const;
+  for (const name of names) process.on(name, end);
+  return { signal: controller.signal, release: () => names.forEach((name) => process.off(name, end)) };
+}
+const ended = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    if (signal.aborted) done();
+    else signal.addEventListener('abort', () => done(), { once: true });
+  });
+
+/** Runs a container until a signal. @param start returns what stops it */
+async function runContainer(
+  { defaults }: Metal3Parts,
+  name: string,
+  start: (signal: AbortSignal, log: Log, options: Options) => Promise<() => Promise<void>>,
+): Promise<void> {
+  const { signal } = interrupted();
+  const { options, log, flush } = defaults();
+  try {
+    const stop = await start(signal, log, options);
+    console.log(`bloomery: ${name} is ready`);
+    await ended(signal);
+    await stop();
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    flush();
+  }
+  process.exit(0);
+}
+
+async function ironic(parts: Metal3Parts): Promise<void> {
+  const { signal, release } = interrupted();
+  const place = await findPlace(environment, signal).catch((error: unknown) => {
+    if (signal.aborted) process.exit(0);
+    throw error;
+  });
+  release();
+  const { log, flush } = parts.defaults();
+  const { file, warnings } = prepareIronic(environment, place);
+  for (const warning of warnings) log.warn(warning);
+  flush();
+  console.log(`bloomery: ${place.ip} is the address on the provisioning network; the configuration is in ${file}`);
+  const roles = ['api', 'conductor', 'boot'] as const;
+  await parts.serve({ configFile: [file], configDir: [], stateDir: place.data, roles });
+}
+
+const listenOn =
+  ({ listen }: Metal3Parts, portsOf: (signal: AbortSignal, log: Log) => Promise<readonly ContainerPort[]>) =>
+  async (signal: AbortSignal, log: Log): Promise<() => Promise<void>> => {
+    const closes: (() => Promise<void>)[] = [];
+    for (const port of await portsOf(signal, log)) closes.push(await listen(port, log));
+    return async () => void (await Promise.all(closes.map((close) => close())));
+  };
+
+const connection = (): string | undefined => environment['OS_DATABASE__CONNECTION'] || environment['DATABASE_URL'];
+const setup = (given: Partial<SetupArguments> = {}): SetupArguments => ({ configFile: [], configDir: [], stateDir: DATA, ...given });
+
+/** The jobs around an upgrade. They have variables of their own, and no address is needed. */
+async function upgradeDatabase(): Promise<void> {
+  const place = placeOf(environment, { ip: '127.0.0.1', hasIpv6: false, exists: () => false });
+  checkVariables(environment, place);
+  if (connection() === undefined) console.log('bloomery: nothing to do: the server updates its embedded database at its start');
+  else await sync(setup());
+}
+
+const PROBE_MS = 5000;
+/** Whether the API answers, wherever it listens. */
+async function probe(): Promise<void> {
+  const { signal } = interrupted();
+  const { proxy, get, scheme, ip } = await findPlace(environment, signal);
+  const onSocket = proxy && get('IRONIC_PRIVATE_PORT', 'unix') === 'unix';
+  const port = proxy ? get('IRONIC_PRIVATE_PORT') : get('IRONIC_LISTEN_PORT', get('IRONIC_ACCESS_PORT', '6385'));
+  const host = get('LISTEN_ALL_INTERFACES', 'true') === 'true' || proxy ? '127.0.0.1' : ip;
+  // The certificate is that of another name than the address of a probe.
+  const options = { path: '/v1', timeout: PROBE_MS, ...(onSocket ? { socketPath: '/shared/ironic.sock' } : { host, port }) };
+  const answer = await new Promise<number>((done, fail) => {
+    const asked = scheme === 'https' && !proxy ? httpsRequest({ ...options, rejectUnauthorized: false }) : httpRequest(options);
+    asked.once('timeout', () => asked.destroy(new Error('the API did not answer in time')));
+    asked.once('error', fail).once('response', ({ statusCode = 0 }) => done(statusCode));
+    asked.end();
+  });
+  if (answer >= 400) throw new Metal3Error(`the API answers ${answer}`);
+  process.exit(0);
+}
+
+const DONE = 'bloomery: nothing to do: data is migrated with the schema (ironic-dbsync upgrade)';
+type DbsyncArguments = Pick<SetupArguments, 'configFile' | 'configDir'>;
+const DBSYNC: Readonly<Record<string, (given: DbsyncArguments) => Promise<void>>> = {
+  upgrade: (given) => sync(setup(given)),
+  create_schema: (given) => sync(setup(given)),
+  version: (given) => version(setup(given)),
+  online_data_migrations: async () => console.log(DONE),
+};
+async function dbsync(name: string, given: DbsyncArguments): Promise<void> {
+  const run = DBSYNC[name];
+  if (!run) throw new Metal3Error(`ironic-dbsync ${name} is not supported: choose from ${Object.keys(DBSYNC).join(', ')}`);
+  await run(given);
+}
+
+export function addMetal3Commands(program: Command, parts: Metal3Parts): void {
+  const metal3 = program.command('metal3').description("Run a program of metal3's Ironic image, with its environment (docs/metal3.md).");
+  const add = (name: string, description: string, run: () => Promise<void>): void =>
+    void metal3.command(name).description(description).action(run);
+  add('ironic', 'API and conductor (runironic).', () => ironic(parts));
+  add('httpd', 'Files, boot scripts, and the API behind TLS (runhttpd).', () =>
+    runContainer(
+      parts,
+      'httpd',
+      listenOn(parts, async (signal, log) => httpdPorts(environment, await findPlace(environment, signal), log)),
+    ),
+  );
+  add('dnsmasq', 'DHCP and TFTP (rundnsmasq).', () =>
+    runContainer(parts, 'dnsmasq', async (signal, log, options) =>
+      startDnsmasq(environment, await findPlace(environment, signal), options, log),
+    ),
+  );
+  add('exporter', 'Metrics of the server (runironic-exporter).', () =>
+    runContainer(
+      parts,
+      'exporter',
+      listenOn(parts, async (_, log) => [exporterPort(environment, log)]),
+    ),
+  );
+  add('log-watch', 'Print the logs of ramdisks and delete them (runlogwatch.sh).', () =>
+    runContainer(parts, 'log-watch', async (signal, log) => {
+      const watching = watchLogs(signal, (line) => void process.stdout.write(`${line}\n`), undefined, systemClock);
+      watching.catch((error: unknown) => log.error('the logs cannot be watched', { error }));
+      return () => watching;
+    }),
+  );
+  add('probe', 'Whether the API answers (ironic-readiness, ironic-liveness).', probe);
+  add('database-upgrade', 'Update the schema (rundatabase-upgrade).', upgradeDatabase);
+  add('online-data-migrations', 'Nothing: data is migrated with the schema (runonline-data-migrations).', async () => console.log(DONE));
+  add('networking', 'Say where switches are configured (runironic-networking).', async () => {
+    throw new Metal3Error(
+      'the networking service is part of the server here: give the container ironic [ironic_networking] by OS_IRONIC_NETWORKING__… variables',
+    );
+  });
+  withConfigFiles(metal3.command('dbsync <command>').description('ironic-dbsync: upgrade, create_schema, version, online_data_migrations.'))
+    .option('--debug', 'has no effect')
+    .action(dbsync);
+}

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { readBody } from '../../../api/http/body';
+import { until } from '../../support/until';
+
+const received: Promise<string>[] = [];
+const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+  const reading = readBody(request, 100, () => {}).then(String);
+  received.push(reading);
+  reading.then(
+    (text) => response.end(`read ${text.length}`),
+    (error: unknown) => response.writeHead((error as { status?: number }).status ?? 500, { Connection: 'close' }).end(),
+  );
+});
+const sockets: Socket[] = [];
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterAll(() => {
+  sockets.forEach((socket) => socket.destroy());
+  server.close();
+});
+afterEach(() => received.splice(0));
+
+function sent(text: string): { readonly socket: Socket; answer: string } {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {});
+  sockets.push(socket);
+  const made = { socket, answer: '' };
+  socket.on('data', (data: Buffer) => (made.answer += data.toString()));
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\n${text}`);
+  return made;
+}
+const chunks = (count: number): string => `Transfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(count)}`;
+
+it.each([
+  ['a body of known length', 'Content-Length: 3\r\n\r\nabc', /^HTTP\/1\.1 200[^]*read 3$/],
+  ['a body of chunks', `${chunks(100)}0\r\n\r\n`, /^HTTP\/1\.1 200[^]*read 100/],
+  ['an empty body of chunks', `${chunks(0)}0\r\n\r\n`, /^HTTP\/1\.1 200[^]*read 0/],
+  ['a body that is announced too long', 'Content-Length: 101\r\n\r\n', /^HTTP\/1\.1 413/],
+  ['more chunks than are allowed, without an end', chunks(101), /^HTTP\/1\.1 413/],
+])('reads %s', async (_, text, answer) => {
+  const client = sent(text);
+  await until('it is answered', () => answer.test(client.answer));
+});
+
+it('ends when the client leaves', async () => {
+  const { socket } = sent('Content-Length: 3\r\n\r\nab');
+  await until('it is received', () => received.length === 1);
+  socket.destroy();
+  await expect(received[0]).rejects.toThrow();
+});

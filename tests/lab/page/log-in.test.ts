@@ -1,0 +1,147 @@
+/** The log-in of the page in Chromium: passwords and roles of http_basic, and a real OpenID provider of another site. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hashSync } from 'bcryptjs';
+import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
+import { freePort } from '../../support/free-port';
+import { needs } from '../support/needs';
+import { startServerProcess, type RunningServer } from '../support/server';
+import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
+
+let folder: string;
+let browser: Browser;
+let server: RunningServer;
+let provider: ChildProcess;
+/** For browsers another site than the provider, which is at 127.0.0.1. */
+let url: string;
+beforeAll(async () => {
+  needs({ chromium: 'chromium' });
+  folder = mkdtempSync(join(tmpdir(), 'bloomery-log-in-'));
+  const [port, providerPort] = [await freePort(), await freePort()];
+  url = `http://localhost:${port}`;
+  writeFileSync(join(folder, 'users'), ['ann', 'ben'].map((user) => `${user}:${hashSync('a password', 4)}\n`).join(''));
+  writeFileSync(join(folder, 'roles'), '[ann]\nroles = admin\nsystem = all\n[ben]\nroles = reader\nproject = p1\n');
+  server = await startServerProcess(
+    join(folder, 'server'),
+    {
+      DEFAULT: {
+        my_ip: '127.0.0.1',
+        auth_strategy: 'http_basic',
+        http_basic_auth_user_file: join(folder, 'users'),
+        http_basic_roles_file: join(folder, 'roles'),
+        enabled_hardware_types: 'fake-hardware',
+      },
+      api: { host_ip: '127.0.0.1', port },
+      oidc: {
+        issuer: `http://127.0.0.1:${providerPort}`,
+        audience: 'urn:bloomery',
+        roles_claim: 'scope',
+        system_roles: 'bm-viewers:reader',
+        client_id: 'page',
+        client_secret: 'a secret+of the page',
+        scopes: 'openid,bm-viewers',
+        login_parameters: 'resource:urn:bloomery',
+      },
+    },
+    undefined,
+    ['--roles', 'api,conductor'],
+  );
+  const program = join(__dirname, '../../support/openid-provider.mjs');
+  const words = [program, String(providerPort), 'first', folder, `${url}/ui/login/oidc`];
+  provider = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'ignore'] });
+  await once(provider.stdout!, 'data');
+  for (const [name, owner] of Object.entries({ mine: 'p1', other: 'p2' })) {
+    const answer = await fetch(`${url}/v1/nodes`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from('ann:a password').toString('base64')}`,
+        'content-type': 'application/json',
+        'x-openstack-ironic-api-version': 'latest',
+      },
+      body: JSON.stringify({ name, owner, driver: 'fake-hardware' }),
+    });
+    expect(answer.status).toBe(201);
+  }
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  provider?.kill();
+  await server?.stop();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+async function logIn(page: Page, user: string, password: string): Promise<void> {
+  await page.waitForSelector('select');
+  await page.select('select', 'password');
+  await page.waitForSelector('[name=user]');
+  for (const [name, value] of Object.entries({ user, password })) await page.$eval(`[name=${name}]`, fillIn, value);
+  await clickText(page, 'Log in', 'button');
+}
+const fillIn = (field: Element, value: string): void => void ((field as HTMLInputElement).value = value);
+const textsOf = (page: Page, selector: string): Promise<readonly string[]> =>
+  page.$$eval(selector, (found) => found.map(({ textContent }) => textContent.trim()));
+const actionsOf = async (page: Page, name: string): Promise<readonly string[]> => {
+  await clickText(page, name, 'td a');
+  await waitForText(page, 'h1', name);
+  return textsOf(page, '[aria-label=Actions] button');
+};
+
+it('says that a password is wrong, logs an administrator in and out', async () => {
+  const { page, problems } = await openPage(await browser.createBrowserContext(), url);
+  await page.waitForSelector('select');
+  expect(await axeViolations(page)).toEqual([]);
+  await logIn(page, 'ann', 'another password');
+  await waitForText(page, '[role=alert]', 'These credentials are not valid.');
+  expect(await axeViolations(page)).toEqual([]);
+  await picture(page, 'log-in');
+  await logIn(page, 'ann', 'a password');
+  await waitForText(page, 'td a', 'other');
+  expect(await page.evaluate(() => document.cookie)).toBe('');
+  expect(await actionsOf(page, 'mine')).toEqual(expect.arrayContaining(['Manage', 'Power on', 'Delete']));
+  await clickText(page, 'Log out');
+  await page.waitForSelector('select');
+  await page.reload();
+  await page.waitForSelector('select');
+  expect(problems).toEqual([]);
+  await page.close();
+});
+
+it('shows a tenant their machines only, and offers nothing that they may not do', async () => {
+  const { page, problems } = await openPage(await browser.createBrowserContext(), url);
+  await logIn(page, 'ben', 'a password');
+  await waitForText(page, '.connection', 'live');
+  expect(await textsOf(page, 'tbody td a')).toEqual(['mine']);
+  expect(await textsOf(page, 'nav a')).toEqual(['Fleet', 'To accept', 'Runbooks', 'Allocations']);
+  expect(await actionsOf(page, 'mine')).toEqual([]);
+  const refused: string[] = [];
+  page.on('response', (response) => {
+    if (response.status() === 403) refused.push(response.url());
+  });
+  for (const tab of await textsOf(page, '[aria-label=Sections] button')) {
+    await clickText(page, tab);
+    await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
+  }
+  expect(await textsOf(page, 'form button')).toEqual([]);
+  expect({ refused, problems }).toEqual({ refused: [], problems: [] });
+  await clickText(page, 'Log out');
+  await page.waitForSelector('select');
+  await page.close();
+});
+
+it('logs in at a provider of another site', async () => {
+  const { page } = await openPage(await browser.createBrowserContext(), url);
+  await page.waitForSelector('select');
+  await clickText(page, 'Log in', 'a');
+  await waitForText(page, 'header', 'ann');
+  await waitForText(page, 'td a', 'other');
+  expect(await actionsOf(page, 'mine')).toEqual([]);
+  await page.goto(`${url}/ui/login/oidc?code=x&state=y`);
+  await page.waitForFunction(() => location.pathname === '/ui');
+  await clickText(page, 'Log out');
+  await waitForText(page, '[role=alert]', 'The log-in took more than ten minutes');
+  await page.close();
+});

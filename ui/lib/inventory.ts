@@ -1,0 +1,63 @@
+/** What inspections and recorders found, as rows of tables. Pure. */
+type Loose = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null && !Array.isArray(value);
+const listIn = (value: Loose, name: string): readonly Loose[] => (Array.isArray(value[name]) ? value[name].filter(isObject) : []);
+const objectIn = (value: Loose, name: string): Loose => (isObject(value[name]) ? value[name] : {});
+const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+
+/** The parts of the machine, with what is worth a line about each. */
+export function partsOf({ inventory }: Loose): readonly Loose[] {
+  const found = isObject(inventory) ? inventory : {};
+  const line = (part: string, name: unknown, ...details: readonly (readonly [unknown, string])[]): readonly Loose[] => {
+    const text = details.flatMap(([value, unit]) =>
+      value === undefined || value === null || value === '' ? [] : [`${shown(value)}${unit}`],
+    );
+    return name === undefined && text.length === 0 ? [] : [{ part, name: name ?? '', details: text.join(', ') }];
+  };
+  const [vendor, cpu, memory, boot] = ['system_vendor', 'cpu', 'memory', 'boot'].map((name) => objectIn(found, name)) as [
+    Loose,
+    Loose,
+    Loose,
+    Loose,
+  ];
+  const gib = (bytes: unknown): number | undefined => (typeof bytes === 'number' ? Math.round(bytes / 2 ** 30) : undefined);
+  return [
+    ...line('system', vendor['product_name'], [vendor['manufacturer'], ''], [vendor['serial_number'], '']),
+    ...line('processor', cpu['model_name'], [cpu['count'], ' CPUs'], [cpu['architecture'], '']),
+    ...line('memory', undefined, [memory['physical_mb'], ' MiB']),
+    ...line('boot', undefined, [boot['current_boot_mode'], '']),
+    ...line('BMC', found['bmc_address'], [found['bmc_v6address'], '']),
+    ...listIn(found, 'disks').flatMap((disk) =>
+      line('disk', disk['name'], [gib(disk['size']), ' GiB'], [disk['vendor'], ''], [disk['model'], ''], [disk['serial'], '']),
+    ),
+    ...listIn(found, 'interfaces').flatMap((port) =>
+      line('interface', port['name'], [port['mac_address'], ''], [port['ipv4_address'], ''], [port['speed_mbps'], ' Mb/s']),
+    ),
+  ];
+}
+
+/** The neighbours that the hook parse-lldp found, an entry for each interface. */
+export const neighboursOf = ({ plugin_data: data }: Loose): readonly Loose[] =>
+  Object.entries(isObject(data) ? objectIn(data, 'parsed_lldp') : {}).flatMap(([name, facts]) =>
+    isObject(facts) ? [{ interface: name, ...facts }] : [],
+  );
+
+export interface Difference {
+  readonly field: string;
+  /** Undefined: it had none. */
+  readonly before?: string;
+  readonly after?: string;
+}
+/** The fields whose values differ. Something that appeared or vanished has null on one side. */
+export function differencesOf(before: unknown, after: unknown): readonly Difference[] {
+  const [old, now] = [before, after].map((value) => (isObject(value) ? value : value === null || value === undefined ? {} : { value })) as [
+    Loose,
+    Loose,
+  ];
+  const sideOf = (name: 'before' | 'after', value: unknown): Partial<Difference> =>
+    value === undefined || value === null ? {} : { [name]: shown(value) };
+  return [...new Set([...Object.keys(old), ...Object.keys(now)])]
+    .filter((field) => shown(old[field]) !== shown(now[field]))
+    .map((field) => ({ field, ...sideOf('before', old[field]), ...sideOf('after', now[field]) }));
+}

@@ -1,0 +1,104 @@
+/** Machines in enroll: discovery found them, or their BMC was not verified yet. They are accepted with the credentials of their BMC. */
+import { useState } from 'preact/hooks';
+import { revision, rows } from '../lib/fleet';
+import { partsOf } from '../lib/inventory';
+import { acceptMachine, DRIVER_FIELDS } from '../lib/machines';
+import type { Row } from '../lib/rows';
+import { api, may, messageOf } from '../state';
+import { Field } from './field';
+import { Scrolled, textOf, useApi, type Value } from './shared';
+
+const MOST_SHOWN = 500;
+
+function List() {
+  void revision.value;
+  const waiting = [...rows.values()].filter(({ state }) => state === 'enroll');
+  return (
+    <>
+      <h1>Machines to accept</h1>
+      {waiting.length === 0 && <p>No node is in enroll. Machines that discovery finds appear here.</p>}
+      {waiting.length > 0 && (
+        <Scrolled label="Machines to accept">
+          <table>
+            <thead>
+              <tr>
+                {['Node', 'Driver', 'Hardware', 'Last error', 'Actions'].map((title) => (
+                  <th key={title} scope="col">
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {waiting.slice(0, MOST_SHOWN).map((row) => (
+                <tr key={row.uuid}>
+                  <td>
+                    <a href={`#/node/${row.uuid}`}>{row.name ?? row.uuid}</a>
+                  </td>
+                  <td>{row.driver}</td>
+                  <td>{row.hardware === '' ? 'unknown' : row.hardware}</td>
+                  <td>{row.error ?? ''}</td>
+                  <td>{may('node:set_provision_state', row) && <a href={`#/accept/${row.uuid}`}>Accept</a>}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scrolled>
+      )}
+      {waiting.length > MOST_SHOWN && <p>and {waiting.length - MOST_SHOWN} more</p>}
+    </>
+  );
+}
+
+function Form({ row }: { readonly row: Row }) {
+  const { uuid, driver } = row;
+  const { data: node, error } = useApi(`v1/nodes/${uuid}?fields=name,driver_info`, uuid);
+  const { data: found, error: none } = useApi(`v1/nodes/${uuid}/inventory`, uuid);
+  const [problem, setProblem] = useState('');
+  if (error !== undefined) return <p role="alert">{error}</p>;
+  if (node === undefined || (found === undefined && none === undefined)) return <p>Loading …</p>;
+  const info = node['driver_info'] as Value;
+  const inventory = (found?.['inventory'] ?? {}) as Value;
+  const plugins = (found?.['plugin_data'] ?? {}) as Value;
+  const fields = DRIVER_FIELDS[driver] ?? [];
+  // Secrets are shown as stars, which must not be stored.
+  const initialOf = (name: string, type: string): string =>
+    type === 'password' ? '' : textOf(info[name] ?? (name.endsWith('_address') ? inventory['bmc_address'] : ''));
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const values = Object.fromEntries(new FormData(event.currentTarget as HTMLFormElement)) as Record<string, string>;
+    try {
+      await acceptMachine(api, uuid, values);
+      location.hash = `/node/${uuid}`;
+    } catch (refusal) {
+      setProblem(messageOf(refusal));
+    }
+  };
+  return (
+    <section class="narrow">
+      <h1>Accept {row.name ?? uuid}</h1>
+      {plugins['auto_discovered'] === true && <p>Discovery found this machine.</p>}
+      <ul>
+        {partsOf(found ?? {}).map(({ part, name, details }, index) => (
+          <li key={index}>
+            {textOf(part)} {textOf(name)}: {textOf(details)}
+          </li>
+        ))}
+      </ul>
+      <form onSubmit={(event) => void submit(event)}>
+        <Field name="name" title="Name" type="text" initial={textOf(node['name'])} />
+        {fields.map((field) => (
+          <Field key={field.name} {...field} initial={initialOf(field.name, field.type)} />
+        ))}
+        {problem !== '' && <p role="alert">{problem}</p>}
+        <button class="first">Accept</button>
+      </form>
+    </section>
+  );
+}
+
+export function Accept({ rest }: { readonly rest: string }) {
+  void revision.value;
+  const row = rows.get(rest);
+  return row ? <Form key={row.uuid} row={row} /> : <List />;
+}
