@@ -1,6 +1,7 @@
 /** All calls of the API to a conductor. Arguments and answers are plain JSON, so they can go over RPC. */
 import type { HttpMethod, IndicatorTable, VirtualMediaType } from '../drivers/interfaces';
 import type { Probes } from '../model/readiness';
+import type { Reading } from './core/sensor-readings';
 import type {
   AllocationRecord,
   ChangesOf,
@@ -46,6 +47,8 @@ export interface Calls {
   provision(uuid: string, verb: string, args: ProvisionArgs): Promise<void>;
   /** Returns when accepted (202). */
   setPower(uuid: string, target: string, timeoutSeconds?: number): Promise<void>;
+  /** The numbers that the sensors of the machine show now. */
+  readSensors(uuid: string): Promise<readonly Reading[]>;
   getBootDevice(uuid: string): Promise<{ readonly boot_device: string | null; readonly persistent: boolean | null }>;
   setBootDevice(uuid: string, device: string, persistent: boolean): Promise<void>;
   supportedBootDevices(uuid: string): Promise<readonly string[]>;

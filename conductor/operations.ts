@@ -27,6 +27,7 @@ import { setPower } from './requests/power';
 import { provision } from './engine/provision';
 import { setRaidConfig } from './requests/raid';
 import { probeReadiness } from './requests/readiness';
+import { readSensors } from './requests/sensors';
 import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './requests/nodes';
 import { validateNode } from './requests/validate';
 import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './requests/vendor';
@@ -109,6 +110,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   probe: { to: node, repeatable: true, run: probeReadiness },
   provision: { to: node, run: provision },
   setPower: { to: node, run: setPower },
+  readSensors: { to: node, repeatable: true, run: readSensors },
   getBootDevice: { to: node, repeatable: true, run: getBootDevice },
   setBootDevice: { to: node, repeatable: true, run: setBootDevice },
   supportedBootDevices: { to: node, repeatable: true, run: supportedBootDevices },

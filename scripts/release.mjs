@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
 import { build, installPackages, root } from './install.mjs';
 
-const NAMES = ['npm', 'tarball', 'deb', 'image'];
+const NAMES = ['npm', 'tarball', 'deb', 'image', 'chart', 'kustomize'];
 const { out, positionals } = cliArguments({
   command: 'npm run release',
   usage: '[PACKAGE …] [--out FOLDER]',

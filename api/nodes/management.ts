@@ -1,4 +1,4 @@
-/** /v1/nodes/X/management/boot_device and /v1/nodes/X/inventory. */
+/** /v1/nodes/X/management/boot_device, /v1/nodes/X/inventory, and the extension /v1/nodes/X/sensors. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { nodeOf } from '../resource/node-find';
@@ -18,6 +18,10 @@ export const nodeManagementHandlers: Handlers = {
   listBootDevices: async (request, context) => {
     const node = await nodeOf(request, context, 'node:get_boot_device');
     return { status: 200, body: { supported_boot_devices: await context.conductor.supportedBootDevices(node.uuid) } };
+  },
+  showSensors: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:validate');
+    return { status: 200, body: { sensors: await context.conductor.readSensors(node.uuid) } };
   },
   showInventory: async (request, context) => {
     const node = await nodeOf(request, context, 'node:inventory:get');

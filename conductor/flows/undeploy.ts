@@ -38,6 +38,21 @@ const runbookOrReason = (task: NodeTask) =>
     return reasonOf(error);
   });
 
+async function tearDown(task: NodeTask): Promise<void> {
+  if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
+  // The console stays enabled: the next instance has it again.
+  if (task.node.console_enabled) await stopConsole(task);
+  await task.driver.deploy.cleanUp?.(task);
+  const outcome = await task.driver.deploy.tearDown(task);
+  if (outcome.kind === 'failed') throw new Error(outcome.reason);
+  if (outcome.kind !== 'done') throw new Error('the deploy interface cannot wait here');
+}
+/** The VIFs belong to the instance. The next one attaches its own. */
+async function detachVifs(task: NodeTask): Promise<void> {
+  const { network } = task.driver;
+  for (const { id } of await network.vifList(task)) await network.vifDetach(task, id);
+}
+
 export const undeploy: Flow = {
   errorType: 'unprovision',
   admit: {
@@ -58,13 +73,12 @@ export const undeploy: Flow = {
       task,
       (reason) => `Failed to tear down: ${reason}`,
       async () => {
-        if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
-        // The console stays enabled: the next instance has it again.
-        if (task.node.console_enabled) await stopConsole(task);
-        await task.driver.deploy.cleanUp?.(task);
-        const outcome = await task.driver.deploy.tearDown(task);
-        if (outcome.kind === 'failed') throw new Error(outcome.reason);
-        return outcome.kind === 'done' ? done : failed('Failed to tear down: the deploy interface cannot wait here');
+        try {
+          await tearDown(task);
+        } finally {
+          await detachVifs(task);
+        }
+        return done;
       },
     ),
   finish: async (task) => {

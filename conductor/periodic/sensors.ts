@@ -12,7 +12,7 @@ import { bmcOf } from '../runtime/bmc-turns';
 import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../runtime/parallel';
-import { readingSamples, readingsOf, healthSamples, timeSample, type Readings, type SensorHealth } from './sensor-readings';
+import { readingSamples, readingsOf, healthSamples, timeSample, type Readings, type SensorHealth } from '../core/sensor-readings';
 import { sharedTaskOf } from '../core/task';
 import { validateInterface } from '../core/validate';
 

@@ -1,7 +1,7 @@
 // The packages of a release, from the same files: npm, tarball, Debian, OCI image.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../install.mjs';
@@ -219,6 +219,28 @@ function image(time) {
   return { [`bloomery-${version}-image.tar`]: tar(entries, time) };
 }
 
+/** All files below a folder of the checkout, with paths from there. */
+const filesBelow = (folder) =>
+  readdirSync(join(root, folder), { recursive: true })
+    .filter((path) => statSync(join(root, folder, path)).isFile())
+    .map((path) => ({ path, data: readFileSync(join(root, folder, path)) }));
+
+/** The Helm chart with this version, as `helm package` lays it out. */
+function chart(time) {
+  const withVersion = (data) => Buffer.from(data.toString().replaceAll(/^((?:appV|v)ersion): .*$/gm, `$1: ${version}`));
+  const entries = filesBelow('packaging/helm/bloomery').map(({ path, data }) => ({
+    path,
+    data: path === 'Chart.yaml' ? withVersion(data) : data,
+  }));
+  return { [`bloomery-chart-${version}.tgz`]: gzip(tar(below('bloomery', entries), time)) };
+}
+
+/** The kustomize base with its components, for the image of this version. */
+function kustomize(time) {
+  const entries = filesBelow('packaging/kustomize');
+  return { [`bloomery-kustomize-${version}.tar.gz`]: gzip(tar(below(`bloomery-kustomize-${version}`, entries), time)) };
+}
+
 /** Name → the files of the package. @param time seconds since 1970 */
-export const PACKAGES = { npm: npmPackage, tarball, deb: debianPackage, image };
+export const PACKAGES = { npm: npmPackage, tarball, deb: debianPackage, image, chart, kustomize };
 export const materials = () => ({ 'bloomery.cdx.json': readFileSync(join(root, 'dist/bloomery.cdx.json')) });

@@ -220,6 +220,12 @@ it('sets and clears maintenance, by the body and by the query', async () => {
   expect((await api.ask('DELETE', '/v1/nodes/one/maintenance')).status).toBe(202);
   expect(api.conductor.calls.at(-1)).toEqual({ name: 'setMaintenance', arguments: [ONE, false, null] });
 });
+it('hands on what the sensors show', async () => {
+  const { status, body } = await api.ask('GET', '/v1/nodes/one/sensors');
+  expect(status).toBe(200);
+  expect(body).toEqual({ sensors: [{ kind: 'fan', sensor: 'Fan 1', entity: 'CPU', unit: 'rpm', value: 4200 }] });
+  expect((await api.ask('GET', '/v1/nodes/none/sensors')).status).toBe(404);
+});
 it('hands boot devices on', async () => {
   const device = '/v1/nodes/one/management/boot_device';
   expect((await api.ask('GET', device)).body).toEqual({ boot_device: 'pxe', persistent: false });

@@ -75,7 +75,10 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-hostile-'));
   const turnsFile = join(folder, 'turns');
   const probe = join(__dirname, '../../dist/tests/hostile/longest-turn.js');
-  const processes = openProcesses(() => database.connection(), { NODE_OPTIONS: `--require ${probe}`, TURNS_FILE: turnsFile });
+  const processes = openProcesses(() => database.connection(), {
+    NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --require "${probe}"`,
+    TURNS_FILE: turnsFile,
+  });
   const agent = new Agent({ maxSockets: 256 });
   // A connection for each call: the server may close an idle one while the next request is on its way.
   const watchdog = new Agent();

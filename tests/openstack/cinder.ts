@@ -10,7 +10,8 @@ import { programs } from '../lab/support/venv';
 import type { Cinder } from '../support/cinder-cases';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
-import { PASSWORD, REGION, type RealKeystone } from './keystone';
+import type { RealKeystone } from './keystone';
+import { PASSWORD, REGION } from './service';
 
 const SIGN_IN = {
   username: 'cinder',

@@ -19,7 +19,8 @@ import { freePort } from '../support/free-port';
 import { startHoldingProxy, type HoldingProxy } from '../support/holding-proxy';
 import { optionsOf } from '../support/options';
 import { until } from '../support/until';
-import { PASSWORD, REGION, startKeystone, type RealKeystone } from './keystone';
+import { startKeystone, type RealKeystone } from './keystone';
+import { PASSWORD, REGION } from './service';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-keystone-'));

@@ -2,23 +2,18 @@
  * A real Keystone 30 (PyPI) on loopback: one process with SQLite, or several that share database and keys, with other settings each.
  * Users, projects, roles, trusts and application credentials are made through its own API.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { execFile } from 'node:child_process';
+import { execFile, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import { endReference } from '../lab/inspection/real-ironic';
 import { programs } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
-import { until } from '../support/until';
+import { PASSWORD, REGION, startWsgi, type Body } from './service';
 
 const run = promisify(execFile);
-export const PASSWORD = 'a password of tests';
-export const REGION = 'RegionTest';
-
-type Body = Readonly<Record<string, unknown>>;
 /** The scope of a token, as the Identity API takes it. Absent: none, even if the user has a default project. */
 type Scope =
   | { readonly project: { readonly id: string } }
@@ -32,10 +27,10 @@ interface Identity {
   token(user: string, scope?: Scope): Promise<string>;
   applicationToken(id: string, secret: string): Promise<string>;
   /** All of these answer the ID. */
+  /** The project is made if there is none, and so is the role. */
   project(name: string): Promise<string>;
   /** @param roles names of the roles in that scope: `project ID`, `system` or `domain` */
   user(name: string, roles?: Readonly<Record<string, readonly string[]>>): Promise<string>;
-  /** The role is made if there is none. */
   role(name: string): Promise<string>;
   service(type: string, url: string): Promise<string>;
   assign(user: string, where: string, role: string): Promise<void>;
@@ -102,17 +97,20 @@ async function openIdentity(url: string): Promise<Identity> {
   const system = async (): Promise<string> => (await login(passwordOf({ id: user.id }), { system: { all: true } })).token!;
   let admin = await system();
   const call: Identity['call'] = async (method, path, body, token) => (await exchange(`${url}${path}`, method, body, token ?? admin)).body;
-  const roles = new Map<string, Promise<string>>();
-  const role = (name: string): Promise<string> => {
-    const known =
-      roles.get(name) ??
-      (async () => {
-        const { roles: found } = (await call('GET', `/roles?name=${encodeURIComponent(name)}`)) as { roles: { id: string }[] };
-        return found[0]?.id ?? idOf(await call('POST', '/roles', { role: { name } }), 'role');
-      })();
-    roles.set(name, known);
-    return known;
+  /** Finds what has a name, or makes it; once for each name. */
+  const namedIn = (kind: 'role' | 'project', more: Body): ((name: string) => Promise<string>) => {
+    const ids = new Map<string, Promise<string>>();
+    const findOrMake = async (name: string): Promise<string> => {
+      const found = (await call('GET', `/${kind}s?name=${encodeURIComponent(name)}`))[`${kind}s`] as { id: string }[];
+      return found[0]?.id ?? idOf(await call('POST', `/${kind}s`, { [kind]: { name, ...more } }), kind);
+    };
+    return (name) => {
+      const id = ids.get(name) ?? findOrMake(name);
+      ids.set(name, id);
+      return id;
+    };
   };
+  const role = namedIn('role', {});
   const placeOf = (where: string): string => {
     if (where === 'system') return '/system';
     return where === 'domain' ? '/domains/default' : `/projects/${where}`;
@@ -133,7 +131,7 @@ async function openIdentity(url: string): Promise<Identity> {
       const identity = { methods: ['application_credential'], application_credential: { id, secret } };
       return (await exchange(`${url}/auth/tokens`, 'POST', { auth: { identity } })).token!;
     },
-    project: async (name) => idOf(await call('POST', '/projects', { project: { name, domain_id: 'default' } }), 'project'),
+    project: namedIn('project', { domain_id: 'default' }),
     user: async (name, assigned = {}) => {
       const body = { user: { name, domain_id: 'default', password: PASSWORD } };
       const id = idOf(await call('POST', '/users', body), 'user');
@@ -188,38 +186,11 @@ export async function startKeystone(folder: string): Promise<RealKeystone> {
     writeIni(file, Object.fromEntries(sections.map((section) => [section, { ...usual[section], ...settings[section] }])));
     return file;
   };
-  const serve = async (file: string, port: number): Promise<ChildProcess> => {
-    const output = openSync(log, 'a');
-    const child = spawn(
-      join(bin, 'uwsgi'),
-      [
-        ...['--http-socket', `127.0.0.1:${port}`, '--module', 'keystone.wsgi.api:application', '--processes', '1', '--threads', '4'],
-        ...[
-          '--enable-threads',
-          '--need-app',
-          '--die-on-term',
-          '--lazy-apps',
-          '--buffer-size',
-          '65535',
-          '--add-header',
-          'Connection: close',
-        ],
-      ],
-      { stdio: ['ignore', output, output], env: { ...process.env, OS_KEYSTONE_CONFIG_FILES: file, OS_KEYSTONE_CONFIG_DIR: folder } },
-    );
-    await until(
-      'Keystone answers',
-      async () => {
-        if (child.exitCode !== null) throw new Error(`Keystone ended\n${readFileSync(log, 'utf8').slice(-3000)}`);
-        return fetch(`http://127.0.0.1:${port}/v3`, { signal: timeoutSignal(30_000) }).then(
-          ({ ok }) => ok,
-          () => false,
-        );
-      },
-      100,
-    );
-    return child;
-  };
+  const serve = (file: string, port: number): Promise<ChildProcess> =>
+    startWsgi({
+      ...{ name: 'Keystone', bin, module: 'keystone.wsgi.api', port, log, url: `http://127.0.0.1:${port}/v3` },
+      env: { OS_KEYSTONE_CONFIG_FILES: file, OS_KEYSTONE_CONFIG_DIR: folder },
+    });
   const main = write('keystone', {});
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/v3`;

@@ -169,7 +169,7 @@ describe('neutron', () => {
     await provision(node, 'deleted', 'available');
     expect(await portsOf(node)).toEqual([]);
     expect(movesOf(node).slice(-3)).toEqual(['-', '102', '-']);
-    await api.request('DELETE', `/v1/nodes/${node.uuid}/vifs/${vif.id}`);
+    // The VIF ends with the instance.
     expect(await internalInfo(node)).toEqual({});
     const { port } = (await neutron.call('GET', `/ports/${vif.id}`)) as { port: NeutronPortView };
     expect(port).toMatchObject({ 'binding:host_id': '', 'binding:profile': {} });
@@ -185,20 +185,44 @@ describe('neutron', () => {
     expect(await portsOf(node)).toEqual([]);
   }, 300_000);
 
-  it('continues after a conductor was killed in the provisioning network', async () => {
+  it('continues after a conductor was killed in each network', async () => {
     const node = await enroll('neutron');
-    await provision(node, 'manage', 'manageable');
-    await provision(node, 'provide', 'available');
     const vif = await newVif();
-    await attach(node, vif.id);
-    await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target: 'active' });
-    await until('Neutron has been asked for the port', async () => (await portsOf(node)).some((one) => one.id !== vif.id), 1);
-    await server.kill();
-    server = await startServerProcess(join(folder, 'server'), sections);
-    await until('active', isAt(node, ['active']), 100);
-    expect(await portsOf(node)).toMatchObject([{ id: vif.id, status: 'ACTIVE', 'binding:host_id': node.uuid }]);
-    expect(await internalInfo(node)).toEqual({ tenant_vif_port_id: vif.id });
-  }, 300_000);
+    const isIn = (network: string) => async (): Promise<boolean> =>
+      (await neutron.ports(`?network_id=${networks[network]}&mac_address=${node.mac}`)).some(({ id }) => id !== vif.id);
+    const vifIs = (isBound: boolean) => async (): Promise<boolean> => {
+      const [{ 'binding:profile': profile } = {}] = await neutron.ports(`?id=${vif.id}`);
+      return 'local_link_information' in (profile ?? {}) === isBound;
+    };
+    await provision(node, 'manage', 'manageable');
+    const bound = { id: vif.id, status: 'ACTIVE', 'binding:host_id': node.uuid };
+    for (const { target, more = {}, at, ends, left } of [
+      { target: 'provide', at: isIn('cleaning'), ends: 'available', left: [] },
+      { target: 'active', at: isIn('provisioning'), ends: 'active', left: [bound] },
+      { target: 'rebuild', at: isIn('provisioning'), ends: 'active', left: [bound] },
+      { target: 'rebuild', at: vifIs(true), ends: 'active', left: [bound] },
+      {
+        target: 'rescue',
+        more: { rescue_password: 'a password' },
+        at: isIn('rescuing'),
+        ends: 'rescue',
+        left: [{ mac_address: node.mac }],
+      },
+      { target: 'unrescue', at: vifIs(true), ends: 'active', left: [bound] },
+      { target: 'deleted', at: vifIs(false), ends: 'available', left: [] },
+    ]) {
+      if (target === 'active') await attach(node, vif.id);
+      await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target, ...more });
+      // A rebuild first leaves the tenant's network.
+      if (target === 'rebuild' && left[0] === bound) await until('the VIF is unbound', vifIs(false), 1);
+      await until(`the network of ${target} has changed`, at, 1);
+      await server.kill();
+      server = await startServerProcess(join(folder, 'server'), sections);
+      await until(`${target} ends in ${ends}`, isAt(node, [ends]), 100);
+      expect(await portsOf(node)).toMatchObject(left);
+    }
+    expect(await internalInfo(node)).toEqual({});
+  }, 900_000);
 });
 
 describe('flat', () => {

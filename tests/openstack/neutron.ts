@@ -2,19 +2,17 @@
  * A real Neutron 29 (PyPI) on loopback beside a Keystone: ML2 with networking-generic-switch, whose switches are pretended and log what they
  * are told. One process with SQLite; no agents, so a bound port is active at once.
  */
-import { execFile, spawn } from 'node:child_process';
-import { mkdirSync, openSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { timeoutSignal } from '../../wire/timeout-signal';
 import { endReference } from '../lab/inspection/real-ironic';
 import { programs } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
-import { until } from '../support/until';
-import { PASSWORD, REGION, writeIni, type RealKeystone } from './keystone';
+import { writeIni, type RealKeystone } from './keystone';
+import { callerOf, credentialsOf, sqlite, startWsgi, tokenSection, type Body } from './service';
 
 const run = promisify(execFile);
-type Body = Readonly<Record<string, unknown>>;
 
 export interface NeutronPortView {
   readonly id: string;
@@ -75,10 +73,7 @@ export async function startNeutron(folder: string, keystone: RealKeystone): Prom
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   await identity.service('network', url);
-  const credentials = {
-    ...{ auth_type: 'password', auth_url: keystone.url, username: 'ironic', password: PASSWORD, user_domain_id: 'default' },
-    ...{ project_name: 'service', project_domain_id: 'default', region_name: REGION },
-  };
+  const credentials = credentialsOf(keystone, 'ironic');
   const config = join(folder, 'neutron.conf');
   writeIni(config, {
     DEFAULT: {
@@ -87,7 +82,7 @@ export async function startNeutron(folder: string, keystone: RealKeystone): Prom
       ...{ notify_nova_on_port_status_changes: 'false', notify_nova_on_port_data_changes: 'false' },
       ...{ dhcp_agent_notification: 'false', rpc_workers: '0', rpc_state_report_workers: '0', api_workers: '1' },
     },
-    database: { connection: `sqlite:///${join(folder, 'neutron.sqlite')}` },
+    database: { connection: sqlite(join(folder, 'neutron.sqlite')) },
     ml2: {
       ...{ type_drivers: 'flat,vlan', project_network_types: 'vlan', mechanism_drivers: 'baremetal,genericswitch' },
       extension_drivers: 'port_security',
@@ -97,46 +92,18 @@ export async function startNeutron(folder: string, keystone: RealKeystone): Prom
     [`genericswitch:${SWITCH.switch_info}`]: {
       ...{ device_type: 'netmiko_fake', ngs_mac_address: SWITCH.switch_id, ip: '127.0.0.1', username: 'none', password: 'none' },
     },
-    keystone_authtoken: { ...credentials, username: 'neutron', www_authenticate_uri: keystone.url, service_type: 'network' },
+    keystone_authtoken: tokenSection(keystone, 'neutron', 'network'),
     oslo_concurrency: { lock_path: join(folder, 'lock') },
     oslo_messaging_notifications: { driver: 'noop' },
     quotas: { quota_port: '-1' },
   });
   await run(join(bin, 'python'), ['-W', 'ignore', '-c', MAKE_TABLES, '--config-file', config], { timeout: 240_000 });
   const log = join(folder, 'neutron.log');
-  const output = openSync(log, 'a');
-  const child = spawn(
-    join(bin, 'uwsgi'),
-    [
-      ...['--http-socket', `127.0.0.1:${port}`, '--module', 'neutron.wsgi.api:application', '--processes', '1', '--threads', '4'],
-      ...['--enable-threads', '--need-app', '--die-on-term', '--lazy-apps', '--buffer-size', '65535', '--add-header', 'Connection: close'],
-    ],
-    { stdio: ['ignore', output, output], env: { ...process.env, OS_NEUTRON_CONFIG_DIR: folder, OS_NEUTRON_CONFIG_FILES: 'neutron.conf' } },
-  );
+  const env = { OS_NEUTRON_CONFIG_DIR: folder, OS_NEUTRON_CONFIG_FILES: 'neutron.conf' };
+  const child = await startWsgi({ name: 'Neutron', bin, module: 'neutron.wsgi.api', port, env, log, url });
   const text = (): string => readFileSync(log, 'utf8');
-  await until(
-    'Neutron answers',
-    async () => {
-      if (child.exitCode !== null) throw new Error(`Neutron ended\n${text().slice(-3000)}`);
-      return fetch(url, { signal: timeoutSignal(60_000) }).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-    },
-    200,
-  );
   const token = await identity.token(ironic, { project: { id: project } });
-  const call: RealNeutron['call'] = async (method, path, body) => {
-    const response = await fetch(`${url}/v2.0${path}`, {
-      method,
-      headers: { 'content-type': 'application/json', 'x-auth-token': token },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: timeoutSignal(120_000),
-    });
-    const answer = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer}`);
-    return answer === '' ? {} : (JSON.parse(answer) as Body);
-  };
+  const call = callerOf(`${url}/v2.0`, () => token);
   return {
     ...{ url, log, call, credentials },
     network: async (name, vlan, subnet) => {

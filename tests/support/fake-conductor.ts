@@ -59,6 +59,7 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     })),
     provision: done('provision', async () => {}),
     setPower: done('setPower', async () => {}),
+    readSensors: done('readSensors', async () => [{ kind: 'fan', sensor: 'Fan 1', entity: 'CPU', unit: 'rpm', value: 4200 }]),
     getBootDevice: done('getBootDevice', async () => ({ boot_device: 'pxe', persistent: false })),
     setBootDevice: done('setBootDevice', async () => {}),
     supportedBootDevices: done('supportedBootDevices', async () => ['pxe', 'disk']),

@@ -1,4 +1,5 @@
-/** Jest's globalSetup: the run's database server. Its address goes to the workers through the environment. */
+/** Jest's globalSetup: the run's database server. What tests need to know goes to the workers through the environment. */
+import { join } from 'node:path';
 import { ADMIN_URL, TEMPLATE, startCluster } from './cluster';
 import type { Cluster } from './cluster';
 
@@ -10,4 +11,5 @@ export default async function setup(): Promise<void> {
   running.bloomeryTestCluster = cluster;
   process.env[ADMIN_URL] = cluster.connection;
   process.env[TEMPLATE] = cluster.template;
+  process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --require "${join(__dirname, 'code-cache.js')}"`;
 }

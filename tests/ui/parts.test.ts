@@ -7,6 +7,7 @@ import { applyEvent, classOf, progressText, rowOf } from '../../ui/lib/rows';
 import { ACTIONS, runAction, type Outcome } from '../../ui/lib/actions';
 import { messageIn, type Api } from '../../ui/lib/api';
 import { acceptMachine, machineIn } from '../../ui/lib/machines';
+import { lineOf, withReadings } from '../../ui/lib/sensors';
 import { patchOf } from '../../ui/lib/patch';
 
 const row = (name: string, fields: Readonly<Record<string, unknown>> = {}) =>
@@ -215,4 +216,24 @@ it('accepts a machine with what its form has', async () => {
     ],
     ['PUT', 'v1/nodes/u/states/provision', { target: 'manage' }],
   ]);
+});
+
+it('keeps the values of each sensor, at most an hour of them', () => {
+  const reading = (sensor: string, value: number) => ({ kind: 'fan', sensor, entity: 'CPU', unit: 'rpm', value });
+  const first = withReadings([], 0, [reading('a', 1), reading('b', 2)]);
+  const second = withReadings(first, 10, [reading('b', 4), reading('c', 5)]);
+  expect(second.map(({ sensor, values }) => [sensor, values])).toEqual([
+    [
+      'b',
+      [
+        { at: 0, value: 2 },
+        { at: 10, value: 4 },
+      ],
+    ],
+    ['c', [{ at: 10, value: 5 }]],
+  ]);
+  expect(second.map(({ values }) => lineOf(values))).toEqual(['0.0,90.0 100.0,10.0', '0,50 100.0,50.0']);
+  let many = first;
+  for (let at = 1; at < 400; at++) many = withReadings(many, at, [reading('a', at)]);
+  expect(many[0]!.values).toHaveLength(360);
 });

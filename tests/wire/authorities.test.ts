@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readAuthorities } from '../../wire/authorities';
+import { readAuthorities, readRegularFile, verifies } from '../../wire/authorities';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-authorities-'));
 const inside = (...parts: readonly string[]): string => join(folder, ...parts);
@@ -35,4 +35,17 @@ it.each(['pipe', 'link', 'many', 'large', 'large/x.pem', 'heavy', 'none'])('refu
 });
 it.each(['/dev/zero', '/dev/null'])('refuses %s', async (path) => {
   await expect(readAuthorities(path, /(?:)/)).rejects.toThrow('not a regular file');
+});
+
+it('reads a file of the largest size, and names one that is larger', async () => {
+  expect(await readRegularFile(inside('good', 'b.pem'), 1)).toBe('B');
+  await expect(readRegularFile(inside('good', 'b.pem'), 0)).rejects.toThrow(`${inside('good', 'b.pem')} is larger than 0 bytes`);
+});
+it.each<[string, boolean | undefined]>([
+  ...['1', 't', 'true', 'on', 'y', 'yes', ' True\n'].map((word): [string, boolean] => [word, true]),
+  ...['0', 'f', 'false', 'off', 'n', 'no', 'NO'].map((word): [string, boolean] => [word, false]),
+  ['/etc/ca.pem', undefined],
+  ['', undefined],
+])('verify_ca %j verifies: %s', (setting, expected) => {
+  expect(verifies(setting)).toBe(expected);
 });

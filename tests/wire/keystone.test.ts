@@ -57,6 +57,12 @@ it.each<[string, object, object]>([
     { auth_type: 'v3applicationcredential', application_credential_name: 'n', application_credential_secret: 's', user_id: 'u' },
     { credentials: { method: 'application_credential', name: 'n', user: { id: 'u' }, secret: 's' } },
   ],
+  ['a URL with TLS', { ...USER, auth_url: 'https://keystone' }, { authUrl: 'https://keystone' }],
+  [
+    'files of a client',
+    { ...USER, certfile: '/cert', keyfile: '/key' },
+    { tls: { caFile: null, certFile: '/cert', keyFile: '/key', insecure: false } },
+  ],
   ['files', { ...USER, cafile: '/ca', insecure: true }, { tls: { caFile: '/ca', certFile: null, keyFile: null, insecure: true } }],
 ])('settings name %s', (_, values, expected) => {
   expect(settingsOf(values as Record<string, unknown>)).toMatchObject(expected);
@@ -67,6 +73,9 @@ it.each<[object, string]>([
   [{ auth_url: 'keystone:5000' }, '[neutron]auth_url: it is neither http:// nor https://'],
   [{ auth_url: 'http://' }, '[neutron]auth_url: it is no URL'],
   [{ auth_url: 'http://a:b@keystone' }, '[neutron]auth_url: it contains a user name or a password'],
+  [{ auth_url: 'http://a@keystone' }, '[neutron]auth_url: it contains a user name or a password'],
+  [{ auth_url: 'http://:b@keystone' }, '[neutron]auth_url: it contains a user name or a password'],
+  [{ auth_url: 'ftp://keystone' }, '[neutron]auth_url: it is neither http:// nor https://'],
   [{ auth_type: null }, '[neutron]auth_type: it is not set'],
   [{ auth_type: 'v2password' }, '[neutron]auth_type: "v2password" is not supported'],
   [{ auth_type: 'constructor' }, '[neutron]auth_type: "constructor" is not supported'],
@@ -76,6 +85,13 @@ it.each<[object, string]>([
   [{ user_id: 'u' }, '[neutron]password: it is not set'],
   [{ username: 'n', password: 'p' }, '[neutron]username: a name needs user_domain_name or user_domain_id'],
   [{ auth_type: 'v3password', username: 'n', password: 'p', default_domain_id: 'd' }, '[neutron]username: a name needs'],
+  [
+    {
+      ...{ auth_type: 'v3applicationcredential', application_credential_name: 'n', application_credential_secret: 's' },
+      ...{ username: 'n', default_domain_id: 'd' },
+    },
+    '[neutron]username: a name needs user_domain_name or user_domain_id',
+  ],
   [{ ...USER, project_name: 'q' }, '[neutron]project_name: a name needs project_domain_name or project_domain_id'],
   [{ ...USER, project_id: 'q', system_scope: 'all' }, '[neutron]project_name: only one of'],
   [{ ...USER, domain_id: 'q', trust_id: 't' }, '[neutron]project_name: only one of'],

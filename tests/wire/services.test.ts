@@ -74,6 +74,30 @@ it.each<[string, Reply, object]>([
   replies = [reply];
   expect(await ask({ endpoint_override: url })).toMatchObject(expected);
 });
+it('bytes are sent as they are, with the type that the caller names', async () => {
+  await ask({ endpoint_override: url }, { method: 'PUT', body: Buffer.from('{bytes'), headers: { 'content-type': 'text/plain' } });
+  await ask({ endpoint_override: url }, { method: 'POST', body: Buffer.from('x') });
+  expect(requests.map(({ body, headers }) => [body, headers['content-type']])).toEqual([
+    ['{bytes', 'text/plain'],
+    ['x', undefined],
+  ]);
+});
+it('the endpoint of a service has its version behind it', async () => {
+  const parts = { clock: { now: () => 0, sleep: async () => {} }, signal: new AbortController().signal };
+  const services = createServices(
+    Object.fromEntries(
+      ['neutron', 'swift'].flatMap((name) => [
+        [`${name}.auth_type`, 'none'],
+        [`${name}.endpoint_override`, `${url}/v2.0/`],
+      ]),
+    ),
+    parts,
+  );
+  expect(await services.neutron.endpoint()).toBe(`${url}/v2.0`);
+  expect(await services.swift.endpoint()).toBe(`${url}/v2.0`);
+  expect(await services.neutron.projectId()).toBeUndefined();
+  await Promise.all(Object.values(services).map((one) => one.close()));
+});
 it('a status can be accepted', async () => {
   replies = [{ status: 404 }];
   expect(await ask({ endpoint_override: url }, { accept: [404] })).toBe(404);

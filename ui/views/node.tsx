@@ -7,6 +7,7 @@ import { progressText, type NodeEvent, type Row } from '../lib/rows';
 import { api, pendingAction, may, messageOf } from '../state';
 import { StateMark } from './fleet';
 import { SECTIONS, SectionView, type Section } from './node-section';
+import { Sensors } from './sensors';
 import { Scrolled, textOf, useApi } from './shared';
 
 /** Fields that the view edits, as the API's PATCH has them. */
@@ -162,6 +163,7 @@ function Now({ row }: { readonly row: Row }) {
 const TABS: readonly Pick<Section, 'id' | 'title' | 'policy'>[] = [
   { id: 'events', title: 'Events' },
   { id: 'fields', title: 'Fields' },
+  { id: 'sensors', title: 'Sensors', policy: 'node:validate' },
   ...SECTIONS,
 ];
 
@@ -197,6 +199,7 @@ export function NodeView({ rest: uuid }: { readonly rest: string }) {
         ))}
       </div>
       {tab === 'events' && <Timeline uuid={uuid} />}
+      {tab === 'sensors' && <Sensors key={uuid} uuid={uuid} />}
       {tab === 'fields' && <Fields key={uuid} row={row} />}
       {section && <SectionView key={section.id} section={section} uuid={uuid} again={`${row.state} ${row.error}`} />}
     </>

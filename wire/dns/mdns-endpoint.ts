@@ -18,7 +18,7 @@ export async function announcedAt(service: string, url: string, params: Readonly
     // Default values are left out.
     params: {
       ...params,
-      ...(pathname === '/' || pathname === '' ? {} : { path: pathname }),
+      ...(pathname === '/' ? {} : { path: pathname }),
       ...(port === defaultPort ? {} : { protocol }),
     },
     ...(isAddress(host) ? {} : { hostname: host }),

@@ -37,6 +37,8 @@ interface ResponderSetup {
   /** From 0 to 1. */
   readonly random: () => number;
   readonly warn: (message: string, fields: object) => void;
+  /** How the socket of an interface is opened; for tests. */
+  readonly open?: typeof mdnsSocket;
 }
 
 /** The records of a service. */
@@ -226,7 +228,7 @@ export async function announceServices(setup: ResponderSetup): Promise<{ stop():
   };
   try {
     for (const link of setup.interfaces) {
-      const socket = await mdnsSocket(link, true);
+      const socket = await (setup.open ?? mdnsSocket)(link, true);
       const all = setup.services.map((service) => announcement(service, link, socket, setup, ended.signal));
       socket.on('error', (error) => setup.warn('multicast DNS: the socket failed', { address: link.address, reason: error.message }));
       socket.on('message', (bytes, from) => {

@@ -97,13 +97,15 @@ interface LookupSetup {
   readonly waitMs: number;
   readonly clock: { sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
   readonly signal: AbortSignal;
+  /** How the socket of an interface is opened; for tests. */
+  readonly open?: typeof mdnsSocket;
 }
 /** Queries from its own port, so that responses are unicast (§6.7). Undefined: no valid response. */
 export async function findService(
   service: string,
-  { interfaces, attempts, waitMs, clock, signal }: LookupSetup,
+  { interfaces, attempts, waitMs, clock, signal, open = mdnsSocket }: LookupSetup,
 ): Promise<DiscoveredService | undefined> {
-  const sockets = await Promise.all(interfaces.map((one) => mdnsSocket(one, false)));
+  const sockets = await Promise.all(interfaces.map((one) => open(one, false)));
   const records: DnsRecord[] = [];
   const enough = new AbortController();
   const name = instanceName(service);

@@ -34,6 +34,10 @@ const management: ManagementInterface = {
     get: async () => Promise.reject(new Error('no answer')),
     set: async (_task, on) => (on ? tell('secure boot') : Promise.reject(new Error('not while it runs'))),
   },
+  sensors: async () => ({
+    Fan: { '1@System': { identity: '1', health: 'OK', physical_context: 'CPU', reading: 4200, reading_units: 'RPM' } },
+    Extra: { unknown: { reading: 'much' } },
+  }),
   injectNmi: () => tell('NMI'),
   indicators: {
     ...INTERFACES.management.fake!.indicators!,
@@ -136,6 +140,14 @@ it('tells what a machine cannot do in last_error, or at once', async () => {
     [() => on.getVirtualMedia(uuid), 'get_virtual_media'],
   ] as const)
     await expect(asked()).rejects.toMatchObject({ status: 400, message: reason(name) });
+});
+
+it('reads the sensors of a machine, or none where its management interface has none', async () => {
+  const without = Object.fromEntries(Object.entries(management).filter(([name]) => name !== 'sensors')) as unknown as ManagementInterface;
+  const on = await start({ ...MORE, management: { ...INTERFACES.management, fake: management, noop: without } });
+  const uuid = await node(on);
+  expect(await on.readSensors(uuid)).toEqual([{ kind: 'fan', sensor: '1@System', entity: 'CPU', unit: 'rpm', value: 4200 }]);
+  expect(await on.readSensors(await node(on, { management_interface: 'noop' }))).toEqual([]);
 });
 
 it('does at once what is asked for at once', async () => {

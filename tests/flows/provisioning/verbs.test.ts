@@ -83,14 +83,15 @@ it('aborts a rescue that waits: the passwords go', async () => {
   expect(await node(uuid)).toMatchObject({ provision_state: 'rescue failed', maintenance: true, fault: 'rescue abort failure' });
 });
 
-it('ends a rescue with the instance: its rescue system goes too', async () => {
-  const { conductor, enrol, machine } = await start({ ramdisk: false });
+it('ends a rescue and the attachment of VIFs with the instance', async () => {
+  const { conductor, enrol, machine, store } = await start({ ramdisk: false });
   const { uuid } = await enrol(active);
+  await store.ports.create({ uuid: randomUUID(), node_uuid: uuid, address: '52:54:00:0a:0b:0c', internal_info: { tenant_vif_port_id: 'v' } });
   await conductor.provision(uuid, 'rescue', { rescue_password: 's3cret' });
   await conductor.idle();
   await conductor.provision(uuid, 'deleted', {});
   await conductor.idle();
-  expect(machine.told.slice(0, 4)).toEqual(['rescue', 'clean up rescue', 'cleanUp', 'tearDown']);
+  expect(machine.told.slice(0, 5)).toEqual(['rescue', 'clean up rescue', 'cleanUp', 'tearDown', 'vifDetach']);
 });
 
 it('services without a ramdisk where none is needed', async () => {

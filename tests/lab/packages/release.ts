@@ -14,7 +14,7 @@ export async function release(out: string, kinds: readonly string[], checkout = 
   const words = ['-r', './bin/node-version.js', 'scripts/release.mjs', ...kinds, '--out', out];
   // A fixed time: a copy of the checkout has no commit.
   const env = { ...process.env, SOURCE_DATE_EPOCH: '1700000000' };
-  await run(process.execPath, words, { cwd: checkout, env, timeout: 280_000, maxBuffer: 1 << 24 });
+  await run(process.execPath, words, { cwd: checkout, env, timeout: 600_000, maxBuffer: 1 << 24 });
   return readdirSync(out)
     .filter((name) => /^bloomery[-_]\d/.test(name))
     .map((name) => join(out, name));

@@ -95,10 +95,11 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   await waitForText(page, '[aria-label=Events] td', 'deploy.write_image');
   await waitForText(page, 'dl.now .state', 'active');
   await picture(page, 'node');
-  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'LLDP neighbours', 'Hardware changes', 'Fields', 'Validation']) {
+  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'LLDP neighbours', 'Hardware changes', 'Sensors', 'Fields', 'Validation']) {
     await clickText(page, tab);
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
-    if (tab === 'Inventory') await picture(page, 'inventory');
+    if (tab === 'Sensors') await page.waitForSelector('svg.line polyline');
+    if (tab === 'Inventory' || tab === 'Sensors') await picture(page, tab.toLowerCase());
     expect({ tab, violations: await axeViolations(page) }).toEqual({ tab, violations: [] });
   }
   await act(page, 'Undeploy');

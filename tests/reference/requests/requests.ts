@@ -71,7 +71,8 @@ const everyVersion = (): Step[] =>
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** What Ironic does not have: the stream of events, for one, has no end. */
-const isOurs = (path: string): boolean => /^\/v1\/(?:openapi\.json|docs|events|hardware)|\/readiness$|\/hardware(?:$|\/)/.test(path);
+const isOurs = (path: string): boolean =>
+  /^\/v1\/(?:openapi\.json|docs|events|hardware)|\/(?:readiness|sensors)$|\/hardware(?:$|\/)/.test(path);
 /** The reference's process ends the connection there, without an answer. */
 const SILENT = /^\/v1\/nodes\/[^/]+\/children$/;
 /** Every path with every method; bodies that no one takes, so that nothing changes. */

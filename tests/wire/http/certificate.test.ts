@@ -40,3 +40,12 @@ it('has its serial number from the random bytes, positive', () => {
   const read = new X509Certificate(ownCertificate('192.0.2.7', 'x', now, () => Buffer.alloc(16, 0xff)).certificate);
   expect(read.serialNumber).toBe(`7F${'FF'.repeat(15)}`);
 });
+
+it.each([
+  ['2031-05-06T07:08:09Z', '170d3331303530363036303830395a'],
+  ['2050-01-01T00:59:59Z', '170d3439313233313233353935395a'],
+  ['2050-01-01T01:00:00Z', '180f32303530303130313030303030305a'],
+])('is valid from an hour before %s, in the form of its century', (from, hex) => {
+  const { certificate } = ownCertificate('192.0.2.7', 'x', Date.parse(from), randomBytes);
+  expect(new X509Certificate(certificate).raw.toString('hex')).toContain(hex);
+});

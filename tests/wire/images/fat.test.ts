@@ -86,6 +86,57 @@ it('says where a file goes whose bytes are not there yet', () => {
   expect(files).toEqual([{ path: 'EFI/X', at: head.length, content: 5000 }]);
   expect(Buffer.concat([head, bytes, Buffer.alloc(size - head.length - bytes.length)]).equals(whole)).toBe(true);
 });
+it('says what a BIOS and a reader of old media look for', () => {
+  const image = fatImage({ label: 'ESP', files: { 'A.TXT': Buffer.from('x') }, now: NOW });
+  expect(image.subarray(0, 11)).toEqual(Buffer.concat([Buffer.from([0xeb, 0x3c, 0x90]), Buffer.from('MSWIN4.1')]));
+  expect([image[21], image.readUInt16LE(24), image.readUInt16LE(26), image[36], image[38]]).toEqual([0xf8, 18, 2, 0x80, 0x29]);
+  expect(image.readUInt32LE(39)).toBe(NOW % 2 ** 32);
+  expect(image.toString('latin1', 43, 54)).toBe('ESP        ');
+  const fat = image.subarray(512);
+  expect([...fat.subarray(0, 5)]).toEqual([0xf8, 0xff, 0xff, 0xff, 0x0f]);
+  const rootAt = (1 + 2 * image.readUInt16LE(22)) * 512;
+  // 2026-02-03, 04:05:06.
+  const [day, time] = [(46 << 9) | (2 << 5) | 3, (4 << 11) | (5 << 5) | 3];
+  for (const row of [image.subarray(rootAt, rootAt + 32), image.subarray(rootAt + 32, rootAt + 64)]) {
+    expect([16, 18, 24].map((at) => row.readUInt16LE(at))).toEqual([day, day, day]);
+    expect([14, 22].map((at) => row.readUInt16LE(at))).toEqual([time, time]);
+  }
+});
+it('marks the entries of a long name with their order and the checksum of the short one', () => {
+  const image = fatImage({ label: 'ESP', files: { 'a long name of 27 characters': Buffer.from('x') }, now: NOW });
+  const rootAt = (1 + 2 * image.readUInt16LE(22)) * 512;
+  const row = (index: number): Buffer => image.subarray(rootAt + 32 * index, rootAt + 32 * (index + 1));
+  expect(row(4).toString('latin1', 0, 11)).toBe('ALON~1     ');
+  const sum = row(4)
+    .subarray(0, 11)
+    .reduce((before, byte) => ((before >> 1) + ((before & 1) << 7) + byte) & 0xff, 0);
+  expect([1, 2, 3].map((index) => [row(index)[0], row(index)[11], row(index)[13]])).toEqual([
+    [0x43, 0x0f, sum],
+    [2, 0x0f, sum],
+    [1, 0x0f, sum],
+  ]);
+});
+/** All but the root folder, in sectors; FAT §4.1 sets the limits. */
+it.each([
+  [4084, 'FAT12', 1],
+  [4085, 'FAT16', 1],
+  [65_524, 'FAT16', 1],
+  [65_525, 'FAT16', 2],
+])('a file of %s clusters makes a %s', (clusters, kind, perCluster) => {
+  // One cluster is left free.
+  const { head, size } = fatLayout({ label: 'x', files: { X: (clusters - 1) * 512 }, now: NOW });
+  expect([head.toString('latin1', 54, 59), head[13]]).toEqual([kind, perCluster]);
+  expect(size).toBe((head.readUInt16LE(19) || head.readUInt32LE(32)) * 512);
+});
+it.each([1440 * 1024, 4 << 20, 40 << 20, 100 << 20])('a medium of %s bytes is used as far as its tables allow', (atLeast) => {
+  const { head, size } = fatLayout({ label: 'x', files: {}, atLeast, now: NOW });
+  const total = head.readUInt16LE(19) || head.readUInt32LE(32);
+  const perCluster = head[13]!;
+  expect(size).toBe(atLeast);
+  expect(total * 512).toBeLessThanOrEqual(atLeast);
+  // Another cluster would need at most one more sector in each of the two tables.
+  expect(total + perCluster + 2).toBeGreaterThan(atLeast / 512);
+});
 it('refuses what does not fit', () => {
   expect(() => fatLayout({ label: 'x', files: { X: 2 ** 33 }, now: NOW })).toThrow('too large');
 });

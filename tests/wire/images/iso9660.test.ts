@@ -1,4 +1,4 @@
-import { isoLayout, type IsoContent } from '../../../wire/images/iso9660';
+import { isoImage, isoLayout, type IsoContent } from '../../../wire/images/iso9660';
 
 const SECTOR = 2048;
 const NOW = Date.parse('2026-02-03T04:05:06Z');
@@ -60,5 +60,129 @@ describe('El Torito', () => {
   });
   it('is not there where nothing boots', () => {
     expect(sector(layout().head, 17)[0]).toBe(2);
+  });
+});
+
+/** A reader written from ECMA-119 and the Joliet specification alone. */
+describe('a reader', () => {
+  const texts: Record<string, string> = {
+    'a.txt': 'first',
+    'folder/inner/deep.conf': 'd'.repeat(3000),
+    'folder/b': '',
+    'other/c': 'c',
+    // Records of more than one sector.
+    ...Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`many/file-number-${at}.txt`, String(at)])),
+  };
+  const image = isoImage('CD Label', Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)])), NOW);
+  const both16 = (block: Buffer, at: number): number => {
+    expect(block.readUInt16BE(at + 2)).toBe(block.readUInt16LE(at));
+    return block.readUInt16LE(at);
+  };
+  const both32 = (block: Buffer, at: number): number => {
+    expect(block.readUInt32BE(at + 4)).toBe(block.readUInt32LE(at));
+    return block.readUInt32LE(at);
+  };
+  const joliet = (bytes: Buffer): string => Buffer.from(bytes).swap16().toString('utf16le');
+  const latin = (bytes: Buffer): string => bytes.toString('latin1');
+
+  interface Row {
+    readonly id: Buffer;
+    readonly at: number;
+    readonly size: number;
+    readonly isFolder: boolean;
+  }
+  function recordAt(bytes: Buffer, at: number): Row {
+    const row = bytes.subarray(at, at + bytes[at]!);
+    expect(row.length % 2).toBe(0);
+    expect([...row.subarray(18, 25)]).toEqual([126, 2, 3, 4, 5, 6, 0]);
+    expect([both16(row, 28), row[1], row[26], row[27]]).toEqual([1, 0, 0, 0]);
+    expect(row.length).toBe(33 + row[32]! + ((33 + row[32]!) % 2));
+    return { id: row.subarray(33, 33 + row[32]!), at: both32(row, 2), size: both32(row, 10), isFolder: row[25] === 2 };
+  }
+  function rowsOf({ at, size }: Row): Row[] {
+    const extent = image.subarray(at * SECTOR, at * SECTOR + size);
+    expect(size % SECTOR).toBe(0);
+    const rows: Row[] = [];
+    for (let place = 0; place < extent.length;) {
+      if (extent[place] === 0) place = Math.ceil((place + 1) / SECTOR) * SECTOR;
+      else {
+        expect((place % SECTOR) + extent[place]!).toBeLessThanOrEqual(SECTOR);
+        rows.push(recordAt(extent, place));
+        place += extent[place]!;
+      }
+    }
+    return rows;
+  }
+  it.each([
+    ['the primary tree', 16, 1, '', latin, 1],
+    ['the Joliet tree', 17, 2, '%/E', joliet, 2],
+  ])('finds every file by %s', (_, place, type, escape, text, width) => {
+    const block = sector(image, place);
+    expect(block[0]).toBe(type);
+    expect(block.toString('latin1', 1, 8)).toBe('CD001\x01\0');
+    expect([text(block.subarray(8, 40)).trim(), text(block.subarray(40, 72)).trim()]).toEqual(['', 'CD Label']);
+    expect(both32(block, 80)).toBe(image.length / SECTOR);
+    expect(block.toString('latin1', 88, 120).replace(/\0+$/, '')).toBe(escape);
+    expect([both16(block, 120), both16(block, 124), both16(block, 128)]).toEqual([1, 1, SECTOR]);
+    for (const [from, to] of [
+      [190, 318],
+      [318, 446],
+      [446, 574],
+      [574, 702],
+      [702, 738],
+    ] as const)
+      expect(text(block.subarray(from, to))).toBe(' '.repeat((to - from) / width));
+    expect(block.toString('latin1', 813, 881)).toBe(`${'2026020304050600\0'.repeat(2)}${'0000000000000000\0'.repeat(2)}`);
+    expect(block[881]).toBe(1);
+
+    const folders: [name: string, at: number, parent: number][] = [];
+    const found: Record<string, string> = {};
+    const visit = (folder: Row, parent: Row, path: string): void => {
+      const [self, above, ...entries] = rowsOf(folder);
+      expect([self, above]).toMatchObject([
+        { id: Buffer.from([0]), at: folder.at, size: folder.size, isFolder: true },
+        { id: Buffer.from([1]), at: parent.at, size: parent.size, isFolder: true },
+      ]);
+      const names = entries.map(({ id }) => text(id));
+      expect(names).toEqual([...names].sort());
+      entries.forEach((entry, index) => {
+        if (entry.isFolder) visit(entry, folder, `${path}${names[index]}/`);
+        else {
+          expect(names[index]!.endsWith(';1')).toBe(true);
+          found[`${path}${names[index]!.slice(0, -2)}`] = latin(image.subarray(entry.at * SECTOR, entry.at * SECTOR + entry.size));
+        }
+      });
+    };
+    const root = recordAt(block, 156);
+    expect(root.isFolder).toBe(true);
+    visit(root, root, '');
+    expect(found).toEqual(texts);
+
+    // The path tables name the same folders, in both orders of bytes.
+    const size = both32(block, 132);
+    const [little, big] = [block.readUInt32LE(140), block.readUInt32BE(148)].map((at) => image.subarray(at * SECTOR, at * SECTOR + size));
+    for (let at = 0; at < size;) {
+      const length = little![at]!;
+      const [row, other] = [little!.subarray(at), big!.subarray(at)];
+      const [extent, parent] = [row.readUInt32LE(2), row.readUInt16LE(6)];
+      expect([other[0], other.readUInt32BE(2), other.readUInt16BE(6)]).toEqual([length, extent, parent]);
+      folders.push([length === 1 ? '' : text(row.subarray(8, 8 + length)), extent, parent]);
+      at += 8 + length + (length % 2);
+    }
+    expect(folders.slice(1).map(([name, , parent]) => [name, parent])).toEqual([
+      ['folder', 1],
+      ['many', 1],
+      ['other', 1],
+      ['inner', 2],
+    ]);
+    expect(folders[0]!.slice(1)).toEqual([root.at, 1]);
+    const below = (folder: Row, name: string): Row =>
+      rowsOf(folder)
+        .slice(2)
+        .find(({ id }) => text(id) === name)!;
+    expect(folders[4]![1]).toBe(below(below(root, 'folder'), 'inner').at);
+  });
+  it('finds the end of the descriptors', () => {
+    expect(sector(image, 18).toString('latin1', 0, 7)).toBe('\xffCD001\x01');
   });
 });

@@ -4,7 +4,7 @@ import type { Sample } from '../../model/metrics';
 import type { JsonObject } from '../../model/records';
 
 /** One value of a sensor. */
-interface Reading {
+export interface Reading {
   readonly kind: string;
   readonly sensor: string;
   readonly entity: string;

@@ -1,5 +1,5 @@
 /** What of the sensors becomes numbers: Ironic's fields of IPMI and Redfish, and nonsense. */
-import { readingsOf } from '../../../conductor/periodic/sensor-readings';
+import { readingsOf } from '../../../conductor/core/sensor-readings';
 import type { JsonObject } from '../../../model/records';
 
 const ipmi = (reading: string): JsonObject => ({

@@ -1,0 +1,14 @@
+/** GET /v1/nodes/X/sensors: what the sensors of a machine show now. The client waits for the BMC. */
+import type { Context } from '../core/context';
+import { readingsOf, type Reading } from '../core/sensor-readings';
+import { withTask } from '../core/task';
+import { validateInterface } from '../core/validate';
+
+/** None, if the management interface of the node reads no sensors. */
+export async function readSensors(context: Context, uuid: string): Promise<readonly Reading[]> {
+  return withTask(context, uuid, { purpose: 'read sensors', lock: 'shared' }, async (task) => {
+    await validateInterface(task, 'management');
+    const { management } = task.driver;
+    return management.sensors ? readingsOf(await management.sensors(task)).readings : [];
+  });
+}

@@ -1,0 +1,151 @@
+/** The Helm chart and the kustomize base: rendered by the real programs, valid for Kubernetes, with a configuration that the server starts with. */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { hashSync } from 'bcryptjs';
+import { parseAllDocuments } from 'yaml';
+import { loadOptions } from '../../../config/load';
+import { timeoutSignal } from '../../../wire/timeout-signal';
+import { needs } from '../support/needs';
+import { programs, root } from '../support/venv';
+import { release, startInstalled } from './release';
+
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-chart-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+/** The programs are built from their sources, which takes minutes. */
+const MAKING_MS = 1_800_000;
+const TOOLS = join(root, '.cache/tools');
+const MODULES = { helm: 'helm.sh/helm/v4/cmd/helm@v4.3.1', kustomize: 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1' };
+const examples = join(root, 'packaging/helm/examples');
+const packaging = join(root, 'packaging');
+
+interface Resource {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+const parsed = (text: string): readonly Resource[] =>
+  parseAllDocuments(text)
+    .map((document) => document.toJS() as Resource | null)
+    .filter((resource) => resource !== null);
+
+let chart: string;
+let validator: string;
+const helm = async (...words: readonly string[]): Promise<string> => (await run(join(TOOLS, 'helm'), words, { maxBuffer: 1 << 24 })).stdout;
+const template = (...words: readonly string[]): Promise<string> => helm('template', 'bloomery', chart, ...words);
+const kustomize = async (path: string): Promise<string> =>
+  (await run(join(TOOLS, 'kustomize'), ['build', join(packaging, 'kustomize', path)], { maxBuffer: 1 << 24 })).stdout;
+/** Against the schemas of Kubernetes, which allow no other members. */
+async function validate(text: string): Promise<void> {
+  const file = join(folder, 'resources.yaml');
+  // The Prometheus operator's own resources have no schema there.
+  const resources = text.split(/^---$/m).filter((one) => !one.includes('kind: ServiceMonitor'));
+  writeFileSync(file, resources.join('---'));
+  await run(join(validator, 'kubernetes-validate'), ['--strict', '-k', '1.34', file]);
+}
+
+beforeAll(async () => {
+  needs({ go: 'golang' });
+  mkdirSync(TOOLS, { recursive: true });
+  for (const [name, module] of Object.entries(MODULES))
+    if (!existsSync(join(TOOLS, name))) await run('go', ['install', module], { env: { ...process.env, GOBIN: TOOLS }, maxBuffer: 1 << 24 });
+  validator = await programs('kubernetes-validate', ['kubernetes-validate==1.37.0']);
+  const out = join(folder, 'out');
+  await release(out, ['chart', 'kustomize']);
+  chart = join(
+    out,
+    readdirSync(out).find((name) => name.startsWith('bloomery-chart-'))!,
+  );
+}, MAKING_MS);
+
+it('is the same, byte for byte, when it is made again', async () => {
+  const again = join(folder, 'again');
+  await release(again, ['chart', 'kustomize']);
+  for (const name of readdirSync(again)) expect(readFileSync(join(again, name)).equals(readFileSync(join(folder, 'out', name)))).toBe(true);
+});
+
+it('passes the lint of helm', async () => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+  expect(await helm('lint', chart, '--values', join(examples, 'single.yaml'))).toContain('0 chart(s) failed');
+  expect(await helm('show', 'chart', chart)).toContain(`version: ${version}`);
+});
+
+it.each(readdirSync(examples))('renders %s, valid for Kubernetes and for the server', async (name) => {
+  const text = await template('--values', join(examples, name));
+  await validate(text);
+  const file = join(folder, 'ironic.conf');
+  writeFileSync(file, parsed(text).find(({ kind }) => kind === 'ConfigMap')!.data!['ironic.conf']!);
+  expect(loadOptions([file], {})).toMatchObject({ warnings: [], refusals: [] });
+});
+
+it.each([
+  ['nobody', [], 'who may call the API?'],
+  ['replicas without a database', ['auth.existingSecret=a', 'replicas=2'], 'set database.existingSecret'],
+  ['DHCP without the host', ['auth.existingSecret=a', 'dhcp.range=1-2', 'dhcp.interface=e'], 'set hostNetwork'],
+  ['DHCP without an interface', ['auth.existingSecret=a', 'dhcp.range=1-2', 'hostNetwork=true'], 'dhcp.interface'],
+  ['a password in a ConfigMap', ['auth.existingSecret=a', 'config.database.connection=x'], 'use database.existingSecret'],
+  ['a value that does not exist', ['auth.existingSecret=a', 'tsl.secretName=x'], "additional properties 'tsl' not allowed"],
+])('refuses %s', async (_, values, message) => {
+  await expect(template(...values.flatMap((value) => ['--set', value]))).rejects.toThrow(message);
+});
+
+it('gives the container what it needs, and no more', async () => {
+  const containerOf = async (name: string): Promise<unknown> => {
+    const set = parsed(await template('--values', join(examples, name))).find(({ kind }) => kind === 'StatefulSet')!;
+    return (set.spec as { template: { spec: { containers: readonly unknown[] } } }).template.spec.containers[0];
+  };
+  const closed = { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
+  expect(await containerOf('single.yaml')).toMatchObject({ command: ['/usr/bin/bloomery'], securityContext: closed });
+  expect(await containerOf('dhcp.yaml')).toMatchObject({
+    command: ['/bin/bloomery-with-capabilities'],
+    securityContext: { readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_BIND_SERVICE', 'NET_RAW'] } },
+  });
+});
+
+it('starts a server with the configuration of the chart', async () => {
+  const config = parsed(await template('--set', 'auth.existingSecret=users')).find(({ kind }) => kind === 'ConfigMap')!;
+  const place = mkdtempSync(join(folder, 'server-'));
+  writeFileSync(join(place, 'ironic.conf'), config.data!['ironic.conf']!);
+  writeFileSync(join(place, 'htpasswd'), `a:${hashSync('b', 4)}\n`);
+  const words = ['bin/bloomery', 'serve', '--config-file', join(place, 'ironic.conf'), '--state-dir', join(place, 'state')];
+  const server = await startInstalled([process.execPath, ...words.map((word) => (word === 'bin/bloomery' ? join(root, word) : word))], {
+    ...{ OS_API__PORT: '0', OS_BOOT__HTTP_PORT: '0', OS_METRICS__PROMETHEUS_PORT: '0', OS_DEFAULT__HOST: 'bloomery-0' },
+    ...{ OS_DEFAULT__MY_IP: '127.0.0.1', OS_DEFAULT__HTTP_BASIC_AUTH_USER_FILE: join(place, 'htpasswd') },
+  });
+  const status = async (path: string): Promise<number> => (await fetch(`${server.url}${path}`, { signal: timeoutSignal(60_000) })).status;
+  expect(await status('/healthcheck')).toBe(200);
+  expect(await status('/v1/nodes')).toBe(401);
+  expect(await status('/metrics')).not.toBe(200);
+  expect(await server.stop()).toBe(0);
+});
+
+describe('kustomize', () => {
+  it.each(readdirSync(join(packaging, 'kustomize/examples')))('builds the example %s, valid for Kubernetes', async (name) => {
+    await validate(await kustomize(`examples/${name}`));
+  });
+
+  it("has the chart's resources as its base", async () => {
+    const made = parsed(await template('--set', 'auth.existingSecret=bloomery-users'));
+    const base = parsed(await kustomize('base'));
+    const configurations = [made, base].map((resources) =>
+      resources.find(({ kind }) => kind === 'ConfigMap')!.data!['ironic.conf']!.trim(),
+    );
+    expect(configurations[1]).toBe(configurations[0]);
+    // What only one of them adds: labels of Helm, versions, the hash in the ConfigMap's name.
+    const plain = (resources: readonly Resource[]): readonly unknown[] =>
+      resources
+        .filter(({ kind }) => kind !== 'ConfigMap')
+        .map((resource) => JSON.parse(JSON.stringify(resource, omitted)) as Resource)
+        .sort((one, other) => (`${one.kind} ${one.metadata.name}` < `${other.kind} ${other.metadata.name}` ? -1 : 1));
+    expect(plain(base)).toEqual(plain(made));
+  });
+});
+/** For JSON.stringify. */
+function omitted(key: string, value: unknown): unknown {
+  if (/^(?:app\.kubernetes\.io\/(?:version|managed-by)|helm\.sh\/chart|annotations|image)$/.test(key)) return undefined;
+  return key === 'configMap' ? { name: 'bloomery' } : value;
+}

@@ -1,0 +1,70 @@
+/** Keystone, Neutron with the networks of all phases, and Glance with an image: what a bare metal server needs of an OpenStack. */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Sections } from '../lab/support/server';
+import { startGlance, type RealGlance } from './glance';
+import { startKeystone, type RealKeystone } from './keystone';
+import { startNeutron, type RealNeutron } from './neutron';
+import { credentialsOf, tokenSection } from './service';
+
+/** Network → its VLAN. Servers are in `private`, and machines that boot a ramdisk in the others. */
+export const VLANS = { provisioning: 100, private: 101, cleaning: 102, rescuing: 103, inspection: 104, servicing: 105 } as const;
+type NetworkName = keyof typeof VLANS;
+
+export interface Cloud {
+  readonly keystone: RealKeystone;
+  readonly neutron: RealNeutron;
+  readonly glance: RealGlance;
+  /** Name → ID. */
+  readonly networks: Readonly<Record<NetworkName, string>>;
+  /** A user of the Bare Metal API whose token has the scope of the system. */
+  systemToken(): Promise<string>;
+  /** The sections of a bare metal server in this cloud. */
+  readonly sections: Sections;
+  close(): Promise<void>;
+}
+
+export async function makeNetworks(neutron: RealNeutron): Promise<Record<NetworkName, string>> {
+  const networks: Partial<Record<NetworkName, string>> = {};
+  for (const [name, vlan] of Object.entries(VLANS))
+    networks[name as NetworkName] = await neutron.network(name, vlan, { ip_version: 4, cidr: `10.60.${vlan}.0/24` });
+  return networks as Record<NetworkName, string>;
+}
+
+/** @param folder of its own */
+export async function startCloud(folder: string): Promise<Cloud> {
+  const own = (name: string): string => {
+    mkdirSync(join(folder, name), { recursive: true });
+    return join(folder, name);
+  };
+  const keystone = await startKeystone(own('keystone'));
+  const [neutron, glance] = await Promise.all([startNeutron(own('neutron'), keystone), startGlance(own('glance'), keystone)]);
+  const operator = await keystone.identity.user('operator', { system: ['admin'] });
+  const ironic = credentialsOf(keystone, 'ironic');
+  return {
+    ...{ keystone, neutron, glance },
+    networks: await makeNetworks(neutron),
+    systemToken: () => keystone.identity.token(operator, { system: { all: true } }),
+    sections: {
+      keystone_authtoken: tokenSection(keystone, 'ironic', 'baremetal'),
+      ...{ glance: ironic, service_catalog: ironic, nova: ironic },
+      neutron: {
+        ...ironic,
+        ...{ provisioning_network: 'provisioning', cleaning_network: 'cleaning', rescuing_network: 'rescuing' },
+        ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
+      },
+    },
+    close: async () => {
+      await glance.close();
+      await neutron.close();
+      await keystone.close();
+    },
+  };
+}
+
+/** An image of random bytes in Glance. */
+export async function newImage(glance: RealGlance, name: string): Promise<{ readonly id: string; readonly bytes: Buffer }> {
+  const bytes = randomBytes(300_000);
+  return { id: await glance.image({ name, disk_format: 'raw', visibility: 'public' }, bytes), bytes };
+}
