@@ -11,7 +11,7 @@ const said = (script: string, ...words: readonly string[]) =>
     });
   });
 
-it.each(['bench', 'chaos', 'fuzz', 'hostile', 'mutate', 'test', 'test-lab', 'test-openstack', 'test-reference', 'types'])(
+it.each(['bench', 'chaos', 'fuzz', 'hostile', 'mutate', 'test', 'test-lab', 'test-node', 'test-openstack', 'test-reference', 'types'])(
   '%s',
   async (script) => {
     const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
@@ -48,6 +48,7 @@ it.each([
   ['chaos', ['--site', 'four'], '--site is one of three, one, both, not "four"'],
   ['fuzz', ['--minutes', 'x'], '--minutes is a number, at least 0.1, not "x"'],
   ['test-lab', ['boot/dhcp', 'nothing'], ', not "nothing"'],
+  ['test-node', ['22'], 'VERSION is one like 22.23.3, not "22"'],
   ['fuzz', ['--minutes'], "Option '--minutes <value>' argument missing"],
 ])('%s %j', async (script, words, problem) => {
   const { code, errors } = await said(script, ...words);
