@@ -86,7 +86,12 @@ it('aborts a rescue that waits: the passwords go', async () => {
 it('ends a rescue and the attachment of VIFs with the instance', async () => {
   const { conductor, enrol, machine, store } = await start({ ramdisk: false });
   const { uuid } = await enrol(active);
-  await store.ports.create({ uuid: randomUUID(), node_uuid: uuid, address: '52:54:00:0a:0b:0c', internal_info: { tenant_vif_port_id: 'v' } });
+  await store.ports.create({
+    uuid: randomUUID(),
+    node_uuid: uuid,
+    address: '52:54:00:0a:0b:0c',
+    internal_info: { tenant_vif_port_id: 'v' },
+  });
   await conductor.provision(uuid, 'rescue', { rescue_password: 's3cret' });
   await conductor.idle();
   await conductor.provision(uuid, 'deleted', {});
