@@ -23,6 +23,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, OperationText>> = {
   deleteNode: { summary: 'Delete a node' },
   validateThisNode: { summary: 'Validate the interfaces of this node' },
   showReadiness: { summary: 'Show what prevents the deployment of a node' },
+  showSensors: { summary: 'Show what the sensors of a machine show' },
   setMaintenance: { summary: 'Put a node into maintenance', example: { reason: 'a fan is replaced' } },
   clearMaintenance: { summary: 'Take a node out of maintenance' },
   showStates: { summary: 'Show the states of a node' },
