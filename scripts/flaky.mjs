@@ -6,7 +6,7 @@
  * @param again a Map of the results of those that ran once more. What did not run keeps its first result.
  * @returns `passed`, `failed` and `flaky` of all
  */
-export function judge(first, again) {
+export function judge(first, again = new Map()) {
   const ran = [...again].filter(([, { passed, failed }]) => passed + failed.length > 0);
   const all = [...new Map([...first, ...ran]).values()];
   return {
@@ -19,7 +19,7 @@ export function judge(first, again) {
 /** @param repeat runs these names once more, and resolves to a Map of their results. It is not called when nothing failed. */
 export async function repeatFailed(first, repeat) {
   const names = [...first].filter(([, { failed }]) => failed.length > 0).map(([name]) => name);
-  return judge(first, names.length === 0 ? new Map() : await repeat(names));
+  return judge(first, names.length === 0 ? undefined : await repeat(names));
 }
 
 /** The last lines of a run. */

@@ -1,7 +1,8 @@
 // Runs jest and reads what came of it: for npm test and its sisters.
-import { readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { repeatFailed } from './flaky.mjs';
+import { repeatFailed, summary } from './flaky.mjs';
 import { root } from './install.mjs';
 
 /** The command line of a run whose results go to `file`. */
@@ -61,4 +62,20 @@ export async function repeatFailedFiles(suite, { files, broken }) {
     return (await runJest(suite, '--runInBand', '--runTestsByPath', ...paths.map((path) => join(root, path)))).files;
   });
   return { ...judged, failed: [...judged.failed, ...broken] };
+}
+
+/** Runs the files of a project one after the other with progress, prints the summary, and ends the process. @param more options of jest */
+export async function runSerially(project, ...more) {
+  const folder = join(root, '.cache/test');
+  mkdirSync(folder, { recursive: true });
+  const suite = {
+    name: project,
+    projects: [project],
+    file: join(folder, `${project}.json`),
+    options: [`--reporters=${join(root, 'scripts/test-progress.mjs')}`],
+    run: (command) => spawnSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status,
+  };
+  const all = await repeatFailedFiles(suite, await runJest(suite, '--runInBand', ...more));
+  console.log(summary(all).join('\n'));
+  process.exit(all.failed.length === 0 ? 0 : 1);
 }

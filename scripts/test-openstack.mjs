@@ -1,14 +1,10 @@
 // npm run test:openstack [-- PATH …]: our server inside a real OpenStack from PyPI, one file after the other. Debian's Python.
 // A file that fails runs once more by itself. Three files run only when they are named:
 // compare, which shows times beside Ironic's, and nova and swift, which have not passed as a whole yet.
-import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
-import { summary } from './flaky.mjs';
 import { installDebianPackages } from './debian-packages.mjs';
-import { build, installPackages, root } from './install.mjs';
-import { repeatFailedFiles, runJest } from './jest-results.mjs';
+import { build, installPackages } from './install.mjs';
+import { runSerially } from './jest-results.mjs';
 
 const { positionals } = cliArguments({
   command: 'npm run test:openstack',
@@ -19,18 +15,9 @@ const { positionals } = cliArguments({
 installPackages();
 installDebianPackages(['python']);
 build();
-mkdirSync(join(root, '.cache/test'), { recursive: true });
-const paths =
-  positionals.length === 0
+await runSerially(
+  'openstack',
+  ...(positionals.length === 0
     ? ['--testPathIgnorePatterns=openstack/(?:compare|nova|swift)']
-    : positionals.flatMap((path) => ['--testPathPatterns', path]);
-const suite = {
-  name: 'openstack',
-  projects: ['openstack'],
-  file: join(root, '.cache/test/openstack.json'),
-  options: [`--reporters=${join(root, 'scripts/test-progress.mjs')}`],
-  run: (command) => spawnSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status,
-};
-const all = await repeatFailedFiles(suite, await runJest(suite, '--runInBand', ...paths));
-console.log(summary(all).join('\n'));
-process.exit(all.failed.length === 0 ? 0 : 1);
+    : positionals.flatMap((path) => ['--testPathPatterns', path])),
+);

@@ -96,7 +96,9 @@ async function readLists(job: Job, { lists = [] }: ImportTable): Promise<Lists> 
           members.length === 1
             ? row[members[0]!]
             : Object.fromEntries(members.map((name) => [name, name === 'args' ? (parsed(row[name]) ?? {}) : row[name]]));
-        found.set(row[parent], [...(found.get(row[parent]) ?? []), item]);
+        const items = found.get(row[parent]);
+        if (items) items.push(item);
+        else found.set(row[parent], [item]);
       }
     all.set(column, found);
   }

@@ -35,12 +35,13 @@ const client = async (...words: readonly string[]): Promise<string> =>
     },
   );
 /** An address of a known machine, which is given up again. */
-async function dhclient(): Promise<string | undefined> {
+async function dhclient(): Promise<string> {
   const leases = join(folder, 'leases');
   writeFileSync(leases, '');
   const words = ['dhclient', '-6', '-sf', '/bin/true', '-cf', '/dev/null', '-lf', leases, '-pf', join(folder, 'pid')];
-  await client('timeout', '200', ...words, '-1', 'eth0');
+  const printed = await client('timeout', '200', ...words, '-1', 'eth0');
   const address = /iaaddr ([\da-f:]+)/.exec(readFileSync(leases, 'utf8'))?.[1];
+  if (!address) throw new Error(`dhclient has no lease: ${printed}`);
   await client(...words, '-r', 'eth0');
   return address;
 }
@@ -53,13 +54,14 @@ beforeAll(async () => {
   clients = await addNamespace('bloomery-dhcpv6-c');
   for (const command of [
     `-n ${servers} link add near0 type veth peer name eth0 address ${MAC} netns ${clients}`,
-    `netns exec ${servers} sysctl -qw net.ipv6.conf.near0.accept_dad=0`,
-    `netns exec ${clients} sysctl -qw net.ipv6.conf.eth0.accept_dad=0`,
     `-n ${servers} link set near0 up`,
     `-n ${servers} addr add fd00:77::1/64 dev near0 nodad`,
     `-n ${clients} link set eth0 up`,
   ])
     await run('ip', command.split(' '));
+  // dhclient gives up at once while its link-local address is tentative (RFC 4862 §5.4).
+  const show = ['ip', '-6', '-o', 'addr', 'show', 'eth0', 'scope', 'link', '-tentative'];
+  await until(240, () => 'a link-local address', async () => (await client(...show)).includes('fe80:'));
   buildSync({
     entryPoints: [join(__dirname, 'dhcp-server.ts')],
     ...{ outfile: program, bundle: true, platform: 'node', packages: 'external', logLevel: 'error' },
