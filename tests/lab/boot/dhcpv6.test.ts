@@ -61,7 +61,11 @@ beforeAll(async () => {
     await run('ip', command.split(' '));
   // dhclient gives up at once while its link-local address is tentative (RFC 4862 §5.4).
   const show = ['ip', '-6', '-o', 'addr', 'show', 'eth0', 'scope', 'link', '-tentative'];
-  await until(240, () => 'a link-local address', async () => (await client(...show)).includes('fe80:'));
+  await until(
+    240,
+    () => 'a link-local address',
+    async () => (await client(...show)).includes('fe80:'),
+  );
   buildSync({
     entryPoints: [join(__dirname, 'dhcp-server.ts')],
     ...{ outfile: program, bundle: true, platform: 'node', packages: 'external', logLevel: 'error' },
