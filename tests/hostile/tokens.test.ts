@@ -16,8 +16,15 @@ const server = useAttackedServer(
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const jwt = (header: object, payload: unknown): string => `${encoded(header)}.${encoded(payload)}.${randomBytes(64).toString('base64url')}`;
+const RESET = 0;
 const status = async (headers: Readonly<Record<string, string>>): Promise<number> =>
-  (await server.call('GET', '/v1/nodes', { headers })).status;
+  server.call('GET', '/v1/nodes', { headers }).then(
+    (response) => response.status,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET') return RESET;
+      throw error;
+    },
+  );
 const bearer = (token: string) => status({ authorization: `Bearer ${token}` });
 
 it('refuses a thousand made-up tokens cheaply', async () => {
@@ -38,9 +45,11 @@ it('refuses a thousand made-up tokens cheaply', async () => {
   expectBounded(cost);
 });
 
+// 431 is sent while the client still writes: the reset that follows can overtake it (RFC 9112 §9.6).
+const TOO_LARGE = [431, RESET];
 it.each<[string, Readonly<Record<string, string>>, readonly number[]]>([
-  ['60 KB in Authorization', { authorization: `Bearer ${'x'.repeat(60_000)}` }, [431]],
-  ['60 KB in X-Auth-Token', { 'x-auth-token': `blm_${'x'.repeat(60_000)}` }, [431]],
+  ['60 KB in Authorization', { authorization: `Bearer ${'x'.repeat(60_000)}` }, TOO_LARGE],
+  ['60 KB in X-Auth-Token', { 'x-auth-token': `blm_${'x'.repeat(60_000)}` }, TOO_LARGE],
   ['many spaces', { authorization: `Bearer${' '.repeat(14_000)}x` }, [401, 503]],
   ['many dots', { authorization: `Bearer ${'.'.repeat(12_000)}` }, [401, 503]],
   ['deep claims', { authorization: `Bearer ${jwt({ alg: 'RS256' }, JSON.parse('['.repeat(4000) + ']'.repeat(4000)))}` }, [401, 503]],
