@@ -87,9 +87,8 @@ function converted(row: SourceRow, { renamed = {} }: ImportTable, columns: Colum
 type Lists = ReadonlyMap<string, ReadonlyMap<unknown, readonly unknown[]>>;
 async function readLists(job: Job, { lists = [] }: ImportTable): Promise<Lists> {
   const all = new Map<string, Map<unknown, unknown[]>>();
-  for (const { column, table, parent, members } of lists) {
+  for (const { column, table, parent, key, members } of lists) {
     const found = new Map<unknown, unknown[]>();
-    const key = table.endsWith('_steps') ? 'id' : parent;
     for await (const page of rowsIn(job, table, key))
       for (const row of page) {
         const item =

@@ -12,6 +12,8 @@ interface ChildList {
   readonly table: string;
   /** Their column with the number of the row that the list belongs to. */
   readonly parent: string;
+  /** Their column that orders the pages. */
+  readonly key: string;
   /** One member: the whole item is its value. Several: the item is an object. */
   readonly members: readonly string[];
 }
@@ -34,6 +36,7 @@ const step = (table: string, parent: string, order: string): ChildList => ({
   column: 'steps',
   table,
   parent,
+  key: 'id',
   members: ['interface', 'step', 'args', order],
 });
 
@@ -47,7 +50,7 @@ export const IMPORT_TABLES: readonly ImportTable[] = [
       { column: 'chassis_uuid', from: 'chassis_id', table: 'chassis' },
       { column: 'allocation_uuid', from: 'allocation_id', table: 'allocations' },
     ],
-    lists: [{ column: 'traits', table: 'node_traits', parent: 'node_id', members: ['trait'] }],
+    lists: [{ column: 'traits', table: 'node_traits', parent: 'node_id', key: 'node_id', members: ['trait'] }],
   },
   { what: 'port groups', table: 'portgroups', references: [NODE] },
   { what: 'ports', table: 'ports', references: [NODE, { column: 'portgroup_uuid', from: 'portgroup_id', table: 'portgroups' }] },
@@ -60,7 +63,7 @@ export const IMPORT_TABLES: readonly ImportTable[] = [
     table: 'runbooks',
     lists: [
       step('runbook_steps', 'runbook_id', 'order'),
-      { column: 'traits', table: 'runbook_traits', parent: 'runbook_id', members: ['trait'] },
+      { column: 'traits', table: 'runbook_traits', parent: 'runbook_id', key: 'runbook_id', members: ['trait'] },
     ],
   },
   { what: 'inspection rules', table: 'inspection_rules' },
