@@ -20,8 +20,8 @@ const RESET = 0;
 const status = async (headers: Readonly<Record<string, string>>): Promise<number> =>
   server.call('GET', '/v1/nodes', { headers }).then(
     (response) => response.status,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNRESET') return RESET;
+    (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return RESET;
       throw error;
     },
   );

@@ -61,7 +61,7 @@ const show = async (name: string): Promise<Shown> =>
 async function reach(name: string, state: string, machine: { readonly consoleFile: string }): Promise<void> {
   let node: Shown | undefined;
   const describe = (): string =>
-    `${name} to be ${state}: ${JSON.stringify(node)}\n--- console\n${consoleEnd(machine)}\n--- server\n${readFileSync(server.log, 'utf8').slice(-3000)}`;
+    `${name} to be ${state}: ${JSON.stringify(node)}\n--- console\n${consoleEnd(machine)}\n--- server\n${server.logEnd()}`;
   await until(PATIENCE, describe, async () => {
     node = await show(name);
     if (node.provision_state !== state && /failed$|^error$|^enroll$/.test(node.provision_state)) throw new Error(describe());

@@ -71,7 +71,7 @@ async function call(method: string, path: string, body?: unknown): Promise<Recor
 async function reach(name: string, state: string, machine: LabMachine): Promise<void> {
   let node: Record<string, unknown> | undefined;
   const describe = (): string =>
-    `${name} to be ${state}: ${JSON.stringify(node)}\n--- console\n${consoleEnd(machine)}\n--- server\n${readFileSync(server.log, 'utf8').slice(-6000)}`;
+    `${name} to be ${state}: ${JSON.stringify(node)}\n--- console\n${consoleEnd(machine)}\n--- server\n${server.logEnd()}`;
   await until(PATIENCE, describe, async () => {
     node = await call('GET', `/v1/nodes/${name}?fields=provision_state,last_error,driver_internal_info`);
     if (/failed$|^error$/.test(String(node['provision_state']))) throw new Error(describe());

@@ -133,7 +133,7 @@ async function walk({ name, driver, inspect, bmc }: Row, machine: FleetMachine):
   const node = (): Promise<Record<string, unknown>> => cli.json('node', 'show', name);
   const go = async (verb: string, state: string): Promise<void> => {
     await cli.run('node', verb, name, '--wait', String(PATIENCE)).catch(async (error: unknown) => {
-      throw new Error(`${String(error)}\n${JSON.stringify(await node())}\n${readFileSync(server.log, 'utf8').slice(-3000)}`);
+      throw new Error(`${String(error)}\n${JSON.stringify(await node())}\n${server.logEnd()}`);
     });
     expect(await node()).toMatchObject({ provision_state: state, last_error: null });
   };

@@ -72,8 +72,7 @@ async function must(method: string, path: string, body?: object): Promise<Record
 }
 async function reach(name: string, key: string, value: string, machine: LabMachine): Promise<void> {
   let node: Record<string, unknown> = {};
-  const describe = (): string =>
-    `${name} to have ${key} ${value}: ${JSON.stringify(node)}\n${consoleEnd(machine)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`;
+  const describe = (): string => `${name} to have ${key} ${value}: ${JSON.stringify(node)}\n${consoleEnd(machine)}\n${server.logEnd()}`;
   await until(PATIENCE, describe, async () => {
     node = await must('GET', `/nodes/${name}`);
     if (node[key] === value) return true;
@@ -90,7 +89,7 @@ const power = async (machine: LabMachine, state: 'power on' | 'power off'): Prom
 async function nextReport(machine: LabMachine): Promise<string> {
   await until(
     PATIENCE,
-    () => `a report\n${consoleEnd(machine)}\n${target.log()}\n${readFileSync(server.log, 'utf8').slice(-3000)}`,
+    () => `a report\n${consoleEnd(machine)}\n${target.log()}\n${server.logEnd()}`,
     () => existsSync(report()) && readFileSync(report(), 'utf8').includes(machine.mac),
   );
   const text = readFileSync(report(), 'utf8');

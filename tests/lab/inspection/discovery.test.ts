@@ -2,7 +2,6 @@
  * A machine that nobody knows, in QEMU, from its first DHCP packet: it boots the discovery ramdisk, is enrolled, boots discovery no more,
  * and is then managed and inspected with the CLI like any other.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { openCli, type Cli } from '../support/cli';
@@ -40,7 +39,7 @@ const reported = async (node: JsonObject): Promise<Inspected['data']> =>
 const script = (): Promise<string> =>
   lab.exec('curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', `http://10.77.0.1:8080/ipxe/${machine.mac.replaceAll(':', '-')}`);
 const soon = (what: string, condition: () => Promise<boolean>): Promise<void> =>
-  until(PATIENCE, () => `${what}\n${consoleEnd(machine)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`, condition);
+  until(PATIENCE, () => `${what}\n${consoleEnd(machine)}\n${server.logEnd()}`, condition);
 /** DISCOVER packets that nothing was answered to. */
 const unanswered = async (): Promise<number> => {
   const metrics = await lab.exec('curl', '-s', `${API}/metrics`);
@@ -95,8 +94,7 @@ it(
     await cli.run('node', 'set', uuid, ...Object.entries(info).flatMap(([key, value]) => ['--driver-info', `${key}=${value}`]));
     for (const verb of ['manage', 'inspect']) {
       const done = await cli.attempt('node', verb, uuid, '--wait', String(PATIENCE));
-      if (done.code !== 0)
-        throw new Error(`${verb}: ${done.errors}\n${consoleEnd(machine)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`);
+      if (done.code !== 0) throw new Error(`${verb}: ${done.errors}\n${consoleEnd(machine)}\n${server.logEnd()}`);
     }
     const [node, ...others] = await nodes();
     expect(others).toEqual([]);
@@ -119,7 +117,7 @@ it(
     let found: Inspected['data'] | undefined;
     await until(
       PATIENCE,
-      () => `it is enrolled\n${consoleEnd(other)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`,
+      () => `it is enrolled\n${consoleEnd(other)}\n${server.logEnd()}`,
       async () => {
         const made = (await nodes()).find(({ uuid }) => !before.some((one) => one['uuid'] === uuid));
         found = made?.['reservation'] === null ? await reported(made).catch(() => undefined) : undefined;

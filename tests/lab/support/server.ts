@@ -10,6 +10,8 @@ export interface RunningServer {
   readonly ready: string;
   readonly log: string;
   readonly pid: number;
+  /** The end of the log for a failure's message, without the lines of single requests. */
+  logEnd(): string;
   /** SIGTERM; its exit code. */
   stop(): Promise<number | null>;
   /** SIGKILL, as when the host dies. */
@@ -111,6 +113,14 @@ export async function startServerProcess(
     ready,
     log,
     pid: child.pid!,
+    logEnd: () => {
+      const lines = readFileSync(log, 'utf8').split('\n');
+      return lines
+        .filter((line) => !line.includes('"msg":"request"'))
+        .slice(-40)
+        .map((line) => line.slice(0, 400))
+        .join('\n');
+    },
     stop: () => finish('SIGTERM'),
     kill: async () => {
       await finish('SIGKILL');
