@@ -214,11 +214,24 @@ function headOf(source: string): Promise<Response> {
   const headers: Record<string, string> = username === '' ? {} : { authorization: `Basic ${basic}` };
   return fetch(url, { method: 'HEAD', headers, signal: timeoutSignal(REQUEST_TIMEOUT_MS) });
 }
-async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', source: string | null): Promise<Result> {
+/** The path below [deploy]http_root of a URL that this server answers itself, and only once it runs. */
+function ownPath({ resolved, roles }: CheckContext, source: string): string | undefined {
+  const own = `${resolved['deploy.http_url']}/`;
+  return roles.includes('boot') && source.startsWith(own) ? source.slice(own.length).replace(/[?#].*$/s, '') : undefined;
+}
+async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', context: CheckContext): Promise<Result> {
   const option = `[conductor]${name}`;
+  const source = context.options[`conductor.${name}`];
   if (source === null || source === '')
     return ['warning', `${option} is not set: nodes that boot from the network need ${name} in driver_info`];
   const shown = `${option} = ${withoutUrlCredentials(source)}`;
+  const path = ownPath(context, source);
+  if (path !== undefined) {
+    const root = context.resolved['deploy.http_root'];
+    const file = await openServedFile({ named: {}, root }, path);
+    await file?.handle.close();
+    return file ? ['ok', shown] : ['warning', `${shown}: this server answers there, and ${root} has no ${path}`];
+  }
   if (/^https?:/i.test(source)) {
     const answer = await headOf(source).catch((error: unknown) => {
       const { cause, message } = error as Error;
@@ -226,7 +239,7 @@ async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', source: 
     });
     if (typeof answer === 'string') return ['warning', `${shown}: ${answer}`];
     await answer.body?.cancel();
-    return answer.ok ? ['ok', shown] : ['warning', `${shown}: the server answers ${answer.status}`];
+    return answer.ok ? ['ok', shown] : ['warning', `${shown}: ${new URL(source).host} answers ${answer.status}`];
   }
   if (/^\w+:/.test(source) && !/^file:/i.test(source)) return ['note', `${shown}: not checked`];
   try {
@@ -374,10 +387,7 @@ const CHECKS: readonly HostCheck[] = [
   {
     what: 'agent',
     roles: ['conductor'],
-    check: async ({ options }) => [
-      await ramdiskFinding('deploy_kernel', options['conductor.deploy_kernel']),
-      await ramdiskFinding('deploy_ramdisk', options['conductor.deploy_ramdisk']),
-    ],
+    check: async (context) => [await ramdiskFinding('deploy_kernel', context), await ramdiskFinding('deploy_ramdisk', context)],
   },
   { what: 'boot loaders', roles: ['boot'], check: loaderFindings },
   {

@@ -164,6 +164,20 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       for (const listener of tlsListeners(roles, hasRpc)) tlsOf(options, listener);
     },
   },
+  {
+    what: 'boot services',
+    check: ({ options, roles }) => {
+      const { 'deploy.http_url': url, 'boot.http_port': port, 'boot.http_use_ssl': tls, 'boot.http_unix_socket': socket } = options;
+      if (!roles.includes('boot') || url === null || socket !== null || port === 0 || !URL.canParse(url)) return [];
+      const { protocol, port: named } = new URL(url);
+      // With the other scheme, a proxy is meant.
+      if (protocol !== (tls ? 'https:' : 'http:') || Number(named || (tls ? 443 : 80)) === port) return [];
+      return [
+        `machines are told [deploy]http_url = ${withoutCredentials(url)}, but the HTTP boot service listens on port ${port}: ` +
+          'set [boot]http_port to the port of the URL, unless a proxy is there',
+      ];
+    },
+  },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {
     what: 'Keystone',

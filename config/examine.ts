@@ -4,6 +4,7 @@ import type { ReadConfiguration } from './load';
 import { writtenName } from './names';
 import { OPTIONS, type OptionRow } from './options';
 import { suggestionFor } from './suggestion';
+import { withoutEffect } from './without-effect';
 
 /** refused: the server does not start with it. */
 type OptionResult = 'works' | 'no effect' | 'refused';
@@ -52,6 +53,8 @@ const RULES: readonly Rule[] = [
   },
   ({ key }) => {
     if (rowOf(key)) return undefined;
+    const because = withoutEffect(key);
+    if (because !== undefined) return { result: 'no effect', message: because };
     const meant = suggestionFor(key, KEYS);
     return { result: 'no effect', message: meant === undefined ? 'it is not known here' : `did you mean ${writtenName(meant)}?` };
   },

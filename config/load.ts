@@ -7,6 +7,7 @@ import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
 import { writtenDefault } from './documents';
 import { writtenName } from './names';
 import { suggestionFor } from './suggestion';
+import { withoutEffect } from './without-effect';
 
 export interface Loaded {
   readonly options: LoadedOptions;
@@ -105,7 +106,7 @@ function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {
   if (unknown.size === 0) return [];
   const known = ROWS.map(keyOf);
   const named = [...unknown].slice(0, MOST_NAMED).map(([key, place]) => {
-    const meant = suggestionFor(key, known);
+    const meant = withoutEffect(key) === undefined ? suggestionFor(key, known) : undefined;
     return `${writtenName(key)} (${place}${meant === undefined ? '' : `; did you mean ${writtenName(meant)}?`})`;
   });
   const more = unknown.size > MOST_NAMED ? [`and ${unknown.size - MOST_NAMED} more`] : [];

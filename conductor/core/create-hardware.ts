@@ -41,7 +41,10 @@ export function createHardware(
 ): Hardware {
   const typeNames = options['DEFAULT.enabled_hardware_types'];
   const unknown = typeNames.filter((name) => !Object.hasOwn(hardwareTypes, name));
-  if (unknown.length > 0) throw new Error(`[DEFAULT]enabled_hardware_types: unknown hardware types: ${unknown.join(', ')}`);
+  if (unknown.length > 0) {
+    const known = Object.keys(hardwareTypes).sort().join(', ');
+    throw new Error(`[DEFAULT]enabled_hardware_types: unknown hardware types: ${unknown.join(', ')}; there are ${known}`);
+  }
   if (typeNames.length === 0) throw new Error('[DEFAULT]enabled_hardware_types is empty: no node could be served');
 
   const guarded = fenced(interfaces);

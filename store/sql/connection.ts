@@ -96,7 +96,9 @@ export const unusable = (where: string, error: unknown): Error =>
 function connectionSettings(connection: string, patient: boolean) {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(connection)?.[1] ?? '';
   if (!/^postgres(?:ql)?(?:\+\w+)?$/i.test(scheme))
-    throw new Error(`[database]connection must be a postgresql:// URL${scheme === '' ? '' : `, not ${scheme}://`}`);
+    throw new Error(
+      `[database]connection must be a postgresql:// URL${scheme === '' ? '' : `, not ${scheme}://`}; without it, the server runs its own PostgreSQL`,
+    );
   return {
     connectionString: `postgresql${connection.slice(scheme.length)}`,
     // Distinguishes servers from maintenance commands.

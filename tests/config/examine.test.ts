@@ -23,6 +23,8 @@ it.each<[string, ExaminedOption['result'], RegExp | null]>([
   ['[keystone_authtoken]\nmemcache_secret_key = x', 'no effect', null],
   ['[neutron]\nretries = 4', 'no effect', /^see status_code_retries$/],
   ['[api]\npublik_endpoint = x', 'no effect', /^did you mean \[api\]public_endpoint\?$/],
+  ['[pxe]\nimages_path = x', 'no effect', /^caches are in the state directory$/],
+  ['[vnc]\ntls_ciphers = x', 'no effect', /^there is no graphical console$/],
   ['[nothing]\nlike_this = x', 'no effect', /^it is not known here$/],
   ['[agent]\ntls_ciphers = x', 'refused', /^it protects something, and has no effect here. Instead: set the limit/],
   ['[agent]\nallow_md5_checksum = true', 'no effect', /^its value is what happens anyway$/],

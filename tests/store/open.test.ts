@@ -105,8 +105,11 @@ describe('a database that cannot be used', () => {
       (error: unknown) => (error as Error).message,
     );
   it.each([
-    ['mysql+pymysql://ironic:hush-hush@db/ironic', '[database]connection must be a postgresql:// URL, not mysql+pymysql://'],
-    ['hush-hush', '[database]connection must be a postgresql:// URL'],
+    [
+      'mysql+pymysql://ironic:hush-hush@db/ironic',
+      '[database]connection must be a postgresql:// URL, not mysql+pymysql://; without it, the server runs its own PostgreSQL',
+    ],
+    ['hush-hush', '[database]connection must be a postgresql:// URL; without it, the server runs its own PostgreSQL'],
     ['postgresql://u:hush-hush@h:99999/d', '[database]connection is not a valid postgresql:// URL'],
     ['postgresql+psycopg2://u:hush-hush@127.0.0.1:1/d', 'The database d at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1'],
     ['postgresql://u:hush-hush@/d?host=/nowhere', 'The database d at /nowhere cannot be used: connect ENOENT /nowhere/.s.PGSQL.5432'],

@@ -4,8 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import Ajv, { type ValidateFunction } from 'ajv';
 import { hashSync } from 'bcryptjs';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { loadOptions } from '../../../config/load';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { needs } from '../support/needs';
@@ -18,6 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** The programs are built from their sources, which takes minutes. */
 const MAKING_MS = 1_800_000;
 const TOOLS = join(root, '.cache/tools');
+const OPERATOR = 'github.com/prometheus-operator/prometheus-operator@v0.83.0';
 const MODULES = { helm: 'helm.sh/helm/v4/cmd/helm@v4.3.1', kustomize: 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1' };
 const examples = join(root, 'packaging/helm/examples');
 const packaging = join(root, 'packaging');
@@ -35,17 +37,47 @@ const parsed = (text: string): readonly Resource[] =>
 
 let chart: string;
 let validator: string;
+let validMonitor: ValidateFunction;
 const helm = async (...words: readonly string[]): Promise<string> => (await run(join(TOOLS, 'helm'), words, { maxBuffer: 1 << 24 })).stdout;
 const template = (...words: readonly string[]): Promise<string> => helm('template', 'bloomery', chart, ...words);
 const kustomize = async (path: string): Promise<string> =>
   (await run(join(TOOLS, 'kustomize'), ['build', join(packaging, 'kustomize', path)], { maxBuffer: 1 << 24 })).stdout;
-/** Against the schemas of Kubernetes, which allow no other members. */
-async function validate(text: string): Promise<void> {
+/** Against the schemas of Kubernetes and of the Prometheus operator, which allow no other members. @returns the kinds */
+async function validate(text: string): Promise<readonly string[]> {
   const file = join(folder, 'resources.yaml');
-  // The Prometheus operator's own resources have no schema there.
-  const resources = text.split(/^---$/m).filter((one) => !one.includes('kind: ServiceMonitor'));
-  writeFileSync(file, resources.join('---'));
+  const isMonitor = (one: string): boolean => /^kind: ServiceMonitor$/m.test(one);
+  const resources = text.split(/^---$/m);
+  writeFileSync(file, resources.filter((one) => !isMonitor(one)).join('---'));
   await run(join(validator, 'kubernetes-validate'), ['--strict', '-k', '1.34', file]);
+  for (const resource of parsed(resources.filter(isMonitor).join('---')))
+    if (!validMonitor(resource)) throw new Error(`ServiceMonitor: ${JSON.stringify(validMonitor.errors)}`);
+  return parsed(text).map(({ kind }) => kind);
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+/** As the API server takes a resource of a user: members that the schema does not name are mistakes. */
+function closed(schema: Schema): Schema {
+  const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
+    if (key === 'items' || key === 'additionalProperties') return [key, typeof value === 'object' ? closed(value as Schema) : value];
+    if (key !== 'properties') return [key, value];
+    return [key, Object.fromEntries(Object.entries(value as Record<string, Schema>).map(([name, one]) => [name, closed(one)]))];
+  });
+  const isClosed = 'properties' in schema && !('additionalProperties' in schema);
+  return { ...Object.fromEntries(entries), ...(isClosed ? { additionalProperties: false } : {}) };
+}
+/** The schema of ServiceMonitor, from the sources of the Prometheus operator. */
+async function monitorSchema(): Promise<ValidateFunction> {
+  const { stdout } = await run('go', ['mod', 'download', '-json', OPERATOR], { cwd: folder, maxBuffer: 1 << 24 });
+  const { Dir: sources } = JSON.parse(stdout) as { readonly Dir: string };
+  const file = join(sources, 'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml');
+  const definition = parse(readFileSync(file, 'utf8')) as {
+    readonly spec: { readonly versions: readonly { readonly schema: { readonly openAPIV3Schema: Schema } }[] };
+  };
+  const whole = closed(definition.spec.versions[0]!.schema.openAPIV3Schema);
+  // Kubernetes itself checks the metadata.
+  const properties = { ...(whole['properties'] as Schema), metadata: { type: 'object', required: ['name'] } };
+  const schema = { ...whole, properties };
+  return new Ajv({ strict: false, formats: { int32: true, int64: true } }).compile(schema);
 }
 
 beforeAll(async () => {
@@ -54,6 +86,7 @@ beforeAll(async () => {
   for (const [name, module] of Object.entries(MODULES))
     if (!existsSync(join(TOOLS, name))) await run('go', ['install', module], { env: { ...process.env, GOBIN: TOOLS }, maxBuffer: 1 << 24 });
   validator = await programs('kubernetes-validate', ['kubernetes-validate==1.37.0']);
+  validMonitor = await monitorSchema();
   const out = join(folder, 'out');
   await release(out, ['chart', 'kustomize']);
   chart = join(
@@ -61,6 +94,15 @@ beforeAll(async () => {
     readdirSync(out).find((name) => name.startsWith('bloomery-chart-'))!,
   );
 }, MAKING_MS);
+
+it.each([
+  ['an endpoint', { endpoints: [{ port: 'metrics', intervall: '30s' }], selector: {} }],
+  ['the specification', { endpoints: [], selector: {}, selectors: {} }],
+])('a misspelt member of %s of a ServiceMonitor is found', (_, spec) => {
+  const monitor = { apiVersion: 'monitoring.coreos.com/v1', kind: 'ServiceMonitor', metadata: { name: 'a' } };
+  expect(validMonitor({ ...monitor, spec: { endpoints: [], selector: {} } })).toBe(true);
+  expect(validMonitor({ ...monitor, spec })).toBe(false);
+});
 
 it('is the same, byte for byte, when it is made again', async () => {
   const again = join(folder, 'again');
@@ -76,7 +118,8 @@ it('passes the lint of helm', async () => {
 
 it.each(readdirSync(examples))('renders %s, valid for Kubernetes and for the server', async (name) => {
   const text = await template('--values', join(examples, name));
-  await validate(text);
+  const kinds = await validate(text);
+  expect(kinds.includes('ServiceMonitor')).toBe(name === 'postgresql.yaml');
   const file = join(folder, 'ironic.conf');
   writeFileSync(file, parsed(text).find(({ kind }) => kind === 'ConfigMap')!.data!['ironic.conf']!);
   expect(loadOptions([file], {})).toMatchObject({ warnings: [], refusals: [] });
@@ -125,7 +168,8 @@ it('starts a server with the configuration of the chart', async () => {
 
 describe('kustomize', () => {
   it.each(readdirSync(join(packaging, 'kustomize/examples')))('builds the example %s, valid for Kubernetes', async (name) => {
-    await validate(await kustomize(`examples/${name}`));
+    const kinds = await validate(await kustomize(`examples/${name}`));
+    expect(kinds.includes('ServiceMonitor')).toBe(name === 'postgresql');
   });
 
   it("has the chart's resources as its base", async () => {

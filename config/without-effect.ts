@@ -1,0 +1,56 @@
+/** Options of Ironic that have no effect here, and why: for `bloomery check`. Those that protect something are in `guards.ts`. */
+interface WithoutEffectRow {
+  readonly section: string;
+  /** Absent: every option of the section. */
+  readonly names?: readonly string[];
+  readonly because: string;
+}
+
+const CACHES = 'caches are in the state directory';
+const CONVERSION = 'the server converts no images';
+const SCRIPTS = 'boot scripts have no templates';
+const SIGNED = 'calls between processes are signed with a key of the database';
+
+// One row a line, however long: a table is read by its columns.
+// prettier-ignore
+const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
+  { section: 'DEFAULT', names: ['use_stderr'], because: 'the log goes to standard error, unless a file is named' },
+  { section: 'DEFAULT', names: ['hash_ring_algorithm', 'hash_partition_exponent', 'hash_ring_reset_interval'], because: 'the ring has one algorithm' },
+  { section: 'DEFAULT', names: ['tempdir', 'state_path'], because: CACHES },
+  { section: 'DEFAULT', names: ['pybasedir', 'bindir'], because: 'the program has no Python' },
+  { section: 'DEFAULT', names: ['force_raw_images', 'raw_image_growth_factor', 'parallel_image_downloads', 'image_download_concurrency'], because: CONVERSION },
+  { section: 'DEFAULT', names: ['isolinux_config_template', 'grub_config_template'], because: SCRIPTS },
+  { section: 'DEFAULT', names: ['minimum_memory_warning_only', 'minimum_required_memory', 'minimum_memory_wait_time', 'minimum_memory_wait_retries'], because: CONVERSION },
+  { section: 'DEFAULT', names: ['pin_release_version', 'use_rpc_for_database'], because: 'several processes can be replaced one after the other' },
+  { section: 'agent', names: ['certificates_path'], because: 'no certificates of agents are in files' },
+  { section: 'anaconda', because: 'there is no deploy interface anaconda' },
+  { section: 'ansible', because: 'there is no deploy interface ansible' },
+  { section: 'api', names: ['api_workers'], because: 'one process answers; you start more' },
+  { section: 'conductor', names: ['bootloader_by_arch'], because: "bootloader of the section or of the node's driver_info names it" },
+  { section: 'database', names: ['sqlite_synchronous', 'sqlite_retries', 'sqlite_max_wait_for_retry', 'mysql_engine'], because: 'there is neither SQLite nor MariaDB' },
+  { section: 'deploy', names: ['default_boot_option'], because: 'instances boot from their disk' },
+  { section: 'deploy', names: ['iso_master_path', 'iso_cache_size', 'iso_cache_ttl', 'http_image_subdir'], because: CACHES },
+  { section: 'disk_utils', because: CONVERSION },
+  { section: 'drac', because: 'there is no hardware type idrac: use redfish' },
+  { section: 'ilo', because: 'there is no hardware type ilo: use redfish' },
+  { section: 'irmc', because: 'there is no hardware type irmc: use redfish' },
+  { section: 'ironic_networking_json_rpc', because: SIGNED },
+  { section: 'json_rpc', names: ['auth_strategy', 'auth_type', 'auth_url', 'http_basic_auth_user_file', 'username', 'password', 'allowed_roles', 'project_name', 'project_domain_name', 'user_domain_name'], because: SIGNED },
+  { section: 'metrics', names: ['backend', 'prepend_host', 'prepend_host_reverse', 'global_prefix'], because: '/metrics has them' },
+  { section: 'metrics_statsd', because: '/metrics has them' },
+  { section: 'oslo_messaging_notifications', names: ['location', 'transport_url'], because: '/metrics has the sensors' },
+  { section: 'pxe', names: ['images_path', 'instance_master_path', 'tftp_master_path', 'image_cache_ttl'], because: CACHES },
+  { section: 'pxe', names: ['boot_retry_timeout', 'boot_retry_check_interval'], because: 'boots are not repeated' },
+  { section: 'pxe', names: ['enable_netboot_fallback', 'ipxe_fallback_script'], because: 'unknown machines get the script of discovery' },
+  { section: 'pxe', names: ['pxe_config_template', 'ipxe_config_template', 'uefi_pxe_config_template', 'pxe_config_template_by_arch', 'ipxe_boot_script', 'initial_grub_template', 'pxe_config_subdir', 'enable_insecure_template_override'], because: SCRIPTS },
+  { section: 'pxe', names: ['dir_permission', 'file_permission'], because: 'the server answers from the database, and writes no such files' },
+  { section: 'pxe', names: ['ip_version'], because: 'both versions work at once' },
+  { section: 'vnc', because: 'there is no graphical console' },
+];
+
+/** Why an option of Ironic has no effect here. Undefined: the table does not have it. @param key `section.name` */
+export function withoutEffect(key: string): string | undefined {
+  const at = key.indexOf('.');
+  const [section, name] = [key.slice(0, at), key.slice(at + 1)];
+  return WITHOUT_EFFECT.find((row) => row.section === section && (row.names?.includes(name) ?? true))?.because;
+}
