@@ -22,6 +22,7 @@ module.exports = {
   testTimeout: 300_000,
   // Tests wait more than they compute, the database above all: with a worker for each of two processors, a quarter of their time is idle.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
+  testSequencer: path.join(__dirname, 'tests/support/sequencer.js'),
   projects: [
     {
       ...shared,
