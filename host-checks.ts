@@ -217,7 +217,7 @@ function headOf(source: string): Promise<Response> {
 /** The path below [deploy]http_root of a URL that this server answers itself, and only once it runs. */
 function ownPath({ resolved, roles }: CheckContext, source: string): string | undefined {
   const own = `${resolved['deploy.http_url']}/`;
-  return roles.includes('boot') && source.startsWith(own) ? source.slice(own.length).replace(/[?#].*$/s, '') : undefined;
+  return roles.includes('boot') && source.startsWith(own) ? source.slice(own.length).split(/[?#]/, 1)[0] : undefined;
 }
 async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', context: CheckContext): Promise<Result> {
   const option = `[conductor]${name}`;
