@@ -156,12 +156,19 @@ function mainThread(pid) {
     return { used: NaN, waited: NaN };
   }
 }
-const metric = (text, name) => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1] ?? NaN);
+/** @param name with its labels */
+const metric = (text, name) =>
+  Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `))
+      ?.slice(name.length) ?? NaN,
+  );
 
 /** Measures until `end`: times of the probe, and of the server its delay, CPU time and memory. */
 async function measure(end, server, uuid) {
   const { pid } = server.child;
-  const found = { times: [], unanswered: 0, delays: [], memory: [], load: [] };
+  const found = { times: [], unanswered: 0, delays: [], queries: [], memory: [], load: [] };
   const [began, before] = [performance.now(), mainThread(pid)];
   // The delays in a scrape are those since the scrape before.
   const scrape = () =>
@@ -187,6 +194,7 @@ async function measure(end, server, uuid) {
       if (text === '') continue;
       cpu = metric(text, 'process_cpu_seconds_total');
       found.delays.push(1000 * metric(text, 'nodejs_eventloop_lag_max_seconds'));
+      found.queries.push(metric(text, 'bloomery_database_connections{state="waiting"}'));
       found.memory.push(metric(text, 'process_resident_memory_bytes') / 2 ** 20);
       found.load.push(loadavg()[0]);
     }
@@ -204,20 +212,18 @@ const sorted = (values) => values.toSorted((one, other) => one - other);
 const percentile = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
 const p99 = ({ times }) => percentile(sorted(times), 0.99);
 
-function report(name, { times, unanswered, delays, memory, load, cpu, mainUsed, mainWaited }) {
-  const shares = (values, wanted) =>
-    wanted.map(([label, share]) => `${label} ${percentile(sorted(values), share).toFixed(0)} ms`).join(', ');
-  const [median, most] = [
-    ['p50', 0.5],
-    ['max', 1],
-  ];
+/** Lines about one phase. */
+function report(name, { times, unanswered, delays, queries, memory, load, cpu, mainUsed, mainWaited }) {
   const whole = (value = NaN) => value.toFixed(0);
+  const shares = (values, ...wanted) =>
+    wanted.map((share) => `${share === 1 ? 'max' : `p${100 * share}`} ${whole(percentile(sorted(values), share))}`).join(', ');
   const mean = load.reduce((sum, one) => sum + one, 0) / load.length;
   return [
     `${name}:`,
-    `  GET /v1/nodes/X: ${shares(times, [median, ['p90', 0.9], ['p99', 0.99], most])}; ${times.length} answered, ${unanswered} not`,
-    `  longest delay of the event loop in a second: ${shares(delays, [median, ['p90', 0.9], most])} (50 ms of it are the metric's period)`,
-    `  CPU of the server: ${cpu.toFixed(0)} %; its main thread ${mainUsed.toFixed(0)} %, and ${mainWaited.toFixed(1)} % waiting for a processor`,
+    `  GET /v1/nodes/X: ${shares(times, 0.5, 0.9, 0.99, 1)} ms; ${times.length} answered, ${unanswered} not`,
+    `  longest delay of the event loop in a second: ${shares(delays, 0.5, 0.9, 1)} ms (50 ms of it are the metric's period)`,
+    `  queries that wait for a connection to the database: ${shares(queries, 0.5, 0.9, 1)}`,
+    `  CPU of the server: ${whole(cpu)} %; its main thread ${whole(mainUsed)} %, and ${whole(mainWaited)} % waiting for a processor`,
     `  memory of the server: ${whole(memory[0])} MiB at first, ${whole(Math.max(...memory))} at most, ${whole(memory.at(-1))} at last`,
     `  load average: mean ${mean.toFixed(1)}, highest ${Math.max(...load).toFixed(1)}`,
   ];
