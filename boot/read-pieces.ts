@@ -4,11 +4,15 @@
  */
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import { createTurns } from '../wire/turns';
 
 const LARGEST = 1024 * 1024;
 const SMALLEST = 16 * 1024;
 /** Bytes of one piece for each download. */
 const OF_ALL = 16 * 1024 * 1024;
+
+/** Pieces that are read, and then written, in a turn of the event loop, so that other clients do not wait for hundreds of downloads. */
+const nextTurn = createTurns(4);
 
 let downloads = 0;
 const pieceSize = (): number => Math.max(SMALLEST, Math.min(LARGEST, Math.floor(OF_ALL / downloads)));
@@ -23,6 +27,7 @@ async function* pieces(
   try {
     for (let at = start; at <= end;) {
       const length = Math.min((await arrivedAfter(at)) - at, end + 1 - at, pieceSize());
+      await nextTurn();
       const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, at);
       if (bytesRead === 0) throw new Error('the file was truncated');
       at += bytesRead;

@@ -1,54 +1,51 @@
 // npm run hostile -- --minutes 60: the attacks of tests/hostile/ again and again, on a server that deploys simulated machines meanwhile.
-// Meanwhile connections to its boot service and its API hardly read. Reports crashes, deployments that failed, the server's memory, and how
-// long `GET /v1/nodes/X` took: by the wall clock, and without the waits of server, database and this program for a processor, which a busy
-// machine adds (tests/hostile/scheduling.ts).
+// Attackers and machines are on other hosts in reality. So they run with a lower priority than the server, its database and the probe, which
+// is this process: it measures how long `GET /v1/nodes/X` takes, first beside deployments alone, then beside attacks too.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { connect, createServer } from 'node:net';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cliArguments } from './cli-arguments.mjs';
 import { build, installPackages, root } from './install.mjs';
 
-const { minutes, machines } = cliArguments({
+const { minutes, machines, profile } = cliArguments({
   command: 'npm run hostile',
-  usage: '[--minutes N] [--machines N]',
-  about: 'The attacks of tests/hostile/ in a loop, on a server that deploys simulated machines meanwhile.',
+  usage: '[--minutes N] [--machines N] [--profile FOLDER]',
+  about: `The attacks of tests/hostile/ in a loop, on a server that deploys simulated machines meanwhile.
+Attackers, machines and other clients run with nice 19 above the priority of the server, its database and the probe.
+Prints the times of GET /v1/nodes/X without and with attacks.`,
   options: {
-    minutes: { value: 'N', least: 0.1, default: 10, help: 'for so long (10)' },
+    minutes: {
+      value: 'N',
+      least: 0.1,
+      default: 10,
+      help: 'duration of the attacks (10); half of it, at most one minute, goes before without attacks',
+    },
     machines: { value: 'N', least: 1, most: 2000, default: 200, help: 'simulated machines (200)' },
+    profile: { value: 'FOLDER', help: 'write a CPU profile of the server there' },
   },
 });
 installPackages();
 build();
 
-const { stopwatch } = createRequire(import.meta.url)('../dist/tests/hostile/scheduling.js');
-
-const ROUND_MS = 1000;
-/** The p99 of `GET /v1/nodes/X`, without waits for a processor. */
+/** Of the nice value. */
+const LOWER_BY = 19;
+/** The p99 of `GET /v1/nodes/X` beside attacks. */
 const MOST_P99_MS = 100;
 const SLOW_READERS = 100;
-const SLOW_ADDRESS = '127.0.0.8';
-const READ_EVERY_MS = 1000;
-const SAMPLE_EVERY_MS = 1000;
-const PROBE_EVERY_MS = 100;
+const [SAMPLE_EVERY_MS, PROBE_EVERY_MS] = [1000, 50];
 const REQUEST_TIMEOUT_MS = 60_000;
-const SHOWN_ERRORS = 5;
-/** Provision state → the verb that follows. Machines are deployed and deleted in a circle. */
-const NEXT = {
-  enroll: 'manage',
-  manageable: 'provide',
-  available: 'active',
-  active: 'deleted',
-  'deploy failed': 'deleted',
-  error: 'deleted',
-  'clean failed': 'manage',
-  'inspect failed': 'manage',
-};
+const MOST_QUIET_MS = 60_000;
+/** For the round of attacks that runs when the time is over. */
+const LAST_ROUND_MS = 300_000;
+const [SHOWN_ERRORS, SHOWN_LINES, SHOWN_OUTPUT] = [5, 25, 4000];
+/** An address of its own, so that the limits of a source are for the attackers and the machines. */
+const PROBE_ADDRESS = '127.0.0.2';
 
 async function freePort() {
   const socket = createServer().listen(0, '127.0.0.1');
@@ -61,23 +58,44 @@ async function freePort() {
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-hostile-'));
 const children = [];
-const start = (name, command, environment = {}) => {
-  const child = spawn(process.execPath, command, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...environment } });
+/** Linux may compare the priorities of processes within a session only: then sessions have their own (`man 7 sched`, autogroup). */
+function lowerSession(pid) {
+  try {
+    const own = Number(/nice (-?\d+)/.exec(readFileSync('/proc/self/autogroup', 'utf8'))[1]);
+    writeFileSync(`/proc/${pid}/autogroup`, String(Math.min(19, own + LOWER_BY)));
+  } catch {
+    // The kernel has none.
+  }
+}
+/** @param isBehind runs with a lower priority */
+function start(name, words, { isBehind = true, environment = {}, ipc = false } = {}) {
+  // The command sets the priority before the program has threads.
+  const [command, ...first] = isBehind && process.platform !== 'win32' ? ['nice', '-n', LOWER_BY, process.execPath] : [process.execPath];
+  const child = spawn(command, [...first, ...words].map(String), {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? ['ipc'] : [])],
+    env: { ...process.env, ...environment },
+    detached: isBehind,
+  });
+  if (isBehind) lowerSession(child.pid);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-20_000)));
   children.push(child);
   return { name, child, output: () => output, ended: once(child, 'exit') };
-};
-const isOver = ({ child }) => child.exitCode !== null || child.signalCode !== null;
-async function stopAll() {
-  for (const child of children.reverse()) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    await ended;
-  }
-  rmSync(folder, { recursive: true, force: true });
 }
+const isOver = (child) => child.exitCode !== null || child.signalCode !== null;
+async function stop(child) {
+  if (isOver(child)) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+}
+let stopping;
+const stopAll = () =>
+  (stopping ??= (async () => {
+    for (const child of children.toReversed()) await stop(child);
+    rmSync(folder, { recursive: true, force: true });
+  })());
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void stopAll().finally(() => process.exit(130)));
 
 // ---- the server and its machines
@@ -105,212 +123,218 @@ const instance = {
   image_os_hash_value: createHash('sha256').update(image).digest('hex'),
 };
 
-async function call(method, path, body) {
-  const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
-  const answer = await fetch(`${url}${path}`, {
-    ...{ method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+/** @returns status and text */
+function get(path) {
+  return new Promise((done, fail) => {
+    const headers = { 'x-openstack-ironic-api-version': '1.115' };
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    // A connection for each request, as another command has.
+    const sent = request(`${url}${path}`, { agent: false, localAddress: PROBE_ADDRESS, headers, signal }, (answer) => {
+      const parts = [];
+      answer.on('data', (part) => parts.push(part));
+      answer.on('end', () => done({ status: answer.statusCode, text: Buffer.concat(parts).toString() }));
+      answer.on('error', fail);
+    });
+    sent.on('error', fail);
+    sent.end();
   });
-  const text = await answer.text();
-  return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
 }
+const namesOf = (text) => JSON.parse(text).nodes.map(({ name }) => name);
 
-const counts = { deployed: 0, failed: 0, rounds: 0, failedRounds: 0, unanswered: 0, slowReaders: 0 };
+// ---- measurements
+const counts = { deployed: 0, failed: 0, rounds: 0, failedRounds: 0, unfinishedRounds: 0, slowReaders: 0 };
 const errors = new Map();
-const times = [];
-const ownTimes = [];
-/** CPU milliseconds of the server's main thread meanwhile, whatever it did: on a busy machine it does more than the request waits for. */
-const cpuTimes = [];
-/** @type {{ memory: number[], load: number[] }} */
-const samples = { memory: [], load: [] };
 const crashes = [];
 const isTime = (end) => performance.now() < end && crashes.length === 0;
 
-/** The synchronisation of power states may have removed `last_error` by now. */
-async function lastEventOf(uuid) {
-  const found = await call('GET', `/v1/nodes/${uuid}/history?detail=true`).catch(() => undefined);
-  const errorsOf = (found?.body?.history ?? []).filter(({ severity }) => severity === 'ERROR');
-  return errorsOf.toSorted((one, other) => (one.created_at < other.created_at ? -1 : 1)).at(-1)?.event;
-}
-/** Sends each machine its next verb. What is refused now is sent again in the next round. */
-async function deploy(end, names) {
-  const states = new Map();
-  while (isTime(end)) {
-    const listed = await call('GET', `/v1/nodes?fields=uuid,name,provision_state,last_error&limit=1000`).catch(() => undefined);
-    for (const { uuid, name, provision_state: state, last_error: reason } of listed?.body?.nodes ?? []) {
-      if (!names.has(name)) continue;
-      if (states.get(uuid) !== state) {
-        states.set(uuid, state);
-        if (state === 'active') counts.deployed++;
-        if (/failed$|^error$/.test(state)) {
-          counts.failed++;
-          const why = reason ?? (await lastEventOf(uuid));
-          errors.set(why, (errors.get(why) ?? 0) + 1);
-        }
-      }
-      const target = NEXT[state];
-      if (target === undefined) continue;
-      if (target === 'active')
-        await call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: instance }]).catch(() => {});
-      await call('PUT', `/v1/nodes/${uuid}/states/provision`, { target }).catch(() => {});
-    }
-    await delay(ROUND_MS);
-  }
-}
-/** The processes below this one too, such as those of the database. Empty where Linux does not tell. */
-function familyOf(pid) {
+/** Milliseconds of CPU time, and of waits for a processor, of the process's main thread. NaN where Linux does not tell. */
+function mainThread(pid) {
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-    return [pid, ...children.flatMap(familyOf)];
+    const [used, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+    return { used: used / 1e6, waited: waited / 1e6 };
   } catch {
-    return [];
+    return { used: NaN, waited: NaN };
   }
 }
-/** Of the main thread. NaN where Linux does not tell. */
-function cpuMs(pid) {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
-  } catch {
-    return NaN;
-  }
-}
-async function probe(end, uuid, server) {
-  while (isTime(end)) {
-    const began = performance.now();
-    const cpuBefore = cpuMs(server.child.pid);
-    const ownMs = stopwatch(familyOf(server.child.pid));
-    const { status } = await call('GET', `/v1/nodes/${uuid}`).catch(() => ({ status: 0 }));
-    if (status === 200) {
-      times.push(performance.now() - began);
-      ownTimes.push(ownMs());
-      cpuTimes.push(cpuMs(server.child.pid) - cpuBefore);
-    } else counts.unanswered++;
-    await delay(PROBE_EVERY_MS);
-  }
-}
-/** MiB of the server's memory, and how busy the machine is. */
-async function sample(end, server) {
-  while (isTime(end)) {
-    samples.load.push(loadavg()[0]);
-    try {
-      const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
-      samples.memory.push(Number(/^VmRSS:\s+(\d+)/m.exec(status)[1]) / 1024);
-    } catch {
-      // Only Linux tells.
+/** @param name with its labels */
+const metric = (text, name) =>
+  Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `))
+      ?.slice(name.length) ?? NaN,
+  );
+
+/** Measures until `end`: times of the probe, and of the server its delay, CPU time and memory. */
+async function measure(end, server, uuid) {
+  const { pid } = server.child;
+  const found = { times: [], unanswered: 0, delays: [], queries: [], memory: [], load: [] };
+  const [began, before] = [performance.now(), mainThread(pid)];
+  // The delays in a scrape are those since the scrape before.
+  const scrape = () =>
+    get('/metrics').then(
+      ({ text }) => text,
+      () => '',
+    );
+  const cpuBefore = metric(await scrape(), 'process_cpu_seconds_total');
+  let cpu = cpuBefore;
+  const probe = async () => {
+    while (isTime(end)) {
+      const sent = performance.now();
+      const { status } = await get(`/v1/nodes/${uuid}`).catch(() => ({ status: 0 }));
+      if (status === 200) found.times.push(performance.now() - sent);
+      else found.unanswered++;
+      await delay(PROBE_EVERY_MS);
     }
-    await delay(SAMPLE_EVERY_MS);
-  }
-}
-/** A connection that takes a few kilobytes of a large response each second. */
-async function readSlowly(end, of, path) {
-  while (isTime(end)) {
-    counts.slowReaders++;
-    const socket = connect({ port: of, host: '127.0.0.1', localAddress: SLOW_ADDRESS }).on('error', () => {});
-    let isOpen = true;
-    socket.once('close', () => (isOpen = false));
-    socket.pause().write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    while (isOpen && isTime(end)) {
-      await delay(READ_EVERY_MS);
-      socket.read();
+  };
+  const sample = async () => {
+    while (isTime(end)) {
+      await delay(SAMPLE_EVERY_MS);
+      const text = await scrape();
+      if (text === '') continue;
+      cpu = metric(text, 'process_cpu_seconds_total');
+      found.delays.push(1000 * metric(text, 'nodejs_eventloop_lag_max_seconds'));
+      found.queries.push(metric(text, 'bloomery_database_connections{state="waiting"}'));
+      found.memory.push(metric(text, 'process_resident_memory_bytes') / 2 ** 20);
+      found.load.push(loadavg()[0]);
     }
-    socket.destroy();
-    await delay(READ_EVERY_MS);
-  }
+  };
+  await Promise.all([probe(), sample()]);
+  const [took, after] = [performance.now() - began, mainThread(pid)];
+  return {
+    ...found,
+    cpu: (100_000 * (cpu - cpuBefore)) / took,
+    mainUsed: (100 * (after.used - before.used)) / took,
+    mainWaited: (100 * (after.waited - before.waited)) / took,
+  };
+}
+const sorted = (values) => values.toSorted((one, other) => one - other);
+const percentile = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
+const p99 = ({ times }) => percentile(sorted(times), 0.99);
+
+/** Lines about one phase. */
+function report(name, { times, unanswered, delays, queries, memory, load, cpu, mainUsed, mainWaited }) {
+  const whole = (value = NaN) => value.toFixed(0);
+  const shares = (values, ...wanted) =>
+    wanted.map((share) => `${share === 1 ? 'max' : `p${100 * share}`} ${whole(percentile(sorted(values), share))}`).join(', ');
+  const mean = load.reduce((sum, one) => sum + one, 0) / load.length;
+  return [
+    `${name}:`,
+    `  GET /v1/nodes/X: ${shares(times, 0.5, 0.9, 0.99, 1)} ms; ${times.length} answered, ${unanswered} not`,
+    `  longest delay of the event loop in a second: ${shares(delays, 0.5, 0.9, 1)} ms (50 ms of it are the metric's period)`,
+    `  queries that wait for a connection to the database: ${shares(queries, 0.5, 0.9, 1)}`,
+    `  CPU of the server: ${whole(cpu)} %; its main thread ${whole(mainUsed)} %, and ${whole(mainWaited)} % waiting for a processor`,
+    `  memory of the server: ${whole(memory[0])} MiB at first, ${whole(Math.max(...memory))} at most, ${whole(memory.at(-1))} at last`,
+    `  load average: mean ${mean.toFixed(1)}, highest ${Math.max(...load).toFixed(1)}`,
+  ];
+}
+
+// ---- attacks
+/** What a round's failed tests say; its output if jest did not come so far. */
+function failuresOf(results, output) {
+  const failed = (results?.testResults ?? []).flatMap(({ name, message, assertionResults }) => {
+    const tests = assertionResults.filter(({ status }) => status === 'failed');
+    if (tests.length === 0 && message) return [`● ${name}`, ...message.split('\n').slice(0, SHOWN_LINES)];
+    return tests.flatMap(({ fullName, failureMessages }) => [
+      `● ${fullName}`,
+      ...failureMessages.join('\n').split('\n').slice(0, SHOWN_LINES),
+    ]);
+  });
+  return failed.length > 0 ? failed.join('\n') : output.slice(-SHOWN_OUTPUT);
 }
 async function attack(end) {
+  const file = join(folder, 'attacks.json');
   const jest = [
     'node_modules/jest/bin/jest.js',
-    '--selectProjects',
-    'hostile',
-    '--runInBand',
-    '--testPathPatterns',
-    'hostile/(json|uploads|events|lookups)',
+    ...['--selectProjects', 'hostile', '--runInBand', '--testPathPatterns', 'hostile/(json|uploads|events|lookups)'],
+    ...['--json', '--outputFile', file],
   ];
   while (isTime(end)) {
-    const run = start('attacks', jest, { HOSTILE_URL: url });
-    await Promise.race([run.ended, delay(end - performance.now() + 300_000)]);
+    rmSync(file, { force: true });
+    const run = start('attacks', jest, { environment: { HOSTILE_URL: url } });
+    const late = new AbortController();
+    await Promise.race([run.ended, delay(end - performance.now() + LAST_ROUND_MS, undefined, { signal: late.signal })]);
+    late.abort();
+    if (!isOver(run.child)) {
+      counts.unfinishedRounds++;
+      await stop(run.child);
+      console.log(`a round of attacks has not ended in time:\n${run.output().slice(-SHOWN_OUTPUT)}`);
+      return;
+    }
     counts.rounds++;
     if (run.child.exitCode === 0) continue;
     counts.failedRounds++;
+    let results;
+    try {
+      results = JSON.parse(readFileSync(file, 'utf8'));
+    } catch {
+      // It ended before it wrote the file.
+    }
     console.log(
-      run
-        .output()
-        .split('\n')
-        .filter((line, at, lines) => /●|Expected|Received|Error/.test(line) || /●/.test(lines[at - 2] ?? ''))
-        .slice(0, 30)
-        .join('\n'),
+      `round ${counts.rounds} of attacks ended with ${run.child.exitCode ?? run.child.signalCode}:\n${failuresOf(results, run.output())}`,
     );
   }
 }
-const percentile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 
 async function run() {
-  const server = start('the server', [
-    'bin/bloomery',
-    'serve',
-    '--config-file',
-    join(folder, 'conf'),
-    '--state-dir',
-    join(folder, 'state'),
-  ]);
+  const profiling = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', resolve(profile)];
+  const server = start(
+    'the server',
+    [...profiling, 'bin/bloomery', 'serve', '--config-file', join(folder, 'conf'), '--state-dir', join(folder, 'state')],
+    { isBehind: false },
+  );
   while (!server.output().includes('ready in')) {
-    if (isOver(server)) throw new Error(`the server does not start: ${server.output()}`);
+    if (isOver(server.child)) throw new Error(`the server does not start: ${server.output()}`);
     await delay(100);
   }
   const resources = join(folder, 'fleet.json');
   const words = ['simulate', '--machines', machines, '--ipmi', '127.0.0.1', '--redfish', '127.0.0.1', '--seed', 1, '--boot-ms', 2000];
-  const fleet = start(
-    'the fleet',
-    ['bin/bloomery', ...words, '--boot-url', bootUrl, '--register', url, '--resources', resources, '--json'].map(String),
-  );
-  let node;
+  const fleet = start('the fleet', [
+    ...['bin/bloomery', ...words, '--boot-url', bootUrl, '--register', url, '--resources', resources, '--json'],
+  ]);
+  let uuid;
   for (let count = 0; count < machines;) {
     await delay(500);
-    if (isOver(fleet)) throw new Error(`the fleet does not start: ${fleet.output()}`);
-    const { nodes } = (await call('GET', `/v1/nodes?fields=uuid&limit=${machines}`)).body;
+    if (isOver(fleet.child)) throw new Error(`the fleet does not start: ${fleet.output()}`);
+    const { nodes } = JSON.parse((await get(`/v1/nodes?fields=uuid&limit=${machines}`)).text);
     count = nodes.length;
-    node = nodes[0]?.uuid;
+    uuid = nodes[0]?.uuid;
   }
-  console.log(`${machines} machines are registered; attacks for ${minutes} minutes`);
-  for (const watched of [server, fleet])
+  const names = namesOf(readFileSync(resources, 'utf8'));
+  const load = start('the load', ['scripts/hostile-load.mjs', JSON.stringify({ url, bootUrl, instance, names })], { ipc: true });
+  load.child.on('message', ({ connected = 0, state, reason }) => {
+    counts.slowReaders += connected;
+    if (state === 'active') counts.deployed++;
+    else if (state !== undefined) {
+      counts.failed++;
+      errors.set(reason, (errors.get(reason) ?? 0) + 1);
+    }
+  });
+  for (const watched of [server, fleet, load])
     void watched.ended.then(([code, signal]) =>
       crashes.push(`${watched.name} ended (${code ?? signal}): ${watched.output().slice(-2000)}`),
     );
-  const names = new Set(JSON.parse(readFileSync(resources, 'utf8')).nodes.map(({ name }) => name));
+  const quietMs = Math.min(MOST_QUIET_MS, minutes * 30_000);
+  console.log(`${machines} machines are registered; ${Math.round(quietMs / 1000)} s without attacks, ${minutes} minutes with attacks`);
+  const quiet = await measure(performance.now() + quietMs, server, uuid);
+  console.log(report('without attacks', quiet).join('\n'));
   const end = performance.now() + minutes * 60_000;
-  const slow = Array.from({ length: SLOW_READERS }, (_, at) =>
-    at % 4 === 0 ? readSlowly(end, port, '/v1/openapi.json') : readSlowly(end, bootPort, '/image.raw'),
-  );
-  await Promise.all([deploy(end, names), probe(end, node, server), attack(end), sample(end, server), ...slow]);
+  load.child.send({ slowReaders: SLOW_READERS });
+  const [attacked] = await Promise.all([measure(end, server, uuid), attack(end)]);
   const seen = [...crashes];
-  const figures = (all) => {
-    const sorted = all.toSorted((a, b) => a - b);
-    const [p50, p99, worst] = [0.5, 0.99, 1].map((share) => percentile(sorted, share).toFixed(0));
-    return `median ${p50} ms, p99 ${p99} ms, worst ${worst} ms`;
-  };
-  const ownP99 = percentile(
-    ownTimes.toSorted((a, b) => a - b),
-    0.99,
-  );
-  const { memory, load } = samples;
-  const whole = (value = NaN) => Math.round(value);
-  const mean = load.reduce((sum, one) => sum + one, 0) / load.length;
   console.log(
     [
+      ...report('with attacks', attacked),
       `crashes: ${seen.length}`,
       ...seen,
       `deployments: ${counts.deployed} done, ${counts.failed} failed`,
       ...[...errors].slice(0, SHOWN_ERRORS).map(([reason, count]) => `  ${count}: ${reason}`),
-      `rounds of attacks: ${counts.rounds}, ${counts.failedRounds} with failed tests`,
+      `rounds of attacks: ${counts.rounds}, ${counts.failedRounds} with failed tests, ${counts.unfinishedRounds} not finished`,
       `slow readers: ${counts.slowReaders} connections, ${SLOW_READERS} at once`,
-      `memory of the server: ${whole(memory[0])} MiB at first, ${whole(Math.max(...memory))} at most, ${whole(memory.at(-1))} at last`,
-      `load average: mean ${mean.toFixed(1)}, highest ${Math.max(...load).toFixed(1)}`,
-      `GET /v1/nodes/X: ${times.length} answered, ${counts.unanswered} not; ${figures(times)}`,
-      `  without waits for a processor: ${figures(ownTimes)} (p99 at most ${MOST_P99_MS} ms)`,
-      `  CPU time of the server's main thread meanwhile: ${figures(cpuTimes)}`,
+      `p99 of GET /v1/nodes/X: ${p99(quiet).toFixed(0)} ms without attacks, ${p99(attacked).toFixed(0)} ms with attacks (at most ${MOST_P99_MS})`,
     ].join('\n'),
   );
-  return seen.length === 0 && counts.failed === 0 && counts.failedRounds === 0 && counts.deployed > 0 && ownP99 < MOST_P99_MS;
+  return seen.length === 0 && counts.failed === 0 && counts.failedRounds === 0 && counts.deployed > 0 && p99(attacked) < MOST_P99_MS;
 }
 let isGood = false;
 try {

@@ -1,4 +1,5 @@
 /** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
+import type { SecureContext } from 'node:tls';
 import { Agent, request } from 'undici';
 import { Fault } from '../../model/errors';
 import { MASK } from '../../model/masks';
@@ -7,7 +8,9 @@ import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
 import { readAuthorities, verifies } from '../../wire/authorities';
 import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
+import { clientContext } from '../../wire/http/client-contexts';
 import { timeoutSignal } from '../../wire/timeout-signal';
+import { createTurns } from '../../wire/turns';
 
 /** A command's state as the agent reports it. */
 export interface AgentCommand {
@@ -56,12 +59,16 @@ const RETRY_PAUSE_MS = 1000;
 /** Between polls of a command, for an agent that does not delay its response until the command has finished. */
 const POLL_PAUSE_MS = 1000;
 
+/** For contexts of TLS and for connections, which take 2 ms: hundreds of agents may become ready at the same time. */
+const nextTurn = createTurns(2);
+
 /** Gives `work` a client of the node's agent, and closes its connections afterwards. */
 export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Promise<T>): Promise<T> {
   const url = task.node.driver_internal_info['agent_url'];
   if (typeof url !== 'string' || url === '') {
     throw new AgentError('connection', 'Connection to agent failed: Agent driver requires agent_url in driver_internal_info');
   }
+  await nextTurn();
   const dispatcher = new Agent({
     connect: { ...(await trust(task)), timeout: task.options['agent.command_timeout'] * 1000 },
     maxResponseSize: MAX_ANSWER_BYTES,
@@ -89,6 +96,7 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
   const token = node.driver_internal_info['agent_secret_token'];
   return async ({ method, path, query, body, options = {} }) => {
     const { timeout: seconds = task.options['agent.command_timeout'], signal } = options;
+    await nextTurn();
     const limited = timeoutSignal(seconds * 1000, task.signal, ...(signal ? [signal] : []));
     const held = task.stillHeld?.() ?? true;
     if (held !== true) await held;
@@ -268,18 +276,18 @@ const noAuthorities = (text: string, cause?: unknown): Fault =>
  * for all conductors), otherwise driver_info.agent_verify_ca, otherwise [agent]verify_ca. The agent's is PEM text and nothing else, since
  * anyone in the machine can send it. The others are true (the system's authorities), false (no verification), PEM text, a file or a folder.
  */
-async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolean; readonly ca?: string }> {
+async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolean; readonly secureContext: SecureContext }> {
   const { driver_internal_info: internal, driver_info: info } = task.node;
   const own = internal['agent_verify_ca'] ?? undefined;
   if (own !== undefined) {
-    if (typeof own === 'string' && isPem(own.trim())) return { ca: own };
+    if (typeof own === 'string' && isPem(own.trim())) return { secureContext: clientContext(own) };
     throw noAuthorities(JSON.stringify(own));
   }
   const value = info['agent_verify_ca'] ?? task.options['agent.verify_ca'];
   const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
   const truth = verifies(text);
-  if (truth !== undefined) return { rejectUnauthorized: truth };
-  return { ca: isPem(text) ? text : await authorities(text) };
+  if (truth !== undefined) return { rejectUnauthorized: truth, secureContext: clientContext() };
+  return { secureContext: clientContext(isPem(text) ? text : await authorities(text)) };
 }
 
 async function authorities(path: string): Promise<string> {

@@ -1,0 +1,84 @@
+// The clients of `npm run hostile` besides the attackers and the probe (hostile.mjs starts it): deploys and deletes the machines in a circle,
+// and at a message `{ slowReaders }` holds so many connections that hardly read. Takes a JSON object as its argument: url, bootUrl, instance,
+// names. Messages to its parent: `{ connected }` for each slow connection, `{ state, reason }` when a machine is deployed or fails.
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const { url, bootUrl, instance, names } = JSON.parse(process.argv[2]);
+/** Addresses of their own, so that the limits of a source are for each kind of client. */
+const SLOW_ADDRESS = '127.0.0.8';
+const ROUND_MS = 1000;
+const READ_EVERY_MS = 1000;
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Provision state → the verb that follows. */
+const NEXT = {
+  enroll: 'manage',
+  manageable: 'provide',
+  available: 'active',
+  active: 'deleted',
+  'deploy failed': 'deleted',
+  error: 'deleted',
+  'clean failed': 'manage',
+  'inspect failed': 'manage',
+};
+
+async function call(method, path, body) {
+  const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
+  const answer = await fetch(`${url}${path}`, {
+    ...{ method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+}
+/** The synchronisation of power states may have removed `last_error` by now. */
+async function lastEventOf(uuid) {
+  const found = await call('GET', `/v1/nodes/${uuid}/history?detail=true`).catch(() => undefined);
+  const errors = (found?.body?.history ?? []).filter(({ severity }) => severity === 'ERROR');
+  return errors.toSorted((one, other) => (one.created_at < other.created_at ? -1 : 1)).at(-1)?.event;
+}
+/** Sends each machine its next verb. What is refused now is sent again in the next round. */
+async function deploy() {
+  const known = new Set(names);
+  const states = new Map();
+  for (;;) {
+    const listed = await call('GET', `/v1/nodes?fields=uuid,name,provision_state,last_error&limit=1000`).catch(() => undefined);
+    for (const { uuid, name, provision_state: state, last_error: reason } of listed?.body?.nodes ?? []) {
+      if (!known.has(name)) continue;
+      if (states.get(uuid) !== state) {
+        states.set(uuid, state);
+        if (state === 'active') process.send({ state });
+        if (/failed$|^error$/.test(state)) process.send({ state, reason: reason ?? (await lastEventOf(uuid)) ?? state });
+      }
+      const target = NEXT[state];
+      if (target === undefined) continue;
+      if (target === 'active')
+        await call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: instance }]).catch(() => {});
+      await call('PUT', `/v1/nodes/${uuid}/states/provision`, { target }).catch(() => {});
+    }
+    await delay(ROUND_MS);
+  }
+}
+/** Connections, one after another, that take a few kilobytes of a large response each second. */
+async function readSlowly(base, path) {
+  const { hostname: host, port } = new URL(base);
+  for (;;) {
+    process.send({ connected: 1 });
+    const socket = connect({ port, host, localAddress: SLOW_ADDRESS }).on('error', () => {});
+    let isOpen = true;
+    socket.once('close', () => (isOpen = false));
+    socket.pause().write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    while (isOpen) {
+      await delay(READ_EVERY_MS);
+      socket.read();
+    }
+    await delay(READ_EVERY_MS);
+  }
+}
+
+process.once('SIGTERM', () => process.exit(0));
+process.once('disconnect', () => process.exit(0));
+process.on('message', ({ slowReaders }) => {
+  for (let at = 0; at < slowReaders; at++) void (at % 4 === 0 ? readSlowly(url, '/v1/openapi.json') : readSlowly(bootUrl, '/image.raw'));
+});
+void deploy();
