@@ -1,4 +1,4 @@
-/** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. cli.ts runs it. */
+/** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addCheckCommand } from './commands/check';
 import { addDatabaseCommands } from './commands/db';
@@ -135,4 +135,19 @@ export function createProgram(): Command {
     });
   addExamples(program);
   return program;
+}
+
+/** Runs the command line, and turns errors into one line and a status. @param words absent: those of the process */
+export async function runProgram(words?: readonly string[]): Promise<void> {
+  try {
+    await (words === undefined ? createProgram().parseAsync() : createProgram().parseAsync(words, { from: 'user' }));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    // The variable wins over the option.
+    const named = process.env['DATABASE_URL']
+      ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL')
+      : message;
+    console.error(`bloomery: ${named}`);
+    process.exit(error instanceof ConfigurationError ? 2 : 1);
+  }
 }

@@ -11,6 +11,7 @@ import { silentLog, type Log } from '../../model/log';
 import { startServer, type Server } from '../../main';
 import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
+import { requestText } from './request';
 import { NEVER_MS } from './until';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
@@ -90,17 +91,14 @@ export async function startWholeServer(
 
   const check = answerCheck();
   const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
-    const response = await fetch(`${server.apiUrl!}${path}`, {
-      method,
+    const { status, type, text } = await requestText(`${server.apiUrl!}${path}`, method, {
       headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: timeoutSignal(240_000),
     });
-    const text = await response.text();
-    const type = response.headers.get('content-type') ?? undefined;
-    const problem = check({ method, path, minor: undefined, status: response.status, type, text });
+    const problem = check({ method, path, minor: undefined, status, type, text });
     if (problem !== undefined) throw new Error(`an answer outside openapi.yaml: ${problem}`);
-    return { status: response.status, body: type === 'application/json' && text !== '' ? (JSON.parse(text) as Answer['body']) : {} };
+    return { status, body: type === 'application/json' && text !== '' ? (JSON.parse(text) as Answer['body']) : {} };
   };
   const must = async (method: string, path: string, body?: unknown): Promise<Answer['body']> => {
     const answer = await call(method, path, body);

@@ -1,9 +1,13 @@
-/** `bloomery token` beside two processes of the server on one database, and users of http_basic with roles. Runs the built program. */
+/**
+ * `bloomery token` beside two processes of the server on one database, and users of http_basic with roles. Runs the built program, and most
+ * commands in this process.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { runCommand } from '../../support/command';
 import { useDatabase } from '../../support/database';
 import { fakeSettings, openProcesses, type Processes } from '../../support/processes';
 import { until } from '../../support/until';
@@ -52,8 +56,19 @@ async function namesFor(host: string, headers: Headers): Promise<readonly string
 }
 
 const config = join(folder, 'empty.conf');
-/** Runs `bloomery token …`; the exit code of a failure is in the result. */
-async function token(...words: readonly string[]): Promise<{ readonly out: string; readonly err: string; readonly code: number }> {
+interface Ended {
+  readonly out: string;
+  readonly err: string;
+  readonly code: number;
+}
+/** Runs `bloomery token …` in this process. */
+async function token(...words: readonly string[]): Promise<Ended> {
+  writeFileSync(config, '');
+  const { output, errors, code } = await runCommand(['token', ...words, '--config-file', config], { DATABASE_URL: database.connection() });
+  return { out: output, err: errors, code };
+}
+/** Runs `bloomery token …` of the built program; the exit code of a failure is in the result. */
+async function builtToken(...words: readonly string[]): Promise<Ended> {
   writeFileSync(config, '');
   const program = join(__dirname, '../../../bin/bloomery');
   const env = { ...process.env, DATABASE_URL: database.connection() };
@@ -81,7 +96,7 @@ it('gives the users of the file of roles what their roles allow', async () => {
 });
 
 it('creates tokens that work at once in every process, with the rights of their roles only, until they are revoked', async () => {
-  const created = await token('create', '--name', 'ci', '--user', 'builder', '--role', 'reader', '--system', '--expires', '90d');
+  const created = await builtToken('create', '--name', 'ci', '--user', 'builder', '--role', 'reader', '--system', '--expires', '90d');
   expect(created).toMatchObject({ code: 0, out: expect.stringMatching(/^blm_[\w-]{48}\n$/) as string });
   expect(created.err).toMatch(/token ci: it expires at .* It is shown only now\./);
   const secret = created.out.trim();
@@ -95,7 +110,7 @@ it('creates tokens that work at once in every process, with the rights of their 
   expect(misspelt).toMatchObject({ code: 0, err: expect.stringContaining('the role readr; did you mean reader?') as string });
   expect((await token('revoke', 'typo')).code).toBe(0);
   // 1 is an answer of other commands.
-  expect(await token('create', '--name', 'typo', '--expires', 'soon')).toMatchObject({ code: 2, out: '' });
+  expect(await builtToken('create', '--name', 'typo', '--expires', 'soon')).toMatchObject({ code: 2, out: '' });
   const ofTenant = await token('create', '--name', 'tenant', '--role', 'reader', '--project', 'p1', '--expires', '12h');
   for (const host of ['one', 'two']) expect(await namesFor(host, bearer(ofTenant.out.trim()))).toEqual(['own']);
 
@@ -116,7 +131,7 @@ it('creates tokens that work at once in every process, with the rights of their 
   expect(await token('revoke', 'ci')).toMatchObject({ code: 0, err: 'bloomery: token ci is revoked\n' });
   for (const host of ['one', 'two'])
     await until('the token is refused', async () => (await statusOf(host, 'GET', '/v1/conductors', bearer(secret))) === 401);
-  expect(await token('revoke', 'ci')).toMatchObject({ code: 1, err: 'bloomery: there is no token ci\n' });
+  expect(await builtToken('revoke', 'ci')).toMatchObject({ code: 1, err: 'bloomery: there is no token ci\n' });
 
   const lines = await database.query<{ text: string }>("SELECT coalesce(string_agg(api_tokens::text, ' '), '') AS text FROM api_tokens");
   expect(lines[0]!.text).not.toContain(secret);

@@ -14,7 +14,8 @@ import {
 } from './operations';
 import { ADMIN, OF_STATES, PERSONAS, WITHOUT_OWNER, type Persona } from './personas';
 import { timeoutSignal } from '../../../wire/timeout-signal';
-import { until } from '../../lab/support/machines';
+import { requestText } from '../../support/request';
+import { until } from '../../support/until';
 
 /** The headers that identify a persona to this server. */
 type Identify = (persona: Persona) => Readonly<Record<string, string>>;
@@ -87,25 +88,24 @@ export async function tableOf({ url, identify, setState, projects = new Map(), o
   const toServer = [...projects];
   const fromServer = toServer.map(([name, id]) => [id, name] as const);
   const ask = async (persona: Persona, { method, path, body }: Call): Promise<Reply> => {
-    const response = await fetch(url + replaced(path, toServer), {
-      method,
+    const reply = await requestText(url + replaced(path, toServer), method, {
       headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115', ...identify(persona) },
       ...(body === undefined ? {} : { body: replaced(JSON.stringify(body), toServer) }),
       signal: timeoutSignal(120_000),
     });
-    const text = replaced(await response.text(), fromServer);
-    const isJson = response.headers.get('content-type')?.includes('json') === true && text !== '';
-    return { status: response.status, body: isJson ? (JSON.parse(text) as unknown) : undefined };
+    const text = replaced(reply.text, fromServer);
+    const isJson = reply.type?.includes('json') === true && text !== '';
+    return { status: reply.status, body: isJson ? (JSON.parse(text) as unknown) : undefined };
   };
   const settled = (node: string): Promise<void> =>
     until(
-      120,
-      () => `${node} to be released`,
+      `${node} to be released`,
       async () => {
         const { body } = await ask(ADMIN, { method: 'GET', path: `/v1/nodes/${node}?fields=reservation,provision_state` });
         const { reservation, provision_state: state } = body as { readonly reservation: string | null; readonly provision_state: string };
         return reservation === null && state !== 'verifying';
       },
+      20,
     );
   for (const kind of KINDS) {
     const things = thingsOf(kind);
