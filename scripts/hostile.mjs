@@ -168,7 +168,7 @@ const metric = (text, name) =>
 /** Measures until `end`: times of the probe, and of the server its delay, CPU time and memory. */
 async function measure(end, server, uuid) {
   const { pid } = server.child;
-  const found = { times: [], unanswered: 0, delays: [], queries: [], memory: [], load: [] };
+  const found = { probes: [], unanswered: 0, delays: [], queries: [], memory: [], load: [] };
   const [began, before] = [performance.now(), mainThread(pid)];
   // The delays in a scrape are those since the scrape before.
   const scrape = () =>
@@ -180,9 +180,11 @@ async function measure(end, server, uuid) {
   let cpu = cpuBefore;
   const probe = async () => {
     while (isTime(end)) {
-      const sent = performance.now();
+      const [sent, first] = [performance.now(), mainThread(pid)];
       const { status } = await get(`/v1/nodes/${uuid}`).catch(() => ({ status: 0 }));
-      if (status === 200) found.times.push(performance.now() - sent);
+      const last = mainThread(pid);
+      if (status === 200)
+        found.probes.push({ ms: performance.now() - sent, used: last.used - first.used, waited: last.waited - first.waited });
       else found.unanswered++;
       await delay(PROBE_EVERY_MS);
     }
@@ -210,22 +212,28 @@ async function measure(end, server, uuid) {
 }
 const sorted = (values) => values.toSorted((one, other) => one - other);
 const percentile = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
-const p99 = ({ times }) => percentile(sorted(times), 0.99);
+const timesOf = ({ probes }) => probes.map(({ ms }) => ms);
+const p99 = (phase) => percentile(sorted(timesOf(phase)), 0.99);
 
 /** Lines about one phase. */
-function report(name, { times, unanswered, delays, queries, memory, load, cpu, mainUsed, mainWaited }) {
+function report(name, phase) {
+  const { probes, unanswered, delays, queries, memory, load, cpu, mainUsed, mainWaited } = phase;
+  const times = timesOf(phase);
   const whole = (value = NaN) => value.toFixed(0);
   const shares = (values, ...wanted) =>
     wanted.map((share) => `${share === 1 ? 'max' : `p${100 * share}`} ${whole(percentile(sorted(values), share))}`).join(', ');
-  const mean = load.reduce((sum, one) => sum + one, 0) / load.length;
+  const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
+  const slowest = probes.toSorted((one, other) => other.ms - one.ms).slice(0, Math.ceil(probes.length / 100));
+  const meanOf = (name) => whole(mean(slowest.map((probe) => probe[name])));
   return [
     `${name}:`,
     `  GET /v1/nodes/X: ${shares(times, 0.5, 0.9, 0.99, 1)} ms; ${times.length} answered, ${unanswered} not`,
+    `  its slowest hundredth: ${meanOf('ms')} ms, of which the main thread worked ${meanOf('used')} and waited for a processor ${meanOf('waited')}`,
     `  longest delay of the event loop in a second: ${shares(delays, 0.5, 0.9, 1)} ms (50 ms of it are the metric's period)`,
     `  queries that wait for a connection to the database: ${shares(queries, 0.5, 0.9, 1)}`,
     `  CPU of the server: ${whole(cpu)} %; its main thread ${whole(mainUsed)} %, and ${whole(mainWaited)} % waiting for a processor`,
     `  memory of the server: ${whole(memory[0])} MiB at first, ${whole(Math.max(...memory))} at most, ${whole(memory.at(-1))} at last`,
-    `  load average: mean ${mean.toFixed(1)}, highest ${Math.max(...load).toFixed(1)}`,
+    `  load average: mean ${mean(load).toFixed(1)}, highest ${Math.max(...load).toFixed(1)}`,
   ];
 }
 
@@ -255,6 +263,7 @@ async function attack(end) {
     const late = new AbortController();
     await Promise.race([run.ended, delay(end - performance.now() + LAST_ROUND_MS, undefined, { signal: late.signal })]);
     late.abort();
+    if (stopping) return;
     if (!isOver(run.child)) {
       counts.unfinishedRounds++;
       await stop(run.child);

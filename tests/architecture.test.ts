@@ -46,7 +46,17 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'api/nodes': ['api/resource', 'api/schema', 'conductor/conductor', 'model', 'store/store'],
-  'api/resource': ['api/http', 'api/schema', 'conductor/conductor', 'config/options', 'model', 'policy', 'store/store', 'wire/shares'],
+  'api/resource': [
+    'api/http',
+    'api/schema',
+    'conductor/conductor',
+    'config/options',
+    'model',
+    'policy',
+    'store/store',
+    'wire/shares',
+    'wire/turns',
+  ],
   'api/resources': [
     'api/http',
     'api/nodes',

@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
+import { createTurns } from './turns';
 
 /** Whether parsed JSON is an object: no list, not null. */
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -148,8 +148,8 @@ function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Vi
   }
 }
 
-/** JSON of so many bytes and more is scanned and parsed in pieces of about that size. */
-const PIECE = 64 * 1024;
+/** Longer JSON is scanned and parsed in pieces of about the second size. */
+const [SMALL, PIECE] = [64 * 1024, 16 * 1024];
 /** A container that is open at the scan's position. */
 interface Frame {
   readonly isArray: boolean;
@@ -327,25 +327,28 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
 }
 
 /** Other work has its turn after so many milliseconds. */
-const TURN_MS = 5;
+const TURN_MS = 4;
+/** One text in a turn, however many are parsed. */
+const nextTurn = createTurns(1);
 /**
  * @param bytes UTF-8; malformed bytes become U+FFFD, and a byte order mark is dropped
  * @throws JsonLimitError, SyntaxError
  */
 export async function parseJson(bytes: Uint8Array, limits: JsonLimits): Promise<unknown> {
-  const work = inPieces(bytes, limits, PIECE);
-  for (let began = performance.now(); ;) {
-    const { done, value } = work.next();
-    if (done && bytes.length < PIECE) return value;
-    if (!done && performance.now() - began < TURN_MS) continue;
-    // Also before the result of much work is used.
-    await setImmediate();
-    if (done) return value;
-    began = performance.now();
+  if (bytes.length < SMALL) return parseSmallJson(bytes, limits);
+  for (const work = inPieces(bytes, limits, PIECE); ;) {
+    await nextTurn();
+    const began = performance.now();
+    let step = work.next();
+    while (!step.done && performance.now() - began < TURN_MS) step = work.next();
+    if (!step.done) continue;
+    // Other work has a turn before the result is used, which may be much work too.
+    await nextTurn();
+    return step.value;
   }
 }
 /** For small JSON: no other work has a turn. */
-export function parseSmallJson(bytes: Uint8Array, limits: JsonLimits, piece = PIECE): unknown {
+export function parseSmallJson(bytes: Uint8Array, limits: JsonLimits, piece = SMALL): unknown {
   for (const work = inPieces(bytes, limits, piece); ;) {
     const { done, value } = work.next();
     if (done) return value;

@@ -10,6 +10,7 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import type { Store } from '../../store/store';
 import { createShares, mostOf, type Most } from '../../wire/shares';
+import { createTurns } from '../../wire/turns';
 import { createFairTurns } from '../http/fair-turns';
 
 export type FeedOptions = Pick<
@@ -38,6 +39,8 @@ const PAGE = 500;
 const CACHE_SIZE = 2000;
 /** Listeners behind the cache that read the table at once. The others wait. */
 const CATCHING_UP: Most = { inAll: 4, ofSource: 2 };
+/** Listeners that get events in a turn of the event loop: each filters and writes up to a page. */
+const IN_A_TURN = 8;
 /** The pause after a failed query. */
 const RETRY_MS = 2000;
 
@@ -100,6 +103,7 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
     waiting: { inAll: Infinity, ofSource: Infinity },
     refusal: () => new Error('too many listeners catch up'),
   });
+  const nextTurn = createTurns(IN_A_TURN);
   /** Pages that are being read, by source and position: listeners at the same position share one. */
   const reading = new Map<string, Promise<EventPage>>();
   function readPage(after: string, source: string): Promise<EventPage> {
@@ -138,7 +142,11 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
       }
       let hasJoined = true;
       return {
-        next: (after, signal) => next(source, after, signal),
+        async next(after, signal) {
+          const page = await next(source, after, signal);
+          await nextTurn();
+          return page;
+        },
         leave() {
           if (!hasJoined) return;
           hasJoined = false;
