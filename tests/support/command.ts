@@ -2,7 +2,7 @@
 import { format } from 'node:util';
 import { runProgram } from '../../program';
 
-export interface CommandResult {
+interface CommandResult {
   readonly code: number;
   readonly output: string;
   readonly errors: string;

@@ -3,12 +3,14 @@ import { loadOptions } from '../../config/load';
 import type { Options } from '../../config/options';
 import { resolveOptions } from '../../settings';
 
-/** The defaults, resolved for a host `here` at an address of the documentation's, with what a test sets. */
-export const optionsOf = (changes: Partial<Options> = {}): Options => ({
-  ...resolveOptions({ ...loadOptions([], {}).options, 'DEFAULT.host': 'here', 'DEFAULT.my_ip': '192.0.2.1' }, '/nonexistent', {
+/** Read once for a file: some files ask for a thousand, and each reading converts hundreds of rows. */
+let defaults: Options | undefined;
+const readDefaults = (): Options =>
+  resolveOptions({ ...loadOptions([], {}).options, 'DEFAULT.host': 'here', 'DEFAULT.my_ip': '192.0.2.1' }, '/nonexistent', {
     api: 6385,
     http: 8080,
     https: null,
-  }),
-  ...changes,
-});
+  });
+
+/** The defaults, resolved for a host `here` at an address of the documentation's, with what a test sets. */
+export const optionsOf = (changes: Partial<Options> = {}): Options => ({ ...(defaults ??= readDefaults()), ...changes });

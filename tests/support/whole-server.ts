@@ -39,6 +39,9 @@ export interface WholeServer {
 }
 
 const RESTING = /failed$|^(error|enroll|manageable|available|active)$/;
+/** Between requests for the state of a node. A state that does not last is asked for at the shortest pause throughout. */
+const SHORTEST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 120;
 
 /** @param connection of an empty, migrated database */
 export async function startWholeServer(
@@ -128,13 +131,15 @@ export async function startWholeServer(
     },
     reach: async (uuid, state) => {
       const end = Date.now() + NEVER_MS;
+      let pauseMs = SHORTEST_PAUSE_MS;
       for (;;) {
         const node = await must('GET', `/v1/nodes/${uuid}`);
         const now = node['provision_state'] as string;
         if (now === state && node['reservation'] === null) return node;
         const wrong = now !== state && RESTING.test(now) && node['reservation'] === null && node['last_error'] !== null;
         if (wrong || Date.now() > end) throw new Error(`${uuid} is ${now}, not ${state}: ${String(node['last_error'])}`);
-        await delay(20);
+        await delay(pauseMs);
+        if (RESTING.test(state)) pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs + SHORTEST_PAUSE_MS);
       }
     },
     deployable: (more = {}) => ({
