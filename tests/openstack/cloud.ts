@@ -2,17 +2,20 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import type { Sections } from '../lab/support/server';
 import { startGlance, type RealGlance } from './glance';
 import { startKeystone, type RealKeystone } from './keystone';
 import { startNeutron, type RealNeutron } from './neutron';
-import { credentialsOf, tokenSection } from './service';
+import { clientSection, tokenSection } from './service';
 
 /** Network → its VLAN. Servers are in `private`, and machines that boot a ramdisk in the others. */
 const VLANS = { provisioning: 100, private: 101, cleaning: 102, rescuing: 103, inspection: 104, servicing: 105 } as const;
 type NetworkName = keyof typeof VLANS;
 
 export interface Cloud {
+  /** Services that write at the same time need more than SQLite. */
+  readonly mariadb: RealMariadb;
   readonly keystone: RealKeystone;
   readonly neutron: RealNeutron;
   readonly glance: RealGlance;
@@ -38,12 +41,15 @@ export async function startCloud(folder: string): Promise<Cloud> {
     mkdirSync(join(folder, name), { recursive: true });
     return join(folder, name);
   };
-  const keystone = await startKeystone(own('keystone'));
-  const [neutron, glance] = await Promise.all([startNeutron(own('neutron'), keystone), startGlance(own('glance'), keystone)]);
+  const [mariadb, keystone] = await Promise.all([startMariadb(own('mariadb')), startKeystone(own('keystone'))]);
+  const [neutron, glance] = await Promise.all([
+    startNeutron(own('neutron'), keystone, await mariadb.create('neutron')),
+    startGlance(own('glance'), keystone, await mariadb.create('glance')),
+  ]);
   const operator = await keystone.identity.user('operator', { system: ['admin'] });
-  const ironic = credentialsOf(keystone, 'ironic');
+  const ironic = clientSection(keystone, 'ironic');
   return {
-    ...{ keystone, neutron, glance },
+    ...{ mariadb, keystone, neutron, glance },
     networks: await makeNetworks(neutron),
     systemToken: () => keystone.identity.token(operator, { system: { all: true } }),
     sections: {
@@ -59,6 +65,7 @@ export async function startCloud(folder: string): Promise<Cloud> {
       await glance.close();
       await neutron.close();
       await keystone.close();
+      await mariadb.close();
     },
   };
 }

@@ -1,4 +1,4 @@
-/** A real Glance 33 (PyPI) on loopback beside a Keystone, with SQLite. It stores images in files. */
+/** A real Glance 33 (PyPI) on loopback beside a Keystone. It stores images in files. */
 import { execFile } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { timeoutSignal } from '../../wire/timeout-signal';
 import { endReference } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
 import { writeIni, type RealKeystone } from './keystone';
-import { callerOf, computePrograms, sqlite, startWsgi, tokenSection, type Body } from './service';
+import { callerOf, computePrograms, startWsgi, tokenSection, type Body } from './service';
 
 const run = promisify(execFile);
 
@@ -29,8 +29,11 @@ models.BASE.metadata.create_all(engine)
 models_metadef.BASE_DICT.metadata.create_all(engine)
 `;
 
-/** @param folder of its own */
-export async function startGlance(folder: string, keystone: RealKeystone): Promise<RealGlance> {
+/**
+ * @param folder of its own
+ * @param connection URL of its database
+ */
+export async function startGlance(folder: string, keystone: RealKeystone, connection: string): Promise<RealGlance> {
   const bin = await computePrograms();
   for (const name of ['images', 'staging', 'tasks', 'lock']) mkdirSync(join(folder, name), { recursive: true });
   const { identity } = keystone;
@@ -39,7 +42,6 @@ export async function startGlance(folder: string, keystone: RealKeystone): Promi
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   await identity.service('image', url);
-  const connection = sqlite(join(folder, 'glance.sqlite'));
   const store = (name: string): Readonly<Record<string, string>> => ({ filesystem_store_datadir: join(folder, name) });
   writeIni(join(folder, 'glance-api.conf'), {
     DEFAULT: { enabled_backends: 'files:file', node_staging_uri: `file://${join(folder, 'staging')}` },
@@ -50,7 +52,7 @@ export async function startGlance(folder: string, keystone: RealKeystone): Promi
     keystone_authtoken: tokenSection(keystone, 'glance', 'image'),
     oslo_concurrency: { lock_path: join(folder, 'lock') },
   });
-  await run(join(bin, 'python'), ['-W', 'ignore', '-c', MAKE_TABLES, connection], { timeout: 240_000 });
+  await run(join(bin, 'python'), ['-W', 'ignore', '-c', MAKE_TABLES, connection], { timeout: 600_000 });
   const child = await startWsgi({
     ...{ name: 'Glance', bin, module: 'glance.wsgi.api', port, log: join(folder, 'glance.log'), url: `${url}/versions` },
     env: { OS_GLANCE_CONFIG_DIR: folder },

@@ -194,7 +194,7 @@ export async function startKeystone(folder: string): Promise<RealKeystone> {
   const main = write('keystone', {});
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/v3`;
-  const manage = (...words: string[]) => run(join(bin, 'keystone-manage'), ['--config-file', main, ...words], { timeout: 240_000 });
+  const manage = (...words: string[]) => run(join(bin, 'keystone-manage'), ['--config-file', main, ...words], { timeout: 600_000 });
   await manage('db_sync');
   await manage(...bootstrapWords(url));
   let child = await serve(main, port);

@@ -1,6 +1,6 @@
 /**
  * A real Neutron 29 (PyPI) on loopback beside a Keystone: ML2 with networking-generic-switch, whose switches are pretended and log what they
- * are told. One process with SQLite; no agents, so a bound port is active at once.
+ * are told. One process; no agents, so a bound port is active at once.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { endReference } from '../lab/inspection/real-ironic';
 import { programs } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
 import { writeIni, type RealKeystone } from './keystone';
-import { callerOf, credentialsOf, sqlite, startWsgi, tokenSection, type Body } from './service';
+import { callerOf, clientSection, sqlite, startWsgi, tokenSection, type Body } from './service';
 
 const run = promisify(execFile);
 
@@ -59,10 +59,17 @@ from neutron_lib.db import api, model_base
 model_base.BASEV2.metadata.create_all(api.get_writer_session().get_bind())
 `;
 
-/** @param folder of its own */
-export async function startNeutron(folder: string, keystone: RealKeystone): Promise<RealNeutron> {
-  const bin = await programs('neutron', [
-    ...['neutron==29.0.0', 'networking-generic-switch==10.2.0', 'networking-baremetal==8.1.0', 'pyuwsgi==2.0.30.post1'],
+/**
+ * @param folder of its own
+ * @param connection URL of its database
+ */
+export async function startNeutron(
+  folder: string,
+  keystone: RealKeystone,
+  connection = sqlite(join(folder, 'neutron.sqlite')),
+): Promise<RealNeutron> {
+  const bin = await programs('network', [
+    ...['neutron==29.0.0', 'networking-generic-switch==10.2.0', 'networking-baremetal==8.1.0', 'pymysql==1.2.4', 'pyuwsgi==2.0.30.post1'],
   ]);
   for (const name of ['state', 'lock']) mkdirSync(join(folder, name), { recursive: true });
   const { identity } = keystone;
@@ -73,7 +80,7 @@ export async function startNeutron(folder: string, keystone: RealKeystone): Prom
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   await identity.service('network', url);
-  const credentials = credentialsOf(keystone, 'ironic');
+  const credentials = clientSection(keystone, 'ironic');
   const config = join(folder, 'neutron.conf');
   writeIni(config, {
     DEFAULT: {
@@ -82,7 +89,7 @@ export async function startNeutron(folder: string, keystone: RealKeystone): Prom
       ...{ notify_nova_on_port_status_changes: 'false', notify_nova_on_port_data_changes: 'false' },
       ...{ dhcp_agent_notification: 'false', rpc_workers: '0', rpc_state_report_workers: '0', api_workers: '1' },
     },
-    database: { connection: sqlite(join(folder, 'neutron.sqlite')) },
+    database: { connection },
     ml2: {
       ...{ type_drivers: 'flat,vlan', project_network_types: 'vlan', mechanism_drivers: 'baremetal,genericswitch' },
       extension_drivers: 'port_security',
@@ -97,7 +104,7 @@ export async function startNeutron(folder: string, keystone: RealKeystone): Prom
     oslo_messaging_notifications: { driver: 'noop' },
     quotas: { quota_port: '-1' },
   });
-  await run(join(bin, 'python'), ['-W', 'ignore', '-c', MAKE_TABLES, '--config-file', config], { timeout: 240_000 });
+  await run(join(bin, 'python'), ['-W', 'ignore', '-c', MAKE_TABLES, '--config-file', config], { timeout: 600_000 });
   const log = join(folder, 'neutron.log');
   const env = { OS_NEUTRON_CONFIG_DIR: folder, OS_NEUTRON_CONFIG_FILES: 'neutron.conf' };
   const child = await startWsgi({ name: 'Neutron', bin, module: 'neutron.wsgi.api', port, env, log, url });

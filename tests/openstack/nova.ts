@@ -1,21 +1,11 @@
-/** A real Nova 34 with its Placement 16 (PyPI) on loopback beside Keystone, Glance and Neutron: its driver for Ironic, and SQLite. */
+/** A real Nova 34 with its Placement 16 (PyPI) on loopback beside Keystone, Glance and Neutron: its driver for Ironic, and MariaDB. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { endReference } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
+import type { RealMariadb } from '../lab/support/mariadb';
 import { writeIni, type RealKeystone } from './keystone';
-import {
-  callerOf,
-  computePrograms,
-  credentialsOf,
-  PASSWORD,
-  REGION,
-  sqlite,
-  startService,
-  startWsgi,
-  tokenSection,
-  type Body,
-} from './service';
+import { callerOf, computePrograms, clientSection, PASSWORD, REGION, startService, startWsgi, tokenSection, type Body } from './service';
 
 export interface RealNova {
   readonly url: string;
@@ -27,7 +17,11 @@ export interface RealNova {
 }
 
 /** @param folder of its own. @param baremetal URL of a bare metal server, which answers already */
-export async function startNova(folder: string, keystone: RealKeystone, baremetal: string): Promise<RealNova> {
+export async function startNova(
+  folder: string,
+  { keystone, mariadb }: { readonly keystone: RealKeystone; readonly mariadb: RealMariadb },
+  baremetal: string,
+): Promise<RealNova> {
   const bin = await computePrograms();
   for (const name of ['placement', 'state/instances', 'lock']) mkdirSync(join(folder, name), { recursive: true });
   const { identity } = keystone;
@@ -40,17 +34,16 @@ export async function startNova(folder: string, keystone: RealKeystone, baremeta
   await identity.service('placement', placementUrl);
   await identity.service('compute', url);
   await identity.service('baremetal', baremetal);
-  const database = (name: string): string => sqlite(join(folder, `${name}.sqlite`));
   writeIni(join(folder, 'placement/placement.conf'), {
     api: { auth_strategy: 'keystone' },
-    placement_database: { connection: database('placement'), sync_on_startup: 'true' },
+    placement_database: { connection: await mariadb.create('placement'), sync_on_startup: 'true' },
     keystone_authtoken: tokenSection(keystone, 'placement', 'placement'),
   });
   const placement = await startWsgi({
     ...{ name: 'Placement', bin, module: 'placement.wsgi.api', port: placementPort },
     ...{ log: join(folder, 'placement.log'), url: placementUrl, env: { OS_PLACEMENT_CONFIG_DIR: join(folder, 'placement') } },
   });
-  const credentials = credentialsOf(keystone, 'nova');
+  const credentials = clientSection(keystone, 'nova');
   const systemWide = {
     ...{ auth_type: 'password', auth_url: keystone.url, username: 'nova', password: PASSWORD, user_domain_id: 'default' },
     ...{ system_scope: 'all', region_name: REGION },
@@ -61,12 +54,14 @@ export async function startNova(folder: string, keystone: RealKeystone, baremeta
       ...{ host: 'compute', my_ip: '127.0.0.1', transport_url: 'fake:/', state_path: join(folder, 'state') },
       ...{ compute_driver: 'ironic.IronicDriver', reserved_host_memory_mb: '0', update_resources_interval: '2' },
       ...{ sync_power_state_interval: '-1', periodic_fuzzy_delay: '0', reclaim_instance_interval: '0' },
+      ...{ max_concurrent_builds: '0', rpc_response_timeout: '600' },
     },
     api: { auth_strategy: 'keystone' },
     wsgi: { api_paste_config: join(bin, '../etc/nova/api-paste.ini') },
-    api_database: { connection: database('nova-api') },
-    database: { connection: database('nova') },
+    api_database: { connection: await mariadb.create('nova_api') },
+    database: { connection: await mariadb.create('nova') },
     vnc: { enabled: 'false' },
+    quota: { instances: '-1', cores: '-1', ram: '-1' },
     compute: { consecutive_build_service_disable_threshold: '0' },
     filter_scheduler: { track_instance_changes: 'false' },
     ironic: { ...systemWide, api_max_retries: '60', api_retry_interval: '1' },
@@ -79,7 +74,7 @@ export async function startNova(folder: string, keystone: RealKeystone, baremeta
   const log = join(folder, 'nova.log');
   const child = await startService({
     ...{ name: 'Nova', command: [join(bin, 'python'), join(__dirname, 'nova_serve.py'), '--config-file', config], log },
-    ...{ url: `http://127.0.0.1:${port}/`, env: { PORT: String(port) } },
+    ...{ url: `http://127.0.0.1:${port}/`, env: { PORT: String(port), CELL0: await mariadb.create('nova_cell0') } },
   });
   const token = await identity.token(user, { project: { id: project } });
   return {

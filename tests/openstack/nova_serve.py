@@ -1,6 +1,7 @@
 """Nova's API, conductor, scheduler and compute service in one process, with a message bus in memory.
 
-nova_serve.py --config-file FILE; PORT in the environment: where the API listens on loopback. The databases are SQLite files, which it makes.
+nova_serve.py --config-file FILE; PORT in the environment: where the API listens on loopback. CELL0: the URL of the database for servers
+without a host. The databases are empty; it makes their tables.
 """
 from nova import monkey_patch; monkey_patch.patch(backend='threading')  # noqa: E702 before everything else
 import os
@@ -11,7 +12,6 @@ from wsgiref import simple_server
 from oslo_log import log as logging
 import os_vif
 from paste import deploy
-import sqlalchemy
 
 from nova import config
 from nova import context
@@ -30,21 +30,17 @@ from nova.scheduler import rpcapi as scheduler_rpcapi
 CONF = nova.conf.CONF
 
 
-@sqlalchemy.event.listens_for(sqlalchemy.Engine, 'begin')
-def begin(connection):
-    """One transaction at a time. SQLite fails one that reads and then writes while another one writes."""
-    if 'in_transaction' not in connection.info:
-        connection.execute(sqlalchemy.text('BEGIN IMMEDIATE'))
-        connection.info['in_transaction'] = True
-
-
 config.parse_args(sys.argv)
 logging.setup(CONF, 'nova')
 objects.register_all()
 os_vif.initialize()
 
-# Nova's migrations need another database; its models describe the same tables.
-cell0 = CONF.database.connection.replace('.sqlite', '-cell0.sqlite')
+# Nova's migrations take a minute; its models describe the same tables.
+cell0 = os.environ['CELL0']
+# A key of MariaDB has at most 3072 bytes; Nova's migrations shorten these columns too.
+for index in main_models.Migration.__table__.indexes:
+    if index.name == 'migrations_by_host_nodes_and_status_idx':
+        index.dialect_options['mysql']['length'] = dict.fromkeys(('source_compute', 'source_node', 'dest_compute', 'dest_node'), 100)
 api_models.BASE.metadata.create_all(api_database.get_engine())
 main_models.BASE.metadata.create_all(main_database.get_engine())
 main_models.BASE.metadata.create_all(main_database.create_context_manager(cell0).writer.get_engine())

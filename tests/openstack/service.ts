@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { timeoutSignal } from '../../wire/timeout-signal';
+import { endReference } from '../lab/inspection/real-ironic';
 import { programs } from '../lab/support/venv';
 import { until } from '../support/until';
 
@@ -13,7 +14,7 @@ export type Body = Readonly<Record<string, unknown>>;
 
 /** Nova, Glance and Placement, which share most of what they need. */
 export const computePrograms = (): Promise<string> =>
-  programs('nova', ['nova==34.0.0', 'glance==33.0.0', 'openstack-placement==16.0.0', 'pyuwsgi==2.0.30.post1']);
+  programs('compute', ['nova==34.0.0', 'glance==33.0.0', 'openstack-placement==16.0.0', 'pymysql==1.2.4', 'pyuwsgi==2.0.30.post1']);
 
 interface Program {
   /** For errors. */
@@ -35,7 +36,12 @@ export async function startService({ name, command, env, log, url }: Program): P
       () => false,
     );
   };
-  await until(`${name} answers`, answers, 100);
+  try {
+    await until(`${name} answers`, answers, 500, 900_000);
+  } catch (error) {
+    await endReference(child);
+    throw error;
+  }
   return child;
 }
 /** Serves a WSGI application on loopback, with `sqlite_wsgi.py`. @param bin folder of the programs */
@@ -60,9 +66,14 @@ export const startWsgi = ({
 export const sqlite = (file: string): string => `sqlite:///${file}?timeout=120`;
 
 /** The options of a section that authenticates a user of the project `service`. */
-export const credentialsOf = (keystone: { readonly url: string }, username: string): Readonly<Record<string, string>> => ({
+const credentialsOf = (keystone: { readonly url: string }, username: string): Readonly<Record<string, string>> => ({
   ...{ auth_type: 'password', auth_url: keystone.url, username, password: PASSWORD, user_domain_id: 'default' },
   ...{ project_name: 'service', project_domain_id: 'default', region_name: REGION },
+});
+/** The section of a service that another one calls. These services share one small machine, and answer late. */
+export const clientSection = (keystone: { readonly url: string }, username: string): Readonly<Record<string, string>> => ({
+  ...credentialsOf(keystone, username),
+  timeout: '600',
 });
 /** The section `keystone_authtoken` of a service. */
 export const tokenSection = (
@@ -71,10 +82,10 @@ export const tokenSection = (
   serviceType: string,
 ): Readonly<Record<string, string>> => ({
   ...credentialsOf(keystone, username),
-  ...{ www_authenticate_uri: keystone.url, service_type: serviceType },
+  ...{ www_authenticate_uri: keystone.url, service_type: serviceType, http_connect_timeout: '600' },
 });
 
-type Call = (method: string, path: string, body?: Body) => Promise<Body>;
+type Call = (method: string, path: string, body?: Body | readonly Body[]) => Promise<Body>;
 /** A client of one service with one token. It answers the body, and throws unless the status is 2xx. */
 export const callerOf =
   (url: string, token: () => string | Promise<string>, headers: Readonly<Record<string, string>> = {}): Call =>

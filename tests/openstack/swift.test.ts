@@ -22,14 +22,14 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'keystone'));
   keystone = await startKeystone(join(folder, 'keystone'));
   swift = await startSwift(join(folder, 'swift'), keystone);
-}, 900_000);
+}, 1_800_000);
 afterAll(async () => {
   await swift?.close();
   await keystone?.close();
   rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 
-const call = () => ({ signal: timeoutSignal(60_000) });
+const call = () => ({ signal: timeoutSignal(600_000) });
 async function read(url: string, method = 'GET'): Promise<{ readonly status: number; readonly body: string }> {
   const response = await fetch(url, { method, ...call() });
   return { status: response.status, body: await response.text() };

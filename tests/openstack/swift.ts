@@ -8,7 +8,7 @@ import { programs } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 import { writeIni, type RealKeystone } from './keystone';
-import { credentialsOf, startService, tokenSection } from './service';
+import { clientSection, startService, tokenSection } from './service';
 
 export interface RealSwift {
   /** Our client, with the credentials of a user of its own. */
@@ -16,6 +16,9 @@ export interface RealSwift {
   readonly log: string;
   close(): Promise<void>;
 }
+
+/** Swift's servers give up after half a second, and share one processor here. Its other timeouts follow from these. */
+const TIMEOUTS = { conn_timeout: '60', node_timeout: '600' } as const;
 
 /** @param folder of its own */
 export async function startSwift(folder: string, keystone: RealKeystone): Promise<RealSwift> {
@@ -41,7 +44,7 @@ export async function startSwift(folder: string, keystone: RealKeystone): Promis
       ...{ 'paste.filter_factory': 'keystonemiddleware.auth_token:filter_factory', delay_auth_decision: 'true' },
     },
     'filter:keystoneauth': { ...filter('keystoneauth'), operator_roles: 'admin' },
-    'app:proxy': { ...filter('proxy'), account_autocreate: 'true' },
+    'app:proxy': { ...filter('proxy'), ...TIMEOUTS, account_autocreate: 'true' },
   });
   const log = join(folder, 'swift.log');
   const child = await startService({
@@ -50,10 +53,10 @@ export async function startSwift(folder: string, keystone: RealKeystone): Promis
   });
   const stopping = new AbortController();
   const options = {
-    ...credentialsOf(keystone, 'swift'),
+    ...clientSection(keystone, 'swift'),
     service_type: 'object-store',
     valid_interfaces: ['internal', 'public'],
-    timeout: 60,
+    timeout: 600,
   };
   const { swift: client } = createServices(Object.fromEntries(Object.entries(options).map(([name, value]) => [`swift.${name}`, value])), {
     ...{ clock: systemClock, signal: stopping.signal },

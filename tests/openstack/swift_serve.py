@@ -25,6 +25,8 @@ mount_check = false
 pipeline = server
 [app:server]
 use = egg:swift#%(entry)s
+conn_timeout = 60
+node_timeout = 600
 """
 os.makedirs(os.path.join(folder, 'devices/disk'), exist_ok=True)
 listeners = []

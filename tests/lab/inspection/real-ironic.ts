@@ -79,7 +79,7 @@ export async function startRealIronic(
   ]);
   writeFileSync(at('ironic.conf'), `${lines.join('\n')}\n`);
   if (!existsSync(at('ironic.sqlite')))
-    await run(join(bin, 'ironic-dbsync'), ['--config-file', at('ironic.conf'), 'create_schema'], { timeout: 180_000 });
+    await run(join(bin, 'ironic-dbsync'), ['--config-file', at('ironic.conf'), 'create_schema'], { timeout: 600_000 });
 
   const inside = namespace === undefined ? [] : ['ip', 'netns', 'exec', namespace];
   const words = [...inside, join(bin, 'ironic'), '--config-file', at('ironic.conf')];
@@ -89,7 +89,7 @@ export async function startRealIronic(
   const child = spawn(words[0]!, words.slice(1), { stdio: ['ignore', log, log], env });
   const probe = [...inside, 'curl', '-fs', '-o', '/dev/null', `${url}/v1`];
   await until(
-    240,
+    600,
     () => `the real Ironic to answer\n${readFileSync(at('ironic.log'), 'utf8').slice(-3000)}`,
     async () => {
       if (child.exitCode !== null) throw new Error(`the real Ironic ended\n${readFileSync(at('ironic.log'), 'utf8').slice(-3000)}`);
