@@ -48,6 +48,8 @@ import {
   resolveOptions,
   sharesDatabaseOf,
   StartError,
+  catalogUrl,
+  networkTraitsOf,
   switchesOf,
 } from './settings';
 import { startEmbedded } from './store/embedded/embedded';
@@ -328,7 +330,7 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
 
 /** @param stopOptions returns how to stop, which is known then */
 async function startConductorRole(
-  { options, store, services, clock, metrics, stops, log }: StoreContext,
+  { given, options, store, services, clock, metrics, stops, log }: StoreContext,
   notifier: Notifier,
   rpc: Rpc | undefined,
   stopOptions: () => StopOptions,
@@ -341,11 +343,15 @@ async function startConductorRole(
   });
   const introspection = discoverdService(options);
   const switches = switchesOf(options);
+  const networkTraits = networkTraitsOf(options);
+  const apiUrl = catalogUrl(given, services);
   const connections = {
     services,
     ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
     ...(introspection ? { introspection } : {}),
     ...(switches ? { switches } : {}),
+    ...(networkTraits ? { networkTraits } : {}),
+    ...(apiUrl ? { apiUrl } : {}),
   };
   stops.push(async () => {
     await consoles.closeAll();

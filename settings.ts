@@ -10,13 +10,16 @@ import { parseIni } from './config/ini';
 import { writtenName } from './config/names';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
+import { Fault } from './model/errors';
 import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { inventoriesAmong } from './store/inventory-objects';
 import type { StoreOptions } from './store/postgres';
 import { verifies } from './wire/authorities';
-import type { Services } from './wire/keystone/services';
+import { ServiceError, type Services } from './wire/keystone/services';
 import { swiftContainer } from './wire/openstack/swift';
+import { openNetworkTraits } from './drivers/network/network-traits';
+import type { NetworkTraits } from './model/rules/trait-filter';
 import { switchesIn } from './wire/switches/config';
 import { createSwitches, noopSwitchDriver, type SwitchDrivers, type Switches } from './wire/switches/switches';
 import { parseVlans } from './wire/switches/vlans';
@@ -63,6 +66,25 @@ export function resolveOptions(
     'inspector_service.callback_url':
       options['inspector_service.callback_url'] ??
       `${scheme}://${urlHost(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
+  };
+}
+
+/**
+ * The API's URL in Keystone's catalog, for ramdisks. Undefined: [service_catalog]endpoint_override names it, or nothing asks for the catalog.
+ * @param given the options before `derived`
+ */
+export function catalogUrl(given: LoadedOptions, { service_catalog: catalog }: Services): (() => Promise<string>) | undefined {
+  const isWanted = given['DEFAULT.auth_strategy'] === 'keystone' && given['service_catalog.endpoint_override'] === null;
+  if (!isWanted || !catalog.isConfigured) return undefined;
+  return async () => {
+    try {
+      return (await catalog.endpoint()).replace(/(?<!\/)\/+$/, '');
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      throw new Fault('InvalidParameterValue', {
+        message: `Couldn't get the URL of the Ironic API service from the configuration file or keystone catalog. Keystone error: ${error.reason}`,
+      });
+    }
   };
 }
 
@@ -231,6 +253,17 @@ export function prepareFolder(path: string, what: string): string {
     throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
   }
   return path;
+}
+
+/** The traits of trait-based networking; undefined: it is disabled. @throws StartError */
+export function networkTraitsOf(options: Options): NetworkTraits | undefined {
+  if (!options['conductor.enable_trait_based_networking']) return undefined;
+  const file = options['conductor.trait_based_networking_config_file'];
+  try {
+    return openNetworkTraits(file);
+  } catch (error) {
+    throw new StartError(`[conductor]trait_based_networking_config_file: ${file}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /** The switches of [ironic_networking]; undefined: it enables no driver. @throws StartError */

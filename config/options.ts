@@ -210,7 +210,7 @@ export const OPTIONS = [
   { section: 'metrics_statsd', name: 'agent_statsd_port', kind: 'integer', default: 8125, min: 0, max: 65535, help: 'Port to which agents send statsd metrics.' },
 
   // [service_catalog]
-  { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: 'URL of the API for ramdisks. Default: http://my_ip and the API port.' },
+  { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: "URL of the API for ramdisks. Default: that of Keystone's catalog where this section has credentials and `[DEFAULT]auth_strategy` is keystone; else http://my_ip and the API port." },
   { section: 'service_catalog', name: 'service_type', kind: 'string', default: 'baremetal', help: 'Type of the service in the catalog.' },
   ...inSection('service_catalog', AUTH_ROWS),
   ...inSection('service_catalog', TLS_ROWS),
@@ -309,6 +309,12 @@ export const OPTIONS = [
   { section: 'conductor', name: 'inspect_wait_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in inspection; 0: no limit.' },
   { section: 'conductor', name: 'rescue_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the rescue ramdisk; 0: no limit.' },
   { section: 'conductor', name: 'node_history', kind: 'boolean', default: true, help: 'Record the history of nodes. The power synchronization then clears old errors.' },
+  { section: 'conductor', name: 'enable_trait_based_networking', kind: 'boolean', default: false, help: 'Choose the ports for VIFs by the traits of the instance (docs/networks.md).' },
+  { section: 'conductor', name: 'trait_based_networking_config_file', kind: 'string', default: '/etc/ironic/trait_based_networking.yaml', help: 'File with the traits of trait-based networking. It is read again when it changes.' },
+  { section: 'conductor', name: 'trait_based_networking_raise_when_no_match', kind: 'boolean', default: true, help: 'A VIF that no trait attaches is an error. False: it stays unattached, and the client gets no error.' },
+  { section: 'conductor', name: 'trait_based_networking_enable_default_trait', kind: 'boolean', default: true, help: 'An instance without traits of the file gets CUSTOM_DEFAULT_TBN_TRAIT: that of the file, or the first free port.' },
+  { section: 'conductor', name: 'disable_configdrive_check', kind: 'boolean', default: false, help: "Leave config drives as they are. False: with the network interfaces flat and neutron, one whose network_data is empty gets Neutron's." },
+  { section: 'conductor', name: 'disable_metadata_mtu_check', kind: 'boolean', default: false, help: "Accept network_data of config drives that names no MTU for a link. False: Neutron's takes its place." },
   { section: 'conductor', name: 'enable_health_monitoring', kind: 'boolean', default: true, help: 'Record the health that BMCs report on the nodes, with each power synchronization.' },
   { section: 'conductor', name: 'node_history_max_entries', kind: 'integer', default: 300, min: 0, help: 'Maximum number of history entries for each node.' },
   { section: 'conductor', name: 'node_history_cleanup_interval', kind: 'integer', default: 86400, min: 0, help: 'Seconds between removals of old history entries; 0: never.' },

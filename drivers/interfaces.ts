@@ -21,6 +21,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { NetworkTraits } from '../model/rules/trait-filter';
 import type { Switches } from '../wire/switches/switches';
 import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
@@ -46,6 +47,10 @@ export interface Connections {
   readonly introspection?: IntrospectionClient;
   /** Absent: [ironic_networking] enables no driver. */
   readonly switches?: Switches;
+  /** Absent: [conductor]enable_trait_based_networking is false. */
+  readonly networkTraits?: NetworkTraits;
+  /** The API's URL of Keystone's catalog, for ramdisks. Absent: [service_catalog]endpoint_override. */
+  readonly apiUrl?: () => Promise<string>;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
@@ -80,6 +85,10 @@ export interface Task {
   portgroups(): Promise<readonly PortgroupRecord[]>;
   /** Sets keys of the `internal_info` of one of the node's ports or portgroups; `undefined` removes one. */
   saveAttachment(kind: 'port' | 'portgroup', uuid: string, keys: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Makes a portgroup of ports of the node, in one transaction. Throws PortgroupDuplicateName. */
+  groupPorts(group: Partial<PortgroupRecord>, ports: readonly string[]): Promise<PortgroupRecord>;
+  /** Removes a portgroup. Its ports stay. */
+  ungroupPorts(uuid: string): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Reports the progress of the running step to listeners of events. Absent: there are no events. */
@@ -381,6 +390,8 @@ export interface NetworkInterface extends Interface {
   unconfigureTenantNetworks(task: Task): Promise<void>;
   /** network_data.json for the ramdisk of virtual media. Absent: the node's own. */
   networkData?(task: Task): Promise<JsonObject>;
+  /** Adds what the parts of an instance's config drive lack. Absent: nothing. */
+  completeConfigdrive?(task: Task, parts: JsonObject): Promise<JsonObject>;
   /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */

@@ -114,6 +114,10 @@ export const FAULTS = {
     'Unable to process request at this time. The concurrent action limit for {task_type} has been reached. Please contact your administrator and try again later.',
   ],
   StorageError: [500, '{message}'],
+  TraitBasedNetworkingException: [500, '{message}'],
+  TBNAttributeRetrievalException: [500, 'Could not retrieve attribute {attr_name} from passed object'],
+  TBNNoTraitsApplicableToNode: [500, 'No Trait Based Networking traits were found which could apply to the node {node}.'],
+  TBNNoPortMatchesFound: [500, 'No matching ports were found when planning the networking for node {node} and network {vif_id}'],
   TemporaryFailure: [503, '{message}'],
   UnsupportedHardwareFeature: [
     400,

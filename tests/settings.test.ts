@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../config/load';
 import type { LoadedOptions } from '../config/options';
-import { checkOptions, resolveOptions, StartError } from '../settings';
+import { catalogUrl, checkOptions, resolveOptions, StartError } from '../settings';
+import { ServiceError, type Services } from '../wire/keystone/services';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-settings-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -41,4 +42,36 @@ it.each([0, 8443])('[boot]https_port = %s needs a certificate, and the message s
     /^\[boot\]https_port needs \[boot\]cert_file and \[boot\]key_file\. To make a self-signed certificate: openssl req -x509 .* -keyout key\.pem -out cert\.pem$/,
   );
   expect(check(['conductor'])()).toEqual([]);
+});
+
+describe("the API's URL in Keystone's catalog", () => {
+  const services = (endpoint: () => Promise<string>, isConfigured = true): Services =>
+    ({ service_catalog: { endpoint, isConfigured } }) as unknown as Services;
+  const withKeystone = (changes: Partial<LoadedOptions> = {}): LoadedOptions => given({ 'DEFAULT.auth_strategy': 'keystone', ...changes });
+  it('is for ramdisks, without slashes at its end', async () => {
+    expect(
+      await catalogUrl(
+        withKeystone(),
+        services(async () => 'http://api.example/baremetal/'),
+      )!(),
+    ).toBe('http://api.example/baremetal');
+  });
+  it('is missing: Ironic says so', async () => {
+    const fails = services(async () => Promise.reject(new ServiceError('service_catalog', 'refused', 'no endpoint')));
+    await expect(catalogUrl(withKeystone(), fails)!()).rejects.toThrow(
+      "Couldn't get the URL of the Ironic API service from the configuration file or keystone catalog. Keystone error: no endpoint",
+    );
+  });
+  it.each<readonly [string, Partial<LoadedOptions>, boolean]>([
+    ['the option names it', { 'service_catalog.endpoint_override': 'http://x' }, true],
+    ['Keystone is not used', { 'DEFAULT.auth_strategy': 'noauth' }, true],
+    ['there are no credentials', {}, false],
+  ])('is not looked up: %s', (_name, changes, isConfigured) => {
+    expect(
+      catalogUrl(
+        withKeystone(changes),
+        services(async () => '', isConfigured),
+      ),
+    ).toBeUndefined();
+  });
 });

@@ -16,12 +16,16 @@ const RECORDER_KEY = 'bloomery-recorder';
 /**
  * The recorder's part of an instance's config drive, with a new token that replaces an earlier one; undefined: recorders are disabled.
  */
-export async function recorderData({ options, random, store }: Context, { uuid }: NodeRecord): Promise<JsonObject | undefined> {
+export async function recorderData(
+  { options, random, store, connections }: Context,
+  { uuid }: NodeRecord,
+): Promise<JsonObject | undefined> {
   if (!options['recorder.enabled']) return undefined;
   const token = random(TOKEN_BYTES).toString('base64url');
   await store.hardware.putToken(uuid, createHash('sha256').update(token).digest('hex'), 'deployment');
+  const url = (await connections.apiUrl?.()) ?? options['service_catalog.endpoint_override'];
   return {
-    [RECORDER_KEY]: { url: options['service_catalog.endpoint_override'], node: uuid, token, interval: options['recorder.interval'] },
+    [RECORDER_KEY]: { url, node: uuid, token, interval: options['recorder.interval'] },
   };
 }
 

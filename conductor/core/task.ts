@@ -1,10 +1,18 @@
 /** Holds a node: one reservation, whose fencing number every write carries, and a release whatever happens. */
+import { randomUUID } from 'node:crypto';
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
 import type { Origin } from '../../model/origin';
-import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
+import {
+  INTERFACE_KINDS,
+  type JsonObject,
+  type NodeChanges,
+  type NodeRecord,
+  type PortgroupRecord,
+  type PortRecord,
+} from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
@@ -143,6 +151,23 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
         const changed = await inner.ports.update(carrier, { internal_info: infoOf((await inner.ports.find(carrier)).internal_info) });
         ports = ports.map((port) => (port.uuid === carrier ? changed : port));
       });
+    },
+    groupPorts: async (group, members) => {
+      const own = randomUUID();
+      let made: PortgroupRecord | undefined;
+      await put(EMPTY_WRITE, async (inner) => {
+        made = await inner.portgroups.create({ ...group, uuid: own, node_uuid: uuid });
+        for (const member of members) await inner.ports.update(member, { portgroup_uuid: own });
+      });
+      ports = ports.map((port) => (members.includes(port.uuid) ? { ...port, portgroup_uuid: own } : port));
+      return made!;
+    },
+    ungroupPorts: async (group) => {
+      await put(EMPTY_WRITE, async (inner) => {
+        for (const port of ports) if (port.portgroup_uuid === group) await inner.ports.update(port.uuid, { portgroup_uuid: null });
+        await inner.portgroups.remove(group);
+      });
+      ports = ports.map((port) => (port.portgroup_uuid === group ? { ...port, portgroup_uuid: null } : port));
     },
     saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
     reportProgress: (kind, { interface: owner, step }, percent) => {

@@ -8,8 +8,6 @@ import { isoImage } from '../../wire/images/iso9660';
 import { objectTempUrl, putObject } from '../../wire/openstack/swift';
 import type { Task } from '../interfaces';
 
-type DriveTask = Pick<Task, 'node' | 'clock' | 'recorderData'>;
-
 /** Versions of the metadata that readers look for. */
 const VERSIONS = ['2012-08-10', 'latest'];
 /** Part of a config drive → its file. */
@@ -24,11 +22,13 @@ const FILES = {
  * The node's config drive for the agent: a URL or base64 text as given, or an object {meta_data, network_data, user_data, vendor_data}
  * built into base64 of a gzipped ISO image, with a recorder's vendor data. Undefined: the instance has none.
  */
-export async function configdriveOf({ node, clock, recorderData }: DriveTask): Promise<string | undefined> {
+export async function configdriveOf(task: Task): Promise<string | undefined> {
+  const { node, clock, driver } = task;
   const given = node.instance_info['configdrive'];
   if (typeof given === 'string') return given === '' ? undefined : given;
   if (typeof given !== 'object' || given === null) return undefined;
-  const image = isoImage('config-2', configdriveFiles(withVendorData(given as JsonObject, await recorderData()), node), clock.now());
+  const parts = (await driver.network.completeConfigdrive?.(task, given as JsonObject)) ?? (given as JsonObject);
+  const image = isoImage('config-2', configdriveFiles(withVendorData(parts, await task.recorderData()), node), clock.now());
   return (await promisify(gzip)(image)).toString('base64');
 }
 

@@ -5,6 +5,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { isTrue, setBootDevice } from '../common/boot-settings';
 import { fastTracked } from './fast-track';
+import { apiUrlOf } from './ramdisk';
 import { type InspectInterface, type Task, failed, wait } from '../interfaces';
 
 const LOOKUP_TIMEOUT_MS = 5000;
@@ -94,7 +95,7 @@ async function start(task: Task, managed: boolean): Promise<void> {
     await task.driver.boot.prepareRamdisk(task, {
       ...(task.options['inspector.force_dhcp'] ? { 'ipa-collect-lldp': '1' } : {}),
       ...kernelParameters(task.options['inspector.extra_kernel_params']),
-      'ipa-inspection-callback-url': `${task.options['service_catalog.endpoint_override'].replace(/\/v1$/, '')}/v1/continue_inspection`,
+      'ipa-inspection-callback-url': `${(await apiUrlOf(task)).replace(/\/v1$/, '')}/v1/continue_inspection`,
     });
   } else {
     await setBootDevice(task, 'pxe', false);

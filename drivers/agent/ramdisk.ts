@@ -104,10 +104,14 @@ const oneLine = (words: readonly string[]): string =>
     .replace(/ {2,}/g, ' ')
     .trim();
 
+/** The API's URL for ramdisks. Throws InvalidParameterValue. */
+export const apiUrlOf = async ({ connections, options }: Pick<Task, 'connections' | 'options'>): Promise<string> =>
+  (await connections.apiUrl?.()) ?? options['service_catalog.endpoint_override'];
+
 /** The arguments of the agent's kernel. An argument with an empty value is written without `=`. */
-export function kernelArguments(task: Task, more: Readonly<Record<string, string>>, option?: AppendOption): string {
+export async function kernelArguments(task: Task, more: Readonly<Record<string, string>>, option?: AppendOption): Promise<string> {
   const named: Readonly<Record<string, string>> = {
-    'ipa-api-url': task.options['service_catalog.endpoint_override'],
+    'ipa-api-url': await apiUrlOf(task),
     ...(task.globalRequestId === undefined ? {} : { 'ipa-global-request-id': task.globalRequestId }),
     ...more,
   };

@@ -30,10 +30,15 @@ async function validate(task: Task): Promise<void> {
     });
 }
 
-async function cleanUp(task: Task): Promise<void> {
-  await task.save({ instance_info: without(task.node.instance_info, ['rescue_password', 'hashed_rescue_password']) });
+async function leaveRescuing(task: Task): Promise<void> {
   await task.driver.boot.cleanUpRamdisk(task);
   await task.driver.network.removeRescuingNetwork(task);
+}
+const forgetPasswords = (task: Task): Promise<void> =>
+  task.save({ instance_info: without(task.node.instance_info, ['rescue_password', 'hashed_rescue_password']) });
+async function cleanUp(task: Task): Promise<void> {
+  await forgetPasswords(task);
+  await leaveRescuing(task);
 }
 
 /** Gives the agent the hashed password. @returns the reason of a failure */
@@ -74,8 +79,10 @@ export const agentRescue: RescueInterface = {
     const { uuid: node, instance_uuid: instance } = task.node;
     const reason = await handOver(task);
     if (reason !== undefined) throw new Fault('InstanceRescueFailure', { instance: instance ?? 'None', node, reason });
-    await cleanUp(task);
+    await leaveRescuing(task);
     await task.driver.network.configureTenantNetworks(task);
+    // Last: a conductor that continues the rescue needs the passwords.
+    await forgetPasswords(task);
   },
   unrescue: async (task): Promise<Outcome> => {
     await restarted(task, async () => {

@@ -138,7 +138,7 @@ export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Read
     kernel: await servable(kernel, trusted, task),
     ramdisk: await servable(ramdisk, trusted, task),
     ...(await loaders(task)),
-    kernel_args: kernelArguments(task, { ...parameters, ir_pub_id: publisher }, 'redfish.kernel_append_params'),
+    kernel_args: await kernelArguments(task, { ...parameters, ir_pub_id: publisher }, 'redfish.kernel_append_params'),
     publisher,
     files: { ...(await networkFiles(task)), ...(await authorityFiles(task)) },
     grub_config_path: task.options['DEFAULT.grub_config_path'],

@@ -128,7 +128,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       macs: macsOf(task),
       method,
       purpose: 'ramdisk',
-      kernel_args: kernelArguments(task, kernelArgs),
+      kernel_args: await kernelArguments(task, kernelArgs),
       // A deployment's image stays available when a step reboots the machine into the ramdisk.
       files: { ...before?.files, kernel, ramdisk },
     });

@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
 import { member, textsOf } from '../../wire/redfish';
-import { ramdiskMode } from '../agent/ramdisk';
+import { apiUrlOf, ramdiskMode } from '../agent/ramdisk';
 import {
   canConfigure,
   instanceIso,
@@ -63,7 +63,7 @@ async function insertParameters(task: Task, parameters: Readonly<Record<string, 
     task.log.warn('config_via_removable is set, but the BMC has neither a virtual USB stick nor a virtual floppy drive');
     return;
   }
-  const api = { 'ipa-api-url': task.options['service_catalog.endpoint_override'], ...parameters };
+  const api = { 'ipa-api-url': await apiUrlOf(task), ...parameters };
   await insertMedium(task, type, await publish(task, 'parameters', { kind: 'parameters', parameters: api }));
 }
 

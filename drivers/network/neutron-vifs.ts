@@ -1,10 +1,12 @@
 /** VIFs that are Neutron ports: their physical networks, attaching and detaching, and changes of the ports that carry them. */
 import { Fault } from '../../model/errors';
-import type { Vif } from '../../model/records';
+import type { PortRecord, Vif } from '../../model/records';
 import type { NetworkInterface, PortChange, PortgroupChange, Task } from '../interfaces';
-import { allCarriersOf, changeAddress, CLIENT_ID_OPTION, unbind, type Carrier } from './binding';
+import { allCarriersOf, changeAddress, CLIENT_ID_OPTION, portProblem, unbind, type Carrier } from './binding';
+import { completeConfigdrive, ramdiskNetworkData } from './network-data';
 import { findNetwork, findPort, findSegment, findSubnet, isNotFound, orNetworkError, updatePort, type NeutronPort } from './neutron-api';
 import { plug } from './tenant-networks';
+import { planAttachment } from './trait-plan';
 import { attachedVifs, carrierOf, checkPortChange, checkPortgroupChange, currentVif, placeForVif, tenantVif, TENANT_VIF } from './vifs';
 
 /** Throws InvalidParameterValue for an object that Neutron does not have, NetworkError. */
@@ -64,6 +66,56 @@ async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<
   else await seedHost(task, vif.id);
 }
 
+/** Throws NetworkError; the carrier then has no VIF. */
+async function attachTo(
+  task: Task,
+  { kind, uuid }: { readonly kind: Carrier['kind']; readonly uuid: string },
+  port: NeutronPort,
+): Promise<void> {
+  const carrier = await withMembers(task, kind, uuid);
+  // Saved first: what ends the instance unbinds it even if this conductor dies now.
+  await task.saveAttachment(kind, uuid, { [TENANT_VIF]: port.id });
+  try {
+    await connect(task, carrier, port);
+  } catch (error) {
+    task.signal.throwIfAborted();
+    await task.saveAttachment(kind, uuid, { [TENANT_VIF]: undefined });
+    throw error;
+  }
+}
+
+const NAME_BYTES = 6;
+/** A portgroup of these ports, which exists as long as it has the VIF. */
+async function attachToGroup(task: Task, members: readonly PortRecord[], port: NeutronPort): Promise<void> {
+  const { uuid } = await task.groupPorts(
+    {
+      name: `tbn_dyn_portgroup_${task.random(NAME_BYTES).toString('base64url')}`,
+      mode: task.options['DEFAULT.default_portgroup_mode'],
+      physical_network: members[0]!.physical_network,
+      dynamic_portgroup: true,
+      internal_info: { [TENANT_VIF]: port.id },
+    },
+    members.map((member) => member.uuid),
+  );
+  try {
+    await connect(task, await withMembers(task, 'portgroup', uuid), port);
+  } catch (error) {
+    task.signal.throwIfAborted();
+    await task.ungroupPorts(uuid);
+    throw error;
+  }
+}
+
+/** [conductor]enable_trait_based_networking: the traits of the instance decide. */
+async function attachByTraits(task: Task, vif: Vif, port: NeutronPort): Promise<void> {
+  const traits = (await task.connections.networkTraits?.current(task.log)) ?? [];
+  for (const [index, planned] of (await planAttachment(task, vif, traits)).entries()) {
+    // The attachment before may have changed it.
+    const current = index === 0 ? port : await found(task, 'port', vif.id, () => findPort(task, vif.id));
+    await (planned.kind === 'group' ? attachToGroup(task, planned.ports, current) : attachTo(task, planned, current));
+  }
+}
+
 async function vifAttach(task: Task, vif: Vif): Promise<void> {
   const port = await found(task, 'port', vif.id, () => findPort(task, vif.id));
   const { caller } = task;
@@ -71,18 +123,11 @@ async function vifAttach(task: Task, vif: Vif): Promise<void> {
   // Neutron would hide it from the client, whose token this program does not have.
   if (isBound && port.projectId !== caller.project)
     throw new Fault('InvalidParameterValue', { message: `Neutron port ${vif.id} was not found` });
+  if (task.options['conductor.enable_trait_based_networking']) return attachByTraits(task, vif, port);
   const networks = await physicalNetworksOf(task, port);
-  const place = placeForVif(vif, networks, { ports: task.ports, portgroups: await task.portgroups() });
-  const carrier = await withMembers(task, place.kind, place.record.uuid);
-  // Saved first: what ends the instance unbinds it even if this conductor dies now.
-  await task.saveAttachment(place.kind, place.record.uuid, { [TENANT_VIF]: vif.id });
-  try {
-    await connect(task, carrier, port);
-  } catch (error) {
-    task.signal.throwIfAborted();
-    await task.saveAttachment(place.kind, place.record.uuid, { [TENANT_VIF]: undefined });
-    throw error;
-  }
+  const ports = task.ports.filter((one) => portProblem(one, task.node.network_interface) === undefined);
+  const { kind, record } = placeForVif(vif, networks, { ports, portgroups: await task.portgroups() });
+  await attachTo(task, { kind, uuid: record.uuid }, port);
 }
 
 /** The states in which a VIF is bound, or may still be. */
@@ -90,7 +135,8 @@ const BOUND_STATES: readonly string[] = ['active', 'deleting', 'available'];
 async function vifDetach(task: Task, id: string): Promise<void> {
   const { kind, record } = carrierOf(id, task.node.uuid, { ports: task.ports, portgroups: await task.portgroups() });
   if (BOUND_STATES.includes(task.node.provision_state)) await unbind(task, id, true);
-  await task.saveAttachment(kind, record.uuid, { [TENANT_VIF]: undefined });
+  if (kind === 'portgroup' && record.dynamic_portgroup) await task.ungroupPorts(record.uuid);
+  else await task.saveAttachment(kind, record.uuid, { [TENANT_VIF]: undefined });
 }
 
 async function portChanged(task: Task, change: PortChange): Promise<void> {
@@ -126,4 +172,6 @@ export const neutronVifs = {
   currentVif,
   portChanged,
   portgroupChanged,
+  networkData: ramdiskNetworkData,
+  completeConfigdrive,
 } satisfies Partial<NetworkInterface>;

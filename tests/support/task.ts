@@ -160,6 +160,16 @@ export function testTask(
       if (kind === 'port') ports = ports.map(changed);
       else portgroups = portgroups.map(changed);
     },
+    groupPorts: async (group, members) => {
+      const made = portgroupRecord({ ...group, uuid: 'made-portgroup' });
+      portgroups = [...portgroups, made];
+      ports = ports.map((port) => (members.includes(port.uuid) ? { ...port, portgroup_uuid: made.uuid } : port));
+      return made;
+    },
+    ungroupPorts: async (uuid) => {
+      portgroups = portgroups.filter((group) => group.uuid !== uuid);
+      ports = ports.map((port) => (port.portgroup_uuid === uuid ? { ...port, portgroup_uuid: null } : port));
+    },
     driver,
     metrics: silentMetrics,
     log,

@@ -12,6 +12,9 @@ import sys
 import threading
 
 MOST_TOGETHER = 256
+# netmiko pauses after each text that it sends, and gives up after 15 seconds whatever the number of commands.
+COMMANDS_IN_A_TEXT = 8
+READ_TIMEOUT, READ_TIMEOUT_OF_A_COMMAND = 15, 0.2
 
 
 class Answers:
@@ -22,6 +25,13 @@ class Answers:
         with self.lock:
             self.stream.write(json.dumps(answer) + '\n')
             self.stream.flush()
+
+
+def send_together(connection, commands):
+    connection.enable()
+    texts = [connection.RETURN.join(commands[at:at + COMMANDS_IN_A_TEXT]) for at in range(0, len(commands), COMMANDS_IN_A_TEXT)]
+    timeout = READ_TIMEOUT + READ_TIMEOUT_OF_A_COMMAND * len(commands)
+    return connection.send_config_set(config_commands=texts, cmd_verify=False, read_timeout=timeout)
 
 
 class Switch:
@@ -35,14 +45,18 @@ class Switch:
             changes = [self.changes.get()]
             while len(changes) < MOST_TOGETHER and not self.changes.empty():
                 changes.append(self.changes.get())
-            if len(changes) > 1 and self.attempt(changes) is None:
-                for change in changes:
-                    self.answers.send({'id': change['id']})
-                continue
-            # One of them failed, or there is only one: each by itself has an answer of its own.
-            for change in changes:
-                error = self.attempt([change])
-                self.answers.send({'id': change['id']} if error is None else {'id': change['id'], 'error': error})
+            self.make(changes)
+
+    def make(self, changes):
+        """Makes the changes together. If that fails, each half by itself: so the one that is refused gets its reason, in few sessions."""
+        error = self.attempt(changes)
+        if error is not None and len(changes) > 1:
+            middle = len(changes) // 2
+            self.make(changes[:middle])
+            self.make(changes[middle:])
+            return
+        for change in changes:
+            self.answers.send({'id': change['id']} if error is None else {'id': change['id'], 'error': error})
 
     def attempt(self, changes):
         """Makes the changes; the reason when one fails."""
@@ -62,6 +76,8 @@ class Switch:
             for change in changes:
                 self.change(change)
             return
+        if type(device).send_config_set is netmiko_devices.NetmikoSwitch.send_config_set:
+            device.send_config_set = send_together
         commands = []
         device.send_commands_to_device = lambda more: commands.extend(more) or ''
         try:

@@ -42,7 +42,8 @@ function waiting(isAsked: boolean, changes: Partial<DiscoverdOptions> = {}, give
 const error = (message: unknown): unknown => ({ error: { message } });
 const failed = (reason: string) => ({ outcome: { kind: 'failed', reason }, internal: { discoverd_asked: undefined } });
 const over = { outcome: { kind: 'done' }, internal: { discoverd_asked: undefined } };
-const patience = (reply: Reply): Partial<DiscoverdOptions> => (reply === 'hang' ? { 'discoverd.timeout': 0.2 } : {});
+/** Time enough for the request to arrive. */
+const patience = (reply: Reply): Partial<DiscoverdOptions> => (reply === 'hang' ? { 'discoverd.timeout': 2 } : {});
 /** Nothing new, and nothing to complain of. */
 const quiet = null;
 const away = { away: /does not answer/ };
