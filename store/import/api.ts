@@ -91,7 +91,9 @@ export async function openApi(get: ApiGet): Promise<Source> {
     const response = await get(`/v1${path}`, headers, stop);
     if (response.status === 404) return undefined;
     if (response.status === 401) throw new Error(`${messageOf(response)}; check OS_USERNAME and OS_PASSWORD, or OS_TOKEN`);
-    if (response.status !== 200 || response.body === undefined) throw new Error(`GET /v1${path.split('?', 1)[0]!}: ${messageOf(response)}`);
+    const remedy = response.status === 403 ? '; use an administrator with the scope of the system' : '';
+    if (response.status !== 200 || response.body === undefined)
+      throw new Error(`GET /v1${path.split('?', 1)[0]!}: ${messageOf(response)}${remedy}`);
     return bodyOf(response);
   }
   /** The pages of a list. A missing list is empty. */

@@ -60,7 +60,7 @@ test.each<readonly [what: string, get: ApiGet, message: string]>([
   [
     'a refusal',
     answering(403, { error_message: '{"faultcode": "Client", "faultstring": "not for \\u001b[31m you"}' }),
-    'GET /v1/nodes: HTTP status 403: not for \\u001b[31m you',
+    'GET /v1/nodes: HTTP status 403: not for \\u001b[31m you; use an administrator with the scope of the system',
   ],
   ['text', answering(200, undefined), 'GET /v1/nodes: HTTP status 200'],
   ['the same page again', answering(200, { nodes: [first], next: 'more' }), 'GET /v1/nodes?detail=true: the same page came twice'],
