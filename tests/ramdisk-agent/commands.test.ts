@@ -76,7 +76,7 @@ it.each<[Error, object]>([
   [new Error('boom'), { type: 'CommandExecutionError', code: 500, message: 'Command execution failed', details: 'boom' }],
   [new AgentError('DeviceNotFound', 'none'), { type: 'DeviceNotFound', code: 404, details: 'none' }],
 ])('says why a long one failed: %s', async (error, expected) => {
-  const { it: runs, finish, finished, progressed } = make();
+  const { it: runs, finish, finished } = make();
   const result = runs.execute('a.long', {}, true);
   await Promise.resolve();
   finish(error);
