@@ -47,7 +47,9 @@ import { createHardwarePushes } from './resource/hardware-pushes';
 import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
+import type { UpgradeListener } from '../wire/http/upgrades';
 import { loadAssets } from './ui/assets';
+import { createConsoleBridge } from './ui/console';
 import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
@@ -87,6 +89,13 @@ export interface ApiParts {
   readonly document?: Document;
   /** Absent: this server authenticates itself at Keystone with the first request only. */
   readonly loginStatus?: LoginStatus;
+  /** Absent: the page has no consoles. */
+  readonly consoles?: {
+    /** The port of a console that this process serves. */
+    readonly portOf: (uuid: string) => Promise<number | undefined>;
+    /** Sets the listener of the HTTP server. */
+    readonly upgrade: (listener: UpgradeListener) => void;
+  };
   /** Aborted when the server stops, which ends streams. */
   readonly signal?: AbortSignal;
 }
@@ -379,6 +388,10 @@ export function createApi(parts: ApiParts): RequestListener {
   const sessions = createApiSessions(parts, document, stopping);
   const context = createContext(parts, document, sessions.auth, stopping);
   measureNodes(store, clock, metrics);
+  if (parts.consoles && options['api.enable_ui']) {
+    const { portOf, upgrade } = parts.consoles;
+    upgrade(createConsoleBridge({ options, sessions, store, conductor, localConsole: portOf, log, clock, stopping }));
+  }
 
   const router = Router();
   router.use(addCorsHeaders(options));
