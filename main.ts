@@ -436,7 +436,10 @@ function startApis(context: StoreContext, parts: ApiParts): void {
   if (api) {
     const apiLog = log.child({ component: 'api' });
     const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, loginStatus };
-    const apiConsoles = { portOf: consoles.portOf, upgrade: (listener: UpgradeListener): void => api.upgrade(listener) };
+    const apiConsoles = {
+      portOf: (uuid: string): Promise<number | undefined> => consoles.portOf(uuid),
+      upgrade: (listener: UpgradeListener): void => api.upgrade(listener),
+    };
     api.answer(createApi({ ...services, ...policies, consoles: apiConsoles, signal: stopping, ...audited }));
     stops.push(() => api.close());
   }

@@ -351,12 +351,18 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   return (request, response, next) => void respond(request, response).catch(next);
 }
 
+/** A request of a script of the page: for a challenge the browser would show a dialogue of its own. */
+const isOfScript = ({ headers }: IncomingMessage): boolean =>
+  headers['sec-fetch-site'] === 'same-origin' && headers['sec-fetch-mode'] !== 'navigate';
+
 /** Responses to these errors have no version headers in Ironic either: the router or earlier middleware sends them. */
 const WITHOUT_VERSION = [Refusal, Unread, Unauthenticated, Unacceptable];
 function sendError(error: unknown, request: IncomingMessage, response: ServerResponse, versions: Headers, log: Log): void {
   const { report, target, ids } = exchangeOf(request);
   const { method } = request;
-  const { status, body, headers, known } = explain(error);
+  const { status, body, headers: explained, known } = explain(error);
+  const { 'WWW-Authenticate': challenge, ...others } = explained;
+  const headers = challenge === undefined || isOfScript(request) ? others : explained;
   if (error instanceof Unauthenticated) report.claimedUser = error.claimedUser;
   // Otherwise the client left while its request was read.
   if (known || !request.socket.destroyed) report.status = status;

@@ -2,9 +2,8 @@
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
 import { AgentError, type ErrorBody, reasonOf, toBody } from './system/errors';
+import type { ReportProgress } from './system/progress';
 
-/** @param percent of the command's work @param bytes of the image that it writes */
-export type ReportProgress = (percent: number, bytes?: { readonly done: number; readonly of: number }) => void;
 export interface Command {
   /** Runs in the background: the response comes at once, and the end forces a heartbeat. */
   readonly inBackground?: true;

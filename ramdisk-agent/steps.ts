@@ -1,10 +1,10 @@
 /** The steps that the agent offers: one table, which get_*_steps shows and execute_*_step runs. */
 import type { InventoryDisk, JsonObject } from '../model/records';
-import type { ReportProgress } from './commands';
 import { type Erasing, eraseDisk, eraseMetadata } from './disk/erase';
 import { rootDisk, usableDisks } from './disk/root';
 import { writeImage } from './disk/write';
 import { AgentError, reasonOf } from './system/errors';
+import type { ReportProgress } from './system/progress';
 import { disksOf, type Machine, openDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';

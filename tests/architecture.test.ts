@@ -333,6 +333,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'store/tables': ['model', 'store/sql'],
   ui: ['ui/lib'],
   'ui/lib': ['model', 'model/rules'],
+  'ui/views': ['ui', 'ui/lib'],
   wire: [],
   'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['wire/addresses'],

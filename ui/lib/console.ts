@@ -27,6 +27,7 @@ export function connectConsole(
   const socket = open(url, ['bloomery.console', ...(csrf === '' ? [] : [`csrf.${csrf}`])]);
   socket.binaryType = 'arraybuffer';
   let wasOpen = false;
+  let isEnded = false;
   socket.addEventListener('open', () => {
     wasOpen = true;
     opened();
@@ -35,13 +36,17 @@ export function connectConsole(
     if (data instanceof ArrayBuffer) received(new Uint8Array(data));
   });
   socket.addEventListener('close', ({ reason }) => {
-    closed(reason !== '' ? reason : wasOpen ? 'The connection was lost.' : 'The server refused the console.');
+    const guess = isEnded ? 'Disconnected' : wasOpen ? 'The connection was lost.' : 'The server refused the console.';
+    closed(reason === '' ? guess : reason);
   });
   return {
     send(bytes) {
       if (socket.readyState !== 1 || socket.bufferedAmount + bytes.length > MOST_UNSENT) return;
       for (let start = 0; start < bytes.length; start += PIECE) socket.send(bytes.slice(start, start + PIECE));
     },
-    close: () => socket.close(),
+    close() {
+      isEnded = true;
+      socket.close();
+    },
   };
 }

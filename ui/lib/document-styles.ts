@@ -5,7 +5,12 @@
 function styleElement(real: Document): HTMLElement {
   const sheet = new CSSStyleSheet();
   const element = real.createElement('template');
-  Object.defineProperty(element, 'textContent', { get: () => '', set: (text: string) => sheet.replaceSync(text) });
+  Object.defineProperty(element, 'textContent', {
+    get: () => '',
+    set: (text: string) => {
+      sheet.replaceSync(text);
+    },
+  });
   Object.defineProperty(element, 'remove', {
     value: () => {
       real.adoptedStyleSheets = real.adoptedStyleSheets.filter((other) => other !== sheet);

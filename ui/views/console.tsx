@@ -21,12 +21,12 @@ function Line({ uuid }: { readonly uuid: string }) {
   const [disconnect, setDisconnect] = useState<(() => void) | null>(null);
   useEffect(() => {
     let isOver = false;
-    let close = (): void => {};
+    let dispose = (): void => {};
     setNotice('Connecting …');
     import('./terminal').then(
       ({ openTerminal }) => {
         if (isOver) return;
-        close = openTerminal({
+        const terminal = openTerminal({
           element: screen.current!,
           uuid,
           csrf: session.value?.csrf ?? '',
@@ -38,13 +38,14 @@ function Line({ uuid }: { readonly uuid: string }) {
           },
           leave: () => button.current?.focus(),
         });
-        setDisconnect(() => close);
+        ({ dispose } = terminal);
+        setDisconnect(() => terminal.disconnect);
       },
       (error: unknown) => setNotice(messageOf(error)),
     );
     return () => {
       isOver = true;
-      close();
+      dispose();
     };
   }, [uuid, number]);
   return (

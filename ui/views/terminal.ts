@@ -15,8 +15,12 @@ interface TerminalSetup {
 const SCROLLBACK_LINES = 5000;
 const colours = { background: '#101418', foreground: '#e6e8ea', cursor: '#e6e8ea' };
 
-/** @returns a function that closes it */
-export function openTerminal({ element, uuid, csrf, opened, closed, leave }: TerminalSetup): () => void {
+interface OpenTerminal {
+  /** The terminal keeps what it shows. */
+  readonly disconnect: () => void;
+  readonly dispose: () => void;
+}
+export function openTerminal({ element, uuid, csrf, opened, closed, leave }: TerminalSetup): OpenTerminal {
   const terminal = new Terminal({
     cols: 80,
     rows: 24,
@@ -57,8 +61,11 @@ export function openTerminal({ element, uuid, csrf, opened, closed, leave }: Ter
     if (event.type === 'keydown') leave();
     return false;
   });
-  return () => {
-    socket.close();
-    terminal.dispose();
+  return {
+    disconnect: () => socket.close(),
+    dispose: () => {
+      socket.close();
+      terminal.dispose();
+    },
   };
 }

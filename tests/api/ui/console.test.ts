@@ -160,7 +160,8 @@ it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost'])(
   async (host) => {
     localPort = undefined;
     info = { type: 'socat', url: `tcp://${host}:${portOf(line)}` };
-    expect(await endOf(client())).toMatchObject({ code: 4000, reason: expect.stringContaining('another process') });
+    const { code, reason } = await endOf(client());
+    expect(`${code} ${reason}`).toContain('4000 The conductor is another process');
     expect(lines).toEqual([]);
   },
 );

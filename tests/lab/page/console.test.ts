@@ -188,7 +188,9 @@ it('ends a console whose session ends elsewhere', async () => {
   await clickText(second, 'Log out');
   await second.waitForSelector('[name=user]');
   await second.close();
+  await page.bringToFront();
   await until('the console is closed', () => closings() > before);
+  // Without a dialogue of the browser.
   await page.waitForSelector('[name=user]');
   await page.close();
 });
