@@ -1,5 +1,5 @@
 /** The WebSocket of a serial console. Pure, besides the constructor that is passed in. */
-export interface ConsoleSocket {
+interface ConsoleSocket {
   send(bytes: Uint8Array): void;
   close(): void;
 }
