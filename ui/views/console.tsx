@@ -62,7 +62,7 @@ function Line({ uuid }: { readonly uuid: string }) {
         </button>
         <span role="status">{notice}</span>
       </p>
-      <div key={number} ref={screen} class="wide terminal" role="group" aria-label="Terminal" />
+      <div key={number} ref={screen} class="wide console" role="group" aria-label="Terminal" />
       <p class="quiet">
         At the start of a line, ~B sends a break and ~. ends the connection. Ctrl+Alt+Q leaves the terminal by keyboard. One client at a
         time can use a console.

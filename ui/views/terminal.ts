@@ -1,7 +1,7 @@
 /** The terminal of a console, by xterm.js. The page loads this file when a console is opened. */
 import { Terminal } from '@xterm/xterm';
 import { connectConsole, consoleUrl } from '../lib/console';
-import { documentWithStyles } from '../lib/document-styles';
+import { documentWithStyles, whileStyled } from '../lib/document-styles';
 
 interface TerminalSetup {
   readonly element: HTMLElement;
@@ -33,7 +33,7 @@ export function openTerminal({ element, uuid, csrf, opened, closed, leave }: Ter
     // The output of a machine opens no pages.
     linkHandler: { activate: () => {} },
   });
-  terminal.open(element);
+  whileStyled(document, () => terminal.open(element));
   const socket = connectConsole(
     (url, protocols) => new WebSocket(url, protocols),
     { url: consoleUrl(document.baseURI, uuid), csrf },

@@ -129,7 +129,7 @@ it('turns a console on, types into it, and offers it to nobody else', async () =
   expect(scripts).toHaveLength(2);
   await page.keyboard.type('show <img src=x onerror=alert(1)>\r');
   await untilShown(page, 'show <img src=x onerror=alert(1)>');
-  expect(await page.$$('.terminal img')).toEqual([]);
+  expect(await page.$$('.console img')).toEqual([]);
   await page.keyboard.type('ready to boot\r');
   await untilShown(page, 'ready to boot');
   expect(await axeViolations(page)).toEqual([]);
