@@ -9,6 +9,7 @@ import { urlHost } from './wire/addresses';
 import type { ClientLimits } from './wire/http/client-limits';
 import { listenError } from './wire/sockets/listen-errors';
 import { listenOnSocket, removeStaleSocket } from './wire/sockets/unix-socket';
+import type { UpgradeListener } from './wire/http/upgrades';
 import { createHttpServer, type HttpServer, type TlsSettings } from './wire/http/listener-tls';
 
 /** Where to listen. */
@@ -27,6 +28,8 @@ export interface HttpListener {
   readonly scheme: 'http' | 'https';
   /** Before this, every request is answered with 503. */
   answer(listener: RequestListener): void;
+  /** Takes over connections for other protocols, such as WebSocket. Call it at most once. */
+  upgrade(listener: UpgradeListener): void;
   /** Reads the files of TLS again. */
   reload(): void;
   /** Waits two seconds for running responses. May be called again. */
@@ -84,6 +87,7 @@ export async function listenHttp({ options, limits, address, what, tls, log }: L
     answer: (given) => {
       listener = given;
     },
+    upgrade: (upgradeListener) => http.upgrade(upgradeListener),
     reload: () => http.reload(),
     close: () => (closing ??= http.close(CLOSE_TIMEOUT_MS)),
   };

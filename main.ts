@@ -24,7 +24,7 @@ import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
-import { createConsoles } from './drivers/consoles';
+import { createConsoles, type Consoles } from './drivers/consoles';
 import { createIpmiClients } from './drivers/ipmi/clients';
 import { measureConnections } from './drivers/measured-connections';
 import { createRegistryCache } from './drivers/redfish/steps/bios-registry';
@@ -60,6 +60,7 @@ import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
 import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
+import type { UpgradeListener } from './wire/http/upgrades';
 import { createServices, type Services } from './wire/keystone/services';
 import { createRedfishPool } from './wire/redfish';
 import { mostOf } from './wire/shares';
@@ -333,10 +334,11 @@ async function startConductorRole(
   { given, options, store, services, clock, metrics, stops, log }: StoreContext,
   notifier: Notifier,
   rpc: Rpc | undefined,
+  tcpConsoles: Consoles,
   stopOptions: () => StopOptions,
 ): Promise<RunningConductor> {
   const ipmi = createIpmiClients(options, { log, clock, random: randomBytes });
-  const consoles = { ...createConsoles(log), openSol: ipmi.openSol };
+  const consoles = { ...tcpConsoles, openSol: ipmi.openSol };
   const redfish = createRedfishPool({
     maxSessions: options['redfish.connection_cache_size'],
     connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
@@ -381,6 +383,8 @@ interface ApiParts {
   readonly notifier: Notifier;
   readonly rpc: Rpc | undefined;
   readonly conductor: RunningConductor | undefined;
+  /** Of the conductor in this process. */
+  readonly consoles: Consoles;
   /** Absent: without the roles `api` and `inspector`. */
   readonly enforcer: Enforcer | undefined;
   /** Aborted when the server stops. */
@@ -406,7 +410,7 @@ async function startPolicies({ given, log, stops, reloads }: StartContext): Prom
 /** Answers on the listeners. The APIs stop first, because they use all other services. */
 function startApis(context: StoreContext, parts: ApiParts): void {
   const { store, options, clock, metrics, log, stops, loginStatus } = context;
-  const { listeners, document, probes, notifier, rpc, conductor: localConductor, enforcer, stopping } = parts;
+  const { listeners, document, probes, notifier, rpc, conductor: localConductor, consoles, enforcer, stopping } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
     ...{ store, clock, log: log.child({ component: 'api' }), options },
@@ -438,7 +442,11 @@ function startApis(context: StoreContext, parts: ApiParts): void {
   if (api) {
     const apiLog = log.child({ component: 'api' });
     const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, loginStatus };
-    api.answer(createApi({ ...services, ...policies, signal: stopping, ...audited }));
+    const apiConsoles = {
+      portOf: (uuid: string): Promise<number | undefined> => consoles.portOf(uuid),
+      upgrade: (listener: UpgradeListener): void => api.upgrade(listener),
+    };
+    api.answer(createApi({ ...services, ...policies, consoles: apiConsoles, signal: stopping, ...audited }));
     stops.push(() => api.close());
   }
 }
@@ -502,8 +510,9 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   stops.push(() => notifications.stop());
   const { notifier } = notifications;
   const rpc = await startRpc(complete);
-  const conductor = roles.includes('conductor') ? await startConductorRole(complete, notifier, rpc, stopOptions) : undefined;
-  if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, enforcer, stopping });
+  const consoles = createConsoles(log);
+  const conductor = roles.includes('conductor') ? await startConductorRole(complete, notifier, rpc, consoles, stopOptions) : undefined;
+  if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, consoles, enforcer, stopping });
   await announce(complete, conductor !== undefined, inspector);
   const [apiUrl, inspectorUrl] = [api, inspector].map((listener) => listener && urlOf(listener, options));
   return {

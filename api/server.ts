@@ -47,7 +47,9 @@ import { createHardwarePushes } from './resource/hardware-pushes';
 import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
+import type { UpgradeListener } from '../wire/http/upgrades';
 import { loadAssets } from './ui/assets';
+import { createConsoleBridge } from './ui/console';
 import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
@@ -87,6 +89,13 @@ export interface ApiParts {
   readonly document?: Document;
   /** Absent: this server authenticates itself at Keystone with the first request only. */
   readonly loginStatus?: LoginStatus;
+  /** Absent: the page has no consoles. */
+  readonly consoles?: {
+    /** The port of a console that this process serves. */
+    readonly portOf: (uuid: string) => Promise<number | undefined>;
+    /** Sets the listener of the HTTP server. */
+    readonly upgrade: (listener: UpgradeListener) => void;
+  };
   /** Aborted when the server stops, which ends streams. */
   readonly signal?: AbortSignal;
 }
@@ -342,12 +351,18 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   return (request, response, next) => void respond(request, response).catch(next);
 }
 
+/** A request of a script of the page: for a challenge the browser would show a dialogue of its own. */
+const isOfScript = ({ headers }: IncomingMessage): boolean =>
+  headers['sec-fetch-site'] === 'same-origin' && headers['sec-fetch-mode'] !== 'navigate';
+
 /** Responses to these errors have no version headers in Ironic either: the router or earlier middleware sends them. */
 const WITHOUT_VERSION = [Refusal, Unread, Unauthenticated, Unacceptable];
 function sendError(error: unknown, request: IncomingMessage, response: ServerResponse, versions: Headers, log: Log): void {
   const { report, target, ids } = exchangeOf(request);
   const { method } = request;
-  const { status, body, headers, known } = explain(error);
+  const { status, body, headers: explained, known } = explain(error);
+  const { 'WWW-Authenticate': challenge, ...others } = explained;
+  const headers = challenge === undefined || isOfScript(request) ? others : explained;
   if (error instanceof Unauthenticated) report.claimedUser = error.claimedUser;
   // Otherwise the client left while its request was read.
   if (known || !request.socket.destroyed) report.status = status;
@@ -379,6 +394,10 @@ export function createApi(parts: ApiParts): RequestListener {
   const sessions = createApiSessions(parts, document, stopping);
   const context = createContext(parts, document, sessions.auth, stopping);
   measureNodes(store, clock, metrics);
+  if (parts.consoles && options['api.enable_ui']) {
+    const { portOf, upgrade } = parts.consoles;
+    upgrade(createConsoleBridge({ options, sessions, store, conductor, localConsole: portOf, log, clock, stopping }));
+  }
 
   const router = Router();
   router.use(addCorsHeaders(options));

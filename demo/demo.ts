@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { silentLog } from '../model/log';
+import { nodeOf, protocolOf } from '../simulator/fleet/describe-node';
 import { startFleet } from '../simulator/fleet/fleet';
 import { startServerProcess, type Sections } from '../tests/lab/support/server';
 import { openClient } from './client';
@@ -19,6 +20,8 @@ const root = join(__dirname, '../..');
 let folder = '';
 /** Far more than a quiet host takes. */
 const WITHIN_SECONDS = 300;
+/** The machines that go from enroll to active, and those that the page offers to add. */
+const [WALKED, OFFERED] = [3, 5];
 
 const USAGE = `npm run demo [-- OPTIONS]: three simulated machines from enroll to active
 
@@ -53,7 +56,7 @@ const sections = (apiPort: number): Sections => ({
     enabled_inspect_interfaces: 'agent',
     enabled_network_interfaces: 'noop',
   },
-  api: { host_ip: '127.0.0.1', port: apiPort },
+  api: { host_ip: '127.0.0.1', port: apiPort, demo_machines: `${folder}/machines.json` },
   conductor: {
     deploy_kernel: `file://${folder}/state/httpboot/kernel`,
     deploy_ramdisk: `file://${folder}/state/httpboot/ramdisk`,
@@ -75,15 +78,18 @@ async function simulated(keep: boolean, port: number | undefined): Promise<void>
   console.log(server.ready);
   const [api, boot] = [urlIn(server.ready, 'API'), urlIn(server.ready, 'boot')];
   const fleet = await startFleet({
-    count: 3,
+    count: WALKED + (keep ? OFFERED : 0),
     bootUrl: boot,
     host: '127.0.0.1',
     log: silentLog,
     clock: systemClock,
     random: randomBytes,
   });
+  const offered = fleet.machines.slice(WALKED).map((machine, index) => nodeOf(machine, protocolOf(machine, index)));
+  const nodes = offered.map(({ node, ports }) => ({ ...node, ports }));
+  writeFileSync(join(folder, 'machines.json'), JSON.stringify({ nodes }), { mode: 0o600 });
   try {
-    const machines = fleet.machines.map(({ name, macs, redfish, ipmi }, index): DemoMachine =>
+    const machines = fleet.machines.slice(0, WALKED).map(({ name, macs, redfish, ipmi }, index): DemoMachine =>
       index === 0
         ? {
             name,
@@ -113,6 +119,7 @@ async function simulated(keep: boolean, port: number | undefined): Promise<void>
     for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
       console.log(`  openstack baremetal ${command}`);
     if (keep) {
+      console.log(`${OFFERED} more machines are running: the page adds them by one click (Add a machine).`);
       console.log('Running until Ctrl-C.');
       await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
     } else console.log('(npm run demo -- --keep leaves it running.)');

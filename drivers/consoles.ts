@@ -25,6 +25,8 @@ interface ConsoleSetup {
 export interface Consoles {
   /** Listens, unless the console already does. @returns the port. Throws NoFreeIPMITerminalPorts */
   open(setup: ConsoleSetup): Promise<number>;
+  /** The port of a console of this process. */
+  portOf(name: string): Promise<number | undefined>;
   close(name: string): Promise<void>;
   closeAll(): Promise<void>;
 }
@@ -173,6 +175,7 @@ export function createConsoles(log: Log): Consoles {
         throw error;
       }
     },
+    portOf: async (name) => (await open.get(name)?.catch(() => undefined))?.port,
     close,
     closeAll: async () => {
       await Promise.all([...open.keys()].map(close));

@@ -91,8 +91,16 @@ export interface Task {
   ungroupPorts(uuid: string): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
-  /** Reports the progress of the running step to listeners of events. Absent: there are no events. */
-  reportProgress?(kind: SavedKind, step: PlannedStep, percent: number): Promise<void>;
+  /**
+   * Reports the progress of the running step to listeners of events. Absent: there are no events.
+   * @param bytes of the image that the step writes
+   */
+  reportProgress?(
+    kind: SavedKind,
+    step: PlannedStep,
+    percent: number,
+    bytes?: { readonly done: number; readonly of: number },
+  ): Promise<void>;
   /** Replaces the node's BIOS settings by these. */
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** Saves the firmware of these components; others stay as they were. */

@@ -61,7 +61,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     log,
   });
   const callbackUrl = `https://${isIPv6(address) ? `[${address}]` : address}:${parameters.advertisePort}`;
-  const commands = runner(commandsOf(machine), machine.newUuid, beating.force, log);
+  const commands = runner(commandsOf(machine), machine.newUuid, beating.force, log, beating.progressed);
   const listening = await serve({
     host: parameters.listenHost,
     port: parameters.listenPort,

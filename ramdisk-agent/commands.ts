@@ -2,12 +2,13 @@
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
 import { AgentError, type ErrorBody, reasonOf, toBody } from './system/errors';
+import type { ReportProgress } from './system/progress';
 
 export interface Command {
   /** Runs in the background: the response comes at once, and the end forces a heartbeat. */
   readonly inBackground?: true;
-  /** `progress`: percent, shown while the command runs. A string becomes {result: …}. Throws AgentError. */
-  run(params: JsonObject, progress: (percent: number) => void): Promise<JsonObject | string | null>;
+  /** `progress` is shown while the command runs. A string becomes {result: …}. Throws AgentError. */
+  run(params: JsonObject, progress: ReportProgress): Promise<JsonObject | string | null>;
 }
 /** Full name (`clean.get_clean_steps`) → command. */
 export type Commands = Readonly<Record<string, Command>>;
@@ -33,7 +34,8 @@ export interface Runner {
 /** An agent serves one deployment. More results than this come from a faulty conductor. */
 const MOST_KEPT = 1000;
 
-export function runner(commands: Commands, newId: () => string, finished: () => void, log: Log): Runner {
+/** @param progressed called at each tenth of a command's work */
+export function runner(commands: Commands, newId: () => string, finished: () => void, log: Log, progressed: () => void = () => {}): Runner {
   const results = new Map<string, { now: CommandResult; readonly end: Promise<void> }>();
   const latest = (): CommandResult | undefined => [...results.values()].at(-1)?.now;
 
@@ -44,9 +46,16 @@ export function runner(commands: Commands, newId: () => string, finished: () => 
     const set = (changes: Partial<CommandResult>): void => {
       entry.now = { ...entry.now, ...changes };
     };
+    let tenths = 0;
+    const report: ReportProgress = (percent, bytes) => {
+      set({ command_result: { progress: Math.round(percent), ...(bytes ? { bytes } : {}) } });
+      if (Math.floor(percent / 10) <= tenths) return;
+      tenths = Math.floor(percent / 10);
+      progressed();
+    };
     const work = async (): Promise<void> => {
       try {
-        const result = await command.run(params, (percent) => set({ command_result: { progress: Math.round(percent) } }));
+        const result = await command.run(params, report);
         const prefix = command.inBackground ? `${shortName}: ` : '';
         set({ command_status: 'SUCCEEDED', command_result: typeof result === 'string' ? { result: prefix + result } : result });
         log.info(`Command ${name} completed`);

@@ -1,6 +1,6 @@
 /**
  * The schedule of heartbeats: at once, then after heartbeat_timeout × (0.3 … 0.6), so that machines that started together drift apart, and soon
- * after each finished command. A conductor that has reserved the node silently drops a heartbeat. A forced heartbeat is therefore repeated
+ * after each finished command and when much of one is done. A conductor that has reserved the node silently drops a heartbeat. A forced heartbeat is therefore repeated
  * until the conductor contacts the agent.
  */
 import type { Clock } from '../model/clock';
@@ -10,6 +10,8 @@ import { reasonOf } from './system/errors';
 export interface HeartbeatSchedule {
   /** Requests a heartbeat soon, whatever the interval. */
   readonly force: () => void;
+  /** Requests one heartbeat, unless one was sent a short time ago. */
+  readonly progressed: () => void;
   /** Called when the conductor has contacted the agent: it knows the agent's news. */
   readonly contacted: () => void;
   /** Sends heartbeats until `signal` is aborted; never rejects. */
@@ -34,6 +36,7 @@ export function heart({ send, timeout, clock, random, log }: HeartbeatOptions): 
   /** When the next forced heartbeat is due, and its index in FORCED. The first heartbeat is forced. */
   let forced: { readonly due: number; readonly index: number } | null = { due, index: 0 };
   let sent = false;
+  let lastSent = -Infinity;
   let wake = new AbortController();
 
   const seconds = (least: number, most: number): number => (least + (most - least) * random()) * 1000;
@@ -56,6 +59,11 @@ export function heart({ send, timeout, clock, random, log }: HeartbeatOptions): 
       sent = false;
       wake.abort();
     },
+    progressed() {
+      if (clock.now() - lastSent < LEAST_INTERVAL * 1000) return;
+      due = clock.now();
+      wake.abort();
+    },
     contacted() {
       if (sent) forced = null;
     },
@@ -65,6 +73,7 @@ export function heart({ send, timeout, clock, random, log }: HeartbeatOptions): 
         const now = clock.now();
         if (signal.aborted || (now < due && now < (forced?.due ?? Infinity))) continue;
         sent = true;
+        lastSent = now;
         const failed = await send().then(
           () => false,
           (error: unknown) => {

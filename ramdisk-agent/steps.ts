@@ -4,6 +4,7 @@ import { type Erasing, eraseDisk, eraseMetadata } from './disk/erase';
 import { rootDisk, usableDisks } from './disk/root';
 import { writeImage } from './disk/write';
 import { AgentError, reasonOf } from './system/errors';
+import type { ReportProgress } from './system/progress';
 import { disksOf, type Machine, openDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
@@ -13,7 +14,7 @@ interface StepRow {
   /** Absent: not a step of that kind. 0: only on request. */
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
   readonly abortable: boolean;
-  run(machine: Machine, args: JsonObject, progress: (percent: number) => void): Promise<unknown>;
+  run(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<unknown>;
 }
 
 /** Conductors store it and return it, so that a change of steps between two calls is detected. */
@@ -92,7 +93,7 @@ async function eraseEach(
   return null;
 }
 
-async function writeStep(machine: Machine, args: JsonObject, progress: (percent: number) => void): Promise<JsonObject> {
+async function writeStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
   const { parameters, state, clock, log, fetching, run } = machine;
   const { image, configDrive } = readWriteArguments(args);
   const disk = rootDisk(disksOf(machine), state.node);

@@ -1,4 +1,5 @@
-// The page: ui/ to dist/ui, one script and one style sheet, named by their content and compressed here, once.
+// The page: ui/ to dist/ui, scripts and style sheets, named by their content and compressed here, once. What only some views need is in
+// scripts of its own, which the page loads then.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -16,17 +17,20 @@ export async function buildPage() {
     bundle: true,
     minify: true,
     metafile: true,
-    format: 'iife',
+    format: 'esm',
+    splitting: true,
     target: 'es2022',
     jsx: 'automatic',
     jsxImportSource: 'preact',
     entryNames: 'page-[hash]',
+    chunkNames: 'part-[hash]',
     legalComments: 'none',
     logLevel: 'error',
     absWorkingDir: root,
   });
-  const names = Object.keys(metafile.outputs).map((file) => basename(file));
-  const [script, style] = ['.js', '.css'].map((ending) => names.find((name) => name.endsWith(ending)));
+  const outputs = Object.entries(metafile.outputs);
+  const [main, { cssBundle }] = outputs.find(([, { entryPoint }]) => entryPoint === 'ui/main.tsx');
+  const [script, style] = [main, cssBundle].map((file) => basename(file));
   const html = readFileSync(join(root, 'ui/index.html'), 'utf8').replace('page.js', script).replace('page.css', style);
   writeFileSync(join(folder, 'index.html'), html);
   for (const name of readdirSync(folder)) {

@@ -66,6 +66,7 @@ export const PARTS = {
   'packages/image': { groups: ['packages'], seconds: 80 },
   'packages/metal3': { groups: ['packages', 'machines', 'network'], seconds: 110, namespaces: true },
   'packages/npm': { groups: [], seconds: 70 },
+  'page/console': { groups: ['browser'], seconds: 40 },
   'page/log-in': { groups: ['browser'], seconds: 40 },
   'page/page': { groups: ['browser'], seconds: 90 },
   'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },

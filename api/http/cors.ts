@@ -30,19 +30,24 @@ const permittedOrigin = (origin: string, allowed: readonly string[]): string | u
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/i;
 /** Host and port, without a default one. Undefined for `null`, the origin of pages without one. */
 const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined);
+/** Whether a page of this server sent the request: browsers say so in `Origin`, which no page can change. */
+export function isOfOwnPage(request: IncomingMessage, options: Options): boolean {
+  const { origin = '', host = '' } = request.headers;
+  const from = hostOf(origin);
+  // Behind a proxy the scheme of the origin may be another.
+  return from !== undefined && [baseOf(request, options), `http://${host}`].some((own) => hostOf(own) === from);
+}
 /**
  * Whether a page of another origin may have sent this request unasked: browsers send forms, plain text and empty bodies with the login of
  * their user. For methods other than POST they make a preflight request first.
  */
 function isForged(request: IncomingMessage, options: Options): boolean {
   const { method, headers } = request;
-  const { origin, host = '' } = headers;
+  const { origin } = headers;
   if (method !== 'POST' || origin === undefined || permittedOrigin(origin, options['cors.allowed_origin']) !== undefined) return false;
   const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
   if (JSON_TYPE.test(type.trim())) return false;
-  const from = hostOf(origin);
-  // Behind a proxy the scheme of the origin may be another.
-  return from === undefined || ![baseOf(request, options), `http://${host}`].some((own) => hostOf(own) === from);
+  return !isOfOwnPage(request, options);
 }
 
 /** @throws Unread for a request that may be forged */

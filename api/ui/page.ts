@@ -14,6 +14,7 @@ import { parseBody } from '../http/body';
 import { Refusal, Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
 import type { Answer, Auth } from '../resource/handler';
+import { readDemoMachines } from './demo-machines';
 import { acceptsPage, answerAsset, INDEX, type Assets } from './assets';
 import type { LogIns } from './log-ins';
 import { NO_RIGHTS, rightsOf } from './rights';
@@ -63,6 +64,7 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
       ? { user: session.caller.userName ?? session.caller.user, project: session.caller.project, roles: session.caller.roles }
       : null,
     csrf: session?.csrf ?? null,
+    has_demo_machines: options['api.demo_machines'] !== null,
     may: session ? rightsOf(session.caller, auth, options) : NO_RIGHTS,
   });
   /** A log-in is JSON, which pages of other origins cannot send without a preflight request. */
@@ -107,6 +109,13 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
       return { status: 204, headers: { ...NO_STORE, 'Set-Cookie': cookie(request, '', 0) } };
     },
   };
+  /** They have the passwords of their BMCs: for those who may add them. */
+  const showDemoMachines = ({ request, source }: PageRequest, path: string): Promise<Answer> =>
+    orRefusal(async () => {
+      const caller = await auth.identify(request.headers, '/v1/nodes', 'GET', source);
+      if (!auth.allowed(caller, 'node:create')) throw new Refusal(403);
+      return { status: 200, body: await readDemoMachines(path), headers: NO_STORE };
+    });
   const redirect = (location: string, headers: Readonly<Record<string, string>> = { Vary: 'Accept' }): Answer => ({
     status: 302,
     headers: { Location: location, ...headers },
@@ -144,6 +153,8 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
         return handler(page);
       }
       if (method !== 'GET') throw new Refusal(405);
+      const demoMachines = options['api.demo_machines'];
+      if (bare === '/ui/demo-machines' && demoMachines !== null) return showDemoMachines(page, demoMachines);
       if (logIns.openId && [LOGIN_PATH, `${LOGIN_PATH}/start`].includes(bare)) return logInElsewhere(page, logIns.openId);
       // Relative: a proxy may have a prefix.
       if (bare === '') return redirect('ui');

@@ -170,10 +170,11 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       ports = ports.map((port) => (port.portgroup_uuid === group ? { ...port, portgroup_uuid: null } : port));
     },
     saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
-    reportProgress: (kind, { interface: owner, step }, percent) => {
+    reportProgress: (kind, { interface: owner, step }, percent, bytes) => {
       const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = node.driver_internal_info;
       const of = Array.isArray(steps) ? steps.length : 0;
-      return store.events.add(node, 'progress', { flow: kind, done: place, of, step: `${owner}.${step}`, percent });
+      const written = bytes ? { bytes: bytes.done, bytes_of: bytes.of } : {};
+      return store.events.add(node, 'progress', { flow: kind, done: place, of, step: `${owner}.${step}`, percent, ...written });
     },
     note: (changes, internal = {}, history = []) => {
       const write: NodeWrite = { changes, internal, history };

@@ -99,7 +99,8 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
       case 'RUNNING': {
         // Our own agent reports progress; others do not.
         const percent = last.command_result?.['progress'];
-        if (typeof percent === 'number' && percent >= 0 && percent <= 100) await task.reportProgress?.(kind, step, percent);
+        if (typeof percent === 'number' && percent >= 0 && percent <= 100)
+          await task.reportProgress?.(kind, step, percent, bytesIn(last.command_result?.['bytes']));
         return wait;
       }
       case 'SUCCEEDED':
@@ -115,6 +116,12 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
         );
     }
   });
+}
+
+function bytesIn(value: unknown): { readonly done: number; readonly of: number } | undefined {
+  const { done, of } = (value ?? {}) as { readonly done?: unknown; readonly of?: unknown };
+  const isCount = (count: unknown): count is number => Number.isSafeInteger(count) && (count as number) >= 0;
+  return isCount(done) && isCount(of) && done <= of ? { done, of } : undefined;
 }
 
 /** The step that boots the agent. It is over when an agent runs. */

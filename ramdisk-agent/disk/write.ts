@@ -7,6 +7,7 @@ import type { Clock } from '../../model/clock';
 import type { JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
 import { AgentError, reasonOf } from '../system/errors';
+import type { ReportProgress } from '../system/progress';
 import { type Checksum, expectedChecksum } from './checksum';
 import { readConfigDrive, writeConfigDrive } from './configdrive';
 import type { Device } from './device';
@@ -28,7 +29,7 @@ export interface WriteOptions {
   /** Makes the kernel read the partition table again. */
   readonly rescan: () => Promise<void>;
   readonly newGuid: () => string;
-  readonly progress: (percent: number) => void;
+  readonly progress: ReportProgress;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -124,7 +125,7 @@ async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, downl
     } else {
       await give(chunk);
     }
-    if (download.length !== null) options.progress((100 * size) / download.length);
+    if (download.length !== null) options.progress((100 * size) / download.length, { done: size, of: download.length });
   }
   if (!writer) {
     writer = chooseWriter(options, sink, head, download.length);

@@ -20,7 +20,7 @@ async function measured(ask: (connections: Connections) => Promise<unknown>, fai
     {
       ipmi: { request, close, runProgram: request },
       redfish: { request, close },
-      consoles: { open: request, close, closeAll: close, openSol: request },
+      consoles: { open: request, portOf: request, close, closeAll: close, openSol: request },
       services: { neutron: { request, close, endpoint: request, isConfigured: true } } as unknown as Services,
     },
     { ...silentMetrics, observe: (_, labels) => void seen.push(Object.values(labels).join(' ')) },

@@ -2,9 +2,15 @@ import { silentLog } from '../../model/log';
 import { type Commands, runner } from '../../ramdisk-agent/commands';
 import { AgentError } from '../../ramdisk-agent/system/errors';
 
-function make(): { readonly it: ReturnType<typeof runner>; readonly finish: (error?: Error) => void; readonly finished: () => number } {
+function make(): {
+  readonly it: ReturnType<typeof runner>;
+  readonly finish: (error?: Error) => void;
+  readonly finished: () => number;
+  readonly progressed: () => number;
+} {
   let end: (error?: Error) => void = () => {};
   let finished = 0;
+  let tenths = 0;
   let count = 0;
   const commands: Commands = {
     'a.quick': { run: async (params) => ({ got: params }) },
@@ -18,7 +24,9 @@ function make(): { readonly it: ReturnType<typeof runner>; readonly finish: (err
       inBackground: true,
       run: (_, progress) =>
         new Promise((resolve, reject) => {
-          progress(41.7);
+          progress(9);
+          progress(41.2, { done: 4, of: 10 });
+          progress(41.7, { done: 5, of: 12 });
           end = (error) => (error ? reject(error) : resolve('done'));
         }),
     },
@@ -29,9 +37,11 @@ function make(): { readonly it: ReturnType<typeof runner>; readonly finish: (err
       () => `id${++count}`,
       () => finished++,
       silentLog,
+      () => tenths++,
     ),
     finish: (error) => end(error),
     finished: () => finished,
+    progressed: () => tenths,
   };
 }
 const settled = { command_error: null, command_status: 'SUCCEEDED' };
@@ -49,10 +59,11 @@ it('answers quick commands with their end', async () => {
 });
 
 it('answers long ones at once, shows their progress, and tells their end', async () => {
-  const { it: runs, finish, finished } = make();
+  const { it: runs, finish, finished, progressed } = make();
   expect(await runs.execute('a.long', {}, false)).toMatchObject({ command_name: 'long', command_status: 'RUNNING' });
   await Promise.resolve();
-  expect(runs.list()[0]).toMatchObject({ command_status: 'RUNNING', command_result: { progress: 42 } });
+  expect(runs.list()[0]).toMatchObject({ command_status: 'RUNNING', command_result: { progress: 42, bytes: { done: 5, of: 12 } } });
+  expect(progressed()).toBe(1);
   await expect(runs.execute('a.quick', {}, false)).rejects.toThrow(new AgentError('AgentIsBusy', 'executing command long'));
   const waiting = runs.get('id1', true);
   finish();

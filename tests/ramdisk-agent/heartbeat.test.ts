@@ -47,6 +47,19 @@ it('beats at once, again until it is heard, then by the interval', async () => {
   await beating.end();
 });
 
+it('beats once when much of a command is done, but not again within seconds', async () => {
+  const beating = start(0);
+  await beating.clock.advance(500);
+  beating.heart.contacted();
+  await beating.clock.advance(10_000);
+  beating.heart.progressed();
+  await beating.clock.advance(2_000);
+  beating.heart.progressed();
+  await beating.clock.advance(60_000);
+  expect(beating.sent).toEqual([0, 10.5]);
+  await beating.end();
+});
+
 it('gives up forcing after a while when nobody hears', async () => {
   const beating = start(1);
   await beating.clock.advance(400_000);

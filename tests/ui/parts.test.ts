@@ -3,12 +3,13 @@ import { areasOf, withSample } from '../../ui/lib/fleet-history';
 import { differencesOf, neighboursOf, partsOf } from '../../ui/lib/inventory';
 import { isAllowed } from '../../ui/lib/rights';
 import { countsOf, NO_VIEW, rowsOf, searchOf, viewOf, windowOf } from '../../ui/lib/filters';
-import { applyEvent, classOf, progressText, rowOf } from '../../ui/lib/rows';
+import { applyEvent, classOf, progressText, rowOf, sizeText } from '../../ui/lib/rows';
 import { ACTIONS, runAction, type Outcome } from '../../ui/lib/actions';
 import { messageIn, type Api } from '../../ui/lib/api';
 import { acceptMachine, machineIn } from '../../ui/lib/machines';
-import { lineOf, withReadings } from '../../ui/lib/sensors';
+import { lineOf, rangeOf, withReadings } from '../../ui/lib/sensors';
 import { patchOf } from '../../ui/lib/patch';
+import { durationText, placeOf, spansOf } from '../../ui/lib/steps';
 
 const row = (name: string, fields: Readonly<Record<string, unknown>> = {}) =>
   rowOf({ uuid: `uuid-${name}`, name, provision_state: 'available', power_state: 'power off', driver: 'ipmi', ...fields });
@@ -58,6 +59,11 @@ describe('events', () => {
     ['maintenance', { maintenance: true, maintenance_reason: 'fan' }, { maintenance: true, reason: 'fan' }],
     ['error', { last_error: 'new' }, { error: 'new' }],
     ['step', { step: 'deploy.write_image', number: 2, of: 6 }, { progress: { step: 'deploy.write_image', number: 2, of: 6 } }],
+    [
+      'progress',
+      { step: 'deploy.write_image', percent: 40, bytes: 4, bytes_of: 10 },
+      { progress: { step: 'deploy.write_image', percent: 40, bytes: { done: 4, of: 10 } } },
+    ],
     ['progress', { step: 'deploy.write_image', percent: 40 }, { progress: { step: 'deploy.write_image', percent: 40 } }],
   ])('%s %j changes %j', (kind, payload, expected) => expect(applyEvent(deploying, { kind, payload })).toMatchObject(expected));
   it('leaves the row as it is when nothing of it changes', () =>
@@ -233,7 +239,71 @@ it('keeps the values of each sensor, at most an hour of them', () => {
     ['c', [{ at: 10, value: 5 }]],
   ]);
   expect(second.map(({ values }) => lineOf(values))).toEqual(['0.0,90.0 100.0,10.0', '0,50 100.0,50.0']);
+  expect(second.map(({ values }) => rangeOf(values))).toEqual(['2 … 4', '5 … 5']);
   let many = first;
   for (let at = 1; at < 400; at++) many = withReadings(many, at, [reading('a', at)]);
   expect(many[0]!.values).toHaveLength(360);
 });
+
+describe('states and steps as spans', () => {
+  const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+  const state = (seconds: number, before: string, now: string) => ({
+    ...{ at: at(seconds), kind: 'state' },
+    payload: { provision_state: now, previous_provision_state: before },
+  });
+  const step = (seconds: number, name: string) => ({
+    at: at(seconds),
+    kind: 'step',
+    payload: { flow: 'deploy', step: name, number: 1, of: 2 },
+  });
+  const progress = (seconds: number, name: string, percent: number, more = {}) => ({
+    ...{ at: at(seconds), kind: 'progress' },
+    payload: { step: name, percent, ...more },
+  });
+  const events = [
+    state(0, 'available', 'deploying'),
+    step(1, 'deploy.deploy'),
+    state(2, 'deploying', 'wait call-back'),
+    state(60, 'wait call-back', 'deploying'),
+    step(61, 'deploy.write_image'),
+    progress(70, 'deploy.write_image', 50, { bytes: 5, bytes_of: 10 }),
+    progress(71, 'another', 99),
+  ];
+  it('a step lasts over the waits in it, until the next one', () =>
+    expect(spansOf(events).filter(({ kind }) => kind === 'step')).toEqual([
+      { kind: 'step', name: 'deploy.deploy', from: 1000, to: 61_000 },
+      { kind: 'step', name: 'deploy.write_image', from: 61_000, percent: 50, bytes: { done: 5, of: 10 } },
+    ]));
+  it('a stable state ends states and steps', () => {
+    const spans = spansOf([...events, state(80, 'deploying', 'active')]);
+    expect(spans.slice(-3)).toEqual([
+      { kind: 'state', name: 'deploying', from: 60_000, to: 80_000 },
+      { kind: 'step', name: 'deploy.write_image', from: 61_000, to: 80_000, percent: 50, bytes: { done: 5, of: 10 } },
+      { kind: 'state', name: 'active', from: 80_000 },
+    ]);
+  });
+  it('nothing of events without meaning', () =>
+    expect(
+      spansOf([
+        { at: at(0), kind: 'progress', payload: {} },
+        { at: at(0), kind: 'power', payload: { power_state: 'power on' } },
+      ]),
+    ).toEqual([]));
+  it('places spans in the time of all', () => {
+    expect(placeOf({ kind: 'step', name: 'x', from: 50, to: 75 }, { from: 0, to: 100 })).toEqual({ x: 50, width: 25 });
+    expect(placeOf({ kind: 'step', name: 'x', from: 100 }, { from: 0, to: 100 })).toEqual({ x: 100, width: 0 });
+  });
+});
+it.each([
+  [5600, '5.6 s'],
+  [184_000, '3 min 4 s'],
+  [3_720_000, '1 h 2 min'],
+  [-5, '0.0 s'],
+])('%i ms are %s', (milliseconds, text) => expect(durationText(milliseconds)).toBe(text));
+it.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1536, '1.5 KiB'],
+  [2 ** 31, '2.0 GiB'],
+  [2 ** 62, '4194304.0 TiB'],
+])('%d bytes are %s', (bytes, text) => expect(sizeText(bytes)).toBe(text));

@@ -14,6 +14,8 @@ export interface Session {
   readonly log_ins: readonly string[];
   readonly caller: { readonly user: string | null; readonly project: string | null; readonly roles: readonly string[] } | null;
   readonly csrf: string | null;
+  /** The server was started for a demonstration, with simulated machines. */
+  readonly has_demo_machines: boolean;
   readonly may: Rights;
 }
 export interface Api {

@@ -6,6 +6,8 @@ export interface StepProgress {
   readonly number?: number;
   readonly of?: number;
   readonly percent?: number;
+  /** Of the image that the step writes. */
+  readonly bytes?: { readonly done: number; readonly of: number };
 }
 export interface Row {
   readonly uuid: string;
@@ -103,8 +105,11 @@ const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Ro
   step: (_, { step, number, of }) => ({
     progress: { step: String(step), ...numberIn(number), ...(typeof of === 'number' ? { of } : {}) },
   }),
-  progress: (row, { step, percent }) =>
-    typeof percent === 'number' ? { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent } } : {},
+  progress: (row, { step, percent, bytes: done, bytes_of: of }) => {
+    if (typeof percent !== 'number') return {};
+    const written = typeof done === 'number' && typeof of === 'number' ? { bytes: { done, of } } : {};
+    return { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent, ...written } };
+  },
 };
 /** @returns the same row when the event changes nothing that it shows */
 export function applyEvent(row: Row, { kind, payload }: Pick<NodeEvent, 'kind' | 'payload'>): Row {
@@ -122,8 +127,18 @@ export function classOf({ state }: Pick<Row, 'state'>): StateClass {
   if (isStable(state)) return 'idle';
   return /wait|hold/.test(state) ? 'waiting' : 'working';
 }
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+export function sizeText(bytes: number): string {
+  const unit = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  return `${(bytes / 1024 ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]!}`;
+}
 export const progressText = ({ progress }: Row): string => {
   if (progress === null) return '';
-  const { step, number, of, percent } = progress;
-  return `${step}${number === undefined ? '' : ` ${number}/${of ?? '?'}`}${percent === undefined ? '' : ` ${percent} %`}`;
+  const { step, number, of, percent, bytes } = progress;
+  return [
+    step,
+    ...(number === undefined ? [] : [`${number}/${of ?? '?'}`]),
+    ...(percent === undefined ? [] : [`${percent} %`]),
+    ...(bytes === undefined ? [] : [`(${sizeText(bytes.done)} of ${sizeText(bytes.of)})`]),
+  ].join(' ');
 };

@@ -22,6 +22,10 @@ export function withReadings(histories: readonly SensorHistory[], at: number, re
     values: [...(known.get(keyOf(sensor)) ?? []), { at, value }].slice(-MOST_VALUES),
   }));
 }
+export function rangeOf(values: SensorHistory['values']): string {
+  const numbers = values.map(({ value }) => value);
+  return `${Math.min(...numbers)} … ${Math.max(...numbers)}`;
+}
 /** For `points` of an SVG polyline in a box of 100 × 100: the lowest value at 90, the highest at 10; equal values in the middle. */
 export function lineOf(values: SensorHistory['values']): string {
   const numbers = values.map(({ value }) => value);

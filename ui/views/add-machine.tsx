@@ -1,22 +1,11 @@
 /** Adds a machine: creates the node, verifies its BMC, and inspects it if wished; all is watched in its own view. */
 import { useState } from 'preact/hooks';
-import { revision, rows } from '../lib/fleet';
 import { addMachine, DRIVER_FIELDS, machineIn } from '../lib/machines';
 import { api, may, messageOf } from '../state';
+import { AddDemoMachines } from './add-demo';
 import { Field } from './field';
+import { inspectWhenManageable } from './inspect-when-manageable';
 import { useApi } from './shared';
-
-const VERIFY_MS = 120_000;
-/** Inspects the node once it is manageable. */
-function inspectWhenManageable(uuid: string): void {
-  const stop = revision.subscribe(() => {
-    if (rows.get(uuid)?.state !== 'manageable') return;
-    queueMicrotask(() => stop());
-    clearTimeout(late);
-    void api.send('PUT', `v1/nodes/${uuid}/states/provision`, { target: 'inspect' }).catch(() => {});
-  });
-  const late = setTimeout(stop, VERIFY_MS);
-}
 
 export function AddMachine() {
   const { data, error } = useApi('v1/drivers', null);
@@ -40,6 +29,7 @@ export function AddMachine() {
   return (
     <section class="narrow">
       <h1>Add a machine</h1>
+      <AddDemoMachines />
       <form onSubmit={(event) => void submit(event)}>
         <label>
           Name

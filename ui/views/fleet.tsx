@@ -5,6 +5,7 @@ import { COLUMNS, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type Vi
 import { isComplete, revision, rows } from '../lib/fleet';
 import { classOf, type Row } from '../lib/rows';
 import { pendingAction, may } from '../state';
+import { AddDemoMachines } from './add-demo';
 import { FleetChart } from './fleet-chart';
 
 const ROW_HEIGHT = 34;
@@ -165,6 +166,7 @@ const Empty = () => (
             Add a machine
           </a>
         </p>
+        <AddDemoMachines />
       </>
     ) : (
       <p>You see the nodes that your project owns or leases, and there are none.</p>

@@ -1,14 +1,16 @@
 /** One node: what it does now, what prevents its deployment, and what the API has about it, as a table of sections. */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
-import { events, isComplete, reread, revision, rows } from '../lib/fleet';
+import { isComplete, reread, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
-import { progressText, type NodeEvent, type Row } from '../lib/rows';
+import { progressText, type Row } from '../lib/rows';
 import { api, pendingAction, may, messageOf } from '../state';
+import { Console } from './console';
 import { StateMark } from './fleet';
 import { SECTIONS, SectionView, type Section } from './node-section';
 import { Sensors } from './sensors';
-import { Scrolled, textOf, useApi } from './shared';
+import { textOf, useApi } from './shared';
+import { Timeline } from './timeline';
 
 /** Fields that the view edits, as the API's PATCH has them. */
 const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' | 'json' }[] = [
@@ -19,67 +21,14 @@ const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' |
   ...['properties', 'driver_info', 'instance_info', 'extra'].map((name) => ({ name, kind: 'json' }) as const),
 ];
 
-/** What an event says, in one line. */
-function eventText({ kind, payload }: NodeEvent): string {
-  const {
-    previous_provision_state: before,
-    provision_state: state,
-    power_state: power,
-    step,
-    number,
-    of,
-    done,
-    percent,
-    last_error: error,
-  } = payload;
-  if (kind === 'state') return `${textOf(before)} → ${textOf(state)}`;
-  if (kind === 'power') return textOf(power);
-  if (kind === 'step') return `${textOf(step)} (${textOf(number)} of ${textOf(of)})`;
-  if (kind === 'progress')
-    return percent === undefined ? `${textOf(done)} of ${textOf(of)} steps done` : `${textOf(step)} ${textOf(percent)} %`;
-  return kind === 'error' ? textOf(error) : JSON.stringify(payload);
+/** @throws Error with the name of the field */
+function jsonIn(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new Error(`${name}: this is no JSON`);
+  }
 }
-function Timeline({ uuid }: { readonly uuid: string }) {
-  const [before, setBefore] = useState<readonly NodeEvent[]>([]);
-  useEffect(() => {
-    api.get<{ readonly events: readonly NodeEvent[] }>(`v1/events?node=${uuid}&limit=1000`).then(
-      (page) => setBefore(page.events),
-      () => {},
-    );
-  }, [uuid]);
-  const live = events.value.filter(({ node_uuid: node }) => node === uuid);
-  const ids = new Set(live.map(({ id }) => id));
-  const all = [...live, ...before.filter(({ id }) => !ids.has(id)).reverse()].slice(0, 300);
-  const ofSteps = all.filter(({ kind }) => kind !== 'progress');
-  /** Seconds until the next event. */
-  const lasted = (index: number): string =>
-    index === 0 ? '' : `${((Date.parse(ofSteps[index - 1]!.at) - Date.parse(ofSteps[index]!.at)) / 1000).toFixed(1)} s`;
-  return (
-    <Scrolled label="Events">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Lasted</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Event</th>
-          </tr>
-        </thead>
-        <tbody>
-          {ofSteps.map((event, index) => (
-            <tr key={event.id}>
-              <td>{new Date(event.at).toLocaleTimeString()}</td>
-              <td>{lasted(index)}</td>
-              <td>{event.kind}</td>
-              <td>{eventText(event)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolled>
-  );
-}
-
 function Fields({ row }: { readonly row: Row }) {
   const { uuid } = row;
   const { data: node, error } = useApi(`v1/nodes/${uuid}`, uuid);
@@ -92,7 +41,7 @@ function Fields({ row }: { readonly row: Row }) {
     try {
       const values = EDITED.map(({ name, kind }) => {
         const text = (form.get(name) as string | null) ?? '';
-        if (kind === 'json') return [name, JSON.parse(text) as unknown] as const;
+        if (kind === 'json') return [name, jsonIn(name, text)] as const;
         if (kind === 'flag') return [name, text === '' ? null : text === 'true'] as const;
         return [name, text === '' ? null : text] as const;
       });
@@ -164,6 +113,7 @@ const TABS: readonly Pick<Section, 'id' | 'title' | 'policy'>[] = [
   { id: 'events', title: 'Events' },
   { id: 'fields', title: 'Fields' },
   { id: 'sensors', title: 'Sensors', policy: 'node:validate' },
+  { id: 'console', title: 'Console', policy: 'node:get_console' },
   ...SECTIONS,
 ];
 
@@ -200,6 +150,7 @@ export function NodeView({ rest: uuid }: { readonly rest: string }) {
       </div>
       {tab === 'events' && <Timeline uuid={uuid} />}
       {tab === 'sensors' && <Sensors key={uuid} uuid={uuid} />}
+      {tab === 'console' && <Console key={uuid} row={row} />}
       {tab === 'fields' && <Fields key={uuid} row={row} />}
       {section && <SectionView key={section.id} section={section} uuid={uuid} again={`${row.state} ${row.error}`} />}
     </>

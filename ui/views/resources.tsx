@@ -1,6 +1,8 @@
-/** Resources besides nodes: list, make, edit as JSON and delete. The API checks what is written. */
+/** Resources besides nodes: list, make, edit and delete. The API checks what is written. */
 import { useState } from 'preact/hooks';
 import { api, may, messageOf } from '../state';
+import { FORMS } from '../lib/resource-forms';
+import { ResourceForm } from './resource-form';
 import { Scrolled, textOf, useApi, type Value } from './shared';
 
 interface Resource {
@@ -46,9 +48,6 @@ export const RESOURCES: readonly Resource[] = [
     policies: { list: 'conductor:get' },
   },
 ];
-/** Members that the server sets. */
-const OWN = ['uuid', 'links', 'created_at', 'updated_at', 'state', 'last_error', 'node_uuid', 'sensitive', 'built_in'];
-
 export function Resources({ id }: { readonly id: string }) {
   const { title, columns, example, policies } = RESOURCES.find((resource) => resource.id === id)!;
   const [again, setAgain] = useState(0);
@@ -69,23 +68,6 @@ export function Resources({ id }: { readonly id: string }) {
       setNotice(messageOf(problem));
     }
   };
-  const save = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const text = new FormData(event.currentTarget as HTMLFormElement).get('json') as string;
-    const before = edited!;
-    void attempt(async () => {
-      const value = JSON.parse(text) as Value;
-      const { uuid } = before;
-      if (uuid === undefined) return api.send('POST', `v1/${id}`, value);
-      const names = [...new Set([...Object.keys(before), ...Object.keys(value)])].filter((name) => !OWN.includes(name));
-      const patch = names
-        .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(value[name]))
-        .map((name) =>
-          Object.hasOwn(value, name) ? { op: 'replace', path: `/${name}`, value: value[name] } : { op: 'remove', path: `/${name}` },
-        );
-      return patch.length === 0 ? undefined : api.send('PATCH', `v1/${id}/${textOf(uuid)}`, patch);
-    }, 'Saved');
-  };
   return (
     <>
       <h1>{title}</h1>
@@ -93,21 +75,13 @@ export function Resources({ id }: { readonly id: string }) {
         {example && mayDo('create') && <button onClick={() => setEdited(example)}>New</button>} <span role="status">{error ?? notice}</span>
       </p>
       {edited && (
-        <form onSubmit={save}>
-          <label>
-            {edited['uuid'] === undefined ? 'A new one, as JSON' : textOf(edited['uuid'])}
-            <textarea
-              name="json"
-              rows={16}
-              spellcheck={false}
-              defaultValue={JSON.stringify(Object.fromEntries(Object.entries(edited).filter(([name]) => !OWN.includes(name))), null, 2)}
-            />
-          </label>
-          <button class="first">Save</button>{' '}
-          <button type="button" onClick={() => setEdited(null)}>
-            Cancel
-          </button>
-        </form>
+        <ResourceForm
+          key={textOf(edited['uuid'])}
+          {...{ id, entry: edited }}
+          {...(FORMS[id] ? { fields: FORMS[id] } : {})}
+          cancel={() => setEdited(null)}
+          saved={() => void attempt(async () => {}, 'Saved')}
+        />
       )}
       <Scrolled label={title}>
         <table>

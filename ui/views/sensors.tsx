@@ -1,6 +1,6 @@
 /** The sensors of a machine, read again while the view is open. */
 import { useEffect, useState } from 'preact/hooks';
-import { lineOf, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
+import { lineOf, rangeOf, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
 import { api, messageOf } from '../state';
 import { Scrolled } from './shared';
 
@@ -39,7 +39,7 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
           <table>
             <thead>
               <tr>
-                {['Kind', 'Sensor', 'Place', 'Value', 'Since this view is open'].map((title) => (
+                {['Kind', 'Sensor', 'Place', 'Value', 'Lowest … highest', 'Since this view is open'].map((title) => (
                   <th key={title} scope="col">
                     {title}
                   </th>
@@ -55,6 +55,7 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
                   <td>
                     {values.at(-1)!.value} {unit === 'other' ? '' : unit}
                   </td>
+                  <td>{rangeOf(values)}</td>
                   <td>
                     <svg class="line" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
                       <polyline points={lineOf(values)} />

@@ -53,10 +53,13 @@ function limitConnections(server: Server, most: Most, onRefused: OnRefused, log:
     warned = performance.now();
     log.warn('connections are refused: there are too many', { source, limit: most.inAll, limit_of_source: most.ofSource });
   };
+  // upgrades.ts announces a connection again.
+  const counted = new WeakSet<Socket>();
   server.maxConnections = most.inAll;
   server.on('drop', (dropped?: DropArgument) => refuse(dropped?.remoteAddress, 'total'));
   server.on('connection', (socket: Socket) => {
-    if (socket.remoteAddress === undefined) return;
+    if (socket.remoteAddress === undefined || counted.has(socket)) return;
+    counted.add(socket);
     const source = networkOf(socket.remoteAddress);
     if (!open.take(source, 1)) {
       refuse(source, open.taken < most.inAll ? 'source' : 'total');

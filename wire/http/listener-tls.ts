@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { watchFiles, type FileWatch } from '../watch-files';
 import { limitClients, type ClientLimits } from './client-limits';
+import { answerUpgrades, type UpgradeListener } from './upgrades';
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
 
@@ -100,6 +101,8 @@ export interface HttpServer {
   readonly scheme: 'http' | 'https';
   /** Reads the files of TLS now. Files that cannot be used change nothing, and are logged. */
   reload(): void;
+  /** Call it at most once. */
+  upgrade(listener: UpgradeListener): void;
   /** Accepts no more connections. Running responses have `graceMs` to end. */
   close(graceMs: number): Promise<void>;
 }
@@ -121,6 +124,8 @@ export function createHttpServer(
   // Connections whose handshake is not over: the server itself knows them only afterwards.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    // upgrades.ts announces a connection again.
+    if (sockets.has(socket)) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
@@ -128,6 +133,7 @@ export function createHttpServer(
     server,
     scheme: secure ? 'https' : 'http',
     reload: () => watch?.reload(),
+    upgrade: (upgradeListener) => answerUpgrades(server, secure ? 'secureConnection' : 'connection', upgradeListener),
     close: async (graceMs) => {
       watch?.stop();
       const closed = new Promise<void>((done) => server.close(() => done()));

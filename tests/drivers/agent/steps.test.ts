@@ -111,13 +111,18 @@ describe('onHeartbeat', () => {
   const failure = (reason: string) => ({ kind: 'failed', reason });
   const here = `Clean step deploy.erase_devices failed on node ${NODE_UUID}.`;
 
-  it('tells how far it is, when the agent says so', async () => {
-    const commands = [got, execute('RUNNING', { command_result: { progress: 40 } })];
+  it.each([
+    ['percent', {}, undefined],
+    ['bytes too', { bytes: { done: 4, of: 10 } }, { done: 4, of: 10 }],
+    ['bytes that are none', { bytes: { done: '4', of: 10 } }, undefined],
+    ['more bytes than there are', { bytes: { done: 11, of: 10 } }, undefined],
+  ])('tells how far it is, when the agent says so: %s', async (_, more, bytes) => {
+    const commands = [got, execute('RUNNING', { command_result: { progress: 40, ...more } })];
     const { task } = await against(() => ({ body: { commands } }));
     const told: unknown[] = [];
     const heard = { ...task, reportProgress: async (...said: readonly unknown[]) => void told.push(said) };
     expect(await onHeartbeat(heard, 'clean', erase)).toEqual({ kind: 'wait' });
-    expect(told).toEqual([['clean', erase, 40]]);
+    expect(told).toEqual([['clean', erase, 40, bytes]]);
   });
   it.each([
     ['runs', [got, execute('RUNNING')], { kind: 'wait' }],

@@ -9,6 +9,8 @@ import { like } from '../../support/expect';
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-page-'));
 const users = join(folder, 'users');
 const roles = join(folder, 'roles');
+const machines = join(folder, 'machines.json');
+writeFileSync(machines, JSON.stringify({ nodes: [{ name: 'sim-1', driver: 'redfish' }, 'no node'] }));
 writeFileSync(users, `ann:${hashSync('right', 4)}\nben:${hashSync('right', 4)}\ncarl:${hashSync('right', 4)}\n`);
 writeFileSync(roles, '[ann]\nroles = admin\nsystem = all\n[ben]\nroles = reader\nproject = p1\n[carl]\nroles = member\nproject = p1\n');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -20,6 +22,7 @@ const api = useApi({
   'DEFAULT.auth_strategy': 'http_basic',
   'DEFAULT.http_basic_auth_user_file': users,
   'DEFAULT.http_basic_roles_file': roles,
+  'api.demo_machines': machines,
 });
 const having = (values: readonly string[]): readonly string[] => expect.arrayContaining([...values]) as readonly string[];
 const logIn = (fields: object, headers: Readonly<Record<string, string>> = {}) =>
@@ -36,7 +39,7 @@ it('opens a session with a cookie that scripts and other sites cannot use', asyn
   expect(headers['set-cookie']).toEqual([like(/^bloomery_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/)]);
   expect(headers['cache-control']).toBe('no-store');
   expect(body).toEqual({
-    ...{ strategy: 'http_basic', log_ins: ['password', 'token'], csrf: like(/^[\w-]{43}$/) },
+    ...{ strategy: 'http_basic', log_ins: ['password', 'token'], csrf: like(/^[\w-]{43}$/), has_demo_machines: true },
     caller: { user: 'ann', project: null, roles: having(['admin']) },
     may: { any: having(['node:create', 'node:set_power_state', 'conductor:get']), owned: [], leased: [] },
   });
@@ -101,6 +104,22 @@ it('offers a member of a project what the relation to the node allows', async ()
   const may = body['may'] as Readonly<Record<string, readonly string[]>>;
   const among = (kind: string): readonly string[] => OF_MEMBERS.owned.filter((policy) => may[kind]!.includes(policy));
   expect({ any: among('any'), owned: among('owned'), leased: among('leased') }).toEqual({ any: [], ...OF_MEMBERS });
+});
+it('shows simulated machines, which have passwords, to those who may add them', async () => {
+  const read = (headers: Readonly<Record<string, string>>) => api.ask('GET', '/ui/demo-machines', null, { headers });
+  const answer = await read({ cookie: (await session('ann')).cookie });
+  expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: { nodes: [{ name: 'sim-1', driver: 'redfish' }] } });
+  expect((await read({ cookie: (await session('ben')).cookie })).status).toBe(403);
+  const refused = await read({});
+  expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, undefined]);
+});
+it('challenges clients, but not the scripts of the page, for which browsers would show a dialogue', async () => {
+  const challengeOf = async (headers: Readonly<Record<string, string>>) =>
+    (await api.ask('GET', '/v1/nodes', 115, { headers })).headers['www-authenticate'];
+  const script = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
+  expect(await challengeOf({})).toMatch(/^Basic /);
+  expect(await challengeOf({ ...script, 'sec-fetch-mode': 'navigate' })).toMatch(/^Basic /);
+  expect(await challengeOf(script)).toBeUndefined();
 });
 it('ends the session at the log-out', async () => {
   const { cookie } = await session('ann');

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
+import { nodeOf } from '../../../simulator/fleet/describe-node';
 import { startFleet } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
+import { until } from '../../support/until';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer, type Sections } from '../support/server';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
@@ -34,7 +36,7 @@ beforeAll(async () => {
       enabled_inspect_interfaces: 'agent,no-inspect',
       enabled_network_interfaces: 'noop',
     },
-    api: { host_ip: '127.0.0.1', port },
+    api: { host_ip: '127.0.0.1', port, demo_machines: join(folder, 'machines.json') },
     conductor: {
       deploy_kernel: `file://${folder}/state/httpboot/kernel`,
       deploy_ramdisk: `file://${folder}/state/httpboot/ramdisk`,
@@ -131,6 +133,28 @@ it('accepts a machine that is in enroll', async () => {
   await waitForText(page, 'dl.now .state', 'manageable');
   await act(page, 'Delete');
   await waitForText(page, 'main', 'There is no such node');
+  expect(problems).toEqual([]);
+  await page.close();
+});
+
+it('adds simulated machines by one click', async () => {
+  const described = fleet.machines.map((machine) => nodeOf(machine, 'redfish'));
+  writeFileSync(join(folder, 'machines.json'), JSON.stringify({ nodes: described.map(({ node, ports }) => ({ ...node, ports })) }));
+  const { page, problems } = await openPage(browser, url);
+  await clickText(page, 'Add the simulated machines');
+  const names = fleet.machines.map(({ name }) => name);
+  for (const name of names) {
+    await waitForText(page, 'td a', name);
+    await until(`${name} is inspected`, async () => {
+      const shown = (await (await send('GET', `nodes/${name}`)).json()) as Record<string, unknown>;
+      return shown['provision_state'] === 'manageable' && shown['inspection_finished_at'] !== null;
+    });
+  }
+  await clickText(page, 'Add a machine');
+  await clickText(page, 'Add the simulated machines');
+  await waitForText(page, '[role=status]', 'All of them have been added.');
+  expect(await axeViolations(page)).toEqual([]);
+  for (const name of names) await send('DELETE', `nodes/${name}`);
   expect(problems).toEqual([]);
   await page.close();
 });
@@ -255,20 +279,63 @@ it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on 
   await page.close();
 }, 1_200_000);
 
-it('makes a deploy template, and shows the words of the API about a wrong one', async () => {
-  const { page } = await openPage(browser, url);
+/** Types into the field of a form that has this name. */
+const typeInto = async (page: Page, label: string, text: string): Promise<void> => {
+  const field = (await page.waitForSelector(`[aria-label="${label}"]`))!;
+  await field.click({ count: 3 });
+  await field.type(text);
+};
+it('makes, edits and deletes resources in forms, and names the fields with mistakes', async () => {
+  const { page, problems } = await openPage(browser, url);
+  page.on('dialog', (dialog) => void dialog.accept());
   await clickText(page, 'Deploy templates');
   await waitForText(page, 'p', 'None.');
   await clickText(page, 'New');
-  await page.waitForSelector('textarea');
-  await page.$eval('textarea', (area) => (area.value = '{"name": "CUSTOM_X", "steps": []}'));
+  await page.waitForSelector('#field-name');
+  await page.$eval('#field-name', (field) => (field as HTMLInputElement).select());
+  await page.type('#field-name', 'CUSTOM_X');
+  await typeInto(page, 'Steps 1: arguments (JSON)', '{');
   await clickText(page, 'Save');
-  await waitForText(page, '[role=status]', 'should be non-empty');
-  await page.$eval('textarea', (area) => {
-    area.value = '{"name": "CUSTOM_X", "steps": [{"interface": "bios", "step": "factory_reset", "args": {}, "priority": 10}]}';
-  });
+  await waitForText(page, 'form [role=alert]', 'steps 1 args is no JSON');
+  expect(await page.$eval('[aria-label="Steps 1: arguments (JSON)"]', (field) => field.getAttribute('aria-invalid'))).toBe('true');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Remove');
+  await clickText(page, 'Save');
+  await waitForText(page, 'form [role=alert]', 'steps needs at least one row');
+  await clickText(page, 'Add to steps');
+  await typeInto(page, 'Steps 1: step', 'factory_reset');
+  await page.select('[aria-label="Steps 1: interface"]', 'bios');
+  await typeInto(page, 'Steps 1: priority', '10');
+  await picture(page, 'form');
   await clickText(page, 'Save');
   await waitForText(page, 'td', 'CUSTOM_X');
+  // The words of the API, and the field that they name.
+  await clickText(page, 'New');
+  await page.waitForSelector('#field-name');
+  await page.$eval('#field-name', (field) => (field as HTMLInputElement).select());
+  await page.type('#field-name', 'no trait');
+  await clickText(page, 'Save');
+  await waitForText(page, 'form [role=alert] p', 'no trait');
+  await clickText(page, 'Edit as JSON');
+  await page.waitForSelector('textarea[name=json]');
+  await clickText(page, 'Cancel');
+  await clickText(page, 'Edit');
+  await typeInto(page, 'Steps 1: priority', '20');
+  await clickText(page, 'Save');
+  await waitForText(page, 'td', '"priority":20');
+  await clickText(page, 'Delete');
+  await waitForText(page, 'p', 'None.');
+  await clickText(page, 'Inspection rules');
+  await clickText(page, 'New');
+  await typeInto(page, 'Actions 1: arguments (JSON)', '{"path": "/owner"}');
+  await clickText(page, 'Save');
+  await waitForText(page, 'form [role=alert]', 'missing required argument(s): value');
   expect(await axeViolations(page)).toEqual([]);
+  await typeInto(page, 'Actions 1: arguments (JSON)', '{"path": "/owner", "value": "acme"}');
+  await clickText(page, 'Save');
+  await waitForText(page, 'td', 'acme');
+  await clickText(page, 'Delete');
+  await waitForText(page, 'p', 'None.');
+  expect(problems).toEqual([]);
   await page.close();
 });

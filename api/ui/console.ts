@@ -1,0 +1,242 @@
+/**
+ * The serial console of a node in the browser: a WebSocket (RFC 6455) at /ui/console/NODE, connected to the TCP port of the console that
+ * the conductor serves (drivers/consoles.ts). Pages of other origins cannot open it: they have neither this origin nor the CSRF token.
+ */
+import type { IncomingMessage } from 'node:http';
+import { connect, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { Options } from '../../config/options';
+import type { Conductor } from '../../conductor/conductor';
+import type { Clock } from '../../model/clock';
+import { Fault, reasonOf } from '../../model/errors';
+import { canonicalAddress, isLoopback, isUuid } from '../../model/idents';
+import type { Log } from '../../model/log';
+import type { Store } from '../../store/store';
+import type { UpgradeListener } from '../../wire/http/upgrades';
+import type { Sessions } from '../auth/sessions';
+import { isOfOwnPage } from '../http/cors';
+import { Unauthenticated } from '../http/errors';
+import { sourceOf } from '../http/source';
+import { targetOf } from '../http/target';
+import { checkPolicy } from '../resource/access';
+
+interface ConsoleParts {
+  readonly options: Options;
+  readonly sessions: Pick<Sessions, 'auth'>;
+  readonly store: { readonly nodes: Pick<Store['nodes'], 'find'> };
+  readonly conductor: Pick<Conductor, 'consoleInfo'>;
+  /** The port of a console that this process serves. */
+  readonly localConsole: (uuid: string) => Promise<number | undefined>;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+const PATH = '/ui/console/';
+const PROTOCOL = 'bloomery.console';
+/** A browser cannot set headers of a WebSocket; the token is one of the protocols that it offers. */
+const CSRF_PREFIX = 'csrf.';
+/** Consoles of this process that are open at once. */
+const MOST_OPEN = 200;
+/** What a user types or pastes comes in such pieces. */
+const LARGEST_FRAME = 16 * 1024;
+/** Output that waits for the browser: beyond it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
+const MOST_UNSENT = 256 * 1024;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** The browser has to answer a ping until the next one, and the session and the rights are checked again. */
+const CHECK_EVERY_MS = 10_000;
+/** For the answer to a close frame. */
+const CLOSE_TIMEOUT_MS = 1000;
+/** RFC 6455 §7.4; those from 4000 on are private. The page shows the reason. */
+const CLOSE = { ended: 1000, stopping: 1001, failed: 4000, refused: 4003 } as const;
+
+const STATUS_TEXTS: Readonly<Record<number, string>> = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  503: 'Service Unavailable',
+};
+function refuse(socket: Duplex, status: number): void {
+  socket.end(`HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? 'Error'}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.resume();
+  setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS).unref();
+}
+const statusOf = (error: unknown): number => (error instanceof Unauthenticated || error instanceof Fault ? error.status : 500);
+/** A reason has at most 123 bytes (§5.5). */
+const close = (client: WebSocket, code: number, reason: string): void => {
+  client.close(code, Buffer.from(reason).subarray(0, 120).toString().replace(/\uFFFD$/, ''));
+  setTimeout(() => client.terminate(), CLOSE_TIMEOUT_MS).unref();
+};
+/** `tcp://HOST:PORT`; undefined for other kinds of consoles. */
+function addressIn(info: Readonly<Record<string, unknown>>): { readonly host: string; readonly port: number } | undefined {
+  const { type, url } = info;
+  if (type !== 'socat' || typeof url !== 'string' || !URL.canParse(url)) return undefined;
+  const { protocol, hostname, port } = new URL(url);
+  return protocol === 'tcp:' && port !== '' ? { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) } : undefined;
+}
+/** An address that reaches the host which uses it, or a name, which may stand for one. */
+const mayBeThisHost = (host: string): boolean =>
+  isIP(host) === 0 || isLoopback(canonicalAddress(host) ?? host) || host === '0.0.0.0' || host === '::';
+
+export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
+  const { options, sessions, store, conductor, log, clock, stopping } = parts;
+  const idleMs = options['console.terminal_timeout'] * 1000;
+  const limitMs = options['console.max_session_time'] * 1000;
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: LARGEST_FRAME,
+    perMessageDeflate: false,
+    clientTracking: false,
+    handleProtocols: () => PROTOCOL,
+  });
+  let open = 0;
+
+  /** @returns the user. @throws Unauthenticated, Fault */
+  async function authorise(request: IncomingMessage, uuid: string): Promise<string | null> {
+    const { headers } = request;
+    const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+    const csrf = offered.find((name) => name.startsWith(CSRF_PREFIX))?.slice(CSRF_PREFIX.length) ?? '';
+    // As for a change, which needs the token.
+    const source = sourceOf(request, options);
+    const caller = await sessions.auth.identify({ ...headers, 'x-csrf-token': csrf }, `/v1/nodes/${uuid}/states/console`, 'PUT', source);
+    const node = await store.nodes.find(uuid);
+    if (!sessions.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: uuid });
+    checkPolicy({ caller }, sessions, 'node:get_console', node);
+    return caller.user;
+  }
+  /** @throws Error with a message for the user */
+  async function addressOf(uuid: string): Promise<{ readonly host: string; readonly port: number }> {
+    const info = await conductor.consoleInfo(uuid);
+    if (info === null) throw new Error('The console is off.');
+    const address = addressIn(info);
+    if (address === undefined) throw new Error('The console of this node is no serial console.');
+    // Another node may have the same port on this host as this node on its conductor's host.
+    if (mayBeThisHost(address.host) && (await parts.localConsole(uuid)) !== address.port)
+      throw new Error('The conductor is another process: set [console]socat_address there.');
+    return address;
+  }
+  function connectTo(address: { readonly host: string; readonly port: number }, signal: AbortSignal): Promise<Socket> {
+    return new Promise((done, fail) => {
+      signal.throwIfAborted();
+      const line = connect(address);
+      line.on('error', () => {});
+      const abandon = (error: Error): void => {
+        line.destroy();
+        fail(error);
+      };
+      const late = setTimeout(() => abandon(new Error('The console does not answer.')), CONNECT_TIMEOUT_MS);
+      const leave = (): void => abandon(new Error('The browser has gone.'));
+      signal.addEventListener('abort', leave, { once: true });
+      line.once('error', () => abandon(new Error('The console cannot be reached.')));
+      line.once('close', () => clearTimeout(late));
+      line.once('connect', () => {
+        clearTimeout(late);
+        signal.removeEventListener('abort', leave);
+        line.setNoDelay(true);
+        done(line);
+      });
+    });
+  }
+  /** Pings, and ends the console when the browser, the session, a right or the time is gone. */
+  async function watch(
+    client: WebSocket,
+    { request, uuid, signal, lastTraffic }: { request: IncomingMessage; uuid: string; signal: AbortSignal; lastTraffic: () => number },
+  ): Promise<void> {
+    const begun = clock.now();
+    let answered = true;
+    client.on('pong', () => (answered = true));
+    for (;;) {
+      await clock.sleep(CHECK_EVERY_MS, signal);
+      // Nothing is read of a client that sends faster than the line takes it.
+      if (!answered && !client.isPaused) {
+        client.terminate();
+        return;
+      }
+      answered = false;
+      client.ping();
+      if (idleMs > 0 && clock.now() - lastTraffic() >= idleMs) close(client, CLOSE.ended, 'There was no traffic for too long.');
+      if (limitMs > 0 && clock.now() - begun >= limitMs) close(client, CLOSE.ended, 'The session took too long.');
+      await authorise(request, uuid).catch((error: unknown) => {
+        if (statusOf(error) < 500) close(client, CLOSE.refused, 'The session has ended, or you may not use this console any more.');
+      });
+    }
+  }
+  async function serve(client: WebSocket, request: IncomingMessage, uuid: string): Promise<void> {
+    const gone = new AbortController();
+    const leave = (): void => gone.abort(new Error('the browser has gone'));
+    client.once('close', leave);
+    // A frame that is too large, or none: the library closes the connection.
+    client.on('error', () => {});
+    client.pause();
+    const stop = (): void => close(client, CLOSE.stopping, 'The server stops.');
+    stopping.addEventListener('abort', stop, { once: true });
+    let line: Socket | undefined;
+    try {
+      line = await connectTo(await addressOf(uuid), gone.signal);
+      const to = line;
+      let last = clock.now();
+      watch(client, { request, uuid, signal: gone.signal, lastTraffic: () => last }).catch(() => {});
+      client.on('message', (data) => {
+        last = clock.now();
+        if (to.write(data as Buffer)) return;
+        client.pause();
+        to.once('drain', () => client.resume());
+      });
+      to.on('data', (bytes) => {
+        last = clock.now();
+        client.send(bytes, () => {
+          if (client.bufferedAmount < MOST_UNSENT) to.resume();
+        });
+        if (client.bufferedAmount >= MOST_UNSENT) to.pause();
+      });
+      to.once('close', () => close(client, CLOSE.ended, 'The console was disconnected.'));
+      client.resume();
+      if (!gone.signal.aborted) await new Promise((done) => gone.signal.addEventListener('abort', done, { once: true }));
+    } catch (error) {
+      client.resume();
+      close(client, CLOSE.failed, reasonOf(error));
+    } finally {
+      stopping.removeEventListener('abort', stop);
+      line?.destroy();
+    }
+  }
+
+  async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, uuid: string): Promise<void> {
+    let user: string | null;
+    try {
+      user = await authorise(request, uuid);
+    } catch (error) {
+      if (statusOf(error) === 500) log.error('a console in the browser failed', { node: uuid, error: reasonOf(error) });
+      log.info('a console in the browser was refused', { node: uuid, status: statusOf(error), source: sourceOf(request, options) });
+      refuse(socket, statusOf(error));
+      return;
+    }
+    if (socket.destroyed) return;
+    const client = await new Promise<WebSocket | undefined>((done) => {
+      // A request that is no WebSocket is refused by the library.
+      socket.once('close', () => done(undefined));
+      sockets.handleUpgrade(request, socket, head, done);
+    });
+    if (client === undefined) return;
+    log.info('a console was opened in the browser', { node: uuid, user });
+    await serve(client, request, uuid);
+    log.info('a console in the browser was closed', { node: uuid, user });
+  }
+
+  return (request, socket, head) => {
+    const { bare } = targetOf(request.url ?? '/');
+    if (!bare.startsWith(PATH)) return false;
+    const uuid = bare.slice(PATH.length);
+    socket.on('error', () => {});
+    if (!isUuid(uuid)) refuse(socket, 404);
+    else if (!isOfOwnPage(request, options)) refuse(socket, 403);
+    else if (open >= MOST_OPEN || stopping.aborted) refuse(socket, 503);
+    else {
+      open++;
+      void accept(request, socket, head, uuid).finally(() => open--);
+    }
+    return true;
+  };
+}

@@ -1,0 +1,238 @@
+/** The console in the browser: a foreign WebSocket client, our bridge, and a TCP server as the console of a conductor. */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer as createHttp, type Server as HttpServer } from 'node:http';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { WebSocket } from 'undici';
+import { Unauthenticated } from '../../../api/http/errors';
+import { createConsoleBridge } from '../../../api/ui/console';
+import { Fault } from '../../../model/errors';
+import { silentLog } from '../../../model/log';
+import type { NodeRecord } from '../../../model/records';
+import { NOBODY } from '../../../policy/caller';
+import { answerUpgrades } from '../../../wire/http/upgrades';
+import { optionsOf } from '../../support/options';
+import { until } from '../../support/until';
+
+const UUID: string = randomUUID();
+const options = optionsOf({ 'console.terminal_timeout': 600, 'console.max_session_time': 3600 });
+/** What the tests change. */
+let now: number;
+let identity: 'valid' | 'expired' | 'unknown';
+let allowed: readonly string[];
+let info: Readonly<Record<string, string>> | null;
+let localPort: number | undefined;
+let stopping: AbortController;
+let wake: () => void;
+
+let line: Server;
+let lines: Socket[];
+let server: HttpServer;
+const clients: WebSocket[] = [];
+const portOf = (of: Server | HttpServer): number => (of.address() as AddressInfo).port;
+beforeEach(async () => {
+  now = 1_000_000;
+  [identity, allowed, lines] = ['valid', ['node:get', 'node:get_console'], []];
+  stopping = new AbortController();
+  wake = () => {};
+  line = createServer((socket) => {
+    lines.push(socket);
+    socket.on('error', () => {});
+    socket.write('login: ');
+  });
+  line.listen(0, '127.0.0.1');
+  await once(line, 'listening');
+  info = { type: 'socat', url: `tcp://127.0.0.1:${portOf(line)}` };
+  localPort = portOf(line);
+  server = createHttp((_, response) => void response.end('no console'));
+  const bridge = createConsoleBridge({
+    ...{ options, log: silentLog, stopping: stopping.signal },
+    sessions: {
+      auth: {
+        allowed: (_, policy) => allowed.includes(policy),
+        identify: async ({ 'x-csrf-token': csrf }, _, method) => {
+          if (identity === 'unknown') throw new Unauthenticated(503, 'cannot be checked');
+          if (identity === 'expired' || csrf !== 'token' || method !== 'PUT') throw new Unauthenticated(401, 'no');
+          return { ...NOBODY, user: 'ann' };
+        },
+      },
+    },
+    store: {
+      nodes: {
+        find: async (uuid) => {
+          if (uuid !== UUID) throw new Fault('NodeNotFound', { node: uuid });
+          return { uuid, owner: null, lessee: null } as NodeRecord;
+        },
+      },
+    },
+    conductor: { consoleInfo: async () => info },
+    localConsole: async () => localPort,
+    clock: {
+      now: () => now,
+      sleep: (_, signal) =>
+        new Promise((done, fail) => {
+          wake = done;
+          signal?.addEventListener('abort', () => fail(new Error('aborted')));
+        }),
+    },
+  });
+  answerUpgrades(server, 'connection', bridge);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  for (const socket of lines) socket.destroy();
+  server.closeAllConnections();
+  await Promise.all([server, line].map((each) => new Promise((done) => each.close(done))));
+});
+
+interface Client {
+  readonly socket: WebSocket;
+  text: string;
+  end?: { readonly code: number; readonly reason: string };
+}
+function client({ uuid = UUID, origin = `http://127.0.0.1:${portOf(server)}`, csrf = 'token' } = {}): Client {
+  const socket = new WebSocket(`ws://127.0.0.1:${portOf(server)}/ui/console/${uuid}`, {
+    protocols: ['bloomery.console', ...(csrf === '' ? [] : [`csrf.${csrf}`])],
+    headers: origin === '' ? {} : { origin },
+  });
+  clients.push(socket);
+  socket.binaryType = 'arraybuffer';
+  const made: Client = { socket, text: '' };
+  socket.addEventListener('message', ({ data }) => (made.text += Buffer.from(data as ArrayBuffer).toString('latin1')));
+  socket.addEventListener('error', () => {});
+  socket.addEventListener('close', ({ code, reason }) => (made.end = { code, reason }));
+  return made;
+}
+const untilText = (of: Client, text: string): Promise<void> => until(text, () => of.text.includes(text));
+const endOf = async (of: Client): Promise<NonNullable<Client['end']>> => {
+  await until('the end', () => of.end !== undefined);
+  return of.end!;
+};
+const connected = async (): Promise<Client> => {
+  const made = client();
+  await untilText(made, 'login: ');
+  return made;
+};
+/** Each line ends with its console. */
+const untilNoLine = (): Promise<void> => until('no connection to the line', () => lines.every(({ destroyed }) => destroyed));
+
+it('carries bytes in both directions, and leaves nothing when the browser goes', async () => {
+  const made = await connected();
+  expect(made.socket.protocol).toBe('bloomery.console');
+  made.socket.send(Buffer.from('root\r'));
+  const [bytes] = (await once(lines[0]!, 'data')) as [Buffer];
+  expect(bytes.toString()).toBe('root\r');
+  lines[0]!.write(Buffer.from([0xff, 0x1b, 0x5b]));
+  await untilText(made, '\xff\x1b[');
+  made.socket.close();
+  await untilNoLine();
+});
+it.each([
+  ['a page of another origin', { origin: 'http://evil.example' }],
+  ['a page of another port', { origin: 'http://127.0.0.1:1' }],
+  ['a page without an origin', { origin: 'null' }],
+  ['no origin', { origin: '' }],
+  ['no CSRF token', { csrf: '' }],
+  ['a wrong CSRF token', { csrf: 'guess' }],
+  ['an unknown node', { uuid: randomUUID() }],
+  ['no UUID', { uuid: '../session' }],
+])('refuses %s', async (_, what) => {
+  expect(await endOf(client(what))).toMatchObject({ code: 1006 });
+  expect(lines).toEqual([]);
+});
+it.each([['node:get'], ['node:get_console']])('refuses a user without %s', async (policy) => {
+  allowed = allowed.filter((name) => name !== policy);
+  expect(await endOf(client())).toMatchObject({ code: 1006 });
+  expect(lines).toEqual([]);
+});
+it.each([
+  ['the console is off', null, 'The console is off.'],
+  ['another kind of console', { type: 'vnc', url: 'http://127.0.0.1:1/' }, 'The console of this node is no serial console.'],
+  ['no port', { type: 'socat', url: 'tcp://127.0.0.1' }, 'The console of this node is no serial console.'],
+])('says why there is no console: %s', async (_, given, reason) => {
+  info = given;
+  expect(await endOf(client())).toEqual({ code: 4000, reason });
+});
+it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost'])(
+  'does not take a port of this host (%s) for that of a conductor elsewhere',
+  async (host) => {
+    localPort = undefined;
+    info = { type: 'socat', url: `tcp://${host}:${portOf(line)}` };
+    const { code, reason } = await endOf(client());
+    expect(`${code} ${reason}`).toContain('4000 The conductor is another process');
+    expect(lines).toEqual([]);
+  },
+);
+it('says that a console cannot be reached', async () => {
+  const gone = createServer().listen(0, '127.0.0.1');
+  await once(gone, 'listening');
+  localPort = portOf(gone);
+  info = { type: 'socat', url: `tcp://127.0.0.1:${localPort}` };
+  await new Promise((done) => gone.close(done));
+  expect(await endOf(client())).toEqual({ code: 4000, reason: 'The console cannot be reached.' });
+});
+it.each([
+  ['the session has ended', () => (identity = 'expired'), 4003],
+  ['a right is gone', () => (allowed = ['node:get']), 4003],
+  ['nothing was typed or shown', () => (now += 600_000), 1000],
+])('ends an open console when %s', async (_, change, code) => {
+  const made = await connected();
+  change();
+  wake();
+  expect(await endOf(made)).toMatchObject({ code });
+  await untilNoLine();
+});
+it('ends a console in time, whatever its traffic', async () => {
+  const made = await connected();
+  for (let minutes = 0; minutes < 60; minutes += 5) {
+    now += 300_000;
+    lines[0]!.write(`${minutes};`);
+    await untilText(made, `${minutes};`);
+  }
+  wake();
+  expect(await endOf(made)).toEqual({ code: 1000, reason: 'The session took too long.' });
+});
+it('keeps a console while the session cannot be checked', async () => {
+  const made = await connected();
+  identity = 'unknown';
+  wake();
+  lines[0]!.write('still here');
+  await untilText(made, 'still here');
+  expect(made.end).toBeUndefined();
+});
+it('ends a client that sends too large a frame', async () => {
+  const made = await connected();
+  made.socket.send(Buffer.alloc(20_000));
+  await endOf(made);
+  await untilNoLine();
+});
+it('ends when the line ends, and when the server stops', async () => {
+  const first = await connected();
+  lines[0]!.end();
+  expect(await endOf(first)).toEqual({ code: 1000, reason: 'The console was disconnected.' });
+  const second = await connected();
+  stopping.abort();
+  expect(await endOf(second)).toEqual({ code: 1001, reason: 'The server stops.' });
+  expect(await endOf(client())).toMatchObject({ code: 1006 });
+  await untilNoLine();
+});
+it('reads no more of the line than a browser takes', async () => {
+  const key = Buffer.alloc(16).toString('base64');
+  const raw = connect(portOf(server), '127.0.0.1');
+  raw.write(
+    `GET /ui/console/${UUID} HTTP/1.1\r\nHost: 127.0.0.1:${portOf(server)}\r\nOrigin: http://127.0.0.1:${portOf(server)}\r\n` +
+      `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n` +
+      'Sec-WebSocket-Protocol: bloomery.console, csrf.token\r\n\r\n',
+  );
+  await once(raw, 'readable');
+  await until('a line', () => lines.length === 1);
+  const block = Buffer.alloc(1 << 20, 'x');
+  // All buffers fill up: ours, and those of the kernel.
+  for (let sent = 0; sent < 64; sent++) if (!lines[0]!.write(block)) break;
+  for (let more = 0; more < 63; more++) lines[0]!.write(block);
+  await until('the line waits', () => lines[0]!.writableLength > 32 << 20);
+  raw.destroy();
+  await untilNoLine();
+});

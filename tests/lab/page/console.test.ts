@@ -1,0 +1,206 @@
+/** The serial console in Chromium: serial-over-LAN of a simulated machine, typed into by keys, with a session that ends meanwhile. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hashSync } from 'bcryptjs';
+import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
+import { systemClock } from '../../../model/clock';
+import { silentLog } from '../../../model/log';
+import { startFleet } from '../../../simulator/fleet/fleet';
+import { freePort } from '../../support/free-port';
+import { until } from '../../support/until';
+import { needs } from '../support/needs';
+import { startServerProcess, type RunningServer } from '../support/server';
+import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
+
+let folder: string;
+let browser: Browser;
+let server: RunningServer;
+let fleet: Awaited<ReturnType<typeof startFleet>>;
+/** A page of another origin, of the same site: browsers send the cookie with its requests. */
+let elsewhere: Server;
+let url: string;
+let uuid: string;
+beforeAll(async () => {
+  needs({ chromium: 'chromium' });
+  folder = mkdtempSync(join(tmpdir(), 'bloomery-console-'));
+  const [port, consolePort] = [await freePort(), await freePort()];
+  url = `http://127.0.0.1:${port}`;
+  writeFileSync(join(folder, 'users'), `ann:${hashSync('a password', 4)}\n`);
+  writeFileSync(join(folder, 'roles'), '[ann]\nroles = admin\nsystem = all\n');
+  server = await startServerProcess(
+    join(folder, 'server'),
+    {
+      DEFAULT: {
+        my_ip: '127.0.0.1',
+        auth_strategy: 'http_basic',
+        http_basic_auth_user_file: join(folder, 'users'),
+        http_basic_roles_file: join(folder, 'roles'),
+        enabled_hardware_types: 'ipmi',
+        enabled_console_interfaces: 'ipmitool-socat,no-console',
+        default_console_interface: 'ipmitool-socat',
+      },
+      api: { host_ip: '127.0.0.1', port },
+      console: { port_range: `${consolePort}:${consolePort + 1}` },
+    },
+    undefined,
+    ['--roles', 'api,conductor'],
+  );
+  fleet = await startFleet({ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
+  const { address, port: bmcPort, username, password } = fleet.machines[0]!.ipmi;
+  const answer = await fetch(`${url}/v1/nodes`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from('ann:a password').toString('base64')}`,
+      'content-type': 'application/json',
+      'x-openstack-ironic-api-version': 'latest',
+    },
+    body: JSON.stringify({
+      name: 'serial',
+      driver: 'ipmi',
+      description: '<img src=x onerror="document.title=1">',
+      driver_info: { ipmi_address: address, ipmi_port: bmcPort, ipmi_username: username, ipmi_password: password },
+    }),
+  });
+  expect(answer.status).toBe(201);
+  ({ uuid } = (await answer.json()) as { uuid: string });
+  elsewhere = createServer((_, response) => void response.setHeader('Content-Type', 'text/html').end('<title>elsewhere</title>'));
+  elsewhere.listen(0, '127.0.0.1');
+  await once(elsewhere, 'listening');
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  elsewhere?.close();
+  await fleet?.close();
+  await server?.stop();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+async function logIn(page: Page): Promise<void> {
+  await page.waitForSelector('[name=user]');
+  await page.type('[name=user]', 'ann');
+  await page.type('[name=password]', 'a password');
+  await clickText(page, 'Log in', 'button');
+  await waitForText(page, 'td a', 'serial');
+}
+/** Of a node whose console is on or off. */
+async function openConsole(page: Page): Promise<void> {
+  await clickText(page, 'Console');
+  await waitForText(page, 'button', 'Turn o');
+  const isOff = await page.$$eval('button', (all) => all.some(({ textContent }) => textContent === 'Turn on'));
+  if (isOff) await clickText(page, 'Turn on');
+  await waitForText(page, '[role=status]', 'Connected');
+}
+const untilShown = async (page: Page, text: string): Promise<void> => {
+  await page.waitForFunction(
+    (wanted: string) => document.querySelector('.xterm-rows')?.textContent.replaceAll('\u00a0', ' ').includes(wanted),
+    {},
+    text,
+  );
+};
+const closings = (): number => readFileSync(server.log, 'utf8').split('a console in the browser was closed').length - 1;
+
+it('turns a console on, types into it, and offers it to nobody else', async () => {
+  const { page, problems } = await openPage(await browser.createBrowserContext(), url);
+  const scripts: string[] = [];
+  page.on('request', (request) => {
+    if (request.resourceType() === 'script') scripts.push(request.url());
+  });
+  await page.evaluateOnNewDocument(() => {
+    const violations: string[] = [];
+    Object.assign(window, { violations });
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+      violations.push(`${violatedDirective} ${blockedURI}`),
+    );
+  });
+  await page.reload();
+  await logIn(page);
+  await clickText(page, 'serial', 'td a');
+  await clickText(page, 'Console');
+  await waitForText(page, 'span', 'The console is off.');
+  expect(scripts).toHaveLength(1);
+  await clickText(page, 'Turn on');
+  await waitForText(page, '[role=status]', 'Connected');
+  expect(scripts).toHaveLength(2);
+  await page.keyboard.type('show <img src=x onerror=alert(1)>\r');
+  await untilShown(page, 'show <img src=x onerror=alert(1)>');
+  expect(await page.$$('.console img')).toEqual([]);
+  await page.keyboard.type('ready to boot\r');
+  await untilShown(page, 'ready to boot');
+  expect(await axeViolations(page)).toEqual([]);
+  await picture(page, 'console');
+
+  // Of another origin: the browser sends the cookie, and the server refuses.
+  const other = await page.browserContext().newPage();
+  await other.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`);
+  const outcome = await other.evaluate(
+    (target) =>
+      new Promise<string>((done) => {
+        const socket = new WebSocket(target, ['bloomery.console']);
+        socket.onopen = () => done('open');
+        socket.onclose = ({ code }) => done(`closed ${code}`);
+      }),
+    `${url.replace('http', 'ws')}/ui/console/${uuid}`,
+  );
+  expect(outcome).toBe('closed 1006');
+  await other.close();
+
+  // A second client waits for the first.
+  const { page: second } = await openPage(page.browserContext(), url);
+  await clickText(second, 'serial', 'td a');
+  await clickText(second, 'Console');
+  await untilShown(second, 'the console is in use');
+  await second.close();
+
+  await page.bringToFront();
+  await page.focus('.xterm-helper-textarea');
+  for (const key of ['Control', 'Alt'] as const) await page.keyboard.down(key);
+  await page.keyboard.press('KeyQ');
+  for (const key of ['Alt', 'Control'] as const) await page.keyboard.up(key);
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Disconnect');
+  const before = closings();
+  await page.keyboard.press('Enter');
+  await waitForText(page, 'button', 'Connect again');
+  await until('the console is closed', () => closings() > before);
+  await untilShown(page, 'ready to boot');
+  await clickText(page, 'Connect again');
+  await waitForText(page, '[role=status]', 'Connected');
+  await clickText(page, 'Turn off');
+  await waitForText(page, 'span', 'The console is off.');
+  expect(await page.evaluate(() => (window as unknown as { violations: string[] }).violations)).toEqual([]);
+  expect(await page.title()).toBe('Bloomery');
+  expect(problems).toEqual([]);
+  await page.close();
+}, 600_000);
+
+it('ends a console whose session ends elsewhere', async () => {
+  const { page } = await openPage(await browser.createBrowserContext(), url);
+  await logIn(page);
+  await clickText(page, 'serial', 'td a');
+  await openConsole(page);
+  const before = closings();
+  const { page: second } = await openPage(page.browserContext(), url);
+  await clickText(second, 'Log out');
+  await second.waitForSelector('[name=user]');
+  await second.close();
+  await page.bringToFront();
+  await until('the console is closed', () => closings() > before);
+  // Without a dialogue of the browser.
+  await page.waitForSelector('[name=user]');
+  await page.close();
+});
+
+it('a server stops while a console is open, and the browser says so', async () => {
+  const { page } = await openPage(await browser.createBrowserContext(), url);
+  await logIn(page);
+  await clickText(page, 'serial', 'td a');
+  await openConsole(page);
+  expect(await server.stop()).toBe(0);
+  await waitForText(page, '[role=status]', 'The server stops.');
+  await page.close();
+});
