@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { hashSync } from 'bcryptjs';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startEmbedded } from '../../store/embedded/embedded';
@@ -70,23 +71,29 @@ interface Case {
   readonly release: string;
   readonly minor: number;
   readonly from: 'database' | 'API';
+  /** Its API wants a password. */
+  readonly guarded?: true;
 }
 const CASES: Readonly<Record<string, Case>> = {
   PostgreSQL: { database: 'PostgreSQL', release: '39.0.0', minor: 109, from: 'database' },
   MariaDB: { database: 'MariaDB', release: '39.0.0', minor: 109, from: 'database' },
   SQLite: { database: 'SQLite', release: '39.0.0', minor: 109, from: 'database' },
-  API: { database: 'SQLite', release: '39.0.0', minor: 109, from: 'API' },
+  API: { database: 'SQLite', release: '39.0.0', minor: 109, from: 'API', guarded: true },
   '2024.1': { database: 'MariaDB', release: '24.1.5', minor: 90, from: 'database' },
   'API of 2024.1': { database: 'SQLite', release: '24.1.5', minor: 90, from: 'API' },
 };
 /** The microversion in which clients speak to both servers. */
 let minor = 0;
 
+/** A user of http_basic. Servers without passwords do not look at it. */
+const USER = { OS_USERNAME: 'admin', OS_PASSWORD: 'of the administrator' };
+const authorization = `Basic ${Buffer.from(`${USER.OS_USERNAME}:${USER.OS_PASSWORD}`).toString('base64')}`;
+
 type Body = Readonly<Record<string, unknown>>;
 async function call(base: string, method: string, path: string, body?: unknown): Promise<Body> {
   const response = await fetch(`${base}/v1${path}`, {
     method,
-    headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': `1.${minor}` },
+    headers: { authorization, 'content-type': 'application/json', 'x-openstack-ironic-api-version': `1.${minor}` },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: timeoutSignal(60_000),
   });
@@ -232,56 +239,70 @@ async function writeSecrets(file: string, base: string): Promise<void> {
   writeFileSync(file, JSON.stringify(all));
 }
 
-it.each(Object.entries(CASES))('%s', async (name, { database: kind, release, minor: newest, from }) => {
-  minor = newest;
-  const place = join(folder, name.replaceAll(' ', '-'));
-  mkdirSync(place);
-  const database = await DATABASES[kind]!(place);
-  stops.push(() => database.stop());
-  const node = execFileSync(process.execPath, [join(root, 'scripts/release/node.mjs')], { encoding: 'utf8' }).trim();
-  const calm = { conductor: { sync_power_state_interval: '86400' }, DEFAULT: { ...ENABLED, host: 'real-ironic' } };
-  const bin = await programs('ironic-databases', [`ironic==${release}`, 'psycopg2-binary', 'pymysql']);
-  const settings = { ...calm, database: { connection: database.url } };
-  const ironic: RealIronic = await startRealIronic(join(place, 'ironic'), '127.0.0.1', await freePort(), settings, undefined, bin);
-  stops.push(() => ironic.stop());
-  const configuration = join(place, 'ironic/ironic.conf');
-  const full = await fill(ironic.url);
-  await run(join(bin, 'python'), ['-c', CONDUCTOR_ROWS, configuration, full], { env: { ...process.env, PYTHONWARNINGS: 'ignore' } });
-  const before = await everything(ironic.url, full);
+it.each(Object.entries(CASES))(
+  '%s',
+  async (name, { database: kind, release, minor: newest, from, guarded }) => {
+    minor = newest;
+    const place = join(folder, name.replaceAll(' ', '-'));
+    mkdirSync(place);
+    const database = await DATABASES[kind]!(place);
+    stops.push(() => database.stop());
+    const node = execFileSync(process.execPath, [join(root, 'scripts/release/node.mjs')], { encoding: 'utf8' }).trim();
+    const calm = { conductor: { sync_power_state_interval: '86400' }, DEFAULT: { ...ENABLED, host: 'real-ironic' } };
+    const bin = await programs('ironic-databases', [`ironic==${release}`, 'psycopg2-binary', 'pymysql']);
+    const users = join(place, 'htpasswd');
+    writeFileSync(users, `${USER.OS_USERNAME}:${hashSync(USER.OS_PASSWORD, 4)}\n`);
+    const access = guarded ? { auth_strategy: 'http_basic', http_basic_auth_user_file: users } : {};
+    const settings = { ...calm, DEFAULT: { ...calm.DEFAULT, ...access }, database: { connection: database.url } };
+    const ironic: RealIronic = await startRealIronic(join(place, 'ironic'), '127.0.0.1', await freePort(), settings, undefined, bin);
+    stops.push(() => ironic.stop());
+    const configuration = join(place, 'ironic/ironic.conf');
+    const full = await fill(ironic.url);
+    await run(join(bin, 'python'), ['-c', CONDUCTOR_ROWS, configuration, full], { env: { ...process.env, PYTHONWARNINGS: 'ignore' } });
+    const before = await everything(ironic.url, full);
 
-  const source = from === 'API' ? ['--api', ironic.url] : ['--ironic-config', configuration];
-  const words = ['import', ...source, '--state-dir', join(place, 'ours/state')];
-  const bloomery = async (...more: readonly string[]): Promise<string> =>
-    (await run(node, [join(root, 'bin/bloomery'), ...words, ...more], { env: { ...process.env, DATABASE_URL: '' } })).stdout;
-  const secrets: string[] = [];
-  if (from === 'API') {
-    const refused = await bloomery('--dry-run').catch((error: unknown) => error as { readonly code: number; readonly stdout: string });
-    expect(refused).toMatchObject({
-      code: 1,
-      stdout: expect.stringMatching(/^This would be imported:\n {7}1 chassis\n {7}3 nodes\n/) as string,
+    const source = from === 'API' ? ['--api', ironic.url] : ['--ironic-config', configuration];
+    const words = ['import', ...source, '--state-dir', join(place, 'ours/state')];
+    const credentials: NodeJS.ProcessEnv = guarded ? { ...USER } : {};
+    const bloomery = async (...more: readonly string[]): Promise<string> =>
+      (await run(node, [join(root, 'bin/bloomery'), ...words, ...more], { env: { ...process.env, DATABASE_URL: '', ...credentials } }))
+        .stdout;
+    if (guarded) {
+      credentials['OS_PASSWORD'] = 'a wrong one';
+      await expect(bloomery('--dry-run')).rejects.toThrow(/HTTP status 401.*check OS_USERNAME and OS_PASSWORD/s);
+      Object.assign(credentials, USER);
+    }
+    const secrets: string[] = [];
+    if (from === 'API') {
+      const refused = await bloomery('--dry-run').catch((error: unknown) => error as { readonly code: number; readonly stdout: string });
+      expect(refused).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^This would be imported:\n {7}1 chassis\n {7}3 nodes\n/) as string,
+      });
+      expect((refused as { readonly stdout: string }).stdout).toContain(
+        'Not imported:\n  node full: the API does not show driver_info/ipmi_password: give the value with --secrets\n',
+      );
+      secrets.push('--secrets', join(place, 'secrets.json'));
+      await writeSecrets(secrets[1]!, ironic.url);
+    }
+    const dry = await bloomery('--dry-run', ...secrets);
+    expect(dry).toContain('This would be imported:\n');
+    expect(dry).toContain('       4 nodes\n');
+    const first = await bloomery(...secrets);
+    expect(first).toContain('       4 nodes\n');
+    if (release !== '39.0.0')
+      expect(first).toContain('runbooks, inspection rules: this Ironic is of an older release, which does not have them\n');
+    expect(await bloomery(...secrets)).toContain('       0 nodes (4 were here already)\n');
+    await stopAll();
+
+    const ours = await startServerProcess(join(place, 'ours'), {
+      ...calm,
+      api: { host_ip: '127.0.0.1', port: 0 },
+      boot: { http_host: '127.0.0.1', http_port: 0, tftp: 'false' },
     });
-    expect((refused as { readonly stdout: string }).stdout).toContain(
-      'Not imported:\n  node full: the API does not show driver_info/ipmi_password: give the value with --secrets\n',
-    );
-    secrets.push('--secrets', join(place, 'secrets.json'));
-    await writeSecrets(secrets[1]!, ironic.url);
-  }
-  const dry = await bloomery('--dry-run', ...secrets);
-  expect(dry).toContain('This would be imported:\n');
-  expect(dry).toContain('       4 nodes\n');
-  const first = await bloomery(...secrets);
-  expect(first).toContain('       4 nodes\n');
-  if (release !== '39.0.0')
-    expect(first).toContain('runbooks, inspection rules: this Ironic is of an older release, which does not have them\n');
-  expect(await bloomery(...secrets)).toContain('       0 nodes (4 were here already)\n');
-  await stopAll();
-
-  const ours = await startServerProcess(join(place, 'ours'), {
-    ...calm,
-    api: { host_ip: '127.0.0.1', port: 0 },
-    boot: { http_host: '127.0.0.1', http_port: 0, tftp: 'false' },
-  });
-  stops.push(() => ours.stop());
-  const url = /API (\S+?),/.exec(ours.ready)![1]!;
-  expect(await everything(url, full)).toEqual(release === '39.0.0' ? before : asShownBy39(before));
-});
+    stops.push(() => ours.stop());
+    const url = /API (\S+?),/.exec(ours.ready)![1]!;
+    expect(await everything(url, full)).toEqual(release === '39.0.0' ? before : asShownBy39(before));
+  },
+  1_800_000,
+);
