@@ -66,7 +66,13 @@ function refuse(socket: Duplex, status: number): void {
 const statusOf = (error: unknown): number => (error instanceof Unauthenticated || error instanceof Fault ? error.status : 500);
 /** A reason has at most 123 bytes (§5.5). */
 const close = (client: WebSocket, code: number, reason: string): void => {
-  client.close(code, Buffer.from(reason).subarray(0, 120).toString().replace(/\uFFFD$/, ''));
+  client.close(
+    code,
+    Buffer.from(reason)
+      .subarray(0, 120)
+      .toString()
+      .replace(/\uFFFD$/, ''),
+  );
   setTimeout(() => client.terminate(), CLOSE_TIMEOUT_MS).unref();
 };
 /** `tcp://HOST:PORT`; undefined for other kinds of consoles. */
