@@ -1,5 +1,6 @@
 /** The conductor's part of recorders on running hosts: the token of a new instance, and recorders that stop reporting. */
 import { createHash } from 'node:crypto';
+import { apiUrlOf } from '../../drivers/agent/ramdisk';
 import { timestamp } from '../../model/clock';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import type { Context } from './context';
@@ -23,9 +24,8 @@ export async function recorderData(
   if (!options['recorder.enabled']) return undefined;
   const token = random(TOKEN_BYTES).toString('base64url');
   await store.hardware.putToken(uuid, createHash('sha256').update(token).digest('hex'), 'deployment');
-  const url = (await connections.apiUrl?.()) ?? options['service_catalog.endpoint_override'];
   return {
-    [RECORDER_KEY]: { url, node: uuid, token, interval: options['recorder.interval'] },
+    [RECORDER_KEY]: { url: await apiUrlOf({ connections, options }), node: uuid, token, interval: options['recorder.interval'] },
   };
 }
 

@@ -86,6 +86,7 @@ it('a host that was deployed tells of itself by the token of its config drive', 
   const context = {
     options: whole.server.options,
     random: randomBytes,
+    connections: {},
     store: database.store(),
   } as unknown as Context;
   const node = await database.store().nodes.find(uuid);
