@@ -13,7 +13,9 @@ const { positionals } = cliArguments({
   positional: { name: 'PATH', several: true },
 });
 installPackages();
-installDebianPackages(['python', 'databases']);
+// Nova's services run on MariaDB.
+const onMariadb = positionals.some((path) => /compare|nova|scale/.test(path));
+installDebianPackages(onMariadb ? ['python', 'databases'] : ['python']);
 build();
 await runSerially(
   'openstack',
