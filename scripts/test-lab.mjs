@@ -64,15 +64,17 @@ const started = performance.now();
 const say = (what) => console.error(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${what}`);
 /** How long each part took. */
 const times = new Map();
-/** Runs a part. @returns its results */
-async function run(part) {
+/** Runs a part. @param place of those that run side by side @returns its results */
+async function run(part, place = 0) {
   const name = part.replaceAll('/', '-');
   const file = join(scratch, `${name}.json`);
   const log = join(scratch, `${name}.log`);
   rmSync(file, { force: true });
   say(`${part} …`);
   const begun = performance.now();
-  const command = jestCommand(file, ['lab'], '--runInBand', '--runTestsByPath', fileOf(part));
+  // Jest names temporary files of its cache by process numbers, which are the same in every PID namespace.
+  const cache = join(root, `.cache/jest/lab-${place}`);
+  const command = jestCommand(file, ['lab'], '--runInBand', `--cacheDirectory=${cache}`, '--runTestsByPath', fileOf(part));
   const { code, cpuSeconds = 0 } = await startContained(command, { folder: join(folder, name), log, cwd: root }).ended;
   const { files, broken } = jestResults(file, part, code);
   const { passed, failed: failedTests } = judge(files);
@@ -86,10 +88,10 @@ async function run(part) {
 
 const queue = chosen.toSorted((one, other) => PARTS[other].seconds - PARTS[one].seconds);
 const results = new Map();
-const next = async () => {
-  for (let part = queue.shift(); part !== undefined; part = queue.shift()) results.set(part, await run(part));
+const next = async (place) => {
+  for (let part = queue.shift(); part !== undefined; part = queue.shift()) results.set(part, await run(part, place));
 };
-await Promise.all(Array.from({ length: jobs }, next));
+await Promise.all(Array.from({ length: jobs }, (_, place) => next(place)));
 const all = await repeatFailed(results, async (parts) => {
   const again = new Map();
   for (const part of parts) {
