@@ -37,6 +37,9 @@ export const addressOf = (name: string | null, version: 'IPv4' | 'IPv6' = 'IPv4'
     ? undefined
     : networkInterfaces()[name]?.find(({ family, address }) => family === version && !/^fe[89ab]/i.test(address))?.address;
 
+/** Without slashes at the end. */
+const bare = (url: string): string => url.replace(/(?<!\/)\/+$/, '');
+
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
   options: LoadedOptions,
@@ -46,7 +49,6 @@ export function resolveOptions(
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
   const ipv6 = options['DEFAULT.my_ipv6'] ?? addressOf(options['boot.interface'], 'IPv6') ?? null;
   const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? ipv6 ?? '127.0.0.1';
-  const bare = (url: string): string => url.replace(/(?<!\/)\/+$/, '');
   return {
     ...options,
     ...listenHosts(options),
@@ -78,7 +80,7 @@ export function catalogUrl(given: LoadedOptions, { service_catalog: catalog }: S
   if (!isWanted || !catalog.isConfigured) return undefined;
   return async () => {
     try {
-      return (await catalog.endpoint()).replace(/(?<!\/)\/+$/, '');
+      return bare(await catalog.endpoint());
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       throw new Fault('InvalidParameterValue', {

@@ -10,7 +10,7 @@ export interface FileWatch {
   stop(): void;
 }
 /** What changes with a file's content, whether it is written, replaced or linked anew; empty for a file that cannot be read. */
-function versionOf(path: string): string {
+export function versionOf(path: string): string {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs } = statSync(path);
     return [dev, ino, size, mtimeMs, ctimeMs].join(' ');

@@ -14,7 +14,7 @@ import { isPublic } from './public-paths';
 import { remember } from './remember';
 import { misspeltRoles } from '../../policy/implied-roles';
 import { NO_ROLES, parseUserRoles } from './user-roles';
-import { watchedFile } from './watched-file';
+import { watchedFile } from '../../wire/watched-file';
 
 const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
@@ -63,9 +63,11 @@ const CACHE_TTL_MS = 60_000;
 /** Logins that were right once: their checks go before those of logins that never were. */
 const CACHE_SIZE = 1024;
 
+/** Of a file: room for tens of thousands of users. */
+const MOST_BYTES = 4 * 2 ** 20;
 /** Reads a file of the options now. @throws HtpasswdError, with a line for the operator, when it cannot be used */
 function usableFile<T>(option: string, path: string, parse: (text: string) => T): () => T {
-  const file = watchedFile(path, parse);
+  const file = watchedFile(path, MOST_BYTES, parse);
   try {
     file();
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The simulated machines that the page of a demonstration offers to add: the file that `bloomery simulate --resources` writes. */
-import { open } from 'node:fs/promises';
 import { reasonOf } from '../../model/errors';
+import { readRegularFile } from '../../wire/authorities';
 import { isObject } from '../../wire/bounded-json';
 import { Unread } from '../http/errors';
 
@@ -11,15 +11,9 @@ const MOST_MACHINES = 50;
 /** @throws Unread when the file cannot be used */
 export async function readDemoMachines(path: string): Promise<{ readonly nodes: readonly object[] }> {
   try {
-    const file = await open(path);
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(LARGEST_FILE), 0, LARGEST_FILE, 0);
-      const value = JSON.parse(buffer.toString('utf8', 0, bytesRead)) as unknown;
-      const nodes = isObject(value) && Array.isArray(value['nodes']) ? (value['nodes'] as unknown[]) : [];
-      return { nodes: nodes.filter(isObject).slice(0, MOST_MACHINES) };
-    } finally {
-      await file.close();
-    }
+    const value = JSON.parse(await readRegularFile(path, LARGEST_FILE)) as unknown;
+    const nodes = isObject(value) && Array.isArray(value['nodes']) ? (value['nodes'] as unknown[]) : [];
+    return { nodes: nodes.filter(isObject).slice(0, MOST_MACHINES) };
   } catch (error) {
     throw new Unread(503, `The simulated machines cannot be read: ${reasonOf(error)}`);
   }

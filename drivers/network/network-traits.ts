@@ -1,9 +1,8 @@
 /** The traits of trait-based networking: [conductor]trait_based_networking_config_file, read at the start and after each change. */
-import { readFileSync, statSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
+import { watchedFile } from '../../wire/watched-file';
 import { parseFilter, type NetworkTrait, type NetworkTraits, type TraitAction, type TraitFilter } from '../../model/rules/trait-filter';
 
 const ACTIONS: readonly TraitAction['action'][] = ['attach_port', 'attach_portgroup', 'bond_ports', 'group_and_attach_ports'];
@@ -75,31 +74,21 @@ export function parseTraits(text: string): readonly NetworkTrait[] {
   return traits;
 }
 
-const identityOf = ({ mtimeMs, size, ino }: { readonly mtimeMs: number; readonly size: number; readonly ino: number }): string =>
-  `${mtimeMs} ${size} ${ino}`;
-const checkSize = ({ size }: { readonly size: number }): void => {
-  if (size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`);
-};
-
 /** @throws Error: the file cannot be used */
 export function openNetworkTraits(path: string): NetworkTraits {
-  const first = statSync(path);
-  checkSize(first);
-  let traits = parseTraits(readFileSync(path, 'utf8'));
-  let identity = identityOf(first);
+  const read = watchedFile(path, MOST_BYTES, parseTraits);
+  let traits = read();
+  let reported: unknown;
   return {
-    current: async (log) => {
+    current: (log) => {
       try {
-        const now = await stat(path);
-        if (identityOf(now) === identity) return traits;
-        // Reported once, whether it can be used or not.
-        identity = identityOf(now);
-        checkSize(now);
-        traits = parseTraits(await readFile(path, 'utf8'));
+        traits = read();
       } catch (error) {
-        log.error('the file of network traits cannot be used: the traits before the change still apply', {
-          ...{ file: path, reason: reasonOf(error) },
-        });
+        if (error !== reported)
+          log.error('the file of network traits cannot be used: the traits before the change still apply', {
+            ...{ file: path, reason: reasonOf(error) },
+          });
+        reported = error;
       }
       return traits;
     },

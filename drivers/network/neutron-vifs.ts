@@ -108,7 +108,7 @@ async function attachToGroup(task: Task, members: readonly PortRecord[], port: N
 
 /** [conductor]enable_trait_based_networking: the traits of the instance decide. */
 async function attachByTraits(task: Task, vif: Vif, port: NeutronPort): Promise<void> {
-  const traits = (await task.connections.networkTraits?.current(task.log)) ?? [];
+  const traits = task.connections.networkTraits?.current(task.log) ?? [];
   for (const [index, planned] of (await planAttachment(task, vif, traits)).entries()) {
     // The attachment before may have changed it.
     const current = index === 0 ? port : await found(task, 'port', vif.id, () => findPort(task, vif.id));

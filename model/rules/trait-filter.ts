@@ -26,7 +26,7 @@ export interface NetworkTrait {
 }
 export interface NetworkTraits {
   /** As the file has them now. A file that cannot be used is reported, and the traits before it stay. */
-  current(log: Log): Promise<readonly NetworkTrait[]>;
+  current(log: Log): readonly NetworkTrait[];
 }
 
 type Value = string | boolean | readonly string[] | null;

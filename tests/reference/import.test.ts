@@ -2,7 +2,7 @@
  * `bloomery import` from a real Ironic with one of everything, from each database that Ironic runs on, from its API, and from the oldest
  * release that is supported: all that its API shows is the same here.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,8 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startEmbedded } from '../../store/embedded/embedded';
 import { timeoutSignal } from '../../wire/timeout-signal';
-import { endReference, startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
+import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
+import { startMariadb } from '../lab/support/mariadb';
 import { startServerProcess } from '../lab/support/server';
 import { programs, root } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
@@ -34,26 +35,6 @@ interface Database {
   readonly url: string;
   stop(): Promise<void>;
 }
-/** A MariaDB without a network, for this test only. */
-async function startMariadb(place: string): Promise<Database> {
-  mkdirSync(place, { recursive: true });
-  const [data, socket] = [join(place, 'data'), join(place, 'socket')];
-  await run('mariadb-install-db', ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--user=root']);
-  const words = ['--no-defaults', `--datadir=${data}`, `--socket=${socket}`, '--skip-networking', '--user=root'];
-  const child = spawn('mariadbd', words, { stdio: 'ignore' });
-  const client = (sql: string): Promise<unknown> => run('mariadb', ['--no-defaults', `--socket=${socket}`, '-uroot', '-e', sql]);
-  await until(
-    'MariaDB',
-    () =>
-      client('SELECT 1').then(
-        () => true,
-        () => false,
-      ),
-    200,
-  );
-  await client('CREATE DATABASE ironic CHARACTER SET utf8mb3');
-  return { url: `mysql+pymysql://root@localhost/ironic?unix_socket=${socket}`, stop: () => endReference(child) };
-}
 async function startPostgres(place: string): Promise<Database> {
   mkdirSync(place, { recursive: true });
   const server = await startEmbedded({ stateDir: place, log: silentLog, clock: systemClock });
@@ -61,7 +42,10 @@ async function startPostgres(place: string): Promise<Database> {
 }
 const DATABASES: Readonly<Record<string, (place: string) => Promise<Database>>> = {
   PostgreSQL: startPostgres,
-  MariaDB: startMariadb,
+  MariaDB: async (place) => {
+    const server = await startMariadb(place);
+    return { url: await server.create('ironic'), stop: () => server.close() };
+  },
   SQLite: async (place) => ({ url: `sqlite:///${join(place, 'ironic', 'ironic.sqlite')}`, stop: async () => {} }),
 };
 

@@ -45,6 +45,9 @@ export const ROW_FIELDS = [
 ].join(',');
 
 type Fields = Readonly<Record<string, unknown>>;
+/** What an event says of the image that the step writes. */
+export const writtenIn = ({ bytes: done, bytes_of: of }: Fields): Pick<StepProgress, 'bytes'> =>
+  typeof done === 'number' && typeof of === 'number' ? { bytes: { done, of } } : {};
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const stepOf = (value: unknown): StepProgress | null => {
   const { interface: kind, step } = (value ?? {}) as Fields;
@@ -105,10 +108,9 @@ const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Ro
   step: (_, { step, number, of }) => ({
     progress: { step: String(step), ...numberIn(number), ...(typeof of === 'number' ? { of } : {}) },
   }),
-  progress: (row, { step, percent, bytes: done, bytes_of: of }) => {
+  progress: (row, { step, percent, ...payload }) => {
     if (typeof percent !== 'number') return {};
-    const written = typeof done === 'number' && typeof of === 'number' ? { bytes: { done, of } } : {};
-    return { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent, ...written } };
+    return { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent, ...writtenIn(payload) } };
   },
 };
 /** @returns the same row when the event changes nothing that it shows */

@@ -1,5 +1,5 @@
 /** What a node did and does, as spans of time: its provision states and the steps in them (docs/events.md). Pure. */
-import type { NodeEvent } from './rows';
+import { writtenIn, type NodeEvent } from './rows';
 
 export interface Span {
   readonly kind: 'state' | 'step';
@@ -11,6 +11,8 @@ export interface Span {
   readonly percent?: number;
   readonly bytes?: { readonly done: number; readonly of: number };
 }
+/** Whether a node in the state is in the midst of an operation. */
+export const isUnderWay = (state: string): boolean => /wait|hold|ing$/.test(state);
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The index of the last span of the kind; a state ends the step in it too. */
@@ -24,10 +26,10 @@ export function spansOf(events: readonly Pick<NodeEvent, 'at' | 'kind' | 'payloa
   const spans: Span[] = [];
   for (const { at, kind, payload } of events) {
     const time = Date.parse(at);
-    const { provision_state: state, previous_provision_state: before, step, percent, bytes, bytes_of: of } = payload;
+    const { provision_state: state, previous_provision_state: before, step, percent } = payload;
     if (kind === 'state' && state !== before) {
       // A wait within an operation (deploying, wait call-back) does not end its step.
-      const isSameOperation = /wait|hold|ing$/.test(textIn(state)) && /wait|hold|ing$/.test(textIn(before));
+      const isSameOperation = isUnderWay(textIn(state)) && isUnderWay(textIn(before));
       if (!isSameOperation) ended(spans, 'step', time);
       ended(spans, 'state', time);
       spans.push({ kind, name: textIn(state), from: time });
@@ -38,8 +40,7 @@ export function spansOf(events: readonly Pick<NodeEvent, 'at' | 'kind' | 'payloa
     }
     if (kind === 'progress' && typeof percent === 'number') {
       const index = spans.findLastIndex((span) => span.kind === 'step' && span.name === step && span.to === undefined);
-      const written = typeof bytes === 'number' && typeof of === 'number' ? { bytes: { done: bytes, of } } : {};
-      if (index >= 0) spans[index] = { ...spans[index]!, percent, ...written };
+      if (index >= 0) spans[index] = { ...spans[index]!, percent, ...writtenIn(payload) };
     }
   }
   return spans;

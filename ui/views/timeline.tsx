@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { events } from '../lib/fleet';
 import { sizeText, type NodeEvent } from '../lib/rows';
-import { durationText, placeOf, spansOf, type Span } from '../lib/steps';
+import { durationText, isUnderWay, placeOf, spansOf, type Span } from '../lib/steps';
 import { api } from '../state';
 import { Scrolled, textOf } from './shared';
 
@@ -74,7 +74,7 @@ function Steps({ all }: { readonly all: readonly NodeEvent[] }) {
   const now = useNow();
   const spans = spansOf(all.toReversed()).slice(-MOST_SPANS);
   // The state that a node has for good says nothing about what it does.
-  const shown = spans.at(-1)?.kind === 'state' && !/wait|hold|ing$/.test(spans.at(-1)!.name) ? spans.slice(0, -1) : spans;
+  const shown = spans.at(-1)?.kind === 'state' && !isUnderWay(spans.at(-1)!.name) ? spans.slice(0, -1) : spans;
   if (shown.length === 0) return null;
   const time = { from: shown[0]!.from, to: Math.max(...shown.map(({ to }) => to ?? now)) };
   return (

@@ -5,6 +5,7 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { isIPv6, type DropArgument, type Socket } from 'node:net';
 import { createShares, type Most } from '../shares';
+import { createSourceTurns } from '../turns';
 
 export interface ClientLimits {
   readonly connections: Most;
@@ -110,41 +111,11 @@ function inOrder(handler: RequestListener, onRefused: OnRefused): RequestListene
 const STARTED_AT_ONCE = 8;
 /** Starts some requests of each source in a turn of the event loop: other sources do not wait for all that one sends at once. */
 function inTurns(handler: RequestListener): RequestListener {
-  const started = new Map<string, number>();
-  const waiting = new Map<string, (() => void)[]>();
-  let isPlanned = false;
-  const plan = (): void => {
-    if (isPlanned) return;
-    isPlanned = true;
-    setImmediate(nextTurn);
-  };
-  function nextTurn(): void {
-    isPlanned = false;
-    started.clear();
-    for (const [source, queue] of waiting) {
-      const starting = queue.splice(0, STARTED_AT_ONCE);
-      if (queue.length === 0) waiting.delete(source);
-      started.set(source, starting.length);
-      for (const start of starting) start();
-    }
-    if (started.size > 0) plan();
-  }
-  return (request, response) => {
-    const source = networkOf(request.socket.remoteAddress ?? '');
-    const count = started.get(source) ?? 0;
-    plan();
-    if (count < STARTED_AT_ONCE) {
-      started.set(source, count + 1);
-      handler(request, response);
-      return;
-    }
-    const start = (): void => {
+  const inTurn = createSourceTurns(STARTED_AT_ONCE);
+  return (request, response) =>
+    inTurn(networkOf(request.socket.remoteAddress ?? ''), () => {
       if (!request.socket.destroyed) handler(request, response);
-    };
-    const queue = waiting.get(source);
-    if (queue) queue.push(start);
-    else waiting.set(source, [start]);
-  };
+    });
 }
 
 /** Disconnects a client that leaves too many bytes of responses unread. A source may always have one response. */

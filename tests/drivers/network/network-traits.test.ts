@@ -128,18 +128,18 @@ it.each([
   expect(() => parseTraits(text)).toThrow(reason);
 });
 
-it('the file is read again when it changes, and stays in force when it cannot be used', async () => {
+it('the file is read again when it changes, and stays in force when it cannot be used', () => {
   const folder = mkdtempSync(join(tmpdir(), 'network-traits-'));
   const file = join(folder, 'traits.yaml');
-  const names = async (): Promise<readonly string[]> => (await opened.current(silentLog)).map(({ name }) => name);
+  const names = (): readonly string[] => opened.current(silentLog).map(({ name }) => name);
   writeFileSync(file, FILE);
   const opened = openNetworkTraits(file);
-  expect(await names()).toHaveLength(6);
+  expect(names()).toHaveLength(6);
   writeFileSync(file, 'CUSTOM_ONE: { actions: [] }');
-  expect(await names()).toEqual(['CUSTOM_ONE']);
+  expect(names()).toEqual(['CUSTOM_ONE']);
   writeFileSync(file, 'CUSTOM_TWO: nothing of use');
-  expect(await names()).toEqual(['CUSTOM_ONE']);
+  expect(names()).toEqual(['CUSTOM_ONE']);
   rmSync(folder, { recursive: true });
-  expect(await names()).toEqual(['CUSTOM_ONE']);
+  expect(names()).toEqual(['CUSTOM_ONE']);
   expect(() => openNetworkTraits(file)).toThrow('ENOENT');
 });

@@ -47,7 +47,7 @@ function started({ replies = {}, ports, node, options, portgroups, onlyProject, 
     options: { 'neutron.provisioning_network': NETWORK, 'neutron.cleaning_network': NETWORK, ...options },
     connections: {
       services: { neutron: { request } } as unknown as Services,
-      ...(traits === undefined ? {} : { networkTraits: { current: async () => parseTraits(traits) } }),
+      ...(traits === undefined ? {} : { networkTraits: { current: () => parseTraits(traits) } }),
     },
     ...(portgroups ? { portgroups } : {}),
   });

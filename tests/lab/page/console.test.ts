@@ -1,12 +1,11 @@
 /** The serial console in Chromium: serial-over-LAN of a simulated machine, typed into by keys, with a session that ends meanwhile. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hashSync } from 'bcryptjs';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
@@ -14,8 +13,9 @@ import { startFleet } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
 import { until } from '../../support/until';
 import { needs } from '../support/needs';
-import { startServerProcess, type RunningServer } from '../support/server';
+import type { RunningServer } from '../support/server';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
+import { createNode, PASSWORD, startServerWithUsers } from './users';
 
 let folder: string;
 let browser: Browser;
@@ -30,44 +30,27 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'bloomery-console-'));
   const [port, consolePort] = [await freePort(), await freePort()];
   url = `http://127.0.0.1:${port}`;
-  writeFileSync(join(folder, 'users'), `ann:${hashSync('a password', 4)}\n`);
-  writeFileSync(join(folder, 'roles'), '[ann]\nroles = admin\nsystem = all\n');
-  server = await startServerProcess(
-    join(folder, 'server'),
+  server = await startServerWithUsers(
+    folder,
+    port,
+    { ann: 'roles = admin\nsystem = all' },
     {
       DEFAULT: {
-        my_ip: '127.0.0.1',
-        auth_strategy: 'http_basic',
-        http_basic_auth_user_file: join(folder, 'users'),
-        http_basic_roles_file: join(folder, 'roles'),
         enabled_hardware_types: 'ipmi',
         enabled_console_interfaces: 'ipmitool-socat,no-console',
         default_console_interface: 'ipmitool-socat',
       },
-      api: { host_ip: '127.0.0.1', port },
       console: { port_range: `${consolePort}:${consolePort + 1}` },
     },
-    undefined,
-    ['--roles', 'api,conductor'],
   );
   fleet = await startFleet({ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
   const { address, port: bmcPort, username, password } = fleet.machines[0]!.ipmi;
-  const answer = await fetch(`${url}/v1/nodes`, {
-    method: 'POST',
-    headers: {
-      authorization: `Basic ${Buffer.from('ann:a password').toString('base64')}`,
-      'content-type': 'application/json',
-      'x-openstack-ironic-api-version': 'latest',
-    },
-    body: JSON.stringify({
-      name: 'serial',
-      driver: 'ipmi',
-      description: '<img src=x onerror="document.title=1">',
-      driver_info: { ipmi_address: address, ipmi_port: bmcPort, ipmi_username: username, ipmi_password: password },
-    }),
+  uuid = await createNode(url, 'ann', {
+    name: 'serial',
+    driver: 'ipmi',
+    description: '<img src=x onerror="document.title=1">',
+    driver_info: { ipmi_address: address, ipmi_port: bmcPort, ipmi_username: username, ipmi_password: password },
   });
-  expect(answer.status).toBe(201);
-  ({ uuid } = (await answer.json()) as { uuid: string });
   elsewhere = createServer((_, response) => void response.setHeader('Content-Type', 'text/html').end('<title>elsewhere</title>'));
   elsewhere.listen(0, '127.0.0.1');
   await once(elsewhere, 'listening');
@@ -84,7 +67,7 @@ afterAll(async () => {
 async function logIn(page: Page): Promise<void> {
   await page.waitForSelector('[name=user]');
   await page.type('[name=user]', 'ann');
-  await page.type('[name=password]', 'a password');
+  await page.type('[name=password]', PASSWORD);
   await clickText(page, 'Log in', 'button');
   await waitForText(page, 'td a', 'serial');
 }

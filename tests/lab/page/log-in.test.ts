@@ -1,15 +1,15 @@
 /** The log-in of the page in Chromium: passwords and roles of http_basic, and a real OpenID provider of another site. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hashSync } from 'bcryptjs';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
-import { startServerProcess, type RunningServer } from '../support/server';
+import type { RunningServer } from '../support/server';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
+import { createNode, PASSWORD, startServerWithUsers } from './users';
 
 let folder: string;
 let browser: Browser;
@@ -22,19 +22,12 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'bloomery-log-in-'));
   const [port, providerPort] = [await freePort(), await freePort()];
   url = `http://localhost:${port}`;
-  writeFileSync(join(folder, 'users'), ['ann', 'ben'].map((user) => `${user}:${hashSync('a password', 4)}\n`).join(''));
-  writeFileSync(join(folder, 'roles'), '[ann]\nroles = admin\nsystem = all\n[ben]\nroles = reader\nproject = p1\n');
-  server = await startServerProcess(
-    join(folder, 'server'),
+  server = await startServerWithUsers(
+    folder,
+    port,
+    { ann: 'roles = admin\nsystem = all', ben: 'roles = reader\nproject = p1' },
     {
-      DEFAULT: {
-        my_ip: '127.0.0.1',
-        auth_strategy: 'http_basic',
-        http_basic_auth_user_file: join(folder, 'users'),
-        http_basic_roles_file: join(folder, 'roles'),
-        enabled_hardware_types: 'fake-hardware',
-      },
-      api: { host_ip: '127.0.0.1', port },
+      DEFAULT: { enabled_hardware_types: 'fake-hardware' },
       oidc: {
         issuer: `http://127.0.0.1:${providerPort}`,
         audience: 'urn:bloomery',
@@ -46,25 +39,13 @@ beforeAll(async () => {
         login_parameters: 'resource:urn:bloomery',
       },
     },
-    undefined,
-    ['--roles', 'api,conductor'],
   );
   const program = join(__dirname, '../../support/openid-provider.mjs');
   const words = [program, String(providerPort), 'first', folder, `${url}/ui/login/oidc`];
   provider = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'ignore'] });
   await once(provider.stdout!, 'data');
-  for (const [name, owner] of Object.entries({ mine: 'p1', other: 'p2' })) {
-    const answer = await fetch(`${url}/v1/nodes`, {
-      method: 'POST',
-      headers: {
-        authorization: `Basic ${Buffer.from('ann:a password').toString('base64')}`,
-        'content-type': 'application/json',
-        'x-openstack-ironic-api-version': 'latest',
-      },
-      body: JSON.stringify({ name, owner, driver: 'fake-hardware' }),
-    });
-    expect(answer.status).toBe(201);
-  }
+  for (const [name, owner] of Object.entries({ mine: 'p1', other: 'p2' }))
+    await createNode(url, 'ann', { name, owner, driver: 'fake-hardware' });
   browser = await startBrowser();
 });
 afterAll(async () => {
@@ -98,7 +79,7 @@ it('says that a password is wrong, logs an administrator in and out', async () =
   await waitForText(page, '[role=alert]', 'These credentials are not valid.');
   expect(await axeViolations(page)).toEqual([]);
   await picture(page, 'log-in');
-  await logIn(page, 'ann', 'a password');
+  await logIn(page, 'ann', PASSWORD);
   await waitForText(page, 'td a', 'other');
   expect(await page.evaluate(() => document.cookie)).toBe('');
   expect(await actionsOf(page, 'mine')).toEqual(expect.arrayContaining(['Manage', 'Power on', 'Delete']));
@@ -112,7 +93,7 @@ it('says that a password is wrong, logs an administrator in and out', async () =
 
 it('shows a tenant their machines only, and offers nothing that they may not do', async () => {
   const { page, problems } = await openPage(await browser.createBrowserContext(), url);
-  await logIn(page, 'ben', 'a password');
+  await logIn(page, 'ben', PASSWORD);
   await waitForText(page, '.connection', 'live');
   expect(await textsOf(page, 'tbody td a')).toEqual(['mine']);
   expect(await textsOf(page, 'nav a')).toEqual(['Fleet', 'To accept', 'Runbooks', 'Allocations']);
