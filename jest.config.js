@@ -1,9 +1,10 @@
 /**
- * Levels: unit (tables, codecs), flows (the whole server on its own database), hostile (attacks on the built server), lab, reference
- * and openstack (the real counterparts).
+ * Levels: unit (tables, codecs), flows (the whole server on its own database), hostile (attacks on the built server), long (those of the
+ * levels before that take long), lab, reference and openstack (the real counterparts).
  */
 const { availableParallelism } = require('node:os');
 const path = require('node:path');
+const longFiles = require('./tests/support/long-files');
 
 const shared = {
   rootDir: __dirname,
@@ -15,6 +16,8 @@ const shared = {
 };
 /** One database server for a run of these; a database of its own for each test file that asks for one (tests/support/database.ts). */
 const database = { globalSetup: '<rootDir>/tests/support/setup.ts', globalTeardown: '<rootDir>/tests/support/teardown.ts' };
+/** Without the files of the level `long`. */
+const short = { ...shared, ...database, testPathIgnorePatterns: longFiles };
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {
@@ -25,8 +28,7 @@ module.exports = {
   testSequencer: path.join(__dirname, 'tests/support/sequencer.js'),
   projects: [
     {
-      ...shared,
-      ...database,
+      ...short,
       displayName: 'unit',
       testMatch: [
         '<rootDir>/tests/*.test.ts',
@@ -47,8 +49,9 @@ module.exports = {
         ].map(room),
       ],
     },
-    { ...shared, ...database, displayName: 'flows', testMatch: [room('flows')] },
-    { ...shared, ...database, displayName: 'hostile', testMatch: [room('hostile')] },
+    { ...short, displayName: 'flows', testMatch: [room('flows')] },
+    { ...short, displayName: 'hostile', testMatch: [room('hostile')] },
+    { ...shared, ...database, displayName: 'long', testMatch: longFiles },
     { ...shared, displayName: 'lab', testMatch: ['lab', 'chaos'].map(room) },
     { ...shared, displayName: 'reference', testMatch: [room('reference')] },
     { ...shared, displayName: 'openstack', testMatch: [room('openstack')] },

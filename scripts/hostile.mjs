@@ -254,7 +254,7 @@ async function attack(end) {
   const file = join(folder, 'attacks.json');
   const jest = [
     'node_modules/jest/bin/jest.js',
-    ...['--selectProjects', 'hostile', '--runInBand', '--testPathPatterns', 'hostile/(json|uploads|events|lookups)'],
+    ...['--selectProjects', 'hostile', 'long', '--runInBand', '--testPathPatterns', 'hostile/(json|uploads|events|lookups)'],
     ...['--json', '--outputFile', file],
   ];
   while (isTime(end)) {

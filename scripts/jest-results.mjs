@@ -64,8 +64,8 @@ export async function repeatFailedFiles(suite, { files, broken }) {
   return { ...judged, failed: [...judged.failed, ...broken] };
 }
 
-/** Runs the files of a project one after the other with progress, prints the summary, and ends the process. @param more options of jest */
-export async function runSerially(project, ...more) {
+/** Runs the files of a project with progress, prints the summary, and ends the process. @param more options of jest */
+export async function runProject(project, ...more) {
   const folder = join(root, '.cache/test');
   mkdirSync(folder, { recursive: true });
   const suite = {
@@ -75,7 +75,9 @@ export async function runSerially(project, ...more) {
     options: [`--reporters=${join(root, 'scripts/test-progress.mjs')}`],
     run: (command) => spawnSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status,
   };
-  const all = await repeatFailedFiles(suite, await runJest(suite, '--runInBand', ...more));
+  const all = await repeatFailedFiles(suite, await runJest(suite, ...more));
   console.log(summary(all).join('\n'));
   process.exit(all.failed.length === 0 ? 0 : 1);
 }
+/** Runs the files of a project one after the other, as `runProject` does. */
+export const runSerially = (project, ...more) => runProject(project, '--runInBand', ...more);

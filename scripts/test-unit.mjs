@@ -6,6 +6,14 @@ import { build, installPackages, root } from './install.mjs';
 installPackages();
 build();
 // `--selectProjects` takes every argument up to the next option.
-const jest = [join(root, 'node_modules/jest/bin/jest.js'), '--selectProjects', 'unit', 'flows', 'hostile', '--passWithNoTests=false'];
+const jest = [
+  join(root, 'node_modules/jest/bin/jest.js'),
+  '--selectProjects',
+  'unit',
+  'flows',
+  'hostile',
+  'long',
+  '--passWithNoTests=false',
+];
 const { status } = spawnSync(process.execPath, [...jest, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
 process.exit(status ?? 1);

@@ -11,16 +11,26 @@ const said = (script: string, ...words: readonly string[]) =>
     });
   });
 
-it.each(['bench', 'chaos', 'fuzz', 'hostile', 'mutate', 'test', 'test-lab', 'test-node', 'test-openstack', 'test-reference', 'types'])(
-  '%s',
-  async (script) => {
-    const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
-    expect(help).toMatchObject({ code: 0, errors: '' });
-    expect(help.output).toMatch(/^usage: npm /);
-    expect(wrong).toMatchObject({ code: 2, output: '' });
-    expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
-  },
-);
+it.each([
+  'bench',
+  'chaos',
+  'fuzz',
+  'hostile',
+  'mutate',
+  'test',
+  'test-lab',
+  'test-long',
+  'test-node',
+  'test-openstack',
+  'test-reference',
+  'types',
+])('%s', async (script) => {
+  const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
+  expect(help).toMatchObject({ code: 0, errors: '' });
+  expect(help.output).toMatch(/^usage: npm /);
+  expect(wrong).toMatchObject({ code: 2, output: '' });
+  expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
+});
 
 it('every test of the lab is a part of it, and needs packages that are listed', async () => {
   const { output } = await said('test-lab', '--list');

@@ -45,16 +45,16 @@ function credentialsOf(header: string | undefined): Omit<Login, 'source'> {
   const [, scheme, token] = /^(\S+)\s+(\S.*)$/.exec(header.trim()) ?? [];
   if (scheme === undefined || token === undefined) throw new Unauthenticated(400, 'Could not parse Authorization header');
   if (scheme.toLowerCase() !== 'basic') throw new Unauthenticated(400, `Unsupported authorization type "${scheme}"`);
-  const undecodable = new Unauthenticated(400, 'Could not decode authorization token');
-  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(token)) throw undecodable;
+  const undecodable = (): Unauthenticated => new Unauthenticated(400, 'Could not decode authorization token');
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(token)) throw undecodable();
   const pair = Buffer.from(token, 'base64');
   const colon = pair.indexOf(':');
-  if (colon < 0) throw undecodable;
+  if (colon < 0) throw undecodable();
   try {
     const user = new TextDecoder('utf-8', { fatal: true }).decode(pair.subarray(0, colon));
     return { user, password: pair.subarray(colon + 1).toString('utf8') };
   } catch {
-    throw undecodable;
+    throw undecodable();
   }
 }
 

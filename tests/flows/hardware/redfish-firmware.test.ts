@@ -89,21 +89,13 @@ const update = async (uuid: string, images: Readonly<Record<string, string>>): P
   const settings = Object.entries(images).map(([component, file]) => ({ component, url: `${url}/${file}` }));
   await whole.order(uuid, 'clean', { clean_steps: [{ interface: 'firmware', step: 'update', args: { settings } }] });
 };
-const progressOf = async (uuid: string): Promise<readonly unknown[]> => {
-  const { events } = (await whole.call('GET', `/v1/events?kind=progress&node=${uuid}`)).body as {
-    readonly events: readonly { readonly payload: { readonly step?: string; readonly percent?: number } }[];
-  };
-  return events.flatMap(({ payload: { step, percent } }) => (step === 'firmware.update' && percent !== undefined ? [percent] : []));
-};
-
-it('installs one after the other, tells how far it is, and shows what the machine has then', async () => {
+it('installs one after the other, and shows what the machine has then', async () => {
   const uuid = await manageable(0);
   await update(uuid, { bmc: 'bmc-3.1', bios: 'bios-2.5' });
   const node = await whole.reach(uuid, 'manageable');
   expect(node).toMatchObject({ last_error: null, clean_step: {} });
   expect(node['driver_internal_info']).not.toHaveProperty('redfish_fw_updates');
   expect(await versions(uuid)).toMatchObject({ bios: '2.5', bmc: '3.1' });
-  expect(Math.max(...((await progressOf(uuid)) as readonly number[]))).toBeGreaterThan(0);
 });
 
 it('an image that the BMC cannot get fails the step, and the firmware is as it was', async () => {

@@ -95,6 +95,18 @@ const running = (state: string): void => void (taskState = { TaskState: state, T
 const reboots = ({ events }: Bench): number => events.filter((event) => event === 'power: rebooting').length;
 const kept = ({ node }: Bench): unknown => node().driver_internal_info['redfish_fw_updates'];
 
+it('reports the percentage of a task that runs and has one', async () => {
+  const one = bench();
+  await update(one, { component: 'bmc', wait: 1 });
+  const reported: unknown[] = [];
+  const task = Object.assign(one.task, { reportProgress: async (...progress: readonly unknown[]) => void reported.push(progress) });
+  taskState = { TaskState: 'Running', TaskStatus: 'OK', PercentComplete: 40 };
+  await step.poll!(task, {});
+  running('Running');
+  await step.poll!(task, {});
+  expect(reported).toEqual([['clean', { interface: 'firmware', step: 'update', priority: 0 }, 40]]);
+});
+
 describe('what the steps take, in the words of real Ironic 39', () => {
   it.each<[unknown, string]>([
     [[], '[] should be non-empty'],

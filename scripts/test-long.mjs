@@ -1,0 +1,13 @@
+// npm run test:long: the unit, flow and hostile tests that take long. Needs Node and npm only.
+import { cliArguments } from './cli-arguments.mjs';
+import { build, installPackages } from './install.mjs';
+import { runProject } from './jest-results.mjs';
+
+cliArguments({
+  command: 'npm run test:long',
+  usage: '',
+  about: 'The unit, flow and hostile tests that `npm test` leaves out, because they take long.',
+});
+installPackages();
+build();
+await runProject('long');
