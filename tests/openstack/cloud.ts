@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import type { Sections } from '../lab/support/server';
 import { startGlance, type RealGlance } from './glance';
-import { startKeystone, type RealKeystone } from './keystone';
+import { CACHED, startKeystone, type RealKeystone } from './keystone';
 import { startNeutron, type RealNeutron } from './neutron';
 import { clientSection, tokenSection } from './service';
 
@@ -41,7 +41,7 @@ export async function startCloud(folder: string): Promise<Cloud> {
     mkdirSync(join(folder, name), { recursive: true });
     return join(folder, name);
   };
-  const [mariadb, keystone] = await Promise.all([startMariadb(own('mariadb')), startKeystone(own('keystone'))]);
+  const [mariadb, keystone] = await Promise.all([startMariadb(own('mariadb')), startKeystone(own('keystone'), CACHED)]);
   const [neutron, glance] = await Promise.all([
     startNeutron(own('neutron'), keystone, await mariadb.create('neutron')),
     startGlance(own('glance'), keystone, await mariadb.create('glance')),

@@ -13,11 +13,12 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startFleet, type Fleet } from '../../simulator/fleet/fleet';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
+import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import { startServerProcess, type RunningServer } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 import { makeNetworks } from './cloud';
-import { startKeystone, type RealKeystone } from './keystone';
+import { CACHED, startKeystone, type RealKeystone } from './keystone';
 import { startNeutron, SWITCH, type RealNeutron } from './neutron';
 
 const INTERFACES = ['neutron', 'flat'];
@@ -35,6 +36,7 @@ const OPERATIONS: readonly (readonly [name: string, target: string, ends: string
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-compare-'));
+let mariadb: RealMariadb;
 let keystone: RealKeystone;
 let neutron: RealNeutron;
 let server: RunningServer;
@@ -49,8 +51,8 @@ let imageInfo: object;
 
 beforeAll(async () => {
   for (const name of ['keystone', 'neutron', 'ironic/http', 'server']) mkdirSync(join(folder, name), { recursive: true });
-  keystone = await startKeystone(join(folder, 'keystone'));
-  neutron = await startNeutron(join(folder, 'neutron'), keystone);
+  [mariadb, keystone] = await Promise.all([startMariadb(join(folder, 'mariadb')), startKeystone(join(folder, 'keystone'), CACHED)]);
+  neutron = await startNeutron(join(folder, 'neutron'), keystone, await mariadb.create('neutron'));
   const networks = await makeNetworks(neutron);
   privateNetwork = networks.private;
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), randomBytes(1000));
@@ -123,6 +125,7 @@ afterAll(async () => {
   files?.close();
   await neutron?.close();
   await keystone?.close();
+  await mariadb?.close();
   rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 

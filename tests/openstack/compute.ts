@@ -35,6 +35,8 @@ export async function startComputeCloud(folder: string, machines: number): Promi
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(http, name), randomBytes(1000));
   const [port, boot] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
+  // Before the server starts: it reads its own URL from the catalog.
+  await cloud.keystone.identity.service('baremetal', url);
   const server = await startServerProcess(join(folder, 'server'), {
     ...cloud.sections,
     DEFAULT: {
@@ -58,7 +60,7 @@ export async function startComputeCloud(folder: string, machines: number): Promi
   return {
     ...{ cloud, server, fleet },
     api: callerOf(url, () => token, { 'x-openstack-ironic-api-version': 'latest' }),
-    startNova: async () => (nova = await startNova(join(folder, 'nova'), cloud, url)),
+    startNova: async () => (nova = await startNova(join(folder, 'nova'), cloud)),
     close: async () => {
       await nova?.close();
       await server.stop();
@@ -85,6 +87,7 @@ export const redfishNode = ({ redfish }: FleetMachine): Body => ({
 });
 export interface NodeView {
   readonly provision_state: string;
+  readonly power_state: string | null;
   readonly last_error: string | null;
   readonly instance_uuid: string | null;
   readonly instance_info: Body;

@@ -60,7 +60,11 @@ beforeAll(async () => {
     const machine = isSimulated ? free.shift()! : undefined;
     const macs = machine?.macs ?? ['52:54:00:fa:00:01', '52:54:00:fa:00:02'];
     const fields = { network_interface: networkInterface, ...(machine ? redfishNode(machine) : FAKE) };
-    nodes.set(flavor, { uuid: await enroll(api, fields, macs, [traitOf(flavor)]), macs, machine });
+    const uuid = await enroll(api, fields, macs, [traitOf(flavor)]);
+    // Fake hardware has no power state before its first change, and Nova uses no node without one.
+    if (!machine) await api('PUT', `/v1/nodes/${uuid}/states/power`, { target: 'power off' });
+    await waitFor('the node has a power state', async () => (await show(api, uuid)).power_state === 'power off', 500);
+    nodes.set(flavor, { uuid, macs, machine });
   }
   nova = await compute.startNova();
   for (const flavor of Object.keys(FLAVORS)) await makeFlavor(nova, flavor, traitOf(flavor));

@@ -16,11 +16,10 @@ export interface RealNova {
   close(): Promise<void>;
 }
 
-/** @param folder of its own. @param baremetal URL of a bare metal server, which answers already */
+/** @param folder of its own. The catalog has a bare metal server, which answers already. */
 export async function startNova(
   folder: string,
   { keystone, mariadb }: { readonly keystone: RealKeystone; readonly mariadb: RealMariadb },
-  baremetal: string,
 ): Promise<RealNova> {
   const bin = await computePrograms();
   for (const name of ['placement', 'state/instances', 'lock']) mkdirSync(join(folder, name), { recursive: true });
@@ -33,7 +32,6 @@ export async function startNova(
   const [placementUrl, url] = [`http://127.0.0.1:${placementPort}`, `http://127.0.0.1:${port}/v2.1`];
   await identity.service('placement', placementUrl);
   await identity.service('compute', url);
-  await identity.service('baremetal', baremetal);
   writeIni(join(folder, 'placement/placement.conf'), {
     api: { auth_strategy: 'keystone' },
     placement_database: { connection: await mariadb.create('placement'), sync_on_startup: 'true' },
@@ -54,7 +52,7 @@ export async function startNova(
       ...{ host: 'compute', my_ip: '127.0.0.1', transport_url: 'fake:/', state_path: join(folder, 'state') },
       ...{ compute_driver: 'ironic.IronicDriver', reserved_host_memory_mb: '0', update_resources_interval: '2' },
       ...{ sync_power_state_interval: '-1', periodic_fuzzy_delay: '0', reclaim_instance_interval: '0' },
-      ...{ max_concurrent_builds: '0', rpc_response_timeout: '600' },
+      ...{ max_concurrent_builds: '250', rpc_response_timeout: '600' },
     },
     api: { auth_strategy: 'keystone' },
     wsgi: { api_paste_config: join(bin, '../etc/nova/api-paste.ini') },
