@@ -1,8 +1,11 @@
 /** The scripts that take arguments: each has a --help, and says in one line what it does not take. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { until } from './support/until';
 
 const said = (script: string, ...words: readonly string[]) =>
   new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
@@ -11,16 +14,26 @@ const said = (script: string, ...words: readonly string[]) =>
     });
   });
 
-it.each(['bench', 'chaos', 'fuzz', 'hostile', 'mutate', 'test', 'test-lab', 'test-node', 'test-openstack', 'test-reference', 'types'])(
-  '%s',
-  async (script) => {
-    const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
-    expect(help).toMatchObject({ code: 0, errors: '' });
-    expect(help.output).toMatch(/^usage: npm /);
-    expect(wrong).toMatchObject({ code: 2, output: '' });
-    expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
-  },
-);
+it.each([
+  'bench',
+  'chaos',
+  'fuzz',
+  'hostile',
+  'mutate',
+  'release',
+  'test',
+  'test-lab',
+  'test-node',
+  'test-openstack',
+  'test-reference',
+  'types',
+])('%s', async (script) => {
+  const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
+  expect(help).toMatchObject({ code: 0, errors: '' });
+  expect(help.output).toMatch(/^usage: npm /);
+  expect(wrong).toMatchObject({ code: 2, output: '' });
+  expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
+});
 
 it('every test of the lab is a part of it, and needs packages that are listed', async () => {
   const { output } = await said('test-lab', '--list');
@@ -106,4 +119,30 @@ it('a test that passes when it runs once more is flaky, and one that fails again
     'flaky: a: y (failed, then passed by itself)',
     '2 passed, 1 failed',
   ]);
+});
+
+/** Whether a process runs. One that ended and that nobody has collected does not. */
+async function runs(pid: number): Promise<boolean> {
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).catch(() => ({ stdout: '' }));
+  return /^[^Z]/.test(stdout.trim());
+}
+it.each([
+  ['SIGTERM', 143, 'sleep 600 & echo $!; wait'],
+  ['SIGINT', 130, "trap '' INT; sh -c 'echo $$; sleep 600' & wait"],
+] as const)('%s ends a program with all that it started', async (signal, status, script) => {
+  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
+    process.exit(await runInGroup(['sh', '-c', ${JSON.stringify(script)}], {}, 300));`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  expect(await runs(Number(line))).toBe(true);
+  child.kill(signal);
+  expect(await ended).toEqual([status, null]);
+  await until('the process that it started has ended', async () => !(await runs(Number(line))));
+});
+it('a program in a group of its own ends with its own status', async () => {
+  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
+    process.exit(await runInGroup(['sh', '-c', 'exit 3']));`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' });
+  expect(await once(child, 'exit')).toEqual([3, null]);
 });
