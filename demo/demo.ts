@@ -22,7 +22,9 @@ const WITHIN_SECONDS = 300;
 /** The machines that go from enroll to active, and those that the page offers to add. */
 const [WALKED, OFFERED] = [3, 5];
 
-const USAGE = `npm run demo [-- OPTIONS]: three simulated machines from enroll to active
+/** As people start it; `bloomery demo` names itself. */
+const COMMAND = process.env['BLOOMERY_DEMO_COMMAND'] ?? 'npm run demo --';
+const USAGE = `${COMMAND} [OPTIONS]: three simulated machines from enroll to active
 
   --keep      leave the server and the machines running until Ctrl-C
   --port N    port of the API and of the page (default: 6385 if it is free, else any)
@@ -119,16 +121,16 @@ async function simulated(keep: boolean, port: number | undefined, stopped: Promi
     isComplete = await walk(openClient(api), machines, image, display, started + WITHIN_SECONDS * 1000, stopped);
     if (isComplete) {
       console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
-      console.log(`The page: ${api}/ui`);
-      console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
-      console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
-      for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
-        console.log(`  openstack baremetal ${command}`);
       if (keep) {
+        console.log(`The page: ${api}/ui`);
+        console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
+        console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
+        for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
+          console.log(`  openstack baremetal ${command}`);
         console.log(`${OFFERED} more machines are running: the page adds them by one click (Add a machine).`);
         console.log('Running until Ctrl-C.');
         await stopped;
-      } else console.log('(npm run demo -- --keep leaves it running.)');
+      } else console.log(`${COMMAND} --keep leaves the server and its page running.`);
     }
   } finally {
     await fleet.close();
