@@ -8,7 +8,10 @@ import type { Command } from 'commander';
 async function demo(words: readonly string[]): Promise<void> {
   const path = ['../demo/demo.js', '../../demo/demo.js'].map((name) => join(__dirname, name)).find((candidate) => existsSync(candidate));
   if (path === undefined) throw new Error('the demonstration is not part of this installation');
-  const child = spawn(process.execPath, [path, ...words], { stdio: 'inherit' });
+  const child = spawn(process.execPath, [path, ...words], {
+    stdio: 'inherit',
+    env: { ...process.env, BLOOMERY_DEMO_COMMAND: 'bloomery demo' },
+  });
   // The terminal sends SIGINT to both; the demonstration decides when it ends.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => signal === 'SIGTERM' && child.kill(signal));
   const [code] = (await once(child, 'exit')) as [number | null];

@@ -18,8 +18,6 @@ const RETRY_MS = 500;
 const VERSION = '1.72';
 /** `extra` of the nodes that this program registers. */
 const MARK = { registered_by: 'bloomery simulate' } as const;
-/** The default of [boot]http_port. */
-const BOOT_PORT = 8080;
 /** More than a script is not read. */
 const SCRIPT_BYTES = 4096;
 
@@ -57,9 +55,9 @@ async function firstBytes({ body }: Response): Promise<string> {
 }
 /**
  * The server's [deploy]http_url, from the script of its boot service, which is on the host of the API. Waits for a server that is
- * starting. Undefined: no boot service answers on its usual port.
+ * starting. Undefined: no boot service answers on this port.
  */
-export async function findBootUrl(base: string, clock: Clock, signal: AbortSignal, port = BOOT_PORT): Promise<string | undefined> {
+export async function findBootUrl(base: string, port: number, clock: Clock, signal: AbortSignal): Promise<string | undefined> {
   await started(base, clock, signal);
   const { hostname } = new URL(base);
   for (const scheme of ['http', 'https'])

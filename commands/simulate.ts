@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { loadOptions } from '../config/load';
 import { systemClock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -76,6 +77,7 @@ interface Arguments {
   readonly host: string;
   readonly agentPort: number;
   readonly bootUrl?: string;
+  readonly configFile: readonly string[];
   readonly bootMs: number;
   readonly stepMs: number;
   readonly state?: string;
@@ -111,16 +113,20 @@ const toStderr = (level: string) => (message: string, fields?: object) =>
 const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
 const print = (line: object): void => console.log(JSON.stringify(line));
 
-/** The boot service of the server, or a warning. */
-async function findBootUrlOf(base: string, signal: AbortSignal): Promise<string | undefined> {
-  const found = await findBootUrl(base, systemClock, signal).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-    return undefined;
-  });
+/** The boot service that the server's configuration names, else the one that answers on its port, else a warning. */
+async function findBootUrlOf(base: string, configFiles: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+  const { 'deploy.http_url': named, 'boot.http_port': port } = loadOptions(configFiles, process.env).options;
+  const found =
+    named ??
+    (await findBootUrl(base, port, systemClock, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      return undefined;
+    }));
   if (found === undefined && !signal.aborted)
     process.stderr.write(
-      `bloomery simulate: warning: no boot service was found at ${base}, so the machines do not boot from the network, and nodes that ` +
-        "wait for their agent wait in vain: set --boot-url to the server's [deploy]http_url\n",
+      `bloomery simulate: warning: no boot service answers on port ${port} of ${new URL(base).hostname}, so the machines do not boot ` +
+        "from the network, and nodes that wait for their agent wait in vain: set --boot-url to the server's [deploy]http_url, or name " +
+        'its --config-file\n',
     );
   else if (found !== undefined) process.stderr.write(`bloomery simulate: the machines boot from ${found} (--boot-url sets another)\n`);
   return found;
@@ -138,7 +144,7 @@ async function simulate(given: Arguments): Promise<void> {
   const stop = new AbortController();
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => stop.abort(new Error('stopped')));
   const base = given.register === undefined ? undefined : endpoint(given.register === true ? undefined : given.register, process.env);
-  const bootUrl = given.bootUrl ?? (base === undefined ? undefined : await findBootUrlOf(base, stop.signal));
+  const bootUrl = given.bootUrl ?? (base === undefined ? undefined : await findBootUrlOf(base, given.configFile, stop.signal));
   if (stop.signal.aborted) return;
   const fleet = await startFleet({
     ...{ count, first: given.first, host, agentPort: given.agentPort, protocols: KINDS[given.bmcs]!, log },
@@ -202,6 +208,11 @@ export function addSimulateCommand(program: Command): void {
       '--boot-url <url>',
       "the server's boot service, its [deploy]http_url (default: with --register that of the server, else no network boot)",
       url,
+    )
+    .addOption(
+      new Option('--config-file <file>', 'configuration of the server, which names its boot service for --register; may be repeated')
+        .argParser(gather)
+        .default([], "the server's defaults"),
     )
     .option('--qemu <n>', 'the first n machines boot for real, in QEMU; at most 64', upTo(64), 0)
     .option(

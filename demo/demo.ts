@@ -1,6 +1,5 @@
 /** npm run demo: takes three simulated machines from enroll to active through a server of its own. */
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -23,7 +22,9 @@ const WITHIN_SECONDS = 300;
 /** The machines that go from enroll to active, and those that the page offers to add. */
 const [WALKED, OFFERED] = [3, 5];
 
-const USAGE = `npm run demo [-- OPTIONS]: three simulated machines from enroll to active
+/** As people start it; `bloomery demo` names itself. */
+const COMMAND = process.env['BLOOMERY_DEMO_COMMAND'] ?? 'npm run demo --';
+const USAGE = `${COMMAND} [OPTIONS]: three simulated machines from enroll to active
 
   --keep      leave the server and the machines running until Ctrl-C
   --port N    port of the API and of the page (default: 6385 if it is free, else any)
@@ -65,7 +66,11 @@ const sections = (apiPort: number): Sections => ({
   boot: { http_host: '127.0.0.1', http_port: 0, tftp: 'false' },
 });
 
-async function simulated(keep: boolean, port: number | undefined): Promise<void> {
+/**
+ * @param stopped resolves at SIGINT or SIGTERM
+ * @returns whether the machines became active before that
+ */
+async function simulated(keep: boolean, port: number | undefined, stopped: Promise<void>): Promise<boolean> {
   const started = Date.now();
   mkdirSync(join(root, '.cache/demo'), { recursive: true });
   folder = mkdtempSync(join(root, '.cache/demo/run-'));
@@ -88,6 +93,7 @@ async function simulated(keep: boolean, port: number | undefined): Promise<void>
   const offered = fleet.machines.slice(WALKED).map((machine, index) => nodeOf(machine, protocolOf(machine, index)));
   const nodes = offered.map(({ node, ports }) => ({ ...node, ports }));
   writeFileSync(join(folder, 'machines.json'), JSON.stringify({ nodes }), { mode: 0o600 });
+  let isComplete = false;
   try {
     const machines = fleet.machines.slice(0, WALKED).map(({ name, macs, redfish, ipmi }, index): DemoMachine =>
       index === 0
@@ -111,27 +117,32 @@ async function simulated(keep: boolean, port: number | undefined): Promise<void>
     );
     console.log(`machines: ${machines.map(({ name, driver }) => `${name} (${driver})`).join(', ')}\n`);
     const image: DemoImage = { url: `${boot}/demo.img`, sha256, format: 'raw' };
-    await walk(openClient(api), machines, image, openDisplay(process.stdout, Date.now), started + WITHIN_SECONDS * 1000);
-    console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
-    console.log(`The page: ${api}/ui`);
-    console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
-    console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
-    for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
-      console.log(`  openstack baremetal ${command}`);
-    if (keep) {
-      console.log(`${OFFERED} more machines are running: the page adds them by one click (Add a machine).`);
-      console.log('Running until Ctrl-C.');
-      await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-    } else console.log('(npm run demo -- --keep leaves it running.)');
+    const display = openDisplay(process.stdout, Date.now);
+    isComplete = await walk(openClient(api), machines, image, display, started + WITHIN_SECONDS * 1000, stopped);
+    if (isComplete) {
+      console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
+      if (keep) {
+        console.log(`The page: ${api}/ui`);
+        console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
+        console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
+        for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
+          console.log(`  openstack baremetal ${command}`);
+        console.log(`${OFFERED} more machines are running: the page adds them by one click (Add a machine).`);
+        console.log('Running until Ctrl-C.');
+        await stopped;
+      } else console.log(`${COMMAND} --keep leaves the server and its page running.`);
+    }
   } finally {
     await fleet.close();
     await server.stop();
   }
   // A run that failed leaves its log.
   rmSync(folder, { recursive: true, force: true });
+  return isComplete;
 }
 
-async function main(words: readonly string[]): Promise<void> {
+/** @returns the exit status */
+async function main(words: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...words],
     options: { keep: { type: 'boolean' }, qemu: { type: 'boolean' }, help: { type: 'boolean' }, port: { type: 'string' } },
@@ -139,14 +150,24 @@ async function main(words: readonly string[]): Promise<void> {
   const { keep = false, qemu = false, help = false, port } = values;
   if (help) {
     console.log(USAGE);
-    return;
+    return 0;
   }
   if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536)) throw new Error(`--port ${port}: not a port\n${USAGE}`);
-  await (qemu ? booted(keep) : simulated(keep, port === undefined ? undefined : Number(port)));
+  let status = 0;
+  // Also in the middle of the demonstration, the server and the machines end with it.
+  const stopped = new Promise<void>((done) => {
+    for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143 }))
+      process.on(signal, () => {
+        status ||= code;
+        done();
+      });
+  });
+  const isComplete = await (qemu ? booted(keep, stopped) : simulated(keep, port === undefined ? undefined : Number(port), stopped));
+  return isComplete ? 0 : status;
 }
 
 main(process.argv.slice(2)).then(
-  () => process.exit(0),
+  (status) => process.exit(status),
   (error: unknown) => {
     console.error(
       `demo: ${error instanceof Error ? error.message : String(error)}${folder === '' ? '' : `\nThe server's log: ${folder}/server.log`}`,

@@ -1,6 +1,5 @@
 /** npm run demo -- --qemu: one machine that really boots, on a network of its own, behind an IPMI BMC. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startIpmiSim } from '../tests/lab/ipmi/ipmi-sim';
@@ -48,7 +47,8 @@ const throughNamespace =
     return { status: Number(output.slice(end + 1)), text: output.slice(0, end) };
   };
 
-export async function booted(keep: boolean): Promise<void> {
+/** @returns whether the machine became active before `stopped` */
+export async function booted(keep: boolean, stopped: Promise<void>): Promise<boolean> {
   check();
   console.log('building the ramdisk and an image to deploy …');
   const quiet = { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] as ('ignore' | 'inherit')[] };
@@ -72,7 +72,7 @@ export async function booted(keep: boolean): Promise<void> {
     const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port: 6230, folder: lab.folder });
     undo.push(() => bmc.stop());
     const started = Date.now();
-    await walk(
+    const isActive = await walk(
       openClient(API, throughNamespace(lab)),
       [
         {
@@ -85,20 +85,24 @@ export async function booted(keep: boolean): Promise<void> {
       { url: `http://${lab.address}:8080/demo.raw`, sha256: readFileSync(join(images, 'demo.raw.sha256'), 'utf8').trim(), format: 'raw' },
       openDisplay(process.stdout, Date.now),
       started + WITHIN_SECONDS * 1000,
+      stopped,
     );
-    await until(
+    if (!isActive) return false;
+    const reported = until(
       WITHIN_SECONDS,
       () => `a report of the deployed system\n${consoleEnd(machine)}`,
       () => existsSync(report),
     );
+    if (!(await Promise.race([reported.then(() => true), stopped.then(() => false)]))) return false;
     console.log(`\nThe deployed system reports (${((Date.now() - started) / 1000).toFixed(1)} s after enrolment):\n`);
     console.log(readFileSync(report, 'utf8').replaceAll(/^(file=\S+) .*$/gm, '$1'));
     if (keep) {
       console.log(
         `Running until Ctrl-C. Its network is a namespace: ip netns exec ${lab.namespace} env OS_AUTH_TYPE=none OS_ENDPOINT=${API} openstack baremetal node list`,
       );
-      await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+      await stopped;
     }
+    return true;
   } finally {
     for (const step of undo.reverse()) await step().catch((error: unknown) => console.error(`demo: cleaning up: ${String(error)}`));
   }

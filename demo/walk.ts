@@ -64,14 +64,20 @@ async function walkOne(client: Client, machine: DemoMachine, image: DemoImage, d
   }
 }
 
-/** @throws when a machine fails, or is not active by the deadline (milliseconds since the epoch) */
+/**
+ * @param deadline milliseconds since the epoch
+ * @param stopped ends the walk when it resolves
+ * @returns whether all machines are active
+ * @throws when a machine fails, or is not active by the deadline
+ */
 export async function walk(
   client: Client,
   machines: readonly DemoMachine[],
   image: DemoImage,
   display: Display,
   deadline: number,
-): Promise<void> {
+  stopped: Promise<void>,
+): Promise<boolean> {
   const names = new Set(machines.map(({ name }) => name));
   const show = async (): Promise<void> => {
     const { nodes } = await client.request<{ nodes: readonly ShownNode[] }>('GET', '/v1/nodes/detail');
@@ -84,9 +90,11 @@ export async function walk(
       await delay(250);
     }
     await show();
-  })();
+    // A server that no longer answers is the failure of a machine below.
+  })().catch(() => {});
   try {
-    await Promise.all(machines.map((machine) => walkOne(client, machine, image, deadline)));
+    const walked = Promise.all(machines.map((machine) => walkOne(client, machine, image, deadline)));
+    return await Promise.race([walked.then(() => true), stopped.then(() => false)]);
   } finally {
     walking = false;
     await shown;

@@ -1,10 +1,11 @@
 // npm run release [-- --out FOLDER]: the packages of this version, with checksums. The same commit makes the same bytes.
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
-import { build, installPackages, root } from './install.mjs';
+import { root } from './install.mjs';
+import { runInGroup } from './process-group.mjs';
 
 const NAMES = ['npm', 'tarball', 'deb', 'image', 'chart', 'kustomize'];
 const { out, positionals } = cliArguments({
@@ -14,23 +15,14 @@ const { out, positionals } = cliArguments({
   options: { out: { value: 'FOLDER', default: '.cache/release/out', help: 'the folder of the packages, which is emptied first' } },
   positional: { name: 'PACKAGE', choices: NAMES, several: true },
 });
-
-installPackages();
-build();
-const { PACKAGES, materials } = await import('./release/packages.mjs');
+const names = NAMES.filter((one) => positionals.length === 0 || positionals.includes(one));
 // https://reproducible-builds.org/specs/source-date-epoch/
-const time = Number(process.env.SOURCE_DATE_EPOCH ?? execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }));
-const folder = resolve(root, out);
-rmSync(folder, { recursive: true, force: true });
-mkdirSync(folder, { recursive: true });
-const sums = [];
-const keep = (files) => {
-  for (const [name, bytes] of Object.entries(files)) {
-    writeFileSync(join(folder, name), bytes);
-    sums.push(`${createHash('sha256').update(bytes).digest('hex')}  ${name}\n`);
-    console.log(`${name}: ${(bytes.length / 1e6).toFixed(1)} MB`);
-  }
-};
-for (const name of NAMES.filter((one) => positionals.length === 0 || positionals.includes(one))) keep(PACKAGES[name](time));
-keep(materials());
-writeFileSync(join(folder, 'SHA256SUMS'), sums.sort().join(''));
+const time = process.env.SOURCE_DATE_EPOCH ?? execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim();
+
+// For the temporary files of all programs that make the packages. The user of mmdebstrap's namespace has to get through it.
+const scratch = mkdtempSync(join(tmpdir(), 'bloomery-release-'));
+chmodSync(scratch, 0o755);
+const words = [join(root, 'scripts/release/make.mjs'), time, resolve(root, out), ...names];
+const status = await runInGroup([process.execPath, ...words], { cwd: root, env: { ...process.env, TMPDIR: scratch } });
+rmSync(scratch, { recursive: true, force: true });
+process.exit(status);

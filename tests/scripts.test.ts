@@ -1,8 +1,12 @@
 /** The scripts that take arguments: each has a --help, and says in one line what it does not take. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { until } from './support/until';
 
 const said = (script: string, ...words: readonly string[]) =>
   new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
@@ -17,6 +21,7 @@ it.each([
   'fuzz',
   'hostile',
   'mutate',
+  'release',
   'test',
   'test-lab',
   'test-long',
@@ -116,4 +121,40 @@ it('a test that passes when it runs once more is flaky, and one that fails again
     'flaky: a: y (failed, then passed by itself)',
     '2 passed, 1 failed',
   ]);
+});
+
+/** Whether a process runs. One that ended and that nobody has collected (`man 5 proc`, state Z) does not. */
+async function runs(pid: number): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return !stat.includes(') Z ');
+}
+it.each([
+  ['SIGTERM', 143, 'sleep 600 & echo $!; wait'],
+  ['SIGINT', 130, "trap '' INT; sh -c 'echo $$; sleep 600' & wait"],
+] as const)('%s ends a program with all that it started', async (signal, status, script) => {
+  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
+    process.exit(await runInGroup(['sh', '-c', ${JSON.stringify(script)}], {}, 300));`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  const started = Number(line);
+  try {
+    expect(await runs(started)).toBe(true);
+    child.kill(signal);
+    expect(await ended).toEqual([status, null]);
+    await until('the process that it started has ended', async () => !(await runs(started)));
+  } finally {
+    if (await runs(started)) process.kill(started, 'SIGKILL');
+  }
+});
+it('a program in a group of its own ends with its own status', async () => {
+  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
+    process.exit(await runInGroup(['sh', '-c', 'exit 3']));`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' });
+  expect(await once(child, 'exit')).toEqual([3, null]);
 });

@@ -11,13 +11,11 @@ import { loadOptions } from '../../../config/load';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { needs } from '../support/needs';
 import { programs, root } from '../support/venv';
-import { release, startInstalled } from './release';
+import { MAKING_MS, release, startInstalled } from './release';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-chart-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-/** The programs are built from their sources, which takes minutes. */
-const MAKING_MS = 1_800_000;
 const TOOLS = join(root, '.cache/tools');
 const OPERATOR = 'github.com/prometheus-operator/prometheus-operator@v0.83.0';
 const MODULES = { helm: 'helm.sh/helm/v4/cmd/helm@v4.3.1', kustomize: 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1' };

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, copyFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { needs } from '../support/needs';
-import { release, startInstalled, useServer } from './release';
+import { MAKING_MS, release, startInstalled, useServer } from './release';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-debian-'));
 const debian = join(folder, 'root');
@@ -22,7 +22,7 @@ beforeAll(async () => {
   execFileSync('mount', ['-t', 'proc', 'proc', join(debian, 'proc')]);
   mkdirSync(join(debian, 'tmp'), { recursive: true });
   copyFileSync(file!, join(debian, 'tmp/bloomery.deb'));
-});
+}, MAKING_MS);
 afterAll(() => {
   for (const mounted of ['dev', 'proc']) execFileSync('umount', ['-l', join(debian, mounted)]);
   rmSync(folder, { recursive: true, force: true });

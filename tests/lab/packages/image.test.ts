@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { needs } from '../support/needs';
 import { containerCommand, unpackImage, type ImageConfiguration } from './image';
-import { startInstalled, useServer } from './release';
+import { MAKING_MS, startInstalled, useServer } from './release';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-image-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -15,7 +15,7 @@ beforeAll(async () => {
   needs({ mmdebstrap: 'mmdebstrap', crun: 'crun' });
   configuration = await unpackImage(folder);
   mkdirSync(join(folder, 'state'));
-}, 900_000);
+}, MAKING_MS);
 
 it('serves with a read-only root, as its user, without capabilities', async () => {
   const { User: user, Env: env, Entrypoint: entry, Cmd: words, WorkingDir: cwd } = configuration.config;

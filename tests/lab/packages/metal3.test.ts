@@ -9,13 +9,12 @@ import { hashSync } from 'bcryptjs';
 import { addNamespace, removeNamespace } from '../support/namespace';
 import { needs } from '../support/needs';
 import { containerCommand, unpackImage } from './image';
+import { MAKING_MS } from './release';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-metal3-'));
 const shared = join(folder, 'shared');
 const ADDRESS = '172.22.0.2';
-/** To make and unpack the image on a busy machine. */
-const MAKING_MS = 900_000;
 const CLIENT = '52:54:00:aa:00:01';
 let host: string;
 let clients: string;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from '../support/venv';
-import { release, startInstalled, useServer } from './release';
+import { MAKING_MS, release, startInstalled, useServer } from './release';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-npm-'));
@@ -23,21 +23,29 @@ function copyCheckout(): string {
 }
 
 let installed: string;
-it('has the same bytes from two checkouts', async () => {
-  const first = await release(join(folder, 'first'), ['npm', 'tarball']);
-  const second = await release(join(folder, 'second'), ['npm'], copyCheckout());
-  expect(second).toHaveLength(1);
-  installed = first.find((path) => path.endsWith('.tgz'))!;
-  expect(readFileSync(second[0]!).equals(readFileSync(installed))).toBe(true);
-  execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: join(folder, 'first') });
-});
+it(
+  'has the same bytes from two checkouts',
+  async () => {
+    const first = await release(join(folder, 'first'), ['npm', 'tarball']);
+    const second = await release(join(folder, 'second'), ['npm'], copyCheckout());
+    expect(second).toHaveLength(1);
+    installed = first.find((path) => path.endsWith('.tgz'))!;
+    expect(readFileSync(second[0]!).equals(readFileSync(installed))).toBe(true);
+    execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: join(folder, 'first') });
+  },
+  MAKING_MS,
+);
 
-it('installs with npm, and runs the demonstration', async () => {
-  const prefix = join(folder, 'prefix');
-  await run('npm', ['install', '--global', '--ignore-scripts', '--prefix', prefix, installed], { cwd: folder, timeout: 240_000 });
-  const { stdout } = await run(join(prefix, 'bin/bloomery'), ['demo'], { cwd: folder, timeout: 240_000 });
-  expect(stdout).toMatch(/^3 machines active after /m);
-});
+it(
+  'installs with npm, and runs the demonstration',
+  async () => {
+    const prefix = join(folder, 'prefix');
+    await run('npm', ['install', '--global', '--ignore-scripts', '--prefix', prefix, installed], { cwd: folder, timeout: MAKING_MS });
+    const { stdout } = await run(join(prefix, 'bin/bloomery'), ['demo'], { cwd: folder, timeout: MAKING_MS });
+    expect(stdout).toMatch(/^3 machines active after /m);
+  },
+  MAKING_MS,
+);
 
 it('unpacks, and serves with its own Node', async () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };

@@ -8,13 +8,15 @@ import { timeoutSignal } from '../../../wire/timeout-signal';
 import { root } from '../support/venv';
 
 const run = promisify(execFile);
+/** To make, install and unpack packages on a busy machine with a slow network. */
+export const MAKING_MS = 1_800_000;
 
 /** Makes packages from a checkout. @returns their paths, without the materials */
 export async function release(out: string, kinds: readonly string[], checkout = root): Promise<readonly string[]> {
   const words = ['-r', './bin/node-version.js', 'scripts/release.mjs', ...kinds, '--out', out];
   // A fixed time: a copy of the checkout has no commit.
   const env = { ...process.env, SOURCE_DATE_EPOCH: '1700000000' };
-  await run(process.execPath, words, { cwd: checkout, env, timeout: 600_000, maxBuffer: 1 << 24 });
+  await run(process.execPath, words, { cwd: checkout, env, timeout: MAKING_MS, maxBuffer: 1 << 24 });
   return readdirSync(out)
     .filter((name) => /^bloomery[-_]\d/.test(name))
     .map((name) => join(out, name));

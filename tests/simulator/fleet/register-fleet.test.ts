@@ -1,10 +1,14 @@
 /** Registers a fleet at a server. It waits for a server that is starting, and fails at a refusal. */
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { findBootUrl, registerFleet } from '../../../commands/register-fleet';
 import { startScript } from '../../../boot/ipxe';
 import { testClock } from '../../support/clock';
+import { runCommand } from '../../support/command';
 import { freePort } from '../../support/free-port';
 
 const NODES = [{ node: { name: 'sim-0', driver: 'ipmi' }, ports: [{ address: '52:54:00:b1:00:00' }] }];
@@ -106,7 +110,7 @@ describe("the server's boot service", () => {
       response.end(request.url === '/boot.ipxe' ? script : '');
     });
     try {
-      return await findBootUrl(url, testClock(), never, Number(new URL(url).port));
+      return await findBootUrl(url, Number(new URL(url).port), testClock(), never);
     } finally {
       await close();
     }
@@ -120,4 +124,36 @@ describe("the server's boot service", () => {
       expect(await found(text)).toBeUndefined();
     },
   );
+
+  describe('as the command finds it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bloomery-register-'));
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+    /** What the command prints until the server refuses its first node. @param configuration of a port */
+    const printed = async (configuration: (port: number) => string, where: 'here' | 'elsewhere' = 'here'): Promise<string> => {
+      const { url, close } = await serve((request, response) => {
+        if (request.method === 'POST') response.writeHead(400);
+        response.end(request.url === '/boot.ipxe' ? startScript('http://192.0.2.1:8081') : '');
+      });
+      const file = join(folder, 'ironic.conf');
+      const [bmcs, nobody] = await Promise.all([freePort(), freePort()]);
+      writeFileSync(file, configuration(where === 'here' ? Number(new URL(url).port) : nobody));
+      const words = ['simulate', '--register', url, '--config-file', file, '--control', 'no', '--ipmi', `${bmcs}`, '--redfish', `${bmcs}`];
+      const { code, errors } = await runCommand(words);
+      await close();
+      expect({ code, errors }).toMatchObject({ code: 1, errors: expect.stringContaining('node sim-0:') as string });
+      return errors;
+    };
+    it('the port of the configuration', async () => {
+      expect(await printed((port) => `[boot]\nhttp_port = ${port}\n`)).toContain('the machines boot from http://192.0.2.1:8081 ');
+    });
+    it('the URL of the configuration', async () => {
+      expect(await printed(() => '[deploy]\nhttp_url = http://192.0.2.2\n')).toContain('the machines boot from http://192.0.2.2 ');
+    });
+    it('nowhere: what to do', async () => {
+      const errors = await printed((port) => `[boot]\nhttp_port = ${port}\n`, 'elsewhere');
+      expect(errors).toMatch(
+        /warning: no boot service answers on port \d+ of 127\.0\.0\.1, .*set --boot-url .*, or name its --config-file$/m,
+      );
+    });
+  });
 });

@@ -1,0 +1,49 @@
+// Programs that start others which outlive them when they are killed, such as mmdebstrap.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+/** For programs that clean up when a signal ends them. */
+const GRACE_MS = 10_000;
+const INTERVAL_MS = 50;
+
+/** @returns whether the process group has processes. They get the signal. */
+function signalGroup(leader, signal) {
+  try {
+    return process.kill(-leader, signal);
+  } catch (error) {
+    if (error.code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/**
+ * Runs a program in a process group of its own. A signal to this process goes to the whole group, and SIGKILL to what is left of it later.
+ * @param command program and arguments
+ * @returns the exit status, after the whole group has ended when there was a signal
+ */
+export async function runInGroup(command, options = {}, graceMs = GRACE_MS) {
+  const end = async (signal) => {
+    const began = performance.now();
+    for (let sent = signal; signalGroup(child.pid, sent);) {
+      await delay(INTERVAL_MS);
+      const waited = performance.now() - began;
+      if (waited > 2 * graceMs) return;
+      sent = waited < graceMs ? 0 : 'SIGKILL';
+    }
+  };
+  let status;
+  /** @type {Promise<void> | undefined} */
+  let ending;
+  for (const [signal, code] of Object.entries(SIGNALS))
+    process.on(signal, () => {
+      status ??= code;
+      ending ??= end(signal);
+    });
+  // After the handlers: a signal that comes while it starts is for the whole group too.
+  const child = spawn(command[0], command.slice(1), { ...options, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
+  const [code] = await once(child, 'exit');
+  await ending;
+  return status ?? code ?? 1;
+}
