@@ -115,14 +115,14 @@ async function simulated(keep: boolean, port: number | undefined, stopped: Promi
             },
           },
     );
-    console.log(`machines: ${machines.map(({ name, driver }) => `${name} (${driver})`).join(', ')}\n`);
+    console.log(`machines: ${machines.map(({ name, driver }) => `${name} (${driver})`).join(', ')}`);
+    console.log(`The page: ${api}/ui\n`);
     const image: DemoImage = { url: `${boot}/demo.img`, sha256, format: 'raw' };
     const display = openDisplay(process.stdout, Date.now);
     isComplete = await walk(openClient(api), machines, image, display, started + WITHIN_SECONDS * 1000, stopped);
     if (isComplete) {
       console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
       if (keep) {
-        console.log(`The page: ${api}/ui`);
         console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
         console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
         for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
