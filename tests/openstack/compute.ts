@@ -75,7 +75,7 @@ export async function startComputeCloud(folder: string, machines: number): Promi
  * machine, and one of their operations can take minutes.
  */
 export const waitFor = (what: string, isSo: () => Promise<boolean> | boolean, everyMs = 3000): Promise<void> =>
-  until(what, isSo, everyMs, 900_000);
+  until(what, isSo, everyMs, 1_800_000);
 
 /** The fields of a node that is a simulated machine, and of its two ports. */
 export const redfishNode = ({ redfish }: FleetMachine): Body => ({

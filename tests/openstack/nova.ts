@@ -50,19 +50,21 @@ export async function startNova(
   writeIni(config, {
     DEFAULT: {
       ...{ host: 'compute', my_ip: '127.0.0.1', transport_url: 'fake:/', state_path: join(folder, 'state') },
-      ...{ compute_driver: 'ironic.IronicDriver', reserved_host_memory_mb: '0', update_resources_interval: '2' },
+      ...{ compute_driver: 'ironic.IronicDriver', reserved_host_memory_mb: '0', update_resources_interval: '60' },
       ...{ sync_power_state_interval: '-1', periodic_fuzzy_delay: '0', reclaim_instance_interval: '0' },
-      ...{ max_concurrent_builds: '250', rpc_response_timeout: '600' },
+      ...{ max_concurrent_builds: '250', rpc_response_timeout: '600', service_down_time: '600' },
     },
     api: { auth_strategy: 'keystone' },
     wsgi: { api_paste_config: join(bin, '../etc/nova/api-paste.ini') },
-    api_database: { connection: await mariadb.create('nova_api') },
-    database: { connection: await mariadb.create('nova') },
+    // A connection for each thread that builds a server.
+    api_database: { connection: await mariadb.create('nova_api'), max_overflow: '250' },
+    database: { connection: await mariadb.create('nova'), max_overflow: '250' },
     vnc: { enabled: 'false' },
     quota: { instances: '-1', cores: '-1', ram: '-1' },
     compute: { consecutive_build_service_disable_threshold: '0' },
     filter_scheduler: { track_instance_changes: 'false' },
-    ironic: { ...systemWide, api_max_retries: '60', api_retry_interval: '1' },
+    // How long Nova waits for a state: 200 servers that end at once keep Neutron busy for minutes.
+    ironic: { ...systemWide, api_max_retries: '900', api_retry_interval: '1' },
     service_user: { ...credentials, send_service_user_token: 'true' },
     ...{ neutron: credentials, placement: credentials, glance: credentials, keystone: credentials },
     keystone_authtoken: tokenSection(keystone, 'nova', 'compute'),

@@ -49,7 +49,7 @@ beforeAll(async () => {
     const uuid = await enroll(api, { ...redfishNode(machine), network_interface: 'neutron', automated_clean: false }, machine.macs, [
       TRAIT,
     ]);
-    await api('PATCH', `/v1/nodes/${uuid}`, [{ op: 'remove', path: '/automated_clean' }]);
+    await api('PATCH', `/v1/nodes/${uuid}`, [{ op: 'replace', path: '/automated_clean', value: null }]);
     nodes.push(uuid);
   });
   nova = await compute.startNova();

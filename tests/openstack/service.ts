@@ -94,7 +94,7 @@ export const callerOf =
       method,
       headers: { 'content-type': 'application/json', ...headers, 'x-auth-token': await token() },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: timeoutSignal(120_000),
+      signal: timeoutSignal(600_000),
     });
     const answer = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer}`);

@@ -55,6 +55,22 @@ function started({ replies = {}, ports, node, options, portgroups, onlyProject, 
   return { ...made, task: Object.create(made.task, caller) as Task, sent, lines: () => sent.map(([line]) => line) };
 }
 
+it.each([
+  ['is bound to nobody', {}, []],
+  ['is still bound', { 'binding:host_id': NODE_UUID }, ['PUT /ports/vif', 'PUT /ports/vif']],
+  ['has a binding profile', { 'binding:profile': { local_link_information: [LINK] } }, ['PUT /ports/vif', 'PUT /ports/vif']],
+  ["has the machine's address", { mac_address: '52:54:00:00:00:01' }, ['PUT /ports/vif', 'PUT /ports/vif']],
+  ['cannot be read', 500, ['PUT /ports/vif', 'PUT /ports/vif']],
+])('a VIF that %s when its instance ends is detached', async (_, view, changes) => {
+  const port = portRecord({ local_link_connection: LINK, internal_info: { tenant_vif_port_id: 'vif' } });
+  const free = { id: 'vif', mac_address: 'fa:16:3e:00:00:01', 'binding:host_id': '', 'binding:profile': {} };
+  const replies = { 'GET /ports/vif': typeof view === 'number' ? view : { port: { ...free, ...view } } };
+  const { task, lines } = started({ ports: [port], node: { provision_state: 'deleting' }, replies });
+  await neutronNetwork.vifDetach(task, 'vif');
+  expect(lines()).toEqual(['GET /ports/vif', ...changes]);
+  expect(task.ports[0]!.internal_info).toEqual({});
+});
+
 it('a port of a temporary network is made and bound by one request, after leftovers are gone', async () => {
   const { task, sent } = started({ replies: { 'GET /ports?': { ports: [{ id: 'old' }] } } });
   await neutronNetwork.addProvisioningNetwork(task);

@@ -22,7 +22,7 @@ export async function startMariadb(folder: string): Promise<RealMariadb> {
     ...['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--user=root', '--skip-test-db'],
   ]);
   const words = [
-    ...['--no-defaults', `--datadir=${data}`, `--socket=${socket}`, '--skip-networking', '--user=root', '--max-connections=500'],
+    ...['--no-defaults', `--datadir=${data}`, `--socket=${socket}`, '--skip-networking', '--user=root', '--max-connections=1000'],
     // The data is worth nothing after the test.
     ...['--skip-log-bin', '--innodb-flush-log-at-trx-commit=0', '--innodb-doublewrite=0'],
   ];
