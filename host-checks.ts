@@ -252,7 +252,12 @@ async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', context:
 
 async function loaderFindings({ resolved }: CheckContext): Promise<readonly Result[]> {
   const { ipxeLoaders, pxeLoaders } = loadersOf(resolved);
-  const named = [ipxeLoaders, pxeLoaders].flatMap(({ bios, uefi, byArch }) => [bios, uefi, ...Object.values(byArch)]);
+  const isPxeEnabled = resolved['DEFAULT.enabled_boot_interfaces'].includes('pxe');
+  const named = [ipxeLoaders, ...(isPxeEnabled ? [pxeLoaders] : [])].flatMap(({ bios, uefi, byArch }) => [
+    bios,
+    uefi,
+    ...Object.values(byArch),
+  ]);
   const served = { named: resolved['pxe.loader_file_paths'], root: resolved['pxe.tftp_root'] };
   const missing: string[] = [];
   for (const name of new Set(named)) {

@@ -55,6 +55,7 @@ import {
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
+import { completePausedResponses } from './wire/http/paused-responses';
 import { urlHost } from './wire/addresses';
 import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
@@ -541,6 +542,7 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   const databaseUrl = setup.databaseUrl ?? given['database.connection'] ?? undefined;
   const sharesDatabase = sharesDatabaseOf(given, databaseUrl);
   for (const warning of checkOptions(given, roles, sharesDatabase)) log.warn(warning);
+  await completePausedResponses();
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: StartContext['stops'] = [];
   const reloads: StartContext['reloads'] = [];

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
@@ -14,7 +15,6 @@ import { openDisplay } from './progress';
 import { booted } from './qemu';
 import { walk, type DemoImage, type DemoMachine } from './walk';
 
-const root = join(__dirname, '../..');
 /** Of this run: another demo may go on beside it. */
 let folder = '';
 /** Far more than a quiet host takes. */
@@ -72,8 +72,7 @@ const sections = (apiPort: number): Sections => ({
  */
 async function simulated(keep: boolean, port: number | undefined, stopped: Promise<void>): Promise<boolean> {
   const started = Date.now();
-  mkdirSync(join(root, '.cache/demo'), { recursive: true });
-  folder = mkdtempSync(join(root, '.cache/demo/run-'));
+  folder = mkdtempSync(join(tmpdir(), 'bloomery-demo-'));
   // The user of the embedded database has to get through it.
   chmodSync(folder, 0o755);
   mkdirSync(join(folder, 'state/httpboot'), { recursive: true });

@@ -94,6 +94,14 @@ describe('a host', () => {
     ]);
   });
 
+  it.each([
+    [['ipxe'], /snponly\.efi: /],
+    [['ipxe', 'pxe'], /snponly\.efi, pxelinux\.0, bootx64\.efi: /],
+  ])('needs the boot loaders of its boot interfaces %j', async (enabled, lacking) => {
+    const findings = await check({ 'DEFAULT.enabled_boot_interfaces': enabled, 'pxe.loader_file_paths': {}, 'pxe.tftp_root': folder });
+    expect(of(findings, 'boot loaders')).toEqual([['warning', expect.stringMatching(lacking)]]);
+  });
+
   it('where a port is in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await new Promise((listening) => taken.once('listening', listening));
