@@ -1,5 +1,5 @@
 /** The database of a command: the one that a server with the same settings uses. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { LoadedOptions } from '../config/options';
 import { systemClock } from '../model/clock';
@@ -35,6 +35,16 @@ interface DatabaseNeeds {
   readonly alone?: boolean;
 }
 
+/** @throws Error: root would make a database in the folder of another user, whose server could not open it */
+async function checkMaker(stateDir: string): Promise<void> {
+  const owner = (await stat(stateDir).catch(() => undefined))?.uid ?? 0;
+  if (process.getuid?.() === 0 && owner !== 0)
+    throw new Error(
+      `${stateDir} belongs to the user with number ${owner}, and a database that root makes there would not: run this command as that user, ` +
+        'for example with `runuser -u NAME -- `',
+    );
+}
+
 /**
  * Connects to the database that a server with these settings would use. Starts the embedded database for the duration of the command,
  * unless a server runs it.
@@ -67,6 +77,7 @@ export async function onDatabase<T>(
     if (alone) throw new Error(`the embedded database in ${stateDir} is used by the server with process ID ${user}: stop it first`);
     return on(connection, what);
   }
+  if (!found) await checkMaker(stateDir);
   await mkdir(stateDir, { recursive: true });
   const server = await startEmbedded({ stateDir, log, clock: systemClock, signal });
   try {

@@ -1,7 +1,8 @@
 /** The embedded database where it hurts: a full disk, a read-only one, a silent server, a killed one; and the commands beside a running server. Needs root. */
 import { execFile, execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
@@ -197,5 +198,18 @@ describe('bloomery db', () => {
     const second = await serve();
     expect(await names(second.url)).toEqual(['one']);
     expect(await second.stop()).toBe(0);
+  });
+
+  it('is not made by root in the folder of another user', async () => {
+    const foreign = join(folder, 'foreign');
+    mkdirSync(foreign);
+    chownSync(foreign, 65_534, 65_534);
+    const file = join(folder, 'any');
+    writeFileSync(file, '');
+    const child = execFile(process.execPath, [join(root, 'bin/bloomery'), 'db', 'restore', file, '--state-dir', foreign]);
+    const [errors] = await Promise.all([child.stderr!.toArray(), once(child, 'exit')]);
+    expect(child.exitCode).toBe(1);
+    expect(errors.join('')).toContain(`${foreign} belongs to the user with number 65534`);
+    expect(readdirSync(foreign)).toEqual([]);
   });
 });
