@@ -74,6 +74,8 @@ async function exchange(url: string, method: string, body?: Body, token?: string
     method,
     headers: {
       'content-type': 'application/json',
+      // uWSGI closes a connection that is idle, perhaps as the next request comes.
+      connection: 'close',
       ...(token === undefined ? {} : { 'x-auth-token': token }),
       ...(subject === undefined ? {} : { 'x-subject-token': subject }),
     },

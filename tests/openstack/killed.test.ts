@@ -93,7 +93,7 @@ async function forward(method: string, path: string, token: string, body: string
   }
   const answer = await fetch(`${neutron.url}${path}`, {
     method,
-    headers: { 'x-auth-token': token, ...(body === '' ? {} : { 'content-type': 'application/json' }) },
+    headers: { 'x-auth-token': token, connection: 'close', ...(body === '' ? {} : { 'content-type': 'application/json' }) },
     ...(body === '' ? {} : { body }),
     signal: timeoutSignal(600_000),
   });

@@ -92,7 +92,8 @@ export const callerOf =
   async (method, path, body) => {
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: { 'content-type': 'application/json', ...headers, 'x-auth-token': await token() },
+      // uWSGI closes a connection that is idle, perhaps as the next request comes.
+      headers: { 'content-type': 'application/json', connection: 'close', ...headers, 'x-auth-token': await token() },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: timeoutSignal(600_000),
     });
