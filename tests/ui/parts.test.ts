@@ -7,7 +7,7 @@ import { applyEvent, classOf, progressText, rowOf, sizeText } from '../../ui/lib
 import { ACTIONS, runAction, type Outcome } from '../../ui/lib/actions';
 import { messageIn, type Api } from '../../ui/lib/api';
 import { acceptMachine, machineIn } from '../../ui/lib/machines';
-import { lineOf, rangeOf, withReadings } from '../../ui/lib/sensors';
+import { chartOf, lineOf, rangeOf, withReadings } from '../../ui/lib/sensors';
 import { patchOf } from '../../ui/lib/patch';
 import { durationText, placeOf, spansOf } from '../../ui/lib/steps';
 
@@ -243,6 +243,41 @@ it('keeps the values of each sensor, at most an hour of them', () => {
   let many = first;
   for (let at = 1; at < 400; at++) many = withReadings(many, at, [reading('a', at)]);
   expect(many[0]!.values).toHaveLength(360);
+});
+
+it.each([
+  [[20], [100], [18, 19, 20, 21, 22], [50]],
+  [
+    [0, 0],
+    [0, 25, 50, 75, 100],
+    [-1, -0.5, 0, 0.5, 1],
+    [50, 50],
+  ],
+  [
+    [1, 3],
+    [0, 25, 50, 75, 100],
+    [1, 1.5, 2, 2.5, 3],
+    [0, 100],
+  ],
+  [
+    [-0.3, 0.3],
+    [0, 25, 50, 75, 100],
+    [-0.4, -0.2, 0, 0.2, 0.4],
+    [12.5, 87.5],
+  ],
+  [
+    [4000, 11_000],
+    [0, 25, 50, 75, 100],
+    [4000, 6000, 8000, 10_000, 12_000],
+    [0, 87.5],
+  ],
+])('a chart of %j has axes with round values', (numbers, times, values, heights) => {
+  const { points, horizontal, vertical } = chartOf(numbers.map((value, index) => ({ at: 1000 + index * 400, value })));
+  expect(horizontal.map(({ place }) => place)).toEqual(times);
+  expect(horizontal.map(({ place, value }) => (numbers.length === 1 ? value : value - place * 4))).toEqual(times.map(() => 1000));
+  expect(vertical.map(({ value }) => value)).toEqual(values);
+  expect([vertical[0]!.place, vertical.at(-1)!.place]).toEqual([0, 100]);
+  for (const [index, height] of heights.entries()) expect(points[index]!.y).toBeCloseTo(height, 9);
 });
 
 describe('states and steps as spans', () => {

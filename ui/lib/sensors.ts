@@ -1,4 +1,4 @@
-/** What the sensors of a machine showed while its view is open. Pure. */
+/** What the sensors of a machine showed while its view is open, and charts of it. Pure. */
 export interface Reading {
   readonly kind: string;
   readonly sensor: string;
@@ -13,7 +13,8 @@ export interface SensorHistory extends Omit<Reading, 'value'> {
 /** An hour of readings. */
 const MOST_VALUES = 360;
 
-const keyOf = ({ kind, sensor, entity, unit }: Omit<Reading, 'value'>): string => JSON.stringify([kind, sensor, entity, unit]);
+/** What tells a sensor from the others of its machine. */
+export const keyOf = ({ kind, sensor, entity, unit }: Omit<Reading, 'value'>): string => JSON.stringify([kind, sensor, entity, unit]);
 /** The histories of the sensors of the latest reading. */
 export function withReadings(histories: readonly SensorHistory[], at: number, readings: readonly Reading[]): readonly SensorHistory[] {
   const known = new Map(histories.map((history) => [keyOf(history), history.values]));
@@ -36,4 +37,44 @@ export function lineOf(values: SensorHistory['values']): string {
     return `${x.toFixed(1)},${(high === low ? 50 : 90 - ((value - low) / (high - low)) * 80).toFixed(1)}`;
   });
   return (points.length === 1 ? ['0,50', ...points] : points).join(' ');
+}
+
+/** A mark of an axis. */
+export interface Tick {
+  /** Its distance from the start of the axis, in percent of the axis. */
+  readonly place: number;
+  readonly value: number;
+}
+interface Chart {
+  /** The line: distances from the left and from the bottom, in percent. */
+  readonly points: readonly { readonly x: number; readonly y: number }[];
+  /** Of times, in milliseconds since the epoch. */
+  readonly horizontal: readonly Tick[];
+  readonly vertical: readonly Tick[];
+}
+const MOST_STEPS = 5;
+const TIMES = [0, 25, 50, 75, 100];
+/** The smallest of 1, 2, 5, 10, 20 … that divides the range in at most as many steps. */
+function stepOf(range: number): number {
+  const power = 10 ** Math.floor(Math.log10(range / MOST_STEPS));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => range / step <= MOST_STEPS) ?? 10 * power;
+}
+/** A line with axes. One value, or equal ones, stand in the middle. */
+export function chartOf(values: SensorHistory['values']): Chart {
+  const numbers = values.map(({ value }) => value);
+  const [lowest, highest] = [Math.min(...numbers), Math.max(...numbers)];
+  const margin = lowest === highest ? Math.abs(lowest) / 10 || 1 : 0;
+  const step = stepOf(highest - lowest + 2 * margin);
+  const [from, to] = [Math.floor((lowest - margin) / step), Math.ceil((highest + margin) / step)];
+  const heightOf = (value: number): number => ((value / step - from) / (to - from)) * 100;
+  const [start, end] = [values[0]?.at ?? 0, values.at(-1)?.at ?? 0];
+  return {
+    points: values.map(({ at, value }) => ({ x: end === start ? 100 : ((at - start) / (end - start)) * 100, y: heightOf(value) })),
+    horizontal: (end === start ? [100] : TIMES).map((place) => ({ place, value: start + ((end - start) * place) / 100 })),
+    vertical: Array.from({ length: to - from + 1 }, (_, index) => {
+      // Without what binary fractions add.
+      const value = Number(((from + index) * step).toPrecision(12));
+      return { place: heightOf(value), value };
+    }),
+  };
 }

@@ -1,7 +1,8 @@
 /** The sensors of a machine, read again while the view is open. */
 import { useEffect, useState } from 'preact/hooks';
-import { lineOf, rangeOf, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
+import { keyOf, lineOf, rangeOf, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
 import { api, messageOf } from '../state';
+import { SensorChart } from './sensor-chart';
 import { Scrolled } from './shared';
 
 const PERIOD_MS = 10_000;
@@ -9,6 +10,8 @@ const PERIOD_MS = 10_000;
 export function Sensors({ uuid }: { readonly uuid: string }) {
   const [histories, setHistories] = useState<readonly SensorHistory[] | null>(null);
   const [problem, setProblem] = useState('');
+  /** The sensor of the chart, by its key. */
+  const [chosen, setChosen] = useState('');
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOver = false;
@@ -30,10 +33,12 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
     };
   }, [uuid]);
   if (histories === null) return problem === '' ? <p>Loading …</p> : <p role="alert">{problem}</p>;
+  const shown = histories.find((history) => keyOf(history) === chosen);
   return (
     <>
       {problem !== '' && <p role="alert">{problem}</p>}
       {histories.length === 0 && <p>None.</p>}
+      {shown && <SensorChart {...shown} />}
       {histories.length > 0 && (
         <Scrolled label="Sensors">
           <table>
@@ -47,19 +52,26 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
               </tr>
             </thead>
             <tbody>
-              {histories.map(({ kind, sensor, entity, unit, values }, index) => (
-                <tr key={index}>
-                  <td>{kind}</td>
-                  <td>{sensor}</td>
-                  <td>{entity}</td>
+              {histories.map((history) => (
+                <tr key={keyOf(history)}>
+                  <td>{history.kind}</td>
+                  <td>{history.sensor}</td>
+                  <td>{history.entity}</td>
                   <td>
-                    {values.at(-1)!.value} {unit === 'other' ? '' : unit}
+                    {history.values.at(-1)!.value} {history.unit === 'other' ? '' : history.unit}
                   </td>
-                  <td>{rangeOf(values)}</td>
+                  <td>{rangeOf(history.values)}</td>
                   <td>
-                    <svg class="line" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
-                      <polyline points={lineOf(values)} />
-                    </svg>
+                    <button
+                      type="button"
+                      aria-label={`Chart of ${history.sensor}`}
+                      aria-pressed={chosen === keyOf(history)}
+                      onClick={() => setChosen(chosen === keyOf(history) ? '' : keyOf(history))}
+                    >
+                      <svg class="line" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+                        <polyline points={lineOf(history.values)} />
+                      </svg>
+                    </button>
                   </td>
                 </tr>
               ))}

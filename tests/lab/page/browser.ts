@@ -57,13 +57,19 @@ export const waitForText = async (page: Page, selector: string, text: string): P
     text,
   );
 };
-/** @returns the rules that the view violates, with the elements */
+/** @returns the rules that the view violates in the dark theme and in the light one, with the elements. The light one stays. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const { violations } = await (window as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(' | ')}`);
-  });
+  const found: string[] = [];
+  for (const value of ['dark', 'light']) {
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+    const violations = await page.evaluate(async () => {
+      const result = await (window as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run();
+      return result.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(' | ')}`);
+    });
+    found.push(...violations.map((violation) => `${value}: ${violation}`));
+  }
+  return found;
 }
 /** With PICTURES=1 the pictures of the documentation are taken again. */
 export async function picture(page: Page, name: string): Promise<void> {

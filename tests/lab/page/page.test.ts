@@ -100,7 +100,10 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'LLDP neighbours', 'Hardware changes', 'Sensors', 'Fields', 'Validation']) {
     await clickText(page, tab);
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
-    if (tab === 'Sensors') await page.waitForSelector('svg.line polyline');
+    if (tab === 'Sensors') {
+      await page.click('button:has(svg.line polyline)');
+      await page.waitForSelector('.chart polyline');
+    }
     if (tab === 'Inventory' || tab === 'Sensors') await picture(page, tab.toLowerCase());
     expect({ tab, violations: await axeViolations(page) }).toEqual({ tab, violations: [] });
   }
@@ -213,9 +216,9 @@ it('counts the states of a fleet, now and over time', async () => {
   await waitForText(page, '[aria-label=States] button', 'available 60');
   expect(await axeViolations(page)).toEqual([]);
   await picture(page, 'fleet');
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
   await page.setViewport({ width: 420, height: 800 });
   expect(await axeViolations(page)).toEqual([]);
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
   await picture(page, 'fleet-dark-narrow');
   await forEach(names, async (name) => {
     await send('PUT', `nodes/${name}/maintenance`);
