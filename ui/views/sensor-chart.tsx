@@ -3,7 +3,7 @@ import { chartOf, rangeOf, type SensorHistory } from '../lib/sensors';
 
 const [WIDTH, HEIGHT] = [720, 240];
 /** The area of the line; the marks of the axes are outside of it. */
-const AREA = { left: 70, top: 12, right: 690, bottom: 204 };
+const AREA = { left: 70, top: 12, right: 670, bottom: 204 };
 const x = (percent: number): number => AREA.left + ((AREA.right - AREA.left) * percent) / 100;
 const y = (percent: number): number => AREA.bottom - ((AREA.bottom - AREA.top) * percent) / 100;
 
