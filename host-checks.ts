@@ -252,6 +252,7 @@ async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', context:
 
 async function loaderFindings({ resolved }: CheckContext): Promise<readonly Result[]> {
   const { ipxeLoaders, pxeLoaders } = loadersOf(resolved);
+  // DHCP sends iPXE to machines that it does not know, whatever boot interfaces are enabled.
   const isPxeEnabled = resolved['DEFAULT.enabled_boot_interfaces'].includes('pxe');
   const named = [ipxeLoaders, ...(isPxeEnabled ? [pxeLoaders] : [])].flatMap(({ bios, uefi, byArch }) => [
     bios,

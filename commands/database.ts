@@ -1,6 +1,6 @@
 /** The database of a command: the one that a server with the same settings uses. */
 import { mkdir, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { LoadedOptions } from '../config/options';
 import { systemClock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -37,11 +37,14 @@ interface DatabaseNeeds {
 
 /** @throws Error: root would make a database in the folder of another user, whose server could not open it */
 async function checkMaker(stateDir: string): Promise<void> {
-  const owner = (await stat(stateDir).catch(() => undefined))?.uid ?? 0;
+  let place = stateDir;
+  let found = await stat(place).catch(() => undefined);
+  for (; !found && dirname(place) !== place; found = await stat(place).catch(() => undefined)) place = dirname(place);
+  const owner = found?.uid ?? 0;
   if (process.getuid?.() === 0 && owner !== 0)
     throw new Error(
-      `${stateDir} belongs to the user with number ${owner}, and a database that root makes there would not: run this command as that user, ` +
-        'for example with `runuser -u NAME -- `',
+      `${place} belongs to the user with number ${owner}, and a database that root makes there would not: run this command as that user, ` +
+        'for example with `runuser -u NAME -- bloomery …`',
     );
 }
 

@@ -13,7 +13,8 @@ async function demo(words: readonly string[]): Promise<void> {
     env: { ...process.env, BLOOMERY_DEMO_COMMAND: 'bloomery demo' },
   });
   // The terminal sends SIGINT to both; the demonstration decides when it ends.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => signal === 'SIGTERM' && child.kill(signal));
+  process.on('SIGINT', () => {});
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
   const [code] = (await once(child, 'exit')) as [number | null];
   process.exitCode = code ?? 1;
 }

@@ -7,6 +7,7 @@ import { loadOptions } from '../config/load';
 import { systemClock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { withoutUrlCredentials } from '../model/urls';
 import { FAULTS, parseFaults, readFaults, type Faults } from '../simulator/bmc/faults';
 import { startFleet, type Protocol } from '../simulator/fleet/fleet';
 import { nodeOf, protocolOf } from '../simulator/fleet/describe-node';
@@ -15,6 +16,7 @@ import { parsePlace, shown, type Place } from '../simulator/fleet/address-range'
 import { checkQemu } from '../simulator/qemu/programs';
 import { serveRemote } from '../simulator/fleet/remote-control';
 import { signatureLists } from '../simulator/qemu/uefi-variables';
+import { completePausedResponses } from '../wire/http/paused-responses';
 import { endpoint } from './endpoint';
 import { findBootUrl, registerFleet } from './register-fleet';
 import { addControlCommand, CONTROL_PORT } from './simulate-control';
@@ -117,7 +119,7 @@ const print = (line: object): void => console.log(JSON.stringify(line));
 async function findBootUrlOf(base: string, configFiles: readonly string[], signal: AbortSignal): Promise<string | undefined> {
   const { 'deploy.http_url': named, 'boot.http_port': port } = loadOptions(configFiles, process.env).options;
   const found =
-    named ??
+    (named === null ? undefined : url(named)) ??
     (await findBootUrl(base, port, systemClock, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
       return undefined;
@@ -128,7 +130,8 @@ async function findBootUrlOf(base: string, configFiles: readonly string[], signa
         "from the network, and nodes that wait for their agent wait in vain: set --boot-url to the server's [deploy]http_url, or name " +
         'its --config-file\n',
     );
-  else if (found !== undefined) process.stderr.write(`bloomery simulate: the machines boot from ${found} (--boot-url sets another)\n`);
+  else if (found !== undefined)
+    process.stderr.write(`bloomery simulate: the machines boot from ${withoutUrlCredentials(found)} (--boot-url sets another)\n`);
   return found;
 }
 
@@ -141,6 +144,7 @@ async function simulate(given: Arguments): Promise<void> {
   if (remotePlace && !/^(127\.|::1$)/.test(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
   const qemu = qemuOf(given);
   if (qemu) checkQemu(qemu);
+  await completePausedResponses();
   const stop = new AbortController();
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => stop.abort(new Error('stopped')));
   const base = given.register === undefined ? undefined : endpoint(given.register === true ? undefined : given.register, process.env);

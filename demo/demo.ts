@@ -67,7 +67,7 @@ const sections = (apiPort: number): Sections => ({
 });
 
 /**
- * @param stopped resolves at SIGINT or SIGTERM
+ * @param stopped resolves at SIGINT, SIGTERM or SIGHUP
  * @returns whether the machines became active before that
  */
 async function simulated(keep: boolean, port: number | undefined, stopped: Promise<void>): Promise<boolean> {
@@ -122,6 +122,7 @@ async function simulated(keep: boolean, port: number | undefined, stopped: Promi
     if (isComplete) {
       console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
       if (keep) {
+        console.log(`The page: ${api}/ui`);
         console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
         console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
         for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
@@ -155,7 +156,7 @@ async function main(words: readonly string[]): Promise<number> {
   let status = 0;
   // Also in the middle of the demonstration, the server and the machines end with it.
   const stopped = new Promise<void>((done) => {
-    for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143 }))
+    for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }))
       process.on(signal, () => {
         status ||= code;
         done();

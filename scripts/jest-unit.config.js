@@ -2,4 +2,5 @@
 const { projects, ...all } = require('../jest.config.js');
 
 const unit = projects.find(({ displayName }) => displayName === 'unit');
-module.exports = { ...all, ...unit };
+// With the long ones: they alone test some files.
+module.exports = { ...all, ...unit, testPathIgnorePatterns: ['/node_modules/'] };

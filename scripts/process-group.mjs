@@ -13,7 +13,8 @@ function signalGroup(leader, signal) {
   try {
     return process.kill(-leader, signal);
   } catch (error) {
-    if (error.code === 'ESRCH') return false;
+    // EPERM: what is left belongs to other users, and ends by itself.
+    if (error.code === 'ESRCH' || error.code === 'EPERM') return false;
     throw error;
   }
 }

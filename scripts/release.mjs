@@ -24,5 +24,10 @@ const scratch = mkdtempSync(join(tmpdir(), 'bloomery-release-'));
 chmodSync(scratch, 0o755);
 const words = [join(root, 'scripts/release/make.mjs'), time, resolve(root, out), ...names];
 const status = await runInGroup([process.execPath, ...words], { cwd: root, env: { ...process.env, TMPDIR: scratch } });
-rmSync(scratch, { recursive: true, force: true });
+try {
+  rmSync(scratch, { recursive: true, force: true });
+} catch (error) {
+  // mmdebstrap was killed before it removed the files of its namespace's users.
+  console.error(`${scratch} cannot be removed: ${error.message}`);
+}
 process.exit(status);

@@ -42,9 +42,9 @@ installPackages();
 build();
 const failed = versions.flatMap((version) => {
   const node = program(version);
-  const tests = passes(node, 'node_modules/jest/bin/jest.js', '--selectProjects', 'unit', '--silent', '--reporters=summary');
+  const tests = passes(node, 'node_modules/jest/bin/jest.js', '--selectProjects', 'unit', 'long', '--silent', '--reporters=summary');
   const demo = passes(node, 'scripts/demo.mjs');
-  console.log(`Node ${version}: unit tests ${tests ? 'passed' : 'FAILED'}, demonstration ${demo ? 'passed' : 'FAILED'}`);
+  console.log(`Node ${version}: unit and long tests ${tests ? 'passed' : 'FAILED'}, demonstration ${demo ? 'passed' : 'FAILED'}`);
   return tests && demo ? [] : [version];
 });
 process.exit(failed.length === 0 ? 0 : 1);

@@ -13,8 +13,8 @@ const { positionals } = cliArguments({
   positional: { name: 'PATH', several: true },
 });
 installPackages();
-// Nova's services run on MariaDB, and so does the Neutron that several services call at the same time.
-const onMariadb = positionals.length === 0 || positionals.some((path) => /compare|nova|scale/.test(path));
+// Nova's services run on MariaDB, and so does a Neutron that several callers use at the same time.
+const onMariadb = positionals.length === 0 || positionals.some((path) => /compare|killed|nova|scale/.test(path));
 installDebianPackages(onMariadb ? ['python', 'databases'] : ['python']);
 build();
 await runSerially(

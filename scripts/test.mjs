@@ -1,4 +1,4 @@
-// npm test: types, lint, unused exports, format, and the unit, flow and hostile tests. Needs Node and npm only.
+// npm test: types, lint, unused exports, format, and the unit, flow and hostile tests but for the long ones. Needs Node and npm only.
 // A test file that fails runs once more by itself. Ends with where the time went, what failed, what was flaky, and one line of counts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ cliArguments({
   command: 'npm test',
   usage: '',
   about:
-    'Types, lint, format, unit, flow and hostile tests. `npm run test:lab` has the real counterparts, `npm run test:reference` the real Ironic.',
+    'Types, lint, format, unit, flow and hostile tests. `npm run test:long` has those that take long, `npm run test:lab` has the real counterparts, `npm run test:reference` the real Ironic.',
 });
 const scratch = join(root, '.cache/test');
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`;

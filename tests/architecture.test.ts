@@ -103,7 +103,6 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   commands: [
     'config/documents',
     'config/ini',
-    'config/documents',
     'config/examine',
     'config/load',
     'config/options',
@@ -120,6 +119,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/sql',
     'store/tables',
     'wire',
+    'wire/http/paused-responses',
     'wire/keystone',
   ],
   conductor: [

@@ -1,6 +1,6 @@
 /** Spreads work that would begin in the same turn of the event loop, in which the program answers nobody. */
 
-/** @returns starts work: so much of each source in a turn, in its order; at once while the turn has room */
+/** @returns starts work in the order of its source: at once, until the source has started `atOnce` in this turn, then in later turns */
 export function createSourceTurns(atOnce: number): (source: string, start: () => void) => void {
   const started = new Map<string, number>();
   const waiting = new Map<string, (() => void)[]>();

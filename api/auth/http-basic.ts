@@ -63,7 +63,7 @@ const CACHE_TTL_MS = 60_000;
 /** Logins that were right once: their checks go before those of logins that never were. */
 const CACHE_SIZE = 1024;
 
-/** Of a file: room for tens of thousands of users. */
+/** The largest file, in bytes: room for tens of thousands of users. */
 const MOST_BYTES = 4 * 2 ** 20;
 /** Reads a file of the options now. @throws HtpasswdError, with a line for the operator, when it cannot be used */
 function usableFile<T>(option: string, path: string, parse: (text: string) => T): () => T {

@@ -132,7 +132,7 @@ async function vifAttach(task: Task, vif: Vif): Promise<void> {
 
 /** The states in which a VIF is bound, or may still be. */
 const BOUND_STATES: readonly string[] = ['active', 'deleting', 'available'];
-/** Whether Neutron has neither a binding of this VIF nor the address of what carries it. Neutron takes ten times as long for a change. */
+/** Whether Neutron has neither a binding of this VIF nor the address of what carries it. Neutron takes ten times as long for a change as for a read. */
 async function isFree(task: Task, vif: string, address: string | null): Promise<boolean> {
   try {
     const { hostId, profile, macAddress } = await findPort(task, vif);

@@ -51,7 +51,8 @@ let imageInfo: object;
 
 beforeAll(async () => {
   for (const name of ['keystone', 'neutron', 'ironic/http', 'server']) mkdirSync(join(folder, name), { recursive: true });
-  [mariadb, keystone] = await Promise.all([startMariadb(join(folder, 'mariadb')), startKeystone(join(folder, 'keystone'), CACHED)]);
+  mariadb = await startMariadb(join(folder, 'mariadb'));
+  keystone = await startKeystone(join(folder, 'keystone'), CACHED);
   neutron = await startNeutron(join(folder, 'neutron'), keystone, await mariadb.create('neutron'));
   const networks = await makeNetworks(neutron);
   privateNetwork = networks.private;

@@ -40,7 +40,7 @@ const BEFORE: Readonly<Record<Operation['name'], readonly Operation['name'][]>> 
 };
 /** When a change does not get its response: it has no effect, or it has. */
 const FATES = ['before', 'after'] as const;
-/** More changes than the operations make, for each fate. */
+/** One without a kill, and one for each change and fate. */
 const MACHINES = 60;
 
 /** The change whose response is lost. */
@@ -109,7 +109,8 @@ async function forward(method: string, path: string, token: string, body: string
 
 beforeAll(async () => {
   for (const name of ['keystone', 'neutron', 'server/state/httpboot']) mkdirSync(join(folder, name), { recursive: true });
-  [mariadb, keystone] = await Promise.all([startMariadb(join(folder, 'mariadb')), startKeystone(join(folder, 'keystone'), CACHED)]);
+  mariadb = await startMariadb(join(folder, 'mariadb'));
+  keystone = await startKeystone(join(folder, 'keystone'), CACHED);
   neutron = await startNeutron(join(folder, 'neutron'), keystone, await mariadb.create('neutron'));
   networks = await makeNetworks(neutron);
   proxy = createServer((request, response) => {
@@ -240,6 +241,7 @@ it.each(FATES)(
       references.get(operation.name)!.changes.map((change, at) => ({ operation, change, at })),
     );
     expect(moments.length).toBeGreaterThan(OPERATIONS.length);
+    expect(1 + FATES.length * moments.length).toBeLessThanOrEqual(MACHINES);
     const nodes: { readonly node: Node; readonly operation: Operation; readonly change: string; readonly at: number }[] = [];
     const errors: unknown[] = [];
     await inParallel(moments, 8, new AbortController().signal, async ({ operation, change, at }) => {

@@ -40,7 +40,7 @@ export function lineOf(values: SensorHistory['values']): string {
 }
 
 /** A mark of an axis. */
-export interface Tick {
+interface Tick {
   /** Its distance from the start of the axis, in percent of the axis. */
   readonly place: number;
   readonly value: number;
@@ -59,7 +59,7 @@ function stepOf(range: number): number {
   const power = 10 ** Math.floor(Math.log10(range / MOST_STEPS));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => range / step <= MOST_STEPS) ?? 10 * power;
 }
-/** A line with axes. One value, or equal ones, stand in the middle. */
+/** A line with axes, of at least one value. One value, or equal ones, stand in the middle. */
 export function chartOf(values: SensorHistory['values']): Chart {
   const numbers = values.map(({ value }) => value);
   const [lowest, highest] = [Math.min(...numbers), Math.max(...numbers)];
@@ -67,7 +67,7 @@ export function chartOf(values: SensorHistory['values']): Chart {
   const step = stepOf(highest - lowest + 2 * margin);
   const [from, to] = [Math.floor((lowest - margin) / step), Math.ceil((highest + margin) / step)];
   const heightOf = (value: number): number => ((value / step - from) / (to - from)) * 100;
-  const [start, end] = [values[0]?.at ?? 0, values.at(-1)?.at ?? 0];
+  const [start, end] = [values[0]!.at, values.at(-1)!.at];
   return {
     points: values.map(({ at, value }) => ({ x: end === start ? 100 : ((at - start) / (end - start)) * 100, y: heightOf(value) })),
     horizontal: (end === start ? [100] : TIMES).map((place) => ({ place, value: start + ((end - start) * place) / 100 })),

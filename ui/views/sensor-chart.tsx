@@ -15,7 +15,7 @@ export function SensorChart({ sensor, unit, values }: Pick<SensorHistory, 'senso
       <figcaption>{name}</figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${name}: ${rangeOf(values)}, now ${values.at(-1)!.value}`}>
         {vertical.map(({ place, value }) => (
-          <g key={value}>
+          <g key={place}>
             <line x1={AREA.left} x2={AREA.right} y1={y(place)} y2={y(place)} />
             <text class="value" x={AREA.left - 8} y={y(place)}>
               {value}

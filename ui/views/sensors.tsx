@@ -52,8 +52,8 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
               </tr>
             </thead>
             <tbody>
-              {histories.map((history) => (
-                <tr key={keyOf(history)}>
+              {histories.map((history, index) => (
+                <tr key={index}>
                   <td>{history.kind}</td>
                   <td>{history.sensor}</td>
                   <td>{history.entity}</td>

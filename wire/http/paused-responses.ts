@@ -22,7 +22,7 @@ function parserOf(socket: object): Parser {
   const symbol = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser');
   const parser = symbol && ((socket as Record<symbol, unknown>)[symbol] as Parser | undefined);
   if (!parser || typeof parser.finish !== 'function')
-    throw new Error('undici has no parser here: is wire/http/paused-responses.ts needed?');
+    throw new Error('this version of undici has another parser: wire/http/paused-responses.ts does not fit it');
   return parser;
 }
 
@@ -33,10 +33,14 @@ export async function completePausedResponses(): Promise<void> {
   const client = new Client('http://127.0.0.1', { connect: (_, callback) => callback(null, socket) });
   const connected = new Promise<void>((done) => client.once('connect', () => done()));
   const request = client.request({ method: 'GET', path: '/' }).catch(() => {});
-  await connected;
-  const prototype = Object.getPrototypeOf(parserOf(socket)) as Parser;
-  await client.destroy();
-  await request;
+  let prototype: Parser;
+  try {
+    await Promise.race([connected, request]);
+    prototype = Object.getPrototypeOf(parserOf(socket)) as Parser;
+  } finally {
+    await client.destroy();
+    await request;
+  }
   if (patched.has(prototype)) return;
   patched.add(prototype);
   const { finish } = prototype;

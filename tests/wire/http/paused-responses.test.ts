@@ -15,9 +15,10 @@ it.each([
   ['an end', '', BODY, BODY.length],
   ['too few bytes', `Content-Length: ${BODY.length + 1}\r\n`, BODY, 'error'],
 ])('a body with %s', async (_, header, body, expected) => {
-  const closed: Promise<unknown>[] = [];
+  const [closed, sent]: [Promise<unknown>[], Promise<unknown>[]] = [[], []];
   const server = createServer((socket) => {
     closed.push(once(socket, 'close'));
+    sent.push(once(socket, 'finish'));
     socket.on('error', () => {});
     socket.once('data', () => {
       socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\n${header}\r\n`);
@@ -27,7 +28,8 @@ it.each([
   await once(server, 'listening');
   const dispatcher = new Agent();
   const response = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { dispatcher });
-  // Time for the end of the connection to arrive while nobody reads.
+  // The end of the connection has to arrive while nobody reads.
+  await Promise.all(sent);
   for (let count = 0; count < 200; count++) await turn();
   const received = await response.body.text().then(
     (text) => text.length,
