@@ -2,7 +2,10 @@
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
+/** Printable ASCII without quote and backslash: by far the most texts. */
+const PLAIN = /^[ -&(-[\]-~]*$/;
 function text(value: string): string {
+  if (PLAIN.test(value)) return `'${value}'`;
   const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
   const escaped = value.replace(/[\\\p{Cc}]/gu, (c) => ESCAPES[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
   return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;

@@ -20,7 +20,7 @@ export interface JsonLimits {
 /** Characters of one number. IEEE 754 needs at most 767 significant digits. */
 const LONGEST_NUMBER = 1024;
 
-/** Blanks at the beginning of a piece: JSON.parse would read megabytes of them in one go. */
+/** Blanks in a row, from the beginning of a piece on: JSON.parse would read megabytes of them in one go. */
 const MOST_BLANKS = 16 * 1024;
 
 /** What each sender needs, with room: the largest real documents have a tenth of these values. */
@@ -74,6 +74,8 @@ interface ScanState {
   /** Of the number at this position. */
   digits: number;
   isInText: boolean;
+  /** Blanks at the end of what is scanned: slices in a row that have nothing else. */
+  blanks: number;
   /** Of the last string: its first quote, and its last backslash. */
   textAt: number;
   escapeAt: number;
@@ -93,7 +95,9 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
   if (!isInText) {
     const from = at;
     while (at < end && IS_BLANK[bytes[at]!] === 1) at++;
-    if (at - from > MOST_BLANKS) throw new JsonLimitError('blanks');
+    const blanks = state.blanks + at - from;
+    if (blanks > MOST_BLANKS) throw new JsonLimitError('blanks');
+    state.blanks = at < end ? 0 : blanks;
     if (at > from) digits = 0;
   }
   for (; at < end; at++) {
@@ -141,7 +145,7 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
  * @throws JsonLimitError
  */
 function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Visitor): Generator<void, void> {
-  const state: ScanState = { at: 0, count: 0, level: 0, digits: 0, isInText: false, textAt: 0, escapeAt: 0 };
+  const state: ScanState = { at: 0, count: 0, level: 0, digits: 0, isInText: false, blanks: 0, textAt: 0, escapeAt: 0 };
   while (state.at < bytes.length) {
     scanSlice(bytes, Math.min(state.at + slice, bytes.length), limits, visitor, state);
     yield;

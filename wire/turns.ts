@@ -1,42 +1,86 @@
-/** Spreads work that would begin in the same turn of the event loop, in which the program answers nobody. */
+/**
+ * Spreads work over turns of the event loop, because the program answers nobody during a turn. All kinds of such work share one budget of
+ * time in each turn: otherwise a little of each would add up to a long turn.
+ */
 
-/** @returns starts work in the order of its source: at once, until the source has started `atOnce` in this turn, then in later turns */
-export function createSourceTurns(atOnce: number): (source: string, start: () => void) => void {
-  const started = new Map<string, number>();
-  const waiting = new Map<string, (() => void)[]>();
-  let isPlanned = false;
-  const plan = (): void => {
-    if (isPlanned) return;
-    isPlanned = true;
-    setImmediate(nextTurn);
-  };
-  function nextTurn(): void {
+/** Milliseconds of such work in a turn. A piece of work that has begun is not interrupted. */
+const BUDGET_MS = 6;
+
+interface Queue {
+  readonly atOnce: number;
+  readonly starts: (() => void)[];
+}
+/** What waits, by source, in the order of their turns. */
+const waiting = new Map<string, Queue>();
+/** How much work each source has started in this turn. */
+const started = new Map<string, number>();
+/** Milliseconds of it. */
+let spent = 0;
+let isPlanned = false;
+
+function planNextTurn(): void {
+  if (isPlanned) return;
+  isPlanned = true;
+  setImmediate(() => {
     isPlanned = false;
     started.clear();
-    for (const [source, queue] of waiting) {
-      const starting = queue.splice(0, atOnce);
-      if (queue.length === 0) waiting.delete(source);
-      started.set(source, starting.length);
-      for (const start of starting) start();
-    }
-    if (started.size > 0) plan();
+    spent = 0;
+    startNext();
+  });
+}
+const countOf = (source: string): number => started.get(source) ?? 0;
+
+/** Starts the next work that waits, and then the one after it. */
+function startNext(): void {
+  if (waiting.size > 0) planNextTurn();
+  if (spent >= BUDGET_MS) return;
+  for (const [source, queue] of waiting) {
+    const count = countOf(source);
+    if (count >= queue.atOnce) continue;
+    started.set(source, count + 1);
+    const start = queue.starts.shift()!;
+    // The source goes to the end.
+    waiting.delete(source);
+    if (queue.starts.length > 0) waiting.set(source, queue);
+    const began = performance.now();
+    start();
+    // What its promises continue at once is part of it: Node runs callbacks of nextTick when no more microtasks are left.
+    queueMicrotask(() =>
+      process.nextTick(() => {
+        spent += performance.now() - began;
+        startNext();
+      }),
+    );
+    return;
   }
-  return (source, start) => {
-    const count = started.get(source) ?? 0;
-    plan();
-    if (count < atOnce) {
-      started.set(source, count + 1);
-      start();
-      return;
-    }
-    const queue = waiting.get(source);
-    if (queue) queue.push(start);
-    else waiting.set(source, [start]);
-  };
 }
 
-/** @returns a function to wait for: so many callers continue in each turn, in the order of their calls */
+/** @param unbounded work that a source may start in a turn although the budget is spent */
+function startInTurn(source: string, atOnce: number, unbounded: number, start: () => void): void {
+  planNextTurn();
+  const queue = waiting.get(source);
+  const count = countOf(source);
+  if (queue) queue.starts.push(start);
+  else if (count < unbounded || (count < atOnce && spent < BUDGET_MS)) {
+    started.set(source, count + 1);
+    const began = performance.now();
+    start();
+    spent += performance.now() - began;
+  } else waiting.set(source, { atOnce, starts: [start] });
+}
+
+let callers = 0;
+/**
+ * @returns starts work in the order of its source: at once, until the source has started `atOnce` in this turn or the time is used up, then
+ * in later turns. The first work of a source in a turn never waits for that of others.
+ */
+export function createSourceTurns(atOnce: number): (source: string, start: () => void) => void {
+  const caller = ++callers;
+  return (source, start) => startInTurn(`${caller} ${source}`, atOnce, 1, start);
+}
+
+/** @returns a function to wait for: so many callers at most continue in each turn, in the order of their calls */
 export function createTurns(atOnce: number): () => Promise<void> {
-  const inTurn = createSourceTurns(atOnce);
-  return () => new Promise((start) => inTurn('', start));
+  const caller = ++callers;
+  return () => new Promise((start) => startInTurn(String(caller), atOnce, 0, start));
 }

@@ -1,5 +1,4 @@
 /** A streaming response. It lasts until one side ends it. */
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../model/clock';
 import { Fault } from '../../model/errors';
@@ -40,18 +39,21 @@ export async function sendStream(
   if (stopping.aborted) end();
 
   /** Whether one of these happened in time. */
-  const happens = async (milliseconds: number, ...events: readonly string[]): Promise<boolean> => {
-    const waiting = new AbortController();
-    const { signal } = waiting;
-    const each = events.map((event) => once(response, event, { signal }).then(() => true));
-    const all = [...each, clock.sleep(milliseconds, signal).then(() => false)];
-    try {
-      return await Promise.race(all);
-    } finally {
-      waiting.abort();
-      await Promise.allSettled(all);
-    }
-  };
+  const happens = (milliseconds: number, ...events: readonly string[]): Promise<boolean> =>
+    new Promise((resolve) => {
+      const waiting = new AbortController();
+      const settle = (isInTime: boolean): void => {
+        for (const event of events) response.off(event, onEvent);
+        waiting.abort();
+        resolve(isInTime);
+      };
+      const onEvent = (): void => settle(true);
+      for (const event of events) response.once(event, onEvent);
+      clock.sleep(milliseconds, waiting.signal).then(
+        () => settle(false),
+        () => {},
+      );
+    });
   const sink: Sink = {
     signal: over.signal,
     async write(text) {

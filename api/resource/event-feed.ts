@@ -31,15 +31,17 @@ export interface EventFeed {
 interface Listener {
   /** The events after a position. Empty after [events]keep_alive_interval, or when the signal is aborted. */
   next(after: string, signal: AbortSignal): Promise<EventPage>;
+  /** Resolves when the listener may write more in this turn of the event loop. */
+  turn(): Promise<void>;
   leave(): void;
 }
 
-/** The number of events that a query reads. */
-const PAGE = 500;
+/** The number of events that a query reads, and that a listener gets in a turn of the event loop. */
+const PAGE = 200;
 const CACHE_SIZE = 2000;
 /** Listeners behind the cache that read the table at once. The others wait. */
 const CATCHING_UP: Most = { inAll: 4, ofSource: 2 };
-/** Listeners that get events in a turn of the event loop: each filters and writes up to a page. */
+/** Listeners that get events in a turn of the event loop, if there is time: each filters and writes up to a page. */
 const IN_A_TURN = 8;
 /** The pause after a failed query. */
 const RETRY_MS = 2000;
@@ -147,6 +149,7 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
           await nextTurn();
           return page;
         },
+        turn: nextTurn,
         leave() {
           if (!hasJoined) return;
           hasJoined = false;

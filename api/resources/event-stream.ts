@@ -137,6 +137,14 @@ async function listen(request: Request, context: ApiContext) {
   const stream = async (sink: Sink): Promise<void> => {
     const reportGap = (from: string, at: string): Promise<void> =>
       sink.write(framed(at, 'gap', { since: from, reason: 'Events after this position are not kept any more.' }));
+    const writeTogether = async (events: readonly EventRecord[]): Promise<void> => {
+      let isFirst = true;
+      for (const text of framedTogether(events)) {
+        if (!isFirst) await listener.turn();
+        isFirst = false;
+        await sink.write(text);
+      }
+    };
     try {
       let at = since ?? (await store.events.endPosition());
       await sink.write(`retry: ${RETRY_MS}\nid: ${at}\n\n`);
@@ -159,7 +167,7 @@ async function listen(request: Request, context: ApiContext) {
         const isQuiet = shownEvents.length === 0 && clock.now() - lastWrite >= options['events.keep_alive_interval'] * 1000;
         // A position without an event, so that a listener without events does not fall behind the retention.
         if (isQuiet) await sink.write(`: alive\nid: ${at}\n\n`);
-        else if (shownEvents.length > 0) for (const text of framedTogether(shownEvents)) await sink.write(text);
+        else if (shownEvents.length > 0) await writeTogether(shownEvents);
         else continue;
         lastWrite = clock.now();
       }

@@ -10,6 +10,7 @@ import { FAST_TRACK_STATES, INSPECTED_STATES, stateRow } from '../../model/state
 import { withoutUrlCredentials } from '../../model/urls';
 import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
+import { createFairTurns } from '../http/fair-turns';
 import type { Peer } from '../http/source';
 import { findByIdent } from '../resource/node-find';
 import { nodeAccess } from '../resource/node-access';
@@ -105,8 +106,21 @@ async function refuseForeignSource(
   throw notFound();
 }
 
+/**
+ * Lookups that query the database at once: anybody may send them, and other requests wait for the same connections. What waits is bounded
+ * by the connections of clients.
+ */
+const inTurn = createFairTurns({
+  running: { inAll: 4, ofSource: 2 },
+  waiting: { inAll: Infinity, ofSource: Infinity },
+  refusal: () => new Error('too many lookups'),
+});
+
 async function lookup(request: Request, context: ApiContext): Promise<Answer> {
   checkEnabled(request, context);
+  return inTurn(request.source, () => lookUp(request, context));
+}
+async function lookUp(request: Request, context: ApiContext): Promise<Answer> {
   const { query, minor } = request;
   const macs = macsOf((query['addresses'] as readonly string[] | null | undefined) ?? []);
   const uuid = query['node_uuid'] as string | null | undefined;

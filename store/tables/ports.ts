@@ -37,6 +37,7 @@ export interface Ports {
 export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COLUMNS };
 const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
 const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
+const BY_MACS = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE address = ANY($1) ORDER BY id`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
 /** A copy with the MAC address in lower case. */
 const lowered = <T extends object>(record: T): T =>
@@ -93,12 +94,7 @@ export function portsOn(db: Knex, clock: Clock): Ports {
 
     ofNode,
 
-    byMacs: (macs) =>
-      run(
-        ports()
-          .whereRaw('address = ANY(?)', [macs.map((mac) => mac.toLowerCase())])
-          .orderBy('id'),
-      ),
+    byMacs: (macs) => prepared<PortRecord>('ports_by_macs', BY_MACS, [macs.map((mac) => mac.toLowerCase())]),
 
     async update(uuid, changes) {
       const row = {

@@ -7,12 +7,18 @@ const MIB = 2 ** 20;
 const HEAD = 'POST /v1/continue_inspection HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
 const statusOf = (text: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
 
-/** The statuses of those that are answered. */
+/** The statuses of those that are answered. 0: closed before, because a client that still writes may lose its response (RFC 9112 §9.6). */
 function halfSent(count: number, bytes: Buffer, localAddress?: string): number[] {
   const statuses: number[] = [];
   for (let at = 0; at < count; at++) {
     const socket = server.connect(localAddress);
-    socket.once('data', (data: Buffer) => statuses.push(statusOf(data.toString())));
+    const settle = (status: number): void => {
+      socket.off('data', onData).off('close', onClose);
+      statuses.push(status);
+    };
+    const onData = (data: Buffer): void => settle(statusOf(data.toString()));
+    const onClose = (): void => settle(0);
+    socket.once('data', onData).once('close', onClose);
     socket.write(`${HEAD}Content-Length: ${15 * MIB}\r\n\r\n`);
     socket.write(bytes);
   }
@@ -43,7 +49,7 @@ it('holds some megabytes of half-sent bodies, and refuses more', async () => {
   const cost = await server.attack(async () => {
     const statuses = halfSent(30, Buffer.alloc(5 * MIB, '{"inventory":'));
     await until('most are refused', () => statuses.length >= 20);
-    expect(new Set(statuses)).toEqual(new Set([503]));
+    expect(new Set(statuses.filter((status) => status !== 0))).toEqual(new Set([503]));
   });
   expectBounded(cost);
 });

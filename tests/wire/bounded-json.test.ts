@@ -30,6 +30,11 @@ it.each<[string, unknown]>([
   [']]]]', 'SyntaxError'],
 ])('%s', (text, expected) => expect(parse(text)).toEqual(expected));
 
+it('refuses megabytes of blanks in large JSON', async () => {
+  const limits = { values: 10, depth: 10 };
+  for (const text of [`${' '.repeat(1 << 20)}1`, `[1,${'\n'.repeat(1 << 20)}2]`])
+    await expect(parseStrictJson(Buffer.from(text), limits)).rejects.toThrow('blanks');
+});
 it('replaces bytes that are no UTF-8', () =>
   expect(parseSmallJson(Buffer.from([0x22, 0xff, 0x22]), { values: 1, depth: 1 })).toBe('\uFFFD'));
 it('refuses bytes that are no UTF-8 where it is strict', async () => {
