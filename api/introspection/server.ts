@@ -23,6 +23,7 @@ import type { RequestReport } from '../http/request-report';
 import { sourceOf } from '../http/source';
 import { createUploads } from '../http/uploads';
 import { createValidators, demand } from '../schema/schema';
+import { cutOff } from '../send';
 import { answerText } from './encode';
 import type { Answer, IntrospectionContext } from './operation';
 import { checkOperation } from './policies';
@@ -66,6 +67,8 @@ function segmentsOf(path: string): readonly string[] {
 
 interface Reply extends Answer {
   readonly page?: string;
+  /** The rest of the body is not read. */
+  readonly isCutOff?: true;
   readonly headers?: Readonly<Record<string, string>>;
 }
 /** The response to an error. Unexpected errors are a 500 without details. */
@@ -76,7 +79,7 @@ function explain(error: unknown): Reply {
     const headers: Record<string, string> = status === 401 && response?.challenge ? { 'WWW-Authenticate': response.challenge } : {};
     return { ...refusal(status, status === 401 ? 'Authentication required' : sentence), headers };
   }
-  if (error instanceof Unread) return { ...refusal(error.status, error.sentence), headers: { Connection: 'close' } };
+  if (error instanceof Unread) return { ...refusal(error.status, error.sentence), headers: { Connection: 'close' }, isCutOff: true };
   if (error instanceof Fault) return refusal(error.status, error.message);
   return refusal(500, 'Internal server error');
 }
@@ -182,9 +185,9 @@ export function createIntrospectionApi(given: {
         return explain(error);
       })
       .then((reply) => {
-        // Discards the rest of the body, so that the client can read the response.
-        request.resume();
         send(response, head, reply);
+        if (reply.isCutOff) cutOff(request);
+        else request.resume();
         const status = response.headersSent ? reply.status : undefined;
         if (hasOutcome) report.status = reply.status;
         reportRequest(given, request, { service: 'baremetal-introspection', report, status, seconds: took() });

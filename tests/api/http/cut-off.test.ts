@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { cutOff, send } from '../../../api/send';
+
+const BYTES = 4 << 20;
+const server = createServer((request, response) => {
+  send(response, false, { status: 413, text: 'too large', headers: { Connection: 'close' } });
+  cutOff(request, request.url === '/briefly' ? 100 : undefined);
+});
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterAll(() => new Promise((done) => server.close(done)));
+
+async function startRequest(path: string): Promise<Socket> {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.pause();
+  socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${BYTES}\r\n\r\n`);
+  await once(server, 'request');
+  return socket;
+}
+const sendBody = (socket: Socket, bytes: number): Promise<Error | null | undefined> =>
+  new Promise((done) => socket.write(Buffer.alloc(bytes), done));
+
+it('lets a client that still sends its body read the response', async () => {
+  const socket = await startRequest('/');
+  // Half of it after the server has ended its side.
+  expect(await sendBody(socket, BYTES / 2)).toBeFalsy();
+  expect(await sendBody(socket, BYTES / 2)).toBeFalsy();
+  let text = '';
+  for await (const data of socket) text += String(data);
+  expect(text).toMatch(/^HTTP\/1\.1 413 [^]*too large$/);
+});
+
+it('closes the connection of a client that goes on', async () => {
+  const socket = await startRequest('/briefly');
+  socket.on('error', () => {});
+  const drip = setInterval(() => socket.write(' '), 20);
+  await new Promise((done) => socket.once('close', done));
+  clearInterval(drip);
+});
