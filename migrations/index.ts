@@ -19,6 +19,7 @@ import { up as apiTokens } from './0013_api_tokens';
 import { up as owners } from './0014_owners';
 import { up as leaseAddresses } from './0015_lease_addresses';
 import { up as bootRequests } from './0016_boot_requests';
+import { up as stateCounts } from './0017_state_counts';
 
 export interface Migration {
   readonly name: string;
@@ -43,4 +44,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0014_owners', up: owners },
   { name: '0015_lease_addresses', up: leaseAddresses },
   { name: '0016_boot_requests', up: bootRequests },
+  { name: '0017_state_counts', up: stateCounts },
 ];

@@ -344,3 +344,11 @@ export interface ApiTokenRecord {
   /** To the hour. */
   readonly last_used_at: string | null;
 }
+
+/** How many nodes were in each provision state at a time. */
+export interface StateCounts {
+  readonly at: string;
+  readonly counts: Readonly<Record<string, number>>;
+}
+/** How long they are kept: a day. */
+export const STATE_COUNTS_KEPT_MS = 86_400_000;

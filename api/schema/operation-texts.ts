@@ -117,6 +117,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, OperationText>> = {
   listShards: { summary: 'List shards with the number of their nodes' },
   listEvents: { summary: 'List events of resources' },
   postEvents: { summary: 'Receive events of other services, such as Neutron', example: { events: [{ event: 'network.bind_port', port_id: '6b8e4a5c-3f0e-4f3a-9c1d-2a7b5c9d0e1f', mac_address: '52:54:00:12:34:56', status: 'ACTIVE' }] } },
+  listStateCounts: { summary: 'List how many nodes were in each state over the last day' },
   streamEvents: { summary: 'Receive events as they happen' },
   showHardware: { summary: 'Show the recorded hardware of a node' },
   pushHardware: { summary: 'Record the hardware of a node, as its recorder reports it', example: { hardware: { disks: [{ name: '/dev/sda', size: 480103981056 }], interfaces: [{ mac_address: '52:54:00:12:34:56' }] } } },

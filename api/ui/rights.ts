@@ -10,7 +10,7 @@ const OFFERED = [
     (operation) => `node:${operation}`,
   ),
   ...['node:set_boot_device', 'node:validate', 'node:history:get', 'node:inventory:get', 'node:bios:get', 'node:firmware:get'],
-  ...['node:hardware:get', 'node:get_console', 'node:set_console_state', 'conductor:get'],
+  ...['node:list_all', 'node:hardware:get', 'node:get_console', 'node:set_console_state', 'conductor:get'],
   ...['deploy_template', 'runbook', 'allocation'].flatMap((kind) =>
     ['get', 'create', 'update', 'delete'].map((operation) => `${kind}:${operation}`),
   ),

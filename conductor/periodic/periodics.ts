@@ -11,6 +11,7 @@ import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-pe
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
 import { pollWaiting, endStrayReservations, removeDeadConductors, takeOverNodes } from '../engine/recovery';
+import { recordStateCounts } from './state-counts';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
 import { askSilentAgents } from '../engine/silent-agents';
 import { failOverdue, LIMITED_STATES, timeoutInterval } from '../engine/timeouts';
@@ -77,6 +78,11 @@ export const PERIODICS: readonly Periodic[] = [
     name: 'old changes of hardware',
     every: () => 3600,
     run: async (context) => ((await context.isOwnWork('old changes of hardware')) ? trimChanges(context) : undefined),
+  },
+  {
+    name: 'counts of states',
+    every: () => 60,
+    run: async (context) => ((await context.isOwnWork('counts of states')) ? recordStateCounts(context) : undefined),
   },
 
   ...LIMITED_STATES.map((state) => ({

@@ -27,6 +27,7 @@ import { nodesOn } from './nodes';
 import { portsOn } from './ports';
 import { resourceTable } from './resources';
 import { secretsOn } from './secrets';
+import { stateCountsOn } from './state-counts';
 
 export const TABLES = {
   nodes: nodesOn,
@@ -86,6 +87,7 @@ export const TABLES = {
   secrets: secretsOn,
   apiTokens: apiTokensOn,
   events: eventsOn,
+  stateCounts: stateCountsOn,
 } as const;
 
 export type Tables = { readonly [Name in keyof typeof TABLES]: ReturnType<(typeof TABLES)[Name]> };

@@ -1,5 +1,5 @@
 /** The pure parts of the page: filters, order, URLs, the rows of the window, events, actions and patches. */
-import { areasOf, withSample } from '../../ui/lib/fleet-history';
+import { areasOf, beginOf, withSample, withServerCounts } from '../../ui/lib/fleet-history';
 import { differencesOf, neighboursOf, partsOf } from '../../ui/lib/inventory';
 import { isAllowed } from '../../ui/lib/rights';
 import { countsOf, NO_VIEW, rowsOf, searchOf, viewOf, windowOf } from '../../ui/lib/filters';
@@ -185,7 +185,7 @@ it.each([
   [null, null, []],
 ])('the difference of %j and %j is %j', (before, after, expected) => expect(differencesOf(before, after)).toEqual(expected));
 
-it('keeps a sample of the fleet for each ten seconds, at most two hours of them', () => {
+it('keeps samples of the fleet for a day, the older the fewer', () => {
   const [one, two] = [ROWS.slice(0, 2), ROWS];
   const samples = withSample(withSample(withSample([], 20_000, one), 29_999, two), 30_000, one);
   expect(samples.map(({ at, counts }) => [at, counts.active, counts.available])).toEqual([
@@ -193,8 +193,37 @@ it('keeps a sample of the fleet for each ten seconds, at most two hours of them'
     [30_000, 1, 1],
   ]);
   let many = samples;
-  for (let at = 40_000; at < 8_000_000; at += 10_000) many = withSample(many, at, one);
-  expect(many).toHaveLength(720);
+  for (let at = 40_000; at <= 90_000_000; at += 10_000) many = withSample(many, at, one);
+  // 10 minutes in tens of seconds, two hours in minutes, the rest in five minutes, and the one before.
+  expect(many.length).toBeGreaterThan(60 + 110 + 264 - 3);
+  expect(many.length).toBeLessThanOrEqual(450);
+  expect(many.filter(({ at }) => at <= 90_000_000 - 86_400_000)).toHaveLength(1);
+  expect(beginOf(many, 90_000_000)).toBe(90_000_000 - 86_400_000);
+});
+it('joins what the server counted with its own samples, by the clock of the browser', () => {
+  const own = withSample([], 1_000_000, ROWS);
+  const joined = withServerCounts(own, 1_002_000, {
+    now: '2026-03-01T10:00:02+00:00',
+    state_counts: [
+      { at: '2026-03-01T09:58:00+00:00', counts: { active: 2, 'deploy failed': 1, deploying: 4, 'clean wait': 3 } },
+      { at: '2026-03-01T09:59:00+00:00', counts: {} },
+    ],
+  });
+  const none = { active: 0, available: 0, failed: 0, idle: 0, waiting: 0, working: 0 };
+  expect(joined).toEqual([
+    { at: 880_000, counts: { ...none, active: 2, failed: 1, working: 4, waiting: 3 } },
+    { at: 940_000, counts: none },
+    ...own,
+  ]);
+  // Again, as after a lost connection.
+  expect(withServerCounts(joined, 1_002_000, { now: '2026-03-01T10:00:02+00:00', state_counts: [] })).toEqual(joined);
+});
+it('draws the counts of before the first day from its beginning', () => {
+  const [active, available] = [ROWS.slice(1, 2), ROWS.slice(0, 1)];
+  const samples = withSample(withSample([], 0, active), 129_600_000, available);
+  expect(areasOf(samples, 172_800_000)[0]!.path).toBe(
+    'M0.00 0.00 L50.00 0.00 L50.00 100.00 L100.00 100.00 L100.00 100.00 L50.00 100.00 L50.00 100.00 L0.00 100.00 Z',
+  );
 });
 it('draws the kinds above each other', () => {
   const samples = withSample(withSample([], 0, ROWS.slice(1, 2)), 50_000, ROWS.slice(0, 2));

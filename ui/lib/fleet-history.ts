@@ -1,4 +1,5 @@
-/** How many nodes were in which kind of state, while the page is open. Pure. */
+/** How many nodes were in which kind of state: over the last day as the server counted, and while the page is open. Pure. */
+import type { StateCounts } from '../../model/records';
 import { classOf, type Row, type StateClass } from './rows';
 
 export const CLASSES: readonly StateClass[] = ['active', 'available', 'idle', 'working', 'waiting', 'failed'];
@@ -7,22 +8,55 @@ export interface Sample {
   readonly at: number;
   readonly counts: Readonly<Record<StateClass, number>>;
 }
-const PERIOD_MS = 10_000;
-/** Two hours. */
-const MOST_SAMPLES = 720;
+const DAY_MS = 86_400_000;
+/** Age up to which samples are kept, and the period of which the last one is kept: at most 450 in all. */
+const RESOLUTION: readonly (readonly [age: number, period: number])[] = [
+  [600_000, 10_000],
+  [7_200_000, 60_000],
+  [DAY_MS, 300_000],
+];
 
-function countsIn(rows: Iterable<Row>): Record<StateClass, number> {
+function countsIn(states: Iterable<readonly [state: string, count: number]>): Record<StateClass, number> {
   const counts = Object.fromEntries(CLASSES.map((name) => [name, 0])) as Record<StateClass, number>;
-  for (const row of rows) counts[classOf(row)]++;
+  for (const [state, count] of states) counts[classOf({ state })] += count;
   return counts;
 }
-/** The samples with one of now. The last one is replaced until its period is over. */
-export function withSample(samples: readonly Sample[], now: number, rows: Iterable<Row>): readonly Sample[] {
-  const last = samples.at(-1);
-  const period = (at: number): number => Math.floor(at / PERIOD_MS);
-  const kept = last && period(last.at) === period(now) ? samples.slice(0, -1) : samples;
-  return [...kept, { at: now, counts: countsIn(rows) }].slice(-MOST_SAMPLES);
+/** Of the samples, in their order, the last one of each period; and the last one that is older than a day, whose counts hold in it. */
+function thinned(samples: readonly Sample[], now: number): readonly Sample[] {
+  const periodOf = ({ at }: Sample): string => {
+    const [, period] = RESOLUTION.find(([age]) => now - at < age) ?? [];
+    return period === undefined ? '' : `${period} ${Math.floor(at / period)}`;
+  };
+  return samples.filter((sample, index) => {
+    const next = samples[index + 1];
+    return next === undefined || periodOf(sample) !== periodOf(next);
+  });
 }
+/** The samples with one of now. */
+export function withSample(samples: readonly Sample[], now: number, rows: Iterable<Row>): readonly Sample[] {
+  const states = new Map<string, number>();
+  for (const { state } of rows) states.set(state, (states.get(state) ?? 0) + 1);
+  return thinned([...samples, { at: now, counts: countsIn(states) }], now);
+}
+/** What `GET /v1/state_counts` answers. */
+export interface ServerCounts {
+  readonly now: string;
+  readonly state_counts: readonly StateCounts[];
+}
+/** The samples with those of the server, whose clock may be another than the browser's. */
+export function withServerCounts(samples: readonly Sample[], now: number, server: ServerCounts): readonly Sample[] {
+  const ahead = Date.parse(server.now) - now;
+  const counted = server.state_counts.map(({ at, counts }) => ({
+    at: Math.min(now, Date.parse(at) - ahead),
+    counts: countsIn(Object.entries(counts)),
+  }));
+  return thinned(
+    [...samples, ...counted].sort((one, other) => one.at - other.at),
+    now,
+  );
+}
+/** Where the picture of the samples begins. */
+export const beginOf = (samples: readonly Sample[], now: number): number => Math.max(samples[0]?.at ?? now, now - DAY_MS);
 
 export interface Area {
   readonly name: StateClass;
@@ -31,10 +65,10 @@ export interface Area {
 }
 /** The kinds as areas above each other; the counts of a sample hold until the next one. */
 export function areasOf(samples: readonly Sample[], now: number): readonly Area[] {
-  const [first] = samples;
+  if (samples.length === 0) return [];
   const most = Math.max(1, ...samples.map(({ counts }) => CLASSES.reduce((sum, name) => sum + counts[name], 0)));
-  if (!first) return [];
-  const x = (at: number): string => (((at - first.at) / Math.max(1, now - first.at)) * 100).toFixed(2);
+  const begin = beginOf(samples, now);
+  const x = (at: number): string => Math.max(0, ((at - begin) / Math.max(1, now - begin)) * 100).toFixed(2);
   const steps = samples.map(({ at, counts }, index) => ({ counts, from: x(at), to: x(samples[index + 1]?.at ?? now) }));
   return CLASSES.map((name, index) => {
     const levelOf = (counts: Sample['counts'], classes: readonly StateClass[]): string =>

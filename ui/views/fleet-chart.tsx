@@ -1,11 +1,26 @@
-/** The states of the fleet over time, since the page was opened. */
+/** The states of the fleet over the last day; where the user sees only some nodes, since the page was opened. */
 import { signal } from '@preact/signals';
-import { isComplete, revision, rows } from '../lib/fleet';
-import { areasOf, CLASSES, withSample, type Sample } from '../lib/fleet-history';
+import { connection, isComplete, revision, rows } from '../lib/fleet';
+import { areasOf, beginOf, CLASSES, withSample, withServerCounts, type Sample, type ServerCounts } from '../lib/fleet-history';
+import { durationText } from '../lib/steps';
+import { api, may, session } from '../state';
 
 const samples = signal<readonly Sample[]>([]);
 revision.subscribe(() => {
-  samples.value = isComplete.peek() ? withSample(samples.peek(), Date.now(), rows.values()) : [];
+  if (isComplete.peek()) samples.value = withSample(samples.peek(), Date.now(), rows.values());
+});
+// What one user may see is not for the next one.
+isComplete.subscribe(() => (samples.value = []));
+connection.subscribe((state) => {
+  if (state !== 'live' || !may('node:list_all')) return;
+  const { csrf } = session.peek()!;
+  api.get<ServerCounts>('v1/state_counts').then(
+    (server) => {
+      if (isComplete.peek() && session.peek()?.csrf === csrf) samples.value = withServerCounts(samples.peek(), Date.now(), server);
+    },
+    // The picture then begins here.
+    () => {},
+  );
 });
 
 export function FleetChart() {
@@ -13,14 +28,14 @@ export function FleetChart() {
   const last = all.at(-1);
   // Its place, so that nothing moves when the list is complete.
   if (!last) return <figure class="history" aria-hidden="true" />;
-  const minutes = Math.round((last.at - all[0]!.at) / 60_000);
+  const shown = durationText(last.at - beginOf(all, last.at));
   return (
     <figure class="history">
       <svg
         viewBox="0 0 100 100"
         preserveAspectRatio="none"
         role="img"
-        aria-label={`States in the last ${minutes} minutes; now ${CLASSES.map((name) => `${last.counts[name]} ${name}`).join(', ')}`}
+        aria-label={`States in the last ${shown}; now ${CLASSES.map((name) => `${last.counts[name]} ${name}`).join(', ')}`}
       >
         {areasOf(all, Math.max(last.at, all[0]!.at + 1)).map(({ name, path }) => (
           <path key={name} class={name} d={path} />
@@ -32,7 +47,7 @@ export function FleetChart() {
             <span class={`mark ${name}`} aria-hidden="true" /> {name} {last.counts[name]}
           </span>
         ))}
-        <span>in {minutes} min</span>
+        <span>in {shown}</span>
       </figcaption>
     </figure>
   );

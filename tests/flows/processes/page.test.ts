@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
+import { timestamp } from '../../../model/clock';
 import { useApi } from '../../support/api';
 import { like } from '../../support/expect';
 
@@ -41,7 +42,7 @@ it('opens a session with a cookie that scripts and other sites cannot use', asyn
   expect(body).toEqual({
     ...{ strategy: 'http_basic', log_ins: ['password', 'token'], csrf: like(/^[\w-]{43}$/), has_demo_machines: true },
     caller: { user: 'ann', project: null, roles: having(['admin']) },
-    may: { any: having(['node:create', 'node:set_power_state', 'conductor:get']), owned: [], leased: [] },
+    may: { any: having(['node:create', 'node:set_power_state', 'node:list_all', 'conductor:get']), owned: [], leased: [] },
   });
 });
 it.each([
@@ -97,6 +98,17 @@ it('shows a tenant their machines only, and offers nothing that they may not do'
   expect(offered.filter((policy) => !/get$|list$/.test(policy))).toEqual([]);
   const change = { body: { target: 'power on' }, headers: { cookie, 'x-csrf-token': csrf } };
   expect((await api.ask('PUT', '/v1/nodes/of-p1/states/power', 115, change)).status).toBe(403);
+});
+it('shows counts of all nodes only to those who see all nodes', async () => {
+  const { stateCounts } = api.database.store();
+  const at = timestamp(Date.now() - 60_000);
+  await stateCounts.record(at, at);
+  const read = async (user: string) =>
+    api.ask('GET', '/v1/state_counts', 115, { headers: { cookie: (await session(user)).cookie } });
+  const { status, body } = await read('ann');
+  expect({ status, body }).toEqual({ status: 200, body: { now: like(/T/), state_counts: [{ at, counts: { enroll: 3 } }] } });
+  for (const user of ['ben', 'carl']) expect((await read(user)).status).toBe(403);
+  expect((await api.ask('GET', '/v1/state_counts', 115)).status).toBe(401);
 });
 it('offers a member of a project what the relation to the node allows', async () => {
   const { cookie } = await session('carl');

@@ -13,6 +13,7 @@ import { until } from '../../support/until';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer, type Sections } from '../support/server';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
+import type { ServerCounts } from '../../../ui/lib/fleet-history';
 
 let folder: string;
 let browser: Browser;
@@ -220,10 +221,25 @@ it('counts the states of a fleet, now and over time', async () => {
   expect(await axeViolations(page)).toEqual([]);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
   await picture(page, 'fleet-dark-narrow');
-  await forEach(names, async (name) => {
+  await until('the server has counted the nodes', async () => {
+    const { state_counts: samples } = (await (await send('GET', 'state_counts')).json()) as ServerCounts;
+    return samples.at(-1)?.counts['active'] === 130;
+  });
+  const remove = async (name: string): Promise<void> => {
     await send('PUT', `nodes/${name}/maintenance`);
     await send('DELETE', `nodes/${name}`);
+  };
+  await forEach(names.slice(0, -1), remove);
+  // A page that is opened later has the counts of before.
+  const later = await openPage(browser, url);
+  await waitForText(later.page, 'figcaption', 'idle 1');
+  await later.page.waitForFunction(() => {
+    const path = document.querySelector('figure.history path.active')?.getAttribute('d') ?? '';
+    return path.split(/[MLZ]/).some((point) => Number(point.trim().split(' ')[1]) < 90);
   });
+  expect(later.problems).toEqual([]);
+  await later.page.close();
+  await forEach(names.slice(-1), remove);
   await waitForText(page, 'h1', 'There are no nodes yet');
   expect(problems).toEqual([]);
   await page.close();

@@ -1,0 +1,16 @@
+/** GET /v1/state_counts: how many nodes were in each state over the last day. An extension; the page draws it. */
+import { timestamp } from '../../model/clock';
+import { STATE_COUNTS_KEPT_MS } from '../../model/records';
+import { checkPolicy } from '../resource/access';
+import type { Handlers } from '../resource/handler';
+
+export const stateCountHandlers: Handlers = {
+  listStateCounts: async (request, context) => {
+    // The counts are of all nodes: not for those who see only nodes of their project.
+    checkPolicy(request, context, 'node:list_all');
+    const { store, clock } = context;
+    const now = clock.now();
+    const samples = await store.stateCounts.list(timestamp(now - STATE_COUNTS_KEPT_MS));
+    return { status: 200, body: { now: timestamp(now), state_counts: samples } };
+  },
+};
