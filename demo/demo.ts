@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { silentLog } from '../model/log';
@@ -79,21 +80,22 @@ async function simulated(keep: boolean, port: number | undefined, stopped: Promi
   const sha256 = makeImage(join(folder, 'state/httpboot/demo.img'));
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, 'state/httpboot', name), randomBytes(64 << 10));
   const server = await startServerProcess(folder, sections(port ?? ((await free(6385)) ? 6385 : 0)));
-  console.log(server.ready);
-  const [api, boot] = [urlIn(server.ready, 'API'), urlIn(server.ready, 'boot')];
-  const fleet = await startFleet({
-    count: WALKED + (keep ? OFFERED : 0),
-    bootUrl: boot,
-    host: '127.0.0.1',
-    log: silentLog,
-    clock: systemClock,
-    random: randomBytes,
-  });
-  const offered = fleet.machines.slice(WALKED).map((machine, index) => nodeOf(machine, protocolOf(machine, index)));
-  const nodes = offered.map(({ node, ports }) => ({ ...node, ports }));
-  writeFileSync(join(folder, 'machines.json'), JSON.stringify({ nodes }), { mode: 0o600 });
+  let fleet: Awaited<ReturnType<typeof startFleet>> | undefined;
   let isComplete = false;
   try {
+    console.log(server.ready);
+    const [api, boot] = [urlIn(server.ready, 'API'), urlIn(server.ready, 'boot')];
+    fleet = await startFleet({
+      count: WALKED + (keep ? OFFERED : 0),
+      bootUrl: boot,
+      host: '127.0.0.1',
+      log: silentLog,
+      clock: systemClock,
+      random: randomBytes,
+    });
+    const offered = fleet.machines.slice(WALKED).map((machine, index) => nodeOf(machine, protocolOf(machine, index)));
+    const nodes = offered.map(({ node, ports }) => ({ ...node, ports }));
+    writeFileSync(join(folder, 'machines.json'), JSON.stringify({ nodes }), { mode: 0o600 });
     const machines = fleet.machines.slice(0, WALKED).map(({ name, macs, redfish, ipmi }, index): DemoMachine =>
       index === 0
         ? {
@@ -133,11 +135,9 @@ async function simulated(keep: boolean, port: number | undefined, stopped: Promi
       } else console.log(`${COMMAND} --keep leaves the server and its page running.`);
     }
   } finally {
-    await fleet.close();
+    await fleet?.close();
     await server.stop();
   }
-  // A run that failed leaves its log.
-  rmSync(folder, { recursive: true, force: true });
   return isComplete;
 }
 
@@ -162,7 +162,16 @@ async function main(words: readonly string[]): Promise<number> {
         done();
       });
   });
-  const isComplete = await (qemu ? booted(keep, stopped) : simulated(keep, port === undefined ? undefined : Number(port), stopped));
+  const isComplete = await (qemu ? booted(keep, stopped) : simulated(keep, port === undefined ? undefined : Number(port), stopped)).catch(
+    async (error: unknown) => {
+      // Ctrl-C also ends the programs that this one waits for. A signal that came meanwhile is noticed now.
+      await setImmediate();
+      if (status === 0) throw error;
+      return false;
+    },
+  );
+  // A run that failed leaves its log. Programs that a signal ended may still write.
+  if (folder !== '') rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   return isComplete ? 0 : status;
 }
 
