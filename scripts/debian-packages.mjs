@@ -43,5 +43,7 @@ export function installDebianPackages(groups) {
   console.log(`installing Debian packages: ${missing.join(' ')} …`);
   const quiet = { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
   execFileSync('apt-get', ['-qq', 'update'], quiet);
-  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', '-o', 'Dpkg::Use-Pty=0', ...missing], quiet);
+  // Another run may be installing packages.
+  const settings = ['-o', 'Dpkg::Use-Pty=0', '-o', 'DPkg::Lock::Timeout=600'];
+  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...settings, ...missing], quiet);
 }
