@@ -103,8 +103,7 @@ it('shows counts of all nodes only to those who see all nodes', async () => {
   const { stateCounts } = api.database.store();
   const at = timestamp(Date.now() - 60_000);
   await stateCounts.record(at, at);
-  const read = async (user: string) =>
-    api.ask('GET', '/v1/state_counts', 115, { headers: { cookie: (await session(user)).cookie } });
+  const read = async (user: string) => api.ask('GET', '/v1/state_counts', 115, { headers: { cookie: (await session(user)).cookie } });
   const { status, body } = await read('ann');
   expect({ status, body }).toEqual({ status: 200, body: { now: like(/T/), state_counts: [{ at, counts: { enroll: 3 } }] } });
   for (const user of ['ben', 'carl']) expect((await read(user)).status).toBe(403);
