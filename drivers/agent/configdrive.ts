@@ -1,10 +1,11 @@
 /** Config drives: the volume `config-2` with the instance's metadata. */
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { gunzip, gzip } from 'node:zlib';
 import { Fault, reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
 import { isoImage } from '../../wire/images/iso9660';
+import { filesOfIso } from '../../wire/images/iso9660-reader';
 import { objectTempUrl, putObject } from '../../wire/openstack/swift';
 import type { Task } from '../interfaces';
 
@@ -18,18 +19,46 @@ const FILES = {
   vendor_data: 'vendor_data2.json',
 } as const;
 
+const VOLUME = 'config-2';
+/** Bytes of an image, unpacked. The API refuses larger ones. */
+const MOST_UNPACKED = 64 << 20;
+const NETWORK_DATA = 'openstack/latest/network_data.json';
+
+const pack = async (files: Readonly<Record<string, Buffer>>, now: number): Promise<string> =>
+  (await promisify(gzip)(isoImage(VOLUME, files, now))).toString('base64');
+
+function jsonIn(text: Buffer): unknown {
+  try {
+    return JSON.parse(text.toString()) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+/** As Ironic does it: an ISO image with network data that is empty or names no MTU gets that of the node's VIFs; all else stays as given. */
+async function completedImage(task: Task, given: string): Promise<string> {
+  const complete = task.driver.network.completeConfigdrive;
+  if (!complete || given.includes('://') || task.options['conductor.disable_configdrive_check']) return given;
+  const image = await promisify(gunzip)(Buffer.from(given, 'base64'), { maxOutputLength: MOST_UNPACKED }).catch(() => undefined);
+  const files = image && filesOfIso(image, MOST_UNPACKED);
+  const own = files?.[NETWORK_DATA];
+  if (files === undefined || own === undefined) return given;
+  const before = jsonIn(own);
+  const { network_data: made } = await complete(task, { network_data: before });
+  return made === before ? given : pack({ ...files, [NETWORK_DATA]: Buffer.from(JSON.stringify(made)) }, task.clock.now());
+}
+
 /**
- * The node's config drive for the agent: a URL or base64 text as given, or an object {meta_data, network_data, user_data, vendor_data}
- * built into base64 of a gzipped ISO image, with a recorder's vendor data. Undefined: the instance has none.
+ * The node's config drive for the agent: a URL as given; base64 text of an image, with the network data of Neutron where it has none; or an
+ * object {meta_data, network_data, user_data, vendor_data} built into base64 of a gzipped ISO image, with a recorder's vendor data.
+ * Undefined: the instance has none.
  */
 export async function configdriveOf(task: Task): Promise<string | undefined> {
   const { node, clock, driver } = task;
   const given = node.instance_info['configdrive'];
-  if (typeof given === 'string') return given === '' ? undefined : given;
+  if (typeof given === 'string') return given === '' ? undefined : completedImage(task, given);
   if (typeof given !== 'object' || given === null) return undefined;
   const parts = (await driver.network.completeConfigdrive?.(task, given as JsonObject)) ?? (given as JsonObject);
-  const image = isoImage('config-2', configdriveFiles(withVendorData(parts, await task.recorderData()), node), clock.now());
-  return (await promisify(gzip)(image)).toString('base64');
+  return pack(configdriveFiles(withVendorData(parts, await task.recorderData()), node), clock.now());
 }
 
 /**

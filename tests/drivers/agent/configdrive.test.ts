@@ -1,5 +1,7 @@
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { configdriveFiles, configdriveOf } from '../../../drivers/agent/configdrive';
+import { noopNetwork } from '../../../drivers/network/noop';
+import type { JsonObject } from '../../../model/records';
 import { isoImage } from '../../../wire/images/iso9660';
 import { testTask } from '../../support/task';
 
@@ -149,5 +151,51 @@ describe('config drive', () => {
     const packed = await configdriveOf(testTask({ node: { instance_info: { configdrive } }, recorder: RECORDER }).task);
     const { files } = read(gunzipSync(Buffer.from(packed!, 'base64')), 17);
     expect(JSON.parse(files['openstack/latest/vendor_data2.json']!)).toEqual(expected);
+  });
+});
+
+describe('the network data of a config drive that is an image', () => {
+  const made = { links: [{ id: 'iface0', mtu: 1450 }] };
+  const NETWORK_DATA = 'openstack/latest/network_data.json';
+  const others = {
+    'openstack/latest/meta_data.json': '{"uuid":"u"}',
+    'openstack/2012-08-10/network_data.json': '{}',
+    'ec2/a-long name': 'ä',
+  };
+  const drive = (files: Readonly<Record<string, string>>): string => {
+    const image = isoImage('config-2', Object.fromEntries(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])), NOW);
+    return gzipSync(image).toString('base64');
+  };
+  const run = async (configdrive: string, options = {}) => {
+    const asked: unknown[] = [];
+    const network = {
+      ...noopNetwork,
+      completeConfigdrive: async (_: unknown, parts: JsonObject): Promise<JsonObject> => {
+        asked.push(parts);
+        return /links/.test(JSON.stringify(parts)) ? parts : { ...parts, network_data: made };
+      },
+    };
+    const { task } = testTask({ node: { instance_info: { configdrive } }, driver: { network }, options, recorder: RECORDER });
+    return { asked, given: await configdriveOf(task) };
+  };
+  it.each([
+    ['is empty', '{}', {}],
+    ['is no JSON', '{', undefined],
+  ])('is completed when it %s, and every other file stays', async (_, text, before) => {
+    const { asked, given } = await run(drive({ ...others, [NETWORK_DATA]: text }));
+    expect(asked).toEqual([{ network_data: before }]);
+    const { volume, files } = read(gunzipSync(Buffer.from(given!, 'base64')), 17);
+    expect(volume).toBe('config-2');
+    expect(files).toEqual({ ...others, [NETWORK_DATA]: JSON.stringify(made) });
+  });
+  it.each<readonly [string, string, object]>([
+    ['is complete', drive({ ...others, [NETWORK_DATA]: '{"links":[{"mtu":1500}]}' }), {}],
+    ['is missing', drive(others), {}],
+    ['is not checked', drive({ [NETWORK_DATA]: '{}' }), { 'conductor.disable_configdrive_check': true }],
+    ['is in no ISO image', gzipSync(Buffer.alloc(100_000)).toString('base64'), {}],
+    ['is in nothing that is gzipped', 'AAAA', {}],
+    ['is behind a URL', 'http://x/cd', {}],
+  ])('stays when it %s', async (_, configdrive, options) => {
+    expect((await run(configdrive, options)).given).toBe(configdrive);
   });
 });

@@ -1,10 +1,11 @@
-/** Our config drives as another reader sees them: isoinfo of Debian's genisoimage, in both trees. */
+/** Our config drives as another reader sees them, in both trees, and those of another writer as we read them: Debian's genisoimage. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { configdriveOf } from '../../../drivers/agent/configdrive';
+import { filesOfIso } from '../../../wire/images/iso9660-reader';
 import { NODE_UUID, testTask } from '../../support/task';
 
 const network = { links: Array.from({ length: 40 }, (_, at) => ({ id: `interface-${at}`, type: 'phy', mtu: 1500 })) };
@@ -41,4 +42,24 @@ it.each([
   expect(JSON.parse(read('network_data.json'))).toEqual(network);
   expect(read('user_data')).toBe('#cloud-config\n');
   expect(JSON.parse(read('vendor_data2.json'))).toEqual({ v: 1 });
+});
+
+it.each([
+  ['as Nova calls it', ['-ldots', '-allow-lowercase', '-allow-multidot', '-l', '-publisher', 'p', '-J', '-r']],
+  ['with mangled primary names', ['-J']],
+])('reads what genisoimage writes %s', (_, words) => {
+  const files: Readonly<Record<string, Buffer>> = {
+    'openstack/latest/network_data.json': Buffer.from(JSON.stringify(network)),
+    'openstack/latest/meta_data.json': Buffer.from('{}'),
+    'openstack/content/0000': Buffer.alloc(70_000, 'a'),
+    'ec2/2009-04-04/meta-data.json': Buffer.from('ä'),
+    'ec2/latest/empty': Buffer.alloc(0),
+  };
+  const [tree, made] = [join(folder, `tree${words.length}`), join(folder, `made${words.length}.iso`)];
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(join(tree, path, '..'), { recursive: true });
+    writeFileSync(join(tree, path), content);
+  }
+  execFileSync('genisoimage', ['-quiet', '-o', made, ...words, '-V', 'config-2', tree], { timeout: 30_000 });
+  expect(filesOfIso(readFileSync(made), 64 << 20)).toEqual(files);
 });
