@@ -49,8 +49,10 @@ beforeAll(async () => {
       ...{ deploy_kernel: `file://${http}/kernel`, deploy_ramdisk: `file://${http}/ramdisk`, file_url_allowed_paths: folder },
       ...{ rescue_kernel: `file://${http}/kernel`, rescue_ramdisk: `file://${http}/ramdisk` },
     },
+    dhcp: { dhcp_provider: 'neutron' },
     neutron: {
       ...neutron.credentials,
+      dhcpv6_stateful_address_count: '3',
       ...{ provisioning_network: 'provisioning', cleaning_network: networks['cleaning']!, rescuing_network: 'rescuing' },
       ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
     },
@@ -200,6 +202,47 @@ describe('neutron', () => {
     expect(await internalInfo(node)).toEqual({ tenant_vif_port_id: vif.id });
   }, 300_000);
 });
+
+it('[dhcp]dhcp_provider = neutron tells the real ports what boots, and gives those with stateful DHCPv6 several addresses', async () => {
+  const stateful = await neutron.network('stateful', 110, {
+    ...{ ip_version: 6, cidr: '2001:db8:60::/64', enable_dhcp: true },
+    ...{ ipv6_address_mode: 'dhcpv6-stateful', ipv6_ra_mode: 'dhcpv6-stateful' },
+  });
+  const node = await enroll('neutron');
+  await provision(node, 'manage', 'manageable');
+  /** Cleans the node. @returns its port in that network when it had its options */
+  const cleaned = async (network: string): Promise<NeutronPortView> => {
+    let told: NeutronPortView | undefined;
+    await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target: 'provide' });
+    await until('the port has its options', async () => {
+      [told] = (await neutron.ports(`?network_id=${network}&mac_address=${node.mac}`)).filter((port) => port.extra_dhcp_opts.length > 0);
+      return told !== undefined;
+    });
+    await until('available', isAt(node, ['available']), 100);
+    expect(await portsOf(node)).toEqual([]);
+    return told!;
+  };
+  const optionsOf = ({ extra_dhcp_opts: options }: NeutronPortView): readonly string[] =>
+    options
+      .map(({ opt_name: name, opt_value: value, ip_version: version }) => `${String(version)} ${String(name)} ${String(value)}`)
+      .sort();
+
+  const ipv4 = await cleaned(networks['cleaning']!);
+  expect(ipv4.fixed_ips).toHaveLength(1);
+  const script = `http://127.0.0.1:${sections['boot']!['http_port']}/boot.ipxe`;
+  expect(optionsOf(ipv4)).toEqual(
+    ['150 127.0.0.1', '255 127.0.0.1', '66 127.0.0.1', 'tag:!ipxe,67 snponly.efi', `tag:ipxe,67 ${script}`].map((one) => `4 ${one}`),
+  );
+
+  await provision(node, 'manage', 'manageable');
+  const changes = [{ op: 'add', path: '/driver_info/cleaning_network', value: 'stateful' }];
+  await api.request('PATCH', `/v1/nodes/${node.uuid}`, changes);
+  const ipv6 = await cleaned(stateful);
+  expect(optionsOf(ipv6)).toEqual([`6 tag:!ipxe6,59 tftp://127.0.0.1/snponly.efi`, `6 tag:ipxe6,59 ${script}`]);
+  const addresses = ipv6.fixed_ips.map(({ ip_address: address }) => String(address));
+  expect(new Set(addresses).size).toBe(3);
+  for (const address of addresses) expect(address).toMatch(/^2001:db8:60::/);
+}, 300_000);
 
 describe('flat', () => {
   it("binds the users' VIFs, and makes ports for cleaning only", async () => {
