@@ -35,6 +35,7 @@ export const PARTS = {
     namespaces: true,
     pypi: true,
   },
+  'deployment/switch-moves': { groups: ['machines', 'python', 'switches'], seconds: 90, namespaces: true, pypi: true },
   'deployment/switches': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'switches'],
     seconds: 400,

@@ -14,6 +14,8 @@ import threading
 MOST_TOGETHER = 256
 # netmiko pauses after each text that it sends, and gives up after 15 seconds whatever the number of commands.
 COMMANDS_IN_A_TEXT = 8
+# ovs-vsctl waits after each command until the daemon has it, but takes several at once. A terminal has lines of 4096 bytes.
+OVS, LONGEST_LINE = 'ovs-vsctl ', 3000
 READ_TIMEOUT, READ_TIMEOUT_OF_A_COMMAND = 15, 0.2
 
 
@@ -27,9 +29,26 @@ class Answers:
             self.stream.flush()
 
 
+def ovs_lines(commands):
+    lines = []
+    for command in commands:
+        more = ' -- ' + command[len(OVS):]
+        if lines and len(lines[-1]) + len(more) <= LONGEST_LINE:
+            lines[-1] += more
+        else:
+            lines.append(command)
+    return lines
+
+
+def texts_of(commands, end_of_line):
+    if all(command.startswith(OVS) for command in commands):
+        return ovs_lines(commands)
+    return [end_of_line.join(commands[at:at + COMMANDS_IN_A_TEXT]) for at in range(0, len(commands), COMMANDS_IN_A_TEXT)]
+
+
 def send_together(connection, commands):
     connection.enable()
-    texts = [connection.RETURN.join(commands[at:at + COMMANDS_IN_A_TEXT]) for at in range(0, len(commands), COMMANDS_IN_A_TEXT)]
+    texts = texts_of(commands, connection.RETURN)
     timeout = READ_TIMEOUT + READ_TIMEOUT_OF_A_COMMAND * len(commands)
     return connection.send_config_set(config_commands=texts, cmd_verify=False, read_timeout=timeout)
 

@@ -41,7 +41,7 @@ beforeAll(async () => {
   const python = join(await programs('switches', ['networking-generic-switch==10.2.0']), 'python');
   lab = await openLab('bloomery-switch');
   ovs = await startOpenVSwitch(lab, BRIDGE);
-  login = await prepareSwitchLogin(lab, join(lab.folder, 'openvswitch'));
+  login = await prepareSwitchLogin(lab, { switchFolder: join(lab.folder, 'openvswitch') });
   // The server's bridge has a port in the VLAN of each ramdisk, and none in those of instances and idle machines.
   for (const name of ['inspection', 'cleaning', 'provisioning'] as const) {
     await ovs.host(`host${VLANS[name]}`, VLANS[name], []);

@@ -130,7 +130,9 @@ export async function openLab(name: string): Promise<Lab> {
   const started: ChildProcess[] = [];
   const start = (...words: readonly string[]): ChildProcess => {
     const child = spawn('ip', ['netns', 'exec', namespace, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+    // A program that nobody reads would stop at a full pipe.
     child.stdout.resume();
+    child.stderr.resume();
     started.push(child);
     return child;
   };

@@ -1,4 +1,4 @@
-/** An SSH server in the namespace of a lab: the login of a switch that Open vSwitch is. */
+/** An SSH server in the namespace of a lab: the login of a switch, which is Open vSwitch or a command line of our own. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,18 +16,25 @@ export interface SwitchLogin {
   logins(): number;
 }
 
-/** @param switchFolder of Open vSwitch, whose tools logins use */
-export async function prepareSwitchLogin(lab: Lab, switchFolder: string): Promise<SwitchLogin> {
-  const folder = join(lab.folder, 'ssh');
+interface Behind {
+  /** Of Open vSwitch, whose tools logins use. */
+  readonly switchFolder?: string;
+  /** What logins get instead of a shell. */
+  readonly command?: string;
+  readonly port?: number;
+}
+export async function prepareSwitchLogin(lab: Lab, { switchFolder, command, port = SSH_PORT }: Behind): Promise<SwitchLogin> {
+  const folder = join(lab.folder, `ssh-${port}`);
   mkdirSync(folder);
   const [key, hostKey, authorized] = ['key', 'host-key', 'authorized'].map((name) => join(folder, name)) as [string, string, string];
   for (const file of [key, hostKey]) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
   copyFileSync(`${key}.pub`, authorized);
   const configuration = join(folder, 'sshd_config');
   const lines = [
-    ...[`Port ${SSH_PORT}`, 'ListenAddress 127.0.0.1', `HostKey ${hostKey}`, `AuthorizedKeysFile ${authorized}`, 'UsePAM no'],
+    ...[`Port ${port}`, 'ListenAddress 127.0.0.1', `HostKey ${hostKey}`, `AuthorizedKeysFile ${authorized}`, 'UsePAM no'],
     ...['PasswordAuthentication no', 'PermitRootLogin yes', 'StrictModes no', 'PidFile none'],
-    `SetEnv OVS_RUNDIR=${switchFolder} PATH=/usr/sbin:/usr/bin:/sbin:/bin`,
+    `SetEnv ${switchFolder === undefined ? '' : `OVS_RUNDIR=${switchFolder} `}PATH=/usr/sbin:/usr/bin:/sbin:/bin`,
+    ...(command === undefined ? [] : [`ForceCommand ${command}`]),
   ];
   writeFileSync(configuration, `${lines.join('\n')}\n`);
   mkdirSync('/run/sshd', { recursive: true });
