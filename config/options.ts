@@ -566,7 +566,9 @@ export const OPTIONS = [
   { section: 'oidc', name: 'scopes', kind: 'list', default: ['openid'], ours: true, help: 'Scopes of these log-ins. openid is needed.' },
   { section: 'oidc', name: 'login_parameters', kind: 'dict', default: {}, ours: true, help: 'More parameters of these log-ins, for providers that issue JWTs only if they are asked to, as name:value; for example resource:urn:bloomery.' },
   // [redfish]
-  { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Images for virtual media in Swift. Not supported: the HTTP boot service serves them.' },
+  { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Images for virtual media are uploaded to Swift, and BMCs get a temporary URL: see [swift]. The conductor reads them from [deploy]http_url. By default the HTTP boot service serves them.' },
+  { section: 'redfish', name: 'swift_container', kind: 'string', default: 'ironic_redfish_container', help: 'Swift container of these images.' },
+  { section: 'redfish', name: 'swift_object_expiry_timeout', kind: 'integer', default: 900, min: 1, help: 'Seconds after which Swift deletes these images.' },
   { section: 'redfish', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes that do not set kernel_append_params.' },
   { section: 'redfish', name: 'enable_vmedia_insert_polling', kind: 'boolean', default: false, help: 'Wait until the BMC reports a medium as inserted.' },
   { section: 'redfish', name: 'vmedia_insert_timeout', kind: 'integer', default: 60, min: 1, help: 'Maximum seconds of this wait.' },

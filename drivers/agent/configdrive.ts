@@ -1,12 +1,11 @@
 /** Config drives: the volume `config-2` with the instance's metadata. */
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { Fault, reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
 import { isoImage } from '../../wire/images/iso9660';
 import { filesOfIso } from '../../wire/images/iso9660-reader';
-import { objectTempUrl, putObject } from '../../wire/openstack/swift';
+import { putForAWhile } from '../common/swift-objects';
 import type { Task } from '../interfaces';
 
 /** Versions of the metadata that readers look for. */
@@ -67,24 +66,12 @@ export async function configdriveOf(task: Task): Promise<string | undefined> {
  */
 export async function deliveredConfigdrive(task: Task): Promise<string | undefined> {
   const configdrive = await configdriveOf(task);
-  const { options, connections, clock, signal, node } = task;
+  const { options, node } = task;
   if (configdrive === undefined || !options['deploy.configdrive_use_object_store'] || configdrive.includes('://')) return configdrive;
-  const { swift } = connections.services;
   const callback = options['conductor.deploy_callback_timeout'];
-  const secondsToLive = options['conductor.configdrive_swift_temp_url_duration'] ?? (callback > 0 ? callback + 120 : 1800);
-  const object = { container: options['conductor.configdrive_swift_container'], name: `configdrive-${node.uuid}` };
-  const expires = Math.floor(clock.now() / 1000) + secondsToLive;
-  try {
-    await putObject(swift, { ...object, data: Buffer.from(configdrive), secondsToLive }, { signal });
-    const url = await objectTempUrl(swift, { ...object, expires }, { signal });
-    if (url !== undefined) return url;
-  } catch (error) {
-    signal.throwIfAborted();
-    throw new Fault('SwiftOperationError', { operation: 'put object', error: reasonOf(error) }, { cause: error });
-  }
-  throw new Fault('MissingParameterValue', {
-    message:
-      'Swift temporary URLs require a shared secret to be created. You must provide pre-generate the key on the project used to access Swift.',
+  return putForAWhile(task, {
+    ...{ container: options['conductor.configdrive_swift_container'], name: `configdrive-${node.uuid}`, data: Buffer.from(configdrive) },
+    secondsToLive: options['conductor.configdrive_swift_temp_url_duration'] ?? (callback > 0 ? callback + 120 : 1800),
   });
 }
 

@@ -41,8 +41,8 @@ export const canConfigure = (task: Task, mode: RamdiskMode): boolean => isoOf(ta
 
 /** Throws MissingParameterValue, InvalidParameterValue. */
 export function validateIso(task: Task, mode: RamdiskMode): void {
-  if (task.options['redfish.use_swift'])
-    throw invalid('[redfish]use_swift is not supported: images for virtual media are served by the HTTP boot service');
+  if (task.options['redfish.use_swift'] && !task.connections.services.swift.isConfigured)
+    throw invalid('[redfish]use_swift needs [swift]auth_type: images for virtual media are uploaded to Swift');
   if (mode === 'deploy' && !needsAgent(task)) return;
   const iso = isoOf(task, mode);
   if (iso !== undefined) locateImage(iso, task.options['conductor.file_url_allowed_paths']);

@@ -19,7 +19,7 @@ import { configdriveOf } from '../agent/configdrive';
 import { isFastTrack } from '../agent/fast-track';
 import { download } from '../common/images';
 import type { BootInterface, Task } from '../interfaces';
-import { publish, unpublish } from '../common/media';
+import { publish, publishMedium, unpublish } from '../common/media';
 import { canBeOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
@@ -35,7 +35,8 @@ const validate = async (task: Task): Promise<void> => {
   await checkBootMode(task);
 };
 
-const urlFor = (task: Task, iso: BootIso): Promise<string> | string => (iso.kind === 'elsewhere' ? iso.url : publish(task, 'boot', iso));
+const urlFor = (task: Task, iso: BootIso): Promise<string> | string =>
+  iso.kind === 'elsewhere' ? iso.url : publishMedium(task, 'boot', iso);
 
 /**
  * The agent's parameters with its token. The token is created now: the medium is only for this machine, so no other machine may request a
@@ -64,7 +65,7 @@ async function insertParameters(task: Task, parameters: Readonly<Record<string, 
     return;
   }
   const api = { 'ipa-api-url': await apiUrlOf(task), ...parameters };
-  await insertMedium(task, type, await publish(task, 'parameters', { kind: 'parameters', parameters: api }));
+  await insertMedium(task, type, await publishMedium(task, 'parameters', { kind: 'parameters', parameters: api }));
 }
 
 /** Bytes of a config drive that is downloaded from a URL. */
@@ -80,7 +81,7 @@ async function configdriveContent(task: Task, configdrive: string): Promise<Medi
 async function insertConfigdrive(task: Task): Promise<void> {
   const configdrive = await configdriveOf(task);
   if (configdrive === undefined) return;
-  const url = await publish(task, 'configdrive', await configdriveContent(task, configdrive));
+  const url = await publishMedium(task, 'configdrive', await configdriveContent(task, configdrive));
   await insertMedium(task, 'USBStick', url).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.name !== 'InvalidParameterValue') throw error;
     const message = `Cannot attach configdrive for node ${task.node.uuid}: no suitable virtual USB slot has been found (${error.message})`;

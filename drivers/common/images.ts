@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
 import { basename, resolve, relative } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Agent, type RequestInit, type Response, fetch } from 'undici';
 import { Fault } from '../../model/errors';
@@ -10,6 +11,7 @@ import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
 import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
+import type { Upload } from '../../wire/keystone/exchange';
 import { glanceId, glanceUrl, isGlanceUrl } from '../../wire/openstack/glance';
 import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
@@ -231,6 +233,16 @@ export async function download(url: string, fetching: Fetching, most = MAX_CHECK
 }
 
 const sha256 = (path: string, fetching: Fetching): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', fetching);
+
+/** A file behind a URL, read as it arrives; its reader destroys what it does not read. Throws an Error with the reason. */
+export async function opened(url: string, fetching: Fetching): Promise<Upload> {
+  const answer = await send(url, {}, fetching, DOWNLOAD_TIMEOUT_MS);
+  const size = Number(answer.headers.get('content-length') ?? Number.NaN);
+  if (answer.status === 200 && answer.body && Number.isSafeInteger(size)) return { body: Readable.fromWeb(answer.body), size };
+  await answer.body?.cancel();
+  const problem = answer.status === 200 ? 'an answer without its length' : `HTTP code ${answer.status} instead of 200`;
+  throw new Error(`Got ${problem} in response to GET request.`);
+}
 
 /** The checksum of an image's bytes, in hexadecimal digits. Throws an Error with the reason. */
 export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha256' | 'sha512', fetching: Fetching): Promise<string> {

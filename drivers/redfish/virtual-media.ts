@@ -18,7 +18,7 @@ import {
   type RedfishResource,
 } from '../../wire/redfish';
 import type { ManagementInterface, Task, VirtualMediaType } from '../interfaces';
-import { publish, unpublish, withoutTokens } from '../common/media';
+import { publishMedium, unpublish, withoutTokens } from '../common/media';
 import { onSystem, type SystemView } from './target';
 
 /** MediaTypes of the schema. */
@@ -271,7 +271,8 @@ export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
         message: `image_download_source is set to 'local' but the image URL ${url} uses the ${scheme} protocol which cannot be downloaded by the conductor. Set image_download_source to 'http' or remove it to use the default.`,
       });
     await unpublish(task, [device]);
-    if (source === 'local') await insertMedium(task, MEDIA_TYPES[device], await publish(task, device, { kind: 'image', source: given }));
+    if (source === 'local')
+      await insertMedium(task, MEDIA_TYPES[device], await publishMedium(task, device, { kind: 'image', source: given }));
     else await insertMedium(task, MEDIA_TYPES[device], url, credentialsOf(given));
   },
   detach: async (task, devices) => {

@@ -1,7 +1,9 @@
 /** What we store in Swift, in a real one: inventories, objects that expire, and URLs from which agents read without a token. */
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { imageTempUrl } from '../../drivers/common/glance-images';
 import { inventoriesAmong } from '../../store/inventory-objects';
 import { ServiceError } from '../../wire/keystone/services';
@@ -50,6 +52,18 @@ it('an inventory is stored as two objects, replaced, and removed', async () => {
   await inventories.remove(NODE);
   expect(await inventories.find(NODE)).toBeUndefined();
   expect(await isThere('inventories of nodes', `inspector_data-${NODE}-plugin`)).toBe(false);
+});
+
+it('an object is uploaded as it is read', async () => {
+  const bytes = randomBytes(3_000_000);
+  const body = Readable.from(
+    Array.from({ length: 30 }, (_, at) => bytes.subarray(at * 100_000, (at + 1) * 100_000)),
+    { objectMode: false },
+  );
+  await putObject(swift.client, { container: 'media', name: 'boot.iso', data: { body, size: bytes.length }, secondsToLive: 900 }, call());
+  expect((await swiftContainer(swift.client, 'media').get('boot.iso'))?.equals(bytes)).toBe(true);
+  const { headers } = await swift.client.request('/media/boot.iso', { method: 'HEAD', ...call() });
+  expect(headers['x-delete-at']).toMatch(/^\d{10}$/);
 });
 
 it('an object expires', async () => {

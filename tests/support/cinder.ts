@@ -73,6 +73,7 @@ export function cinderInMemory(): Cinder {
   };
   const client: ServiceClient = {
     stream: async () => Promise.reject(new Error('no streams here')),
+    upload: async () => Promise.reject(new Error('no uploads here')),
     projectId: async () => undefined,
     isConfigured: true,
     endpoint: async () => 'http://cinder',

@@ -23,11 +23,19 @@ export interface StreamedResponse {
   readonly headers: ServiceResponse['headers'];
   readonly body: Readable;
 }
+/** Content that is sent as it is read. The sender destroys it when it does not read it to its end. */
+export interface Upload {
+  readonly body: Readable;
+  /** Bytes of it. */
+  readonly size: number;
+}
 export interface Exchange {
   /** @throws Error without a response */
   (url: string, request: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse>;
   /** GET, for content of any size. */
   stream(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
+  /** PUT, for content of any size. The status is that of the answer, whose body is not read. */
+  upload(url: string, upload: Upload, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -77,6 +85,16 @@ export function createExchange(tls: TlsSettings): Exchange {
     const { statusCode: status, headers: answered, body } = await request(url, { dispatcher: streams, signal, headers });
     return { status, headers: answered, body };
   };
+  const upload: Exchange['upload'] = async (url, { body, size }, headers, signal) => {
+    const sized = { ...headers, 'content-length': String(size) };
+    try {
+      const answer = await request(url, { dispatcher: streams, signal, method: 'PUT', headers: sized, body });
+      await answer.body.dump();
+      return answer.statusCode;
+    } finally {
+      body.on('error', () => {}).destroy();
+    }
+  };
   const close = async (): Promise<void> => void (await Promise.all([dispatcher.destroy(), streams.destroy()]));
-  return Object.assign(exchange, { stream, close });
+  return Object.assign(exchange, { stream, upload, close });
 }

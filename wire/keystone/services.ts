@@ -4,7 +4,7 @@
  */
 import { isObject } from '../bounded-json';
 import { endpointOf, type ServiceSelector } from './catalog';
-import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse } from './exchange';
+import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
 import { awayFrom, createSender, type Retries } from './sender';
 import { createKeystoneSession, KeystoneError, type SessionParts } from './session';
 import { keystoneSettings, serviceAuthType, tlsSettings, withoutVersion, SettingsError } from './settings';
@@ -37,6 +37,11 @@ export interface ServiceClient {
    * @throws ServiceError, also for an error response
    */
   stream(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
+  /**
+   * PUT of content of any size, without retries: a request before it shows whether the token is accepted.
+   * @throws ServiceError, also for an error response
+   */
+  upload(path: string, upload: Upload, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>;
   /**
    * The project of this program's token. Undefined: it has none.
    * @throws ServiceError
@@ -91,6 +96,7 @@ function reasonOf({ status, body }: ServiceResponse): string {
 interface Transport {
   request(path: string, request: ServiceRequest, signal?: AbortSignal): Promise<ServiceResponse>;
   stream(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
+  upload(path: string, upload: Upload, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<number>;
   endpoint(): Promise<string>;
   projectId(): Promise<string | undefined>;
   close(): Promise<void>;
@@ -136,6 +142,8 @@ function fixedTransport(
   return {
     request: (path, request, signal) => send(`${base}${path}`, { ...request, headers: { ...request.headers, ...headers } }, { signal }),
     stream: (path, more, signal) => exchange.stream(`${base}${path}`, { ...more, ...headers }, signal).catch(awayFrom(base)),
+    upload: (path, upload, more, signal) =>
+      exchange.upload(`${base}${path}`, upload, { ...more, ...headers }, signal).catch(awayFrom(base)),
     endpoint: async () => base,
     projectId: async () => undefined,
     close: () => exchange.close(),
@@ -175,6 +183,7 @@ function transportOf(section: ServiceName, values: Readonly<Record<string, unkno
   return {
     request: (path, request, signal) => session.request(selector, path, request, signal),
     stream: (path, headers, signal) => session.stream(selector, path, headers, signal),
+    upload: (path, upload, headers, signal) => session.upload(selector, path, upload, headers, signal),
     endpoint: () => session.endpoint(selector),
     projectId: () => session.projectId(),
     close: () => session.close(),
@@ -203,6 +212,10 @@ function createServiceClient(section: ServiceName, values: Readonly<Record<strin
       if (response.status < 400) return response;
       response.body.on('error', () => {}).destroy();
       throw new ServiceError(section, 'failing', `HTTP status ${response.status}`, response.status);
+    },
+    async upload(path, upload, headers, signal) {
+      const status = await ask((transport) => transport.upload(path, upload, headers, signal));
+      if (status >= 400) throw new ServiceError(section, 'failing', `HTTP status ${status}`, status);
     },
     async request(path, { method = 'GET', headers, body, globalRequestId, accept = [], signal } = {}) {
       const request = {

@@ -4,7 +4,7 @@
  */
 import { isObject } from '../bounded-json';
 import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
-import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse } from './exchange';
+import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
 import { awayFrom, createSender, KeystoneError, type Retries } from './sender';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
 
@@ -36,6 +36,17 @@ export interface KeystoneSession {
    * @throws KeystoneError
    */
   stream(service: ServiceSelector, path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
+  /**
+   * PUT of content of any size, once: it cannot be read again for a token that is refused. The status is not checked.
+   * @throws KeystoneError
+   */
+  upload(
+    service: ServiceSelector,
+    path: string,
+    upload: Upload,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<number>;
   close(): Promise<void>;
 }
 export { KeystoneError };
@@ -177,6 +188,11 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
         response.body.on('error', () => {}).destroy();
         if (own === token) own = undefined;
       }
+    },
+    async upload(service, path, upload, headers, signal) {
+      const token = await ownToken();
+      const url = `${urlOf(service, token)}${path}`;
+      return exchange.upload(url, upload, { ...headers, 'x-auth-token': token.id }, signal).catch(awayFrom(url));
     },
     async request(service, path, request, signal) {
       for (let again = true; ; again = false) {

@@ -1,4 +1,5 @@
 /** Objects of Swift (Object Storage API v1). The service client's URL contains the account. */
+import type { Upload } from '../keystone/exchange';
 import { ServiceError, type ServiceCall, type ServiceClient } from '../keystone/services';
 import { timeoutSignal } from '../timeout-signal';
 import { tempUrlPath } from './temp-url';
@@ -17,7 +18,7 @@ export async function temporaryUrlKey(swift: ServiceClient, call: ServiceCall): 
 interface NewObject {
   readonly container: string;
   readonly name: string;
-  readonly data: Uint8Array;
+  readonly data: Uint8Array | Upload;
   /** Swift then deletes the object. Absent: it stays. */
   readonly secondsToLive?: number;
 }
@@ -25,11 +26,13 @@ interface NewObject {
 export async function putObject(
   swift: ServiceClient,
   { container, name, data, secondsToLive }: NewObject,
-  call: ServiceCall,
+  call: ServiceCall & { readonly signal: AbortSignal },
 ): Promise<void> {
   await swift.request(pathOf(container), { ...call, method: 'PUT' });
   const headers = { ...BYTES, ...(secondsToLive === undefined ? {} : { 'x-delete-after': String(secondsToLive) }) };
-  await swift.request(pathOf(container, name), { ...call, method: 'PUT', headers, body: data });
+  const path = pathOf(container, name);
+  if (data instanceof Uint8Array) await swift.request(path, { ...call, method: 'PUT', headers, body: data });
+  else await swift.upload(path, data, headers, call.signal);
 }
 
 /** @param most bytes. Undefined: there is no such object. @throws ServiceError; Error for a larger object */
@@ -54,7 +57,11 @@ async function getObject(
 }
 
 /** An object that is not there is no error. @throws ServiceError */
-async function deleteObject(swift: ServiceClient, { container, name }: Pick<NewObject, 'container' | 'name'>, call: ServiceCall) {
+export async function deleteObject(
+  swift: ServiceClient,
+  { container, name }: Pick<NewObject, 'container' | 'name'>,
+  call: ServiceCall,
+): Promise<void> {
   await swift.request(pathOf(container, name), { ...call, method: 'DELETE', accept: [404] });
 }
 

@@ -1,3 +1,5 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +12,8 @@ import { redfishHttpsBoot, redfishVirtualMediaBoot } from '../../../drivers/boot
 import type { Driver } from '../../../drivers/interfaces';
 import type { JsonObject, MediumRecord, NodeRecord } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
+import type { Services } from '../../../wire/keystone/services';
+import { servicesOf } from '../../support/services';
 import { NODE_UUID, type TestTask } from '../../support/task';
 import { redfishService, SYSTEM, type RedfishService } from '../../wire/redfish-service';
 import { bmcTask } from '../bmc-task';
@@ -41,8 +45,9 @@ interface Given {
   readonly node?: Partial<NodeRecord>;
   readonly options?: Partial<Options>;
   readonly driver?: Partial<Driver>;
+  readonly services?: Services;
 }
-const bench = ({ info = KERNEL, node = {}, options = {}, driver = {} }: Given = {}): TestTask =>
+const bench = ({ info = KERNEL, node = {}, options = {}, driver = {}, services }: Given = {}): TestTask =>
   bmcTask({
     node: { driver: 'redfish', ...node, driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM, ...info } },
     driver: { boot: redfishVirtualMediaBoot, management: redfishManagement, ...driver },
@@ -53,7 +58,7 @@ const bench = ({ info = KERNEL, node = {}, options = {}, driver = {} }: Given = 
       'DEFAULT.ldlinux_c32': join(folder, 'ldlinux.c32'),
       ...options,
     },
-    connections: { redfish: pool },
+    connections: { redfish: pool, ...(services ? { services } : {}) },
   });
 const imageOf = (id: string): unknown => drives.at(`${SYSTEM}/VirtualMedia/${id}`)['Image'];
 const contentOf = (media: TestTask['media'], role: string): MediumRecord['content'] | undefined => media.get(role)?.content;
@@ -224,7 +229,7 @@ describe('validate', () => {
     [
       'Swift',
       { options: { 'redfish.use_swift': true } },
-      '[redfish]use_swift is not supported: images for virtual media are served by the HTTP boot service',
+      '[redfish]use_swift needs [swift]auth_type: images for virtual media are uploaded to Swift',
     ],
   ])('%s', async (_, given, message) => {
     expect(await error(given)).toBe(message);
@@ -263,5 +268,91 @@ describe('by HTTP', () => {
       status: 400,
       message: `Node ${NODE_UUID} hardware does not support feature UefiHttp boot, which is required based upon the requested configuration.`,
     });
+  });
+});
+
+describe('[redfish]use_swift', () => {
+  /** The HTTP boot service, and a Swift: `PUT /v1/AUTH_p/c/o` and the bytes of objects. */
+  let server: Server;
+  let url: string;
+  let requests: string[];
+  let objects: Map<string, string>;
+  /** Path → its status; absent: 200. */
+  let refused: Readonly<Record<string, number>>;
+  const MEDIUM = 'an image that is generated';
+  beforeEach(async () => {
+    [requests, objects, refused] = [[], new Map(), {}];
+    server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => void chunks.push(chunk));
+      request.on('end', () => {
+        const [method, path] = [request.method!, request.url!];
+        requests.push(`${method} ${path.replace(/(\/media\/)[\w-]+/, '$1TOKEN')}`);
+        if (method === 'PUT') objects.set(path, `${Buffer.concat(chunks).toString()} for ${String(request.headers['x-delete-after'])} s`);
+        if (method === 'DELETE') objects.delete(path);
+        const [, kind = ''] = path.split('/');
+        const body = kind === 'media' ? MEDIUM : '';
+        response.writeHead(refused[kind] ?? 200, { 'x-account-meta-temp-url-key': 'key', 'content-length': body.length }).end(body);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const swiftBench = (info: JsonObject = KERNEL, more: Partial<Options> = {}): TestTask => {
+    const services = servicesOf({ 'swift.auth_type': 'none', 'swift.endpoint_override': `${url}/v1/AUTH_p` });
+    const options = {
+      'redfish.use_swift': true,
+      'redfish.swift_container': 'c',
+      'deploy.http_url': url,
+      'deploy.external_http_url': 'http://outside',
+    };
+    return bench({ options: { ...options, ...more }, services, info });
+  };
+  it('uploads what the BMC reads, gives it a temporary URL, and removes it', async () => {
+    const { task } = swiftBench({ ...KERNEL, config_via_removable: 'true' });
+    await redfishVirtualMediaBoot.validate!(task);
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    const boot = `/v1/AUTH_p/c/boot-${NODE_UUID}.iso`;
+    const parameters = `/v1/AUTH_p/c/parameters-${NODE_UUID}.img`;
+    expect([...objects].filter(([path]) => path !== '/v1/AUTH_p/c')).toEqual([
+      [parameters, `${MEDIUM} for 900 s`],
+      [boot, `${MEDIUM} for 900 s`],
+    ]);
+    const expires = Math.floor(task.clock.now() / 1000) + 900;
+    const ends = `temp_url_expires=${expires}&filename=boot-${NODE_UUID}.iso`;
+    expect(String(imageOf('Cd'))).toMatch(new RegExp(`^${url}${boot}\\?temp_url_sig=[0-9a-f]{64}&${ends}$`));
+    expect(String(imageOf('Usb'))).toMatch(new RegExp(`^${url}${parameters}\\?`));
+    expect(requests.filter((line) => line.startsWith('GET'))).toEqual(['GET /media/TOKEN/parameters.img', 'GET /media/TOKEN/boot.iso']);
+    await redfishVirtualMediaBoot.cleanUpRamdisk(task);
+    expect([...objects.keys()]).toEqual(['/v1/AUTH_p/c']);
+  });
+  it('leaves an ISO that the BMC fetches elsewhere', async () => {
+    const { task } = swiftBench({ deploy_iso: `${url}/x.iso` }, { 'deploy.ramdisk_image_download_source': 'http' });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    expect(imageOf('Cd')).toBe(`${url}/x.iso`);
+    expect(requests).toEqual(['HEAD /x.iso']);
+  });
+  it.each([
+    ['v1', "Swift operation 'put object' failed: [swift] HTTP status 403"],
+    ['media', "Swift operation 'put object' failed: Got HTTP code 403 instead of 200 in response to GET request."],
+  ])('fails when %s refuses, and inserts nothing', async (kind, message) => {
+    refused = { [kind]: 403 };
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(swiftBench().task, {})).rejects.toMatchObject({
+      name: 'SwiftOperationError',
+      message,
+    });
+    expect(imageOf('Cd')).toBeNull();
+  });
+  it('an image that Swift does not remove expires', async () => {
+    const { task, media, complaints } = swiftBench();
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    refused = { v1: 503 };
+    await redfishVirtualMediaBoot.cleanUpRamdisk(task);
+    expect(media.size).toBe(0);
+    expect(complaints.join()).toContain('cannot be removed from Swift');
   });
 });
