@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces } from 'node:os';
 import { AGENT_CA_PATH } from '../wire/agent-authorities';
 import { systemClock } from '../model/clock';
+import type { Log } from '../model/log';
 import { findService, mdnsInterfaces } from '../wire/dns/mdns';
 import { firstFrames } from '../wire/sockets/packet-socket';
 import { runAgent } from './agent';
@@ -11,6 +12,7 @@ import { reasonOf } from './system/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
 import type { Machine } from './machine';
+import { dhcpv6 } from './network/dhcpv6-command';
 import { network } from './network/network';
 import { mediumWords, parseParameters } from './parameters';
 import { record } from './record';
@@ -62,11 +64,16 @@ async function main(): Promise<void> {
   await runAgent(machine, stop.signal);
 }
 
+const plainLog = (): Log => consoleLog((line) => process.stdout.write(line), systemClock, false);
 const COMMANDS: Readonly<Record<string, (words: readonly string[]) => Promise<void>>> = {
   // The same program runs on hosts, as `bloomery-agent record`.
   record,
-  network: (words) =>
-    network(words, { tree: tree(), run, clock: systemClock, log: consoleLog((line) => process.stdout.write(line), systemClock, false) }),
+  network: (words) => network(words, { tree: tree(), run, clock: systemClock, log: plainLog() }),
+  dhcpv6: (words) =>
+    dhcpv6(words, {
+      ...{ addresses: networkInterfaces, run, clock: systemClock, random: randomBytes, log: plainLog() },
+      resolver: '/etc/resolv.conf',
+    }),
 };
 const [name = '', ...words] = process.argv.slice(2);
 (COMMANDS[name] ?? main)(words).catch((error: unknown) => {

@@ -59,6 +59,7 @@ const DHCP = ['udhcpc', '-f', '-R', '-t', '5', '-T', '2', '-A', '5', '-s', '/bin
 async function perform(operation: NetworkOperation, { run, write, start }: Surroundings): Promise<void> {
   if (operation.kind === 'set') write(operation.path, operation.value);
   else if (operation.kind === 'dhcp') start([...DHCP, operation.name]);
+  else if (operation.kind === 'dhcpv6') start(['/bin/agent', 'dhcpv6', operation.name]);
   else await run(operation.words[0]!, operation.words.slice(1));
 }
 

@@ -11,7 +11,8 @@ export type NetworkOperation =
   /** A setting below /proc or /sys. */
   | { readonly kind: 'set'; readonly path: string; readonly value: string }
   /** A DHCP client that keeps running. */
-  | { readonly kind: 'dhcp'; readonly name: string };
+  | { readonly kind: 'dhcp'; readonly name: string }
+  | { readonly kind: 'dhcpv6'; readonly name: string };
 export interface NetworkPlan {
   readonly operations: readonly NetworkOperation[];
   readonly nameServers: readonly string[];
@@ -188,6 +189,8 @@ function nameServersOf(data: JsonObject): readonly string[] {
 
 /** The types of networks with static addresses, and their families. */
 const TYPES: Readonly<Record<string, 4 | 6 | undefined>> = { ipv4: 4, ipv6: 6 };
+const STATEFUL = new Set(['ipv6_dhcp', 'ipv6_dhcpv6-stateful']);
+const ADVERTISED = new Set(['ipv6_slaac', 'ipv6_dhcpv6-stateless']);
 
 /**
  * @param interfaces MAC address, in lower case → the kernel's name of the interface
@@ -200,7 +203,7 @@ export function planNetwork(data: unknown, interfaces: ReadonlyMap<string, strin
   if (networks.length === 0) throw invalid('no networks');
   const { names, operations, up, warnings } = linksOf(data, interfaces);
   if (names.size === 0) throw invalid('none of its links is an interface of this machine');
-  const [addressed, silenced, clients] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  const [addressed, silenced, clients, clients6] = [new Set<string>(), new Set<string>(), new Set<string>(), new Set<string>()];
   const routes: NetworkOperation[] = [];
   const advertised = new Set(networks.filter(({ type }) => /^ipv6_/.test(String(type))).map(({ link }) => names.get(String(link))));
   for (const network of networks) {
@@ -210,9 +213,9 @@ export function planNetwork(data: unknown, interfaces: ReadonlyMap<string, strin
     const family = TYPES[type];
     if (name === undefined) warnings.push(`the link of network ${id} is missing`);
     else if (type === 'ipv4_dhcp') clients.add(name);
-    else if (type.startsWith('ipv6_dhcp')) warnings.push(`there is no DHCPv6 at ${name}: it uses router advertisements`);
-    // For ipv6_slaac, the kernel does all by itself.
-    else if (family === undefined && type !== 'ipv6_slaac') warnings.push(`network ${id} has an unknown type`);
+    else if (STATEFUL.has(type)) clients6.add(name);
+    // The kernel makes addresses of advertised prefixes by itself.
+    else if (family === undefined && !ADVERTISED.has(type)) warnings.push(`network ${id} has an unknown type`);
     else if (family !== undefined) {
       const own = subnetOf(network['ip_address'], network['netmask']);
       if (own?.family !== family) throw invalid(`network ${id} has no address with a mask of IPv${family}`);
@@ -231,6 +234,7 @@ export function planNetwork(data: unknown, interfaces: ReadonlyMap<string, strin
       // A gateway can be in any of the networks.
       ...routes,
       ...[...clients].map((name): NetworkOperation => ({ kind: 'dhcp', name })),
+      ...[...clients6].map((name): NetworkOperation => ({ kind: 'dhcpv6', name })),
     ],
     nameServers: nameServersOf(data),
     addressed: [...addressed],

@@ -142,13 +142,23 @@ describe('the plan', () => {
     });
   });
 
+  it.each([
+    ['ipv6_dhcp', ['dhcpv6']],
+    ['ipv6_dhcpv6-stateful', ['dhcpv6']],
+    ['ipv6_dhcpv6-stateless', []],
+    ['ipv6_slaac', []],
+  ])('a network of the type %s has the clients %j', (type, expected) => {
+    const { operations, warnings } = planNetwork(withNetworks({ links: [phy('a', A)], networks: [v6('a', { type })] }), INTERFACES);
+    expect(operations.flatMap(({ kind }) => (kind.startsWith('dhcp') ? [kind] : []))).toEqual(expected);
+    expect(warnings).toEqual([]);
+  });
+
   it.each<readonly [object, RegExp]>([
     [{ links: [phy('a', A), phy('c', '52:54:00:00:00:0c')] }, /^no interface has the MAC address of link "c"$/],
     [{ links: [phy('a', A), { ...BOND, bond_links: ['a', 'gone'] }] }, /^bond "bond" has 1 of its 2 links$/],
     [{ links: [phy('a', A), vlan('v', 'gone', 5), vlan('w', 'v', 6)] }, /^the vlan_link of VLAN "[vw]" is missing$/],
     [{ links: [phy('a', A)], networks: [v4('gone')] }, /^the link of network "n4" is missing$/],
     [{ links: [phy('a', A)], networks: [v4('a', { type: 'ipv5' })] }, /^network "n4" has an unknown type$/],
-    [{ links: [phy('a', A)], networks: [v6('a', { type: 'ipv6_dhcp' })] }, /^there is no DHCPv6 at eth0/],
     [
       { links: [phy('a', A)], networks: [v4('a', { routes: [{ network: '::', netmask: '::', gateway: 'fe80::1' }] })] },
       /^a route through eth0/,

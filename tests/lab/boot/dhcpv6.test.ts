@@ -1,7 +1,7 @@
 /** DHCPv6 with clients that we did not write (dhclient, perfdhcp, the kernel), with garbage and floods on the wire. Root. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -48,7 +48,7 @@ async function dhclient(): Promise<string> {
 const LINK_LOCAL = '[...require("os").networkInterfaces().eth0].find((one) => one.address.startsWith("fe80")).address';
 
 beforeAll(async () => {
-  needs({ ip: 'iproute2', dhclient: 'isc-dhcp-client', perfdhcp: 'kea-admin' });
+  needs({ ip: 'iproute2', dhclient: 'isc-dhcp-client', dnsmasq: 'dnsmasq-base', perfdhcp: 'kea-admin' });
   folder = mkdtempSync(join(tmpdir(), 'bloomery-dhcpv6-'));
   servers = await addNamespace('bloomery-dhcpv6');
   clients = await addNamespace('bloomery-dhcpv6-c');
@@ -94,6 +94,58 @@ it('dhclient gets an address of the range, and the same one again', async () => 
   const address = await dhclient();
   expect(address).toMatch(IN_RANGE);
   expect(await dhclient()).toBe(address);
+});
+
+describe('the DHCPv6 client of the ramdisk', () => {
+  const bundle = join(root, '.cache/lab/dhcpv6-client.js');
+  /** Runs it until the interface has an address that fits. @returns the address, and what it wrote of name servers */
+  async function addressOf(name: string, range: RegExp): Promise<{ readonly address: string; readonly resolver: string }> {
+    buildSync({
+      entryPoints: [join(__dirname, 'dhcpv6-client.ts')],
+      ...{ outfile: bundle, bundle: true, platform: 'node', packages: 'external', logLevel: 'error' },
+    });
+    const resolver = join(folder, `resolver-${name}`);
+    const child = spawn('ip', ['netns', 'exec', clients, process.execPath, bundle, resolver, name]);
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (said += data.toString()));
+    const ended = once(child, 'exit');
+    let address: string | undefined;
+    await until(
+      240,
+      () => `an address of ${name}: ${said}`,
+      async () => {
+        const shown = await client('ip', '-6', '-o', 'addr', 'show', name, 'scope', 'global');
+        address = [...shown.matchAll(/inet6 (\S+)\/128/g)].map(([, found]) => found!).find((found) => range.test(found));
+        return address !== undefined && existsSync(resolver);
+      },
+    );
+    child.kill();
+    await ended;
+    await client('ip', '-6', 'addr', 'del', `${address}/128`, 'dev', name);
+    return { address: address!, resolver: readFileSync(resolver, 'utf8') };
+  }
+  it('gets an address of our server, the same one as other systems of the machine', async () => {
+    const known = await dhclient();
+    expect(await addressOf('eth0', IN_RANGE)).toEqual({ address: known, resolver: 'nameserver fd00:77::53\n' });
+  });
+  it("gets an address of dnsmasq's", async () => {
+    for (const command of [
+      `-n ${servers} link add near1 type veth peer name eth1 address 52:54:00:aa:06:02 netns ${clients}`,
+      `-n ${servers} link set near1 up`,
+      `-n ${servers} addr add fd00:78::1/64 dev near1 nodad`,
+      `-n ${clients} link set eth1 up`,
+    ])
+      await run('ip', command.split(' '));
+    const words = ['-d', '-C', '/dev/null', '-p', '0', '-i', 'near1', '-z', '-F', 'fd00:78::100,fd00:78::1ff,64', '--enable-ra'];
+    const options = ['-O', 'option6:dns-server,[fd00:78::53]', '-l', join(folder, 'dnsmasq-leases')];
+    const dnsmasq = spawn('ip', ['netns', 'exec', servers, 'dnsmasq', ...words, ...options], { stdio: 'ignore' });
+    const ended = once(dnsmasq, 'exit');
+    const { address, resolver } = await addressOf('eth1', /^fd00:78::1[0-9a-f]{2}$/);
+    expect(resolver).toBe('nameserver fd00:78::53\n');
+    expect(readFileSync(join(folder, 'dnsmasq-leases'), 'utf8')).toContain(` ${address} `);
+    dnsmasq.kill();
+    await ended;
+  });
 });
 
 it('the kernel makes an address of the advertised prefix', async () => {

@@ -1,0 +1,105 @@
+/** `agent dhcpv6 INTERFACE…`: the DHCPv6 client on sockets of these interfaces. */
+import { createSocket, type Socket } from 'node:dgram';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import type { NetworkInterfaceInfo } from 'node:os';
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { reasonOf } from '../system/errors';
+import type { Run } from '../system/run';
+import { keepAddress, type Dhcpv6Link, type Lease } from './dhcpv6';
+
+/** §7.2, §7.1 of RFC 8415. */
+const [CLIENT_PORT, SERVER_PORT, ALL_SERVERS] = [546, 547, 'ff02::1:2'];
+/** A message that nobody reads yet. */
+const MOST_WAITING = 64;
+/** Between attempts on an interface without a link-local address, or that failed. */
+const PAUSE_MS = 1000;
+
+interface Surroundings {
+  readonly addresses: () => NodeJS.Dict<NetworkInterfaceInfo[]>;
+  readonly run: Run;
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
+  readonly log: Log;
+  /** The file with the name servers. */
+  readonly resolver: string;
+}
+
+/** A link whose socket is bound to the link-local address of the interface: no other interface's messages come there. */
+async function openLink(name: string, address: string, signal: AbortSignal): Promise<Dhcpv6Link & { close(): void }> {
+  const socket: Socket = createSocket({ type: 'udp6', signal });
+  const waiting: Buffer[] = [];
+  let failure: Error | undefined;
+  let wake = (): void => {};
+  socket.on('message', (message: Buffer) => {
+    if (waiting.length < MOST_WAITING) waiting.push(message);
+    wake();
+  });
+  const bound = once(socket, 'listening');
+  socket.bind(CLIENT_PORT, `${address}%${name}`);
+  await bound;
+  socket.on('error', (error) => {
+    failure = error;
+    wake();
+  });
+  return {
+    send: (message) => {
+      // Answers to former messages are none to this one.
+      waiting.length = 0;
+      return new Promise((resolve, reject) =>
+        socket.send(message, SERVER_PORT, `${ALL_SERVERS}%${name}`, (error) => (error ? reject(error) : resolve())),
+      );
+    },
+    receive: async (withinMs) => {
+      if (waiting.length === 0 && failure === undefined)
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, withinMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      if (failure !== undefined) throw failure;
+      return waiting.shift();
+    },
+    close: () => socket.close(),
+  };
+}
+
+async function applyTo(name: string, { run, resolver }: Surroundings, lease: Lease | undefined, former: Lease | undefined): Promise<void> {
+  // The prefix of the link comes from router advertisements.
+  if (lease) await run('ip', ['-6', 'addr', 'replace', `${lease.address}/128`, 'dev', name]);
+  if (former && former.address !== lease?.address) await run('ip', ['-6', 'addr', 'del', `${former.address}/128`, 'dev', name]);
+  const known = existsSync(resolver) ? readFileSync(resolver, 'utf8').split('\n') : [];
+  for (const line of (lease?.nameServers ?? []).map((server) => `nameserver ${server}`))
+    if (!known.includes(line)) appendFileSync(resolver, `${line}\n`);
+}
+
+async function serve(name: string, around: Surroundings): Promise<never> {
+  const { addresses, clock, random, log } = around;
+  for (;;) {
+    const own = (addresses()[name] ?? []).find(({ family, address }) => family === 'IPv6' && address.startsWith('fe80:'));
+    if (own !== undefined) {
+      const stop = new AbortController();
+      try {
+        const link = await openLink(name, own.address, stop.signal);
+        await keepAddress({
+          ...{ link, mac: own.mac, clock, random, log: log.child({ interface: name }), signal: stop.signal },
+          apply: (lease, former) => applyTo(name, around, lease, former),
+        });
+      } catch (error) {
+        // The address is tentative for a second, and an interface may go.
+        log.debug(`DHCPv6 at ${name}: ${reasonOf(error)}`);
+      } finally {
+        stop.abort();
+      }
+    }
+    await clock.sleep(PAUSE_MS);
+  }
+}
+
+/** The command. It does not end. */
+export async function dhcpv6(names: readonly string[], around: Surroundings): Promise<void> {
+  await Promise.all(names.map((name) => serve(name, around)));
+}
