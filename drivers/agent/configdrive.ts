@@ -35,14 +35,14 @@ function jsonIn(text: Buffer): unknown {
 }
 /** As Ironic does it: an ISO image with network data that is empty or names no MTU gets that of the node's VIFs; all else stays as given. */
 async function completedImage(task: Task, given: string): Promise<string> {
-  const complete = task.driver.network.completeConfigdrive;
-  if (!complete || given.includes('://') || task.options['conductor.disable_configdrive_check']) return given;
+  const { network } = task.driver;
+  if (!network.completeConfigdrive || given.includes('://') || task.options['conductor.disable_configdrive_check']) return given;
   const image = await promisify(gunzip)(Buffer.from(given, 'base64'), { maxOutputLength: MOST_UNPACKED }).catch(() => undefined);
   const files = image && filesOfIso(image, MOST_UNPACKED);
   const own = files?.[NETWORK_DATA];
   if (files === undefined || own === undefined) return given;
   const before = jsonIn(own);
-  const { network_data: made } = await complete(task, { network_data: before });
+  const { network_data: made } = await network.completeConfigdrive(task, { network_data: before });
   return made === before ? given : pack({ ...files, [NETWORK_DATA]: Buffer.from(JSON.stringify(made)) }, task.clock.now());
 }
 

@@ -47,7 +47,7 @@ function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => 
       send: async (bytes) => {
         const { message } = decode6(bytes) as Dhcpv6Packet;
         asked.push(`${Math.round(now / 1000)} ${NAMES.get(message.type)}`);
-        const [{ iaid }] = message.associations.addresses as [{ readonly iaid: number }];
+        const { iaid } = message.associations.addresses[0]!;
         expect(message.options.clientIdentifier).toEqual(duidOfMac(MAC));
         for (const { type, address, status, options, xid = message.xid, times } of serve(message, asked.length, now / 1000)) {
           const addresses = address === undefined ? [] : [{ address, preferred: 100, valid: 200 }];

@@ -281,7 +281,9 @@ describe('[redfish]use_swift', () => {
   let refused: Readonly<Record<string, number>>;
   const MEDIUM = 'an image that is generated';
   beforeEach(async () => {
-    [requests, objects, refused] = [[], new Map(), {}];
+    requests = [];
+    objects = new Map();
+    refused = {};
     server = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => void chunks.push(chunk));
