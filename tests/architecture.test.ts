@@ -310,7 +310,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/build': [],
   'ramdisk-agent/disk': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
-  'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire'],
+  'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
   'ramdisk-agent/system': ['wire'],
   simulator: [],
   'simulator/bmc': ['model', 'simulator/http'],
