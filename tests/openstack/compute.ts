@@ -20,15 +20,16 @@ export interface ComputeCloud {
   /** Our API, as administrator of the system. */
   readonly api: ReturnType<typeof callerOf>;
   /** Starts Nova, whose compute service reads the nodes at its start. */
-  startNova(): Promise<RealNova>;
+  startNova(ironic?: Readonly<Record<string, string>>): Promise<RealNova>;
   close(): Promise<void>;
 }
 
 /**
  * @param folder of its own
  * @param machines number of simulated machines
+ * @param conductorGroup of the server
  */
-export async function startComputeCloud(folder: string, machines: number): Promise<ComputeCloud> {
+export async function startComputeCloud(folder: string, machines: number, conductorGroup = ''): Promise<ComputeCloud> {
   const cloud = await startCloud(folder);
   const http = join(folder, 'server/state/httpboot');
   mkdirSync(http, { recursive: true });
@@ -47,6 +48,7 @@ export async function startComputeCloud(folder: string, machines: number): Promi
     api: { host_ip: '127.0.0.1', port },
     boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
     conductor: {
+      conductor_group: conductorGroup,
       ...{ deploy_kernel: `file://${http}/kernel`, deploy_ramdisk: `file://${http}/ramdisk`, file_url_allowed_paths: folder },
       ...{ rescue_kernel: `file://${http}/kernel`, rescue_ramdisk: `file://${http}/ramdisk`, max_concurrent_clean: '250' },
     },
@@ -60,7 +62,7 @@ export async function startComputeCloud(folder: string, machines: number): Promi
   return {
     ...{ cloud, server, fleet },
     api: callerOf(url, () => token, { 'x-openstack-ironic-api-version': 'latest' }),
-    startNova: async () => (nova = await startNova(join(folder, 'nova'), cloud)),
+    startNova: async (ironic) => (nova = await startNova(join(folder, 'nova'), cloud, ironic)),
     close: async () => {
       await nova?.close();
       await server.stop();
@@ -122,7 +124,7 @@ export async function enroll(api: Api, fields: Body, macs: readonly string[], tr
 }
 
 /** A flavor that only nodes with a trait can have. */
-export async function makeFlavor(nova: RealNova, name: string, trait: string): Promise<void> {
+export async function makeFlavor(nova: Pick<RealNova, 'call'>, name: string, trait: string): Promise<void> {
   await nova.call('POST', '/flavors', { flavor: { id: name, name, ram: 512, vcpus: 1, disk: 1 } });
   await nova.call('POST', `/flavors/${name}/os-extra_specs`, {
     extra_specs: {
@@ -138,14 +140,14 @@ interface ServerView {
   readonly fault?: { readonly message: string };
 }
 /** Waits until a server has a status and no task. Throws when it has the status ERROR. */
-export async function serverReaches(nova: RealNova, id: string, status: string): Promise<void> {
+export async function serverReaches(nova: Pick<RealNova, 'call'>, id: string, status: string): Promise<void> {
   await waitFor(`the server is ${status}`, async () => {
     const { server: view } = (await nova.call('GET', `/servers/${id}`)) as unknown as { server: ServerView };
     if (view.status === 'ERROR') throw new Error(`ERROR: ${view.fault?.message}`);
     return view.status === status && view['OS-EXT-STS:task_state'] === null;
   });
 }
-export async function noServersLeft(nova: RealNova): Promise<void> {
+export async function noServersLeft(nova: Pick<RealNova, 'call'>): Promise<void> {
   await waitFor('all servers are gone', async () => ((await nova.call('GET', '/servers'))['servers'] as unknown[]).length === 0);
 }
 export const allocationsOf = async (nova: RealNova, uuid: string): Promise<object> =>

@@ -13,6 +13,13 @@ export interface RealNova {
   /** As administrator of the project `service`. */
   call(method: string, path: string, body?: Body): Promise<Body>;
   placement(method: string, path: string, body?: Body): Promise<Body>;
+  /** UUID of each node that a compute service has → the name of that service. */
+  hypervisors(): Promise<Readonly<Record<string, string>>>;
+  /**
+   * A further compute service, with an API of its own that builds on its nodes. Closed with the first one.
+   * @param ironic options of the section `ironic`
+   */
+  beside(host: string, ironic: Readonly<Record<string, string>>): Promise<Pick<RealNova, 'call'>>;
   close(): Promise<void>;
 }
 
@@ -20,9 +27,10 @@ export interface RealNova {
 export async function startNova(
   folder: string,
   { keystone, mariadb }: { readonly keystone: RealKeystone; readonly mariadb: RealMariadb },
+  ironic: Readonly<Record<string, string>> = {},
 ): Promise<RealNova> {
   const bin = await computePrograms();
-  for (const name of ['placement', 'state/instances', 'lock']) mkdirSync(join(folder, name), { recursive: true });
+  for (const name of ['placement', 'lock']) mkdirSync(join(folder, name), { recursive: true });
   const { identity } = keystone;
   const project = await identity.project('service');
   const roles = ['admin', 'service'];
@@ -46,10 +54,9 @@ export async function startNova(
     ...{ auth_type: 'password', auth_url: keystone.url, username: 'nova', password: PASSWORD, user_domain_id: 'default' },
     ...{ system_scope: 'all', region_name: REGION },
   };
-  const config = join(folder, 'nova.conf');
-  writeIni(config, {
+  const sections = {
     DEFAULT: {
-      ...{ host: 'compute', my_ip: '127.0.0.1', transport_url: 'fake:/', state_path: join(folder, 'state') },
+      ...{ my_ip: '127.0.0.1', transport_url: 'fake:/' },
       ...{ compute_driver: 'ironic.IronicDriver', reserved_host_memory_mb: '0', update_resources_interval: '60' },
       ...{ sync_power_state_interval: '-1', periodic_fuzzy_delay: '0', reclaim_instance_interval: '0' },
       ...{ max_concurrent_builds: '250', rpc_response_timeout: '600', service_down_time: '600' },
@@ -70,19 +77,46 @@ export async function startNova(
     keystone_authtoken: tokenSection(keystone, 'nova', 'compute'),
     oslo_messaging_notifications: { driver: 'noop' },
     oslo_concurrency: { lock_path: join(folder, 'lock') },
-  });
-  const log = join(folder, 'nova.log');
-  const child = await startService({
-    ...{ name: 'Nova', command: [join(bin, 'python'), join(__dirname, 'nova_serve.py'), '--config-file', config], log },
-    ...{ url: `http://127.0.0.1:${port}/`, env: { PORT: String(port), CELL0: await mariadb.create('nova_cell0') } },
-  });
+  };
+  const cell0 = await mariadb.create('nova_cell0');
+  const serve = async (host: string, ownPort: number, own: Readonly<Record<string, string>>, env: Readonly<Record<string, string>>) => {
+    const config = join(folder, `${host}.conf`);
+    const state = join(folder, `state-${host}`);
+    mkdirSync(join(state, 'instances'), { recursive: true });
+    writeIni(config, {
+      ...sections,
+      DEFAULT: { ...sections.DEFAULT, host, state_path: state },
+      ironic: { ...sections.ironic, ...own },
+    });
+    const command = [join(bin, 'python'), join(__dirname, 'nova_serve.py'), '--config-file', config];
+    return startService({
+      ...{ name: `Nova ${host}`, command, log: join(folder, `${host}.log`), url: `http://127.0.0.1:${ownPort}/` },
+      env: { PORT: String(ownPort), CELL0: cell0, ...env },
+    });
+  };
+  const children = [await serve('compute', port, ironic, {})];
+  const log = join(folder, 'compute.log');
   const token = await identity.token(user, { project: { id: project } });
+  const caller = (at: string, version: string): RealNova['call'] =>
+    callerOf(at, () => token, { 'openstack-api-version': `compute ${version}` });
+  // Later versions ask each compute service, which another process cannot do.
+  const older = caller(url, '2.53');
   return {
     ...{ url, log },
-    call: callerOf(url, () => token, { 'openstack-api-version': 'compute 2.90' }),
+    call: caller(url, '2.90'),
+    hypervisors: async () => {
+      const { hypervisors } = await older('GET', '/os-hypervisors/detail');
+      const views = hypervisors as readonly { readonly hypervisor_hostname: string; readonly service: { readonly host: string } }[];
+      return Object.fromEntries(views.map(({ hypervisor_hostname: node, service }) => [node, service.host]));
+    },
+    beside: async (host, own) => {
+      const ownPort = await freePort();
+      children.push(await serve(host, ownPort, own, { BESIDE: 'true' }));
+      return { call: caller(`http://127.0.0.1:${ownPort}/v2.1`, '2.90') };
+    },
     placement: callerOf(placementUrl, () => token, { 'openstack-api-version': 'placement 1.39' }),
     close: async () => {
-      await endReference(child);
+      for (const child of children) await endReference(child);
       await endReference(placement);
     },
   };

@@ -1,7 +1,8 @@
 """Nova's API, conductor, scheduler and compute service in one process, with a message bus in memory.
 
 nova_serve.py --config-file FILE; PORT in the environment: where the API listens on loopback. CELL0: the URL of the database for servers
-without a host. The databases are empty; it makes their tables.
+without a host. The databases are empty; it makes their tables. With BESIDE, another such process has made them: this one serves a further
+compute service, and servers that its own API creates are built by it.
 """
 from nova import monkey_patch; monkey_patch.patch(backend='threading')  # noqa: E702 before everything else
 import os
@@ -35,21 +36,27 @@ logging.setup(CONF, 'nova')
 objects.register_all()
 os_vif.initialize()
 
-# Nova's migrations take a minute; its models describe the same tables.
-cell0 = os.environ['CELL0']
-# A key of MariaDB has at most 3072 bytes; Nova's migrations shorten these columns too.
-for index in main_models.Migration.__table__.indexes:
-    if index.name == 'migrations_by_host_nodes_and_status_idx':
-        index.dialect_options['mysql']['length'] = dict.fromkeys(('source_compute', 'source_node', 'dest_compute', 'dest_node'), 100)
-api_models.BASE.metadata.create_all(api_database.get_engine())
-main_models.BASE.metadata.create_all(main_database.get_engine())
-main_models.BASE.metadata.create_all(main_database.create_context_manager(cell0).writer.get_engine())
 admin = context.get_admin_context()
-for uuid, name, connection in ((objects.CellMapping.CELL0_UUID, 'cell0', cell0),
-                               ('c0000000-0000-4000-8000-000000000001', 'cell1', CONF.database.connection)):
-    objects.CellMapping(admin, uuid=uuid, name=name, transport_url=CONF.transport_url, database_connection=connection,
-                        disabled=False).create()
 
+
+def make_databases():
+    # Nova's migrations take a minute; its models describe the same tables.
+    cell0 = os.environ['CELL0']
+    # A key of MariaDB has at most 3072 bytes; Nova's migrations shorten these columns too.
+    for index in main_models.Migration.__table__.indexes:
+        if index.name == 'migrations_by_host_nodes_and_status_idx':
+            index.dialect_options['mysql']['length'] = dict.fromkeys(('source_compute', 'source_node', 'dest_compute', 'dest_node'), 100)
+    api_models.BASE.metadata.create_all(api_database.get_engine())
+    main_models.BASE.metadata.create_all(main_database.get_engine())
+    main_models.BASE.metadata.create_all(main_database.create_context_manager(cell0).writer.get_engine())
+    for uuid, name, connection in ((objects.CellMapping.CELL0_UUID, 'cell0', cell0),
+                                   ('c0000000-0000-4000-8000-000000000001', 'cell1', CONF.database.connection)):
+        objects.CellMapping(admin, uuid=uuid, name=name, transport_url=CONF.transport_url, database_connection=connection,
+                            disabled=False).create()
+
+
+if 'BESIDE' not in os.environ:
+    make_databases()
 services = [service.Service.create(binary='nova-conductor', topic=conductor_rpcapi.RPC_TOPIC),
             service.Service.create(binary='nova-scheduler', topic=scheduler_rpcapi.RPC_TOPIC),
             service.Service.create(binary='nova-compute', topic=compute_rpcapi.RPC_TOPIC,
