@@ -1,9 +1,9 @@
 /** Keystone, Neutron with the networks of all phases, and Glance with an image: what a bare metal server needs of an OpenStack. */
-import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import type { Sections } from '../lab/support/server';
+import { newImageBytes } from './boot-files';
 import { startGlance, type RealGlance } from './glance';
 import { CACHED, startKeystone, type RealKeystone } from './keystone';
 import { startNeutron, type RealNeutron } from './neutron';
@@ -72,6 +72,6 @@ export async function startCloud(folder: string): Promise<Cloud> {
 
 /** An image of random bytes in Glance. */
 export async function newImage(glance: RealGlance, name: string): Promise<{ readonly id: string; readonly bytes: Buffer }> {
-  const bytes = randomBytes(300_000);
+  const bytes = newImageBytes();
   return { id: await glance.image({ name, disk_format: 'raw', visibility: 'public' }, bytes), bytes };
 }

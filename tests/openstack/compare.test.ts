@@ -2,7 +2,7 @@
  * Our server beside the real Ironic 39, in one cloud and with machines of one kind: the requests to Neutron and the time of each operation.
  * It runs when it is named (`npm run test:openstack -- compare`), and prints a table. Times are shown, and requests are compared.
  */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,6 +17,7 @@ import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import { startServerProcess, type RunningServer } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
+import { imageAt, newImageBytes, writeRamdisk } from './boot-files';
 import { makeNetworks } from './cloud';
 import { CACHED, startKeystone, type RealKeystone } from './keystone';
 import { startNeutron, SWITCH, type RealNeutron } from './neutron';
@@ -46,7 +47,7 @@ let files: Server;
 let privateNetwork: string;
 const fleets: Partial<Record<ServerName, Fleet>> = {};
 const apis: Partial<Record<ServerName, Client>> = {};
-const image = randomBytes(300_000);
+const image = newImageBytes();
 let imageInfo: object;
 
 beforeAll(async () => {
@@ -56,7 +57,6 @@ beforeAll(async () => {
   neutron = await startNeutron(join(folder, 'neutron'), keystone, await mariadb.create('neutron'));
   const networks = await makeNetworks(neutron);
   privateNetwork = networks.private;
-  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), randomBytes(1000));
   files = createServer((request, response) => {
     const file = join(folder, 'ironic/http', request.url!.replace(/^\/ipxe\//, '/pxelinux.cfg/'));
     if (request.url === '/image') response.writeHead(200, { 'content-length': image.length }).end(request.method === 'HEAD' ? '' : image);
@@ -65,10 +65,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((listening) => files.listen(0, '127.0.0.1', listening));
   const filesUrl = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
-  imageInfo = {
-    ...{ image_source: `${filesUrl}/image`, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
-    image_os_hash_value: createHash('sha256').update(image).digest('hex'),
-  };
+  imageInfo = imageAt(`${filesUrl}/image`, image);
   const shared = {
     neutron: {
       ...neutron.credentials,
@@ -79,12 +76,7 @@ beforeAll(async () => {
         ]),
       ),
     },
-    conductor: {
-      ...Object.fromEntries(
-        ['deploy', 'rescue'].flatMap((use) => ['kernel', 'ramdisk'].map((name) => [`${use}_${name}`, `file://${folder}/${name}`])),
-      ),
-      file_url_allowed_paths: folder,
-    },
+    conductor: writeRamdisk(folder, folder),
   };
   const enabled = {
     ...{ enabled_hardware_types: 'redfish', enabled_boot_interfaces: 'ipxe', enabled_deploy_interfaces: 'direct' },

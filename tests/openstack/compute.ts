@@ -1,6 +1,5 @@
 /** Our server with simulated machines inside a cloud with Nova, and what its tests do with nodes and servers. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
@@ -8,6 +7,7 @@ import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet
 import { startServerProcess, type RunningServer } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
+import { writeRamdisk } from './boot-files';
 import { startCloud, type Cloud } from './cloud';
 import { SWITCH } from './neutron';
 import { startNova, type RealNova } from './nova';
@@ -32,8 +32,6 @@ export interface ComputeCloud {
 export async function startComputeCloud(folder: string, machines: number, conductorGroup = ''): Promise<ComputeCloud> {
   const cloud = await startCloud(folder);
   const http = join(folder, 'server/state/httpboot');
-  mkdirSync(http, { recursive: true });
-  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(http, name), randomBytes(1000));
   const [port, boot] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
   // Before the server starts: it reads its own URL from the catalog.
@@ -47,11 +45,7 @@ export async function startComputeCloud(folder: string, machines: number, conduc
     },
     api: { host_ip: '127.0.0.1', port },
     boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
-    conductor: {
-      conductor_group: conductorGroup,
-      ...{ deploy_kernel: `file://${http}/kernel`, deploy_ramdisk: `file://${http}/ramdisk`, file_url_allowed_paths: folder },
-      ...{ rescue_kernel: `file://${http}/kernel`, rescue_ramdisk: `file://${http}/ramdisk`, max_concurrent_clean: '250' },
-    },
+    conductor: { ...writeRamdisk(http, folder), conductor_group: conductorGroup, max_concurrent_clean: '250' },
   });
   const token = await cloud.systemToken();
   const fleet = await startFleet({

@@ -2,8 +2,8 @@
  * The server process is killed (SIGKILL) before and after each change that a flow makes in a real Neutron. The next process ends the flow,
  * and leaves in Neutron and on the node what a flow without a kill leaves. tests/flows has more flows, beside a stand-in for Neutron.
  */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,6 +19,7 @@ import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
+import { writeImage, writeRamdisk } from './boot-files';
 import { makeNetworks } from './cloud';
 import { CACHED, startKeystone, type RealKeystone } from './keystone';
 import { startNeutron, SWITCH, type RealNeutron } from './neutron';
@@ -108,7 +109,7 @@ async function forward(method: string, path: string, token: string, body: string
 }
 
 beforeAll(async () => {
-  for (const name of ['keystone', 'neutron', 'server/state/httpboot']) mkdirSync(join(folder, name), { recursive: true });
+  for (const name of ['keystone', 'neutron']) mkdirSync(join(folder, name), { recursive: true });
   mariadb = await startMariadb(join(folder, 'mariadb'));
   keystone = await startKeystone(join(folder, 'keystone'), CACHED);
   neutron = await startNeutron(join(folder, 'neutron'), keystone, await mariadb.create('neutron'));
@@ -123,10 +124,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
   const http = join(folder, 'server/state/httpboot');
-  const bytes = randomBytes(300_000);
-  writeFileSync(join(http, 'image.raw'), bytes);
-  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(http, name), randomBytes(1000));
   const [port, boot] = [await freePort(), await freePort()];
+  image = writeImage(http, boot);
   sections = {
     DEFAULT: {
       ...{ my_ip: '127.0.0.1', auth_strategy: 'noauth', enabled_hardware_types: 'redfish', enabled_boot_interfaces: 'ipxe' },
@@ -135,10 +134,7 @@ beforeAll(async () => {
     },
     api: { host_ip: '127.0.0.1', port },
     boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
-    conductor: {
-      ...{ deploy_kernel: `file://${http}/kernel`, deploy_ramdisk: `file://${http}/ramdisk`, file_url_allowed_paths: folder },
-      ...{ rescue_kernel: `file://${http}/kernel`, rescue_ramdisk: `file://${http}/ramdisk` },
-    },
+    conductor: writeRamdisk(http, folder),
     neutron: {
       ...neutron.credentials,
       endpoint_override: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
@@ -151,10 +147,6 @@ beforeAll(async () => {
     ...{ count: MACHINES, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1' },
     ...{ log: silentLog, clock: systemClock, random: randomBytes },
   });
-  image = {
-    ...{ image_source: `http://127.0.0.1:${boot}/image.raw`, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
-    image_os_hash_value: createHash('sha256').update(bytes).digest('hex'),
-  };
   const node = await enroll();
   for (const operation of OPERATIONS) {
     await run(node, operation);
@@ -261,6 +253,9 @@ it.each(FATES)(
     for (const { node, operation, at } of nodes) await begin(node, operation, { at, fate });
     for (const { node, operation, change } of nodes)
       await until(`${operation.name} of ${node.uuid} sends ${change}`, () => node.isLost, 100, 900_000);
+    // A flow that has given up meanwhile would not be killed in its middle.
+    const reservations = await Promise.all(nodes.map(async ({ node }) => (await show(node)).reservation));
+    expect(nodes.filter((_, index) => reservations[index] === null).map(({ operation, change }) => [operation.name, change])).toEqual([]);
     await server.kill();
     for (const { node } of nodes) node.lost = undefined;
     server = await startServerProcess(join(folder, 'server'), sections);

@@ -1,6 +1,6 @@
 /** The network interfaces flat and neutron beside a real Neutron, with simulated machines: its ports and the switch in every phase. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openClient, type Client } from '../../demo/client';
@@ -10,6 +10,7 @@ import { startFleet, type Fleet } from '../../simulator/fleet/fleet';
 import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
+import { writeImage, writeRamdisk } from './boot-files';
 import { startKeystone, type RealKeystone } from './keystone';
 import { startNeutron, SWITCH, type NeutronPortView, type RealNeutron } from './neutron';
 
@@ -27,16 +28,14 @@ let image: Readonly<Record<string, string>>;
 let used = 0;
 
 beforeAll(async () => {
-  for (const name of ['keystone', 'neutron', 'server/state/httpboot']) mkdirSync(join(folder, name), { recursive: true });
+  for (const name of ['keystone', 'neutron']) mkdirSync(join(folder, name), { recursive: true });
   keystone = await startKeystone(join(folder, 'keystone'));
   neutron = await startNeutron(join(folder, 'neutron'), keystone);
   for (const [name, vlan] of Object.entries(VLANS))
     networks[name] = await neutron.network(name, vlan, { ip_version: 4, cidr: `10.60.${vlan}.0/24` });
   const http = join(folder, 'server/state/httpboot');
-  const bytes = randomBytes(300_000);
-  writeFileSync(join(http, 'image.raw'), bytes);
-  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(http, name), randomBytes(1000));
   const [apiPort, boot] = [await freePort(), await freePort()];
+  image = writeImage(http, boot);
   sections = {
     DEFAULT: {
       ...{ my_ip: '127.0.0.1', auth_strategy: 'noauth', enabled_hardware_types: 'redfish', enabled_boot_interfaces: 'ipxe' },
@@ -45,10 +44,7 @@ beforeAll(async () => {
     },
     api: { host_ip: '127.0.0.1', port: apiPort },
     boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
-    conductor: {
-      ...{ deploy_kernel: `file://${http}/kernel`, deploy_ramdisk: `file://${http}/ramdisk`, file_url_allowed_paths: folder },
-      ...{ rescue_kernel: `file://${http}/kernel`, rescue_ramdisk: `file://${http}/ramdisk` },
-    },
+    conductor: writeRamdisk(http, folder),
     dhcp: { dhcp_provider: 'neutron' },
     neutron: {
       ...neutron.credentials,
@@ -62,10 +58,6 @@ beforeAll(async () => {
   fleet = await startFleet({
     ...{ count: 6, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes },
   });
-  image = {
-    ...{ image_source: `http://127.0.0.1:${boot}/image.raw`, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
-    image_os_hash_value: createHash('sha256').update(bytes).digest('hex'),
-  };
 }, 900_000);
 afterAll(async () => {
   await server?.stop();
