@@ -1,12 +1,6 @@
-// npm run check: types, lint, unused exports, format. Runs all, whatever fails.
-import { spawnSync } from 'node:child_process';
-import { CHECKS } from './checks.mjs';
-import { root } from './install.mjs';
+// npm run check: types, lint, format, unused exports. Runs all, whatever fails.
+import { CHECKS, LONG_CHECKS, runChecks } from './checks.mjs';
+import { installPackages } from './install.mjs';
 
-let failed = 0;
-for (const { name, command } of CHECKS) {
-  const { status } = spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' });
-  console.log(`${status === 0 ? 'ok' : 'FAILED'}: ${name}`);
-  if (status !== 0) failed++;
-}
-process.exit(failed === 0 ? 0 : 1);
+installPackages();
+process.exit(runChecks([...CHECKS, ...LONG_CHECKS]).failed.length === 0 ? 0 : 1);

@@ -1,8 +1,10 @@
-// The checks of npm test and npm run check: programs of Node that end with a status.
+// The checks of the code that are no jest tests: programs of Node that end with a status.
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { root } from './install.mjs';
+import { installTool, root, toolFolder } from './install.mjs';
 
 const program = (path) => join(root, 'node_modules', path);
+/** Those of `npm test`. */
 export const CHECKS = [
   { name: 'types', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded'] },
   { name: 'types of the page', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded', '-p', 'ui'] },
@@ -10,6 +12,20 @@ export const CHECKS = [
   { name: 'lint', command: [program('oxlint/bin/oxlint'), '.'] },
   { name: 'regular expressions', command: [join(root, 'scripts/regexes.mjs')] },
   { name: 'licences', command: [join(root, 'scripts/licences.mjs')] },
-  { name: 'exports', command: [program('knip/bin/knip.js'), '--no-config-hints'] },
   { name: 'format', command: [program('oxfmt/bin/oxfmt'), '--check', '.'] },
 ];
+/** Those that `npm run check` and `npm run test:long` add: `tool` has packages of its own. */
+export const LONG_CHECKS = [
+  { name: 'exports', tool: 'exports', command: [join(toolFolder('exports'), 'node_modules/knip/bin/knip.js'), '--no-config-hints'] },
+];
+
+/** Runs all, whatever fails. @returns `passed` (how many) and `failed` (their names) */
+export function runChecks(checks) {
+  const failed = checks.filter(({ name, tool, command }) => {
+    if (tool !== undefined) installTool(tool);
+    const { status } = spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' });
+    console.log(`${status === 0 ? 'ok' : 'FAILED'}: ${name}`);
+    return status !== 0;
+  });
+  return { passed: checks.length - failed.length, failed: failed.map(({ name }) => name) };
+}

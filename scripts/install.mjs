@@ -5,13 +5,20 @@ import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '..');
 
-/** Runs `npm ci` unless node_modules is as new as the lock file. */
-export function installPackages() {
-  const done = join(root, 'node_modules/.package-lock.json');
-  if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs) return;
-  console.log('installing packages (npm ci) …');
-  execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: 'inherit' });
+/** Runs `npm ci` in a folder unless its node_modules is as new as its lock file. @param what it gets, for the progress */
+function install(folder, what) {
+  const done = join(folder, 'node_modules/.package-lock.json');
+  if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(folder, 'package-lock.json')).mtimeMs) return;
+  console.log(`installing ${what} (npm ci) …`);
+  execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder, stdio: 'inherit' });
 }
+
+export const installPackages = () => install(root, 'packages');
+
+/** The tools that few commands need, each with packages and a lock file of its own below scripts/tools: `npm test` does not install them. */
+export const TOOLS = ['exports', 'mutate'];
+export const toolFolder = (name) => join(root, 'scripts/tools', name);
+export const installTool = (name) => install(toolFolder(name), `the packages of scripts/tools/${name}`);
 
 export function build() {
   execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { cwd: root, stdio: 'inherit' });

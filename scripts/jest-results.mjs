@@ -64,8 +64,12 @@ export async function repeatFailedFiles(suite, { files, broken }) {
   return { ...judged, failed: [...judged.failed, ...broken] };
 }
 
-/** Runs the files of a project with progress, prints the summary, and ends the process. @param more options of jest */
-export async function runProject(project, ...more) {
+/**
+ * Runs the files of a project with progress, prints the summary, and ends the process.
+ * @param options of jest
+ * @param checked what the checks before it found (checks.mjs); each counts as a test
+ */
+export async function runProject(project, { options = [], checked = { passed: 0, failed: [] } } = {}) {
   const folder = join(root, '.cache/test');
   mkdirSync(folder, { recursive: true });
   const suite = {
@@ -75,9 +79,10 @@ export async function runProject(project, ...more) {
     options: [`--reporters=${join(root, 'scripts/test-progress.mjs')}`],
     run: (command) => spawnSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status,
   };
-  const all = await repeatFailedFiles(suite, await runJest(suite, ...more));
+  const { passed, failed, flaky } = await repeatFailedFiles(suite, await runJest(suite, ...options));
+  const all = { passed: passed + checked.passed, failed: [...checked.failed, ...failed], flaky };
   console.log(summary(all).join('\n'));
   process.exit(all.failed.length === 0 ? 0 : 1);
 }
 /** Runs the files of a project one after the other, as `runProject` does. */
-export const runSerially = (project, ...more) => runProject(project, '--runInBand', ...more);
+export const runSerially = (project, ...options) => runProject(project, { options: ['--runInBand', ...options] });

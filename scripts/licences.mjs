@@ -1,7 +1,7 @@
-// Checks the licences of all packages in package-lock.json: part of npm run check. Prints each problem, and fails when there is one.
+// Checks the licences of all packages in our lock files: part of npm run check. Prints each problem, and fails when there is one.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from './install.mjs';
+import { root, toolFolder, TOOLS } from './install.mjs';
 
 /** SPDX identifiers that any package may have: permissive, and compatible with Apache-2.0. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT'];
@@ -45,14 +45,17 @@ const SAMPLES = [
   [{}, false],
 ];
 const wrong = SAMPLES.filter(([entry, right]) => (problemsOf({ 'node_modules/a': entry }).problems.length === 0) !== right);
-const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-const { problems, used } = problemsOf(packages);
+const found = [root, ...TOOLS.map(toolFolder)].map((folder) => {
+  const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
+  return { ...problemsOf(packages), count: Object.keys(packages).length - 1 };
+});
+const used = new Set(found.flatMap((one) => [...one.used]));
 const unused = Object.keys(EXCEPTIONS).filter((name) => !used.has(name));
 const all = [
   ...wrong.map(([entry]) => `sample ${JSON.stringify(entry)} is judged wrongly`),
-  ...problems,
+  ...found.flatMap(({ problems }) => problems),
   ...unused.map((name) => `${name}: the exception applies to nothing`),
 ];
 for (const problem of all) console.log(problem);
-console.log(`${Object.keys(packages).length - 1} packages, ${all.length} problems with licences`);
+console.log(`${found.reduce((sum, { count }) => sum + count, 0)} packages, ${all.length} problems with licences`);
 process.exit(all.length === 0 ? 0 : 1);

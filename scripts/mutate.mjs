@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { cliArguments } from './cli-arguments.mjs';
-import { installPackages, root } from './install.mjs';
+import { installPackages, installTool, root, toolFolder } from './install.mjs';
 
 /** Tests that need no database. For others, DATABASE_URL_TEST saves the start of a server for each change. */
 const WITHOUT_DATABASE = new Set(['boot', 'config', 'drivers', 'listeners.test.ts', 'model', 'simulator', 'wire']);
@@ -26,6 +26,8 @@ const { positionals, jobs, sample } = cliArguments({
   positional: { name: 'PATH', choices: undefined, several: true, needed: true },
 });
 installPackages();
+installTool('mutate');
+const packages = join(toolFolder('mutate'), 'node_modules/@stryker-mutator');
 const folder = join(root, '.cache/mutate');
 mkdirSync(folder, { recursive: true });
 const config = join(folder, 'stryker.config.json');
@@ -55,6 +57,7 @@ const settings = {
       ? positionals.map((path) => (isWhole(path) ? path : `${path.replace(/\/$/, '')}/**/*.ts`))
       : positionals.flatMap(filesBelow).flatMap(sampled),
   testRunner: 'jest',
+  plugins: [join(packages, 'jest-runner/dist/src/index.js')],
   // The unit tests of the same components that import a mutated file, and of those the ones that run it.
   jest: {
     projectType: 'custom',
@@ -74,7 +77,7 @@ const settings = {
   timeoutMS: 60_000,
 };
 writeFileSync(config, JSON.stringify(settings, null, 2));
-const { status } = spawnSync(process.execPath, [join(root, 'node_modules/@stryker-mutator/core/bin/stryker.js'), 'run', config], {
+const { status } = spawnSync(process.execPath, [join(packages, 'core/bin/stryker.js'), 'run', config], {
   cwd: root,
   stdio: 'inherit',
 });

@@ -1,4 +1,5 @@
-// npm run test:long: the unit, flow and hostile tests that take long. Needs Node and npm only.
+// npm run test:long: the checks, and the unit, flow and hostile tests, that take long. Needs Node and npm only.
+import { LONG_CHECKS, runChecks } from './checks.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 import { build, installPackages } from './install.mjs';
 import { runProject } from './jest-results.mjs';
@@ -6,8 +7,8 @@ import { runProject } from './jest-results.mjs';
 cliArguments({
   command: 'npm run test:long',
   usage: '',
-  about: 'The unit, flow and hostile tests that `npm test` leaves out, because they take long.',
+  about: 'The checks, and the unit, flow and hostile tests, that `npm test` leaves out, because they take long.',
 });
 installPackages();
 build();
-await runProject('long');
+await runProject('long', { checked: runChecks(LONG_CHECKS) });

@@ -1,4 +1,4 @@
-// npm test: types, lint, unused exports, format, and the unit, flow and hostile tests but for the long ones. Needs Node and npm only.
+// npm test: types, lint, format, and the unit, flow and hostile tests but for the long ones. Needs Node and npm only.
 // A test file that fails runs once more by itself. Ends with where the time went, what failed, what was flaky, and one line of counts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
