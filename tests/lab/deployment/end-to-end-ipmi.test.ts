@@ -1,7 +1,25 @@
 import { testMachines } from './end-to-end';
 
 testMachines('bloomery-e2e-i', [
-  { name: 'bios-ipmi', bmc: 'ipmi_sim', firmware: 'bios', format: 'raw', boot: 'ipxe', fastTrack: false },
-  { name: 'bios-virtualbmc', bmc: 'virtualbmc', firmware: 'bios', format: 'raw', boot: 'ipxe', fastTrack: true },
-  { name: 'uefi-ipmi', bmc: 'ipmi_sim', firmware: 'uefi', format: 'qcow2', boot: 'ipxe', fastTrack: true },
+  { name: 'bios-ipmi', bmc: 'ipmi_sim', firmware: 'bios', format: 'raw', boot: 'ipxe', fastTrack: false, cleans: 'after', client: 'cli' },
+  {
+    name: 'bios-virtualbmc',
+    bmc: 'virtualbmc',
+    firmware: 'bios',
+    format: 'raw',
+    boot: 'ipxe',
+    fastTrack: true,
+    cleans: 'before',
+    client: 'requests',
+  },
+  {
+    name: 'uefi-ipmi',
+    bmc: 'ipmi_sim',
+    firmware: 'uefi',
+    format: 'qcow2',
+    boot: 'ipxe',
+    fastTrack: true,
+    cleans: 'both',
+    client: 'requests',
+  },
 ]);
