@@ -25,15 +25,15 @@ let server: RunningServer;
 const undo: (() => Promise<unknown>)[] = [];
 const reportFile = (): string => join(lab.folder, 'report');
 
-/** The usual server, with IPv6 only. */
-function sections(): Sections {
+/** The usual server, with IPv6 only. @param slaac whether machines make addresses themselves, or ask DHCPv6 */
+function sections(slaac: boolean): Sections {
   const usual = bootingSections(lab);
   const addressless = Object.entries(usual['DEFAULT']!).filter(([name]) => name !== 'my_ip');
   return {
     ...usual,
     DEFAULT: { ...Object.fromEntries(addressless), my_ipv6: HOST, listen_address: '::1' },
     api: { host_ip: HOST },
-    boot: { interface: lab.bridge, dhcp_subnet: 'fd00:77::/64 range=fd00:77::1:0-fd00:77::1:ff slaac=true' },
+    boot: { interface: lab.bridge, dhcp_subnet: `fd00:77::/64 range=fd00:77::1:0-fd00:77::1:ff slaac=${slaac}` },
     conductor: { ...usual['conductor']!, automated_clean: 'false' },
   };
 }
@@ -54,7 +54,7 @@ beforeAll(async () => {
   const script = join(__dirname, '../support/image.sh');
   await run('bash', [script, join(images, 'lab.raw'), `http://[${HOST}]:${REPORT_PORT}/`, 'raw'], { timeout: 300_000 });
   lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), HOST, String(REPORT_PORT), reportFile());
-  server = await startServerProcess(join(lab.folder, 'server'), sections(), lab.namespace);
+  server = await startServerProcess(join(lab.folder, 'server'), sections(false), lab.namespace);
   undo.push(() => server.stop());
 }, 1_200_000);
 afterAll(async () => {
@@ -68,17 +68,21 @@ async function call(method: string, path: string, body?: unknown): Promise<Recor
   const text = await lab.exec('curl', ...words, ...sent, `${API}${path}`);
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
-async function reach(name: string, state: string, machine: LabMachine): Promise<void> {
+/** @returns where the agent was last */
+async function reach(name: string, state: string, machine: LabMachine): Promise<string | undefined> {
+  let agent: string | undefined;
   let node: Record<string, unknown> | undefined;
   const describe = (): string =>
     `${name} to be ${state}: ${JSON.stringify(node)}\n--- console\n${consoleEnd(machine)}\n--- server\n${server.logEnd()}`;
   await until(PATIENCE, describe, async () => {
     node = await call('GET', `/v1/nodes/${name}?fields=provision_state,last_error,driver_internal_info`);
+    agent = (node['driver_internal_info'] as { readonly agent_url?: string }).agent_url ?? agent;
     if (/failed$|^error$/.test(String(node['provision_state']))) throw new Error(describe());
     if (node['provision_state'] === state) return true;
     await delay(900);
     return false;
   });
+  return agent;
 }
 
 it(
@@ -107,8 +111,11 @@ it(
     };
     await call('PATCH', `/v1/nodes/${name}`, [{ op: 'replace', path: '/instance_info', value: instance }]);
     await call('PUT', `/v1/nodes/${name}/states/provision`, { target: 'active' });
-    await reach(name, 'active', machine);
-    // The deployed system has no IPv4 either, and has made its own address.
+    // The ramdisk has its address from DHCPv6: nothing else gives one.
+    expect(await reach(name, 'active', machine)).toMatch(/^https?:\/\/\[fd00:77::1:[\da-f]{1,2}\]/);
+    // The deployed system has no IPv4 either, and no client: it makes its own address as soon as the router lets it.
+    await server.stop();
+    server = await startServerProcess(join(lab.folder, 'server'), sections(true), lab.namespace);
     await until(
       PATIENCE,
       () => `a report\n${consoleEnd(machine)}`,
