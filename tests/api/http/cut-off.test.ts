@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { cutOff, send } from '../../../api/send';
+import { cutOff } from '../../../api/http/cut-off';
+import { send } from '../../../api/send';
 
 const BYTES = 4 << 20;
 const server = createServer((request, response) => {
