@@ -1,6 +1,6 @@
 /**
- * Spreads work over turns of the event loop, because the program answers nobody during a turn. All kinds of such work share one budget of
- * time in each turn: otherwise a little of each would add up to a long turn.
+ * Spreads work over turns of the event loop, because the program answers nobody during a turn. All kinds of work that waits share one budget
+ * of time in each turn: otherwise a little of each would add up to a long turn.
  */
 
 /** Milliseconds of such work in a turn. A piece of work that has begun is not interrupted. */
@@ -55,32 +55,38 @@ function startNext(): void {
   }
 }
 
-/** @param unbounded work that a source may start in a turn although the budget is spent */
-function startInTurn(source: string, atOnce: number, unbounded: number, start: () => void): void {
+function wait(source: string, atOnce: number, start: () => void): void {
   planNextTurn();
   const queue = waiting.get(source);
-  const count = countOf(source);
   if (queue) queue.starts.push(start);
-  else if (count < unbounded || (count < atOnce && spent < BUDGET_MS)) {
-    started.set(source, count + 1);
-    const began = performance.now();
-    start();
-    spent += performance.now() - began;
-  } else waiting.set(source, { atOnce, starts: [start] });
+  else waiting.set(source, { atOnce, starts: [start] });
 }
 
 let callers = 0;
 /**
  * @returns starts work in the order of its source: at once, until the source has started `atOnce` in this turn or the time is used up, then
- * in later turns. The first work of a source in a turn never waits for that of others.
+ * in later turns. The first work of a source in a turn starts at once if nothing of the source waits, however much others have started.
+ * `start` does not throw.
  */
 export function createSourceTurns(atOnce: number): (source: string, start: () => void) => void {
   const caller = ++callers;
-  return (source, start) => startInTurn(`${caller} ${source}`, atOnce, 1, start);
+  return (source, start) => {
+    const key = `${caller} ${source}`;
+    const count = countOf(key);
+    if (waiting.has(key) || (count > 0 && (count >= atOnce || spent >= BUDGET_MS))) {
+      wait(key, atOnce, start);
+      return;
+    }
+    planNextTurn();
+    started.set(key, count + 1);
+    const began = performance.now();
+    start();
+    spent += performance.now() - began;
+  };
 }
 
-/** @returns a function to wait for: so many callers at most continue in each turn, in the order of their calls */
+/** @returns a function to wait for: so many callers at most continue in each later turn, in the order of their calls */
 export function createTurns(atOnce: number): () => Promise<void> {
-  const caller = ++callers;
-  return () => new Promise((start) => startInTurn(String(caller), atOnce, 0, start));
+  const caller = String(++callers);
+  return () => new Promise((start) => wait(caller, atOnce, start));
 }

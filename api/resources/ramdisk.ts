@@ -106,29 +106,25 @@ async function refuseForeignSource(
   throw notFound();
 }
 
-/**
- * Lookups that query the database at once: anybody may send them, and other requests wait for the same connections. What waits is bounded
- * by the connections of clients.
- */
+/** Lookups by MAC addresses that query the database at once: anybody may send them, and other requests wait for the same connections. */
 const inTurn = createFairTurns({
   running: { inAll: 4, ofSource: 2 },
-  waiting: { inAll: Infinity, ofSource: Infinity },
-  refusal: () => new Error('too many lookups'),
+  waiting: { inAll: 4096, ofSource: 2048 },
+  refusal: () => new Fault('TemporaryFailure', { message: 'Too many lookups are being processed; please try again later.' }),
 });
 
 async function lookup(request: Request, context: ApiContext): Promise<Answer> {
   checkEnabled(request, context);
-  return inTurn(request.source, () => lookUp(request, context));
-}
-async function lookUp(request: Request, context: ApiContext): Promise<Answer> {
   const { query, minor } = request;
   const macs = macsOf((query['addresses'] as readonly string[] | null | undefined) ?? []);
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && !uuid) throw new Fault('IncompleteLookup');
   // The response does not reveal whether the node is unknown or in another state.
-  const node = await (uuid ? context.store.nodes.find(uuid) : nodeByMacs(macs, context)).catch((error: unknown) => {
-    throw error instanceof Fault && error.status === 404 ? notFound() : error;
-  });
+  const node = await (uuid ? context.store.nodes.find(uuid) : inTurn(request.source, () => nodeByMacs(macs, context))).catch(
+    (error: unknown) => {
+      throw error instanceof Fault && error.status === 404 ? notFound() : error;
+    },
+  );
   if (context.options['api.restrict_lookup'] && !isExpected(node, context.options)) {
     context.log.warn('lookup refused', { ...originFields(request.origin), node: node.uuid, state: node.provision_state });
     throw notFound();

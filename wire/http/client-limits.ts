@@ -83,12 +83,15 @@ function limitReading(server: Server, readTimeoutMs: number, onRefused: OnRefuse
   });
 }
 
+/** Whether no response can be sent any more. Requests after the last response are not processed (RFC 9112 §9.6). */
+const isOver = ({ destroyed, writableEnded }: Socket): boolean => destroyed || writableEnded;
+
 /** The handler's requests of one connection run one after another, so that it holds one response. */
 function inOrder(handler: RequestListener, onRefused: OnRefused): RequestListener {
   const unanswered = new WeakMap<Socket, ServerResponse[]>();
   return (request, response) => {
     const { socket } = request;
-    if (socket.destroyed) return;
+    if (isOver(socket)) return;
     const all = unanswered.get(socket) ?? [];
     if (all.length >= MAX_UNANSWERED) {
       onRefused('pipelined');
@@ -102,7 +105,7 @@ function inOrder(handler: RequestListener, onRefused: OnRefused): RequestListene
     if (!previous) handler(request, response);
     else
       previous.once('close', () => {
-        if (!socket.destroyed) handler(request, response);
+        if (!isOver(socket)) handler(request, response);
       });
   };
 }
@@ -114,7 +117,7 @@ function inTurns(handler: RequestListener): RequestListener {
   const inTurn = createSourceTurns(STARTED_AT_ONCE);
   return (request, response) =>
     inTurn(networkOf(request.socket.remoteAddress ?? ''), () => {
-      if (!request.socket.destroyed) handler(request, response);
+      if (!isOver(request.socket)) handler(request, response);
     });
 }
 

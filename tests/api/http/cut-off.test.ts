@@ -1,14 +1,19 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { cutOff } from '../../../api/http/cut-off';
 import { send } from '../../../api/send';
+import { limitClients } from '../../../wire/http/client-limits';
 
 const BYTES = 4 << 20;
-const server = createServer((request, response) => {
+const handled: (string | undefined)[] = [];
+const handler: RequestListener = (request, response) => {
+  handled.push(request.method);
   send(response, false, { status: 413, text: 'too large', headers: { Connection: 'close' } });
   cutOff(request, request.url === '/briefly' ? 100 : undefined);
-});
+};
+const server = createServer();
+limitClients(server, { connections: { inAll: 8, ofSource: 8 }, readTimeoutMs: 30_000 }, handler, { warn: () => {} });
 beforeAll(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -41,4 +46,15 @@ it('closes the connection of a client that goes on', async () => {
   const drip = setInterval(() => socket.write(' '), 20);
   await new Promise((done) => socket.once('close', done));
   clearInterval(drip);
+});
+
+it('does not process a request that follows the rest of the body', async () => {
+  const socket = await startRequest('/');
+  handled.length = 0;
+  socket.write(Buffer.alloc(BYTES));
+  socket.end('DELETE / HTTP/1.1\r\nHost: x\r\n\r\n');
+  let text = '';
+  for await (const data of socket) text += String(data);
+  expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  expect(handled).toEqual([]);
 });
