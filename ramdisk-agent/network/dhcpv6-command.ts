@@ -68,8 +68,11 @@ async function openLink(name: string, address: string, signal: AbortSignal): Pro
 }
 
 async function applyTo(name: string, { run, resolver }: Surroundings, lease: Lease | undefined, former: Lease | undefined): Promise<void> {
-  // The prefix of the link comes from router advertisements.
-  if (lease) await run('ip', ['-6', 'addr', 'replace', `${lease.address}/128`, 'dev', name]);
+  // The prefix of the link comes from router advertisements. The kernel ends an address that nothing renews.
+  if (lease) {
+    const times = ['valid_lft', `${lease.valid ?? 'forever'}`, 'preferred_lft', `${lease.preferred ?? 'forever'}`];
+    await run('ip', ['-6', 'addr', 'replace', `${lease.address}/128`, 'dev', name, ...times]);
+  }
   if (former && former.address !== lease?.address) await run('ip', ['-6', 'addr', 'del', `${former.address}/128`, 'dev', name]);
   const known = existsSync(resolver) ? readFileSync(resolver, 'utf8').split('\n') : [];
   for (const line of (lease?.nameServers ?? []).map((server) => `nameserver ${server}`))

@@ -2,6 +2,7 @@
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { codeOf, decode6, duidOfMac, encode6, MESSAGE6, NO_ASSOCIATIONS, STATUS6, type Dhcpv6Message } from '../../wire/dhcp/dhcpv6';
+import { reasonOf } from '../system/errors';
 
 export interface Dhcpv6Link {
   /** To all servers of the link. */
@@ -11,6 +12,9 @@ export interface Dhcpv6Link {
 }
 export interface Lease {
   readonly address: string;
+  /** Seconds from now on; undefined: for ever. Preferred is at most valid. */
+  readonly valid: number | undefined;
+  readonly preferred: number | undefined;
   readonly nameServers: readonly string[];
 }
 interface Surroundings {
@@ -40,25 +44,35 @@ const FOREVER = 0xffffffff;
 /** Timers have 31 bits. */
 const LONGEST_MS = 2_000_000_000;
 const MOST_NAME_SERVERS = 3;
+/** A server with times of (nearly) nothing is not asked without a pause. */
+const LEAST_RENEW_MS = 10_000;
 
 const milliseconds = (seconds: number): number => (seconds === FOREVER ? Infinity : seconds * 1000);
+const lifetime = (seconds: number): number | undefined => (seconds === FOREVER ? undefined : seconds);
 const iaidOf = (mac: string): number => Buffer.from(mac.replaceAll(':', ''), 'hex').readUInt32BE(2);
 
 /** What a server gives in a message. */
 function bindingIn({ options, associations }: Dhcpv6Message, { mac, clock }: Surroundings): Binding | undefined {
   const own = associations.addresses.find(({ iaid }) => iaid === iaidOf(mac));
   const isRefused = [options.status, own?.status].some((status) => status !== undefined && status.code !== STATUS6.success);
-  const given = own?.addresses.find(({ valid }) => valid > 0);
+  // §21.6: a preferred time beyond the valid one makes the address invalid.
+  const given = own?.addresses.find(({ preferred, valid }) => valid > 0 && preferred <= valid);
   if (own === undefined || given === undefined || isRefused || options.serverIdentifier === undefined) return undefined;
+  // §21.4.
+  if (own.t1 > own.t2 && own.t2 > 0) return undefined;
   const now = clock.now();
-  const [t1, t2] = [own.t1 === 0 ? given.preferred * 0.5 : own.t1, own.t2 === 0 ? given.preferred * 0.8 : own.t2];
+  // A deprecated address has no preferred time left, but is renewed too.
+  const basis = milliseconds(given.preferred === 0 ? given.valid : given.preferred);
+  const [t1, t2] = [own.t1 === 0 ? basis * 0.5 : milliseconds(own.t1), own.t2 === 0 ? basis * 0.8 : milliseconds(own.t2)];
   const endsAt = now + milliseconds(given.valid);
-  const rebindAt = Math.min(now + milliseconds(t2), endsAt);
+  const atLeast = now + LEAST_RENEW_MS;
+  const rebindAt = Math.min(Math.max(now + t2, atLeast), endsAt);
   return {
     address: given.address,
+    ...{ valid: lifetime(given.valid), preferred: lifetime(given.preferred) },
     nameServers: (options.dnsServers ?? []).slice(0, MOST_NAME_SERVERS),
     server: Buffer.from(options.serverIdentifier),
-    ...{ renewAt: Math.min(now + milliseconds(t1), rebindAt), rebindAt, endsAt },
+    ...{ renewAt: Math.min(Math.max(now + t1, atLeast), rebindAt), rebindAt, endsAt },
   };
 }
 
@@ -67,7 +81,7 @@ async function exchange<Answer>(
   message: Pick<Dhcpv6Message, 'type' | 'options'> & { readonly address?: string },
   { first, most, attempts, until = Infinity }: { first: number; most: number; attempts: number; until?: number },
   accept: (answer: Dhcpv6Message) => Answer | undefined,
-  { link, mac, clock, random, signal }: Surroundings,
+  { link, mac, clock, random, log, signal }: Surroundings,
 ): Promise<Answer | undefined> {
   const duid = duidOfMac(mac);
   const xid = random(3).readUIntBE(0, 3);
@@ -79,7 +93,10 @@ async function exchange<Answer>(
     const elapsedTime = Math.min(Math.floor((clock.now() - begun) / 10), 0xffff);
     const options = { clientIdentifier: duid, elapsedTime, optionRequest: [codeOf('dnsServers')], ...message.options };
     const associations = { ...NO_ASSOCIATIONS, addresses: [{ iaid: iaidOf(mac), t1: 0, t2: 0, addresses }] };
-    await link.send(encode6({ relays: [], message: { type: message.type, xid, options, associations } }));
+    // A network that is away for a moment loses the message: the next attempt follows. A link that failed, `receive` tells.
+    await link
+      .send(encode6({ relays: [], message: { type: message.type, xid, options, associations } }))
+      .catch((error: unknown) => log.debug(`DHCPv6 cannot send: ${reasonOf(error)}`));
     // Up to a tenth more or less: machines that start together do not ask together.
     const end = Math.min(clock.now() + pause * (0.9 + random(1)[0]! / 1275), until);
     for (let left = end - clock.now(); left > 0; left = end - clock.now()) {

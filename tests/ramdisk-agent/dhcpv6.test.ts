@@ -25,6 +25,7 @@ interface Answer {
   readonly status?: number;
   readonly options?: Option6Values;
   readonly xid?: number;
+  readonly lifetimes?: { readonly preferred: number; readonly valid: number };
   readonly times?: { readonly t1: number; readonly t2: number };
 }
 function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => readonly Answer[], endAt = 100) {
@@ -40,7 +41,13 @@ function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => 
   };
   const done = keepAddress({
     ...{ mac: MAC, log: silentLog, signal: stop.signal },
-    clock: { now: () => now, sleep: async (milliseconds) => pass(milliseconds) },
+    clock: {
+      now: () => now,
+      sleep: async (milliseconds) => {
+        pass(milliseconds);
+        stop.signal.throwIfAborted();
+      },
+    },
     // In the middle: neither sooner nor later.
     random: (bytes) => Buffer.alloc(bytes, 127.5),
     link: {
@@ -49,8 +56,8 @@ function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => 
         asked.push(`${Math.round(now / 1000)} ${NAMES.get(message.type)}`);
         const { iaid } = message.associations.addresses[0]!;
         expect(message.options.clientIdentifier).toEqual(duidOfMac(MAC));
-        for (const { type, address, status, options, xid = message.xid, times } of serve(message, asked.length, now / 1000)) {
-          const addresses = address === undefined ? [] : [{ address, preferred: 100, valid: 200 }];
+        for (const { type, address, status, options, xid = message.xid, times, lifetimes } of serve(message, asked.length, now / 1000)) {
+          const addresses = address === undefined ? [] : [{ address, preferred: 100, valid: 200, ...lifetimes }];
           const code = status === undefined ? undefined : { code: status, message: '' };
           const own = { iaid, ...(times ?? { t1: 0, t2: 0 }), addresses, status: code };
           const all = { clientIdentifier: duidOfMac(MAC), serverIdentifier: SERVER, dnsServers: DNS, ...options };
@@ -156,4 +163,44 @@ it('never asks again for an address without an end', async () => {
   await done;
   // The valid time of the address still ends.
   expect(asked.slice(2).every((one) => Number(one.split(' ')[0]) >= 200)).toBe(true);
+});
+it.each([
+  ['a deprecated address', { preferred: 0, valid: 100 }, { t1: 0, t2: 0 }, 50],
+  ['a deprecated address without an end', { preferred: 0, valid: 0xffffffff }, { t1: 0, t2: 0 }, undefined],
+  ['times of nearly nothing', { preferred: 2, valid: 100 }, { t1: 1, t2: 2 }, 10],
+  ['a T1 alone, beyond the T2 of the preferred time', { preferred: 50, valid: 100 }, { t1: 60, t2: 0 }, 40],
+])('renews %s after a pause', async (_, lifetimes, times, seconds) => {
+  const given = { type: 'reply', address: A, times, lifetimes } as const;
+  const { asked, done } = bench((message) => answerOf(message, { ...usual, [MESSAGE6.request]: given }), 60);
+  await done;
+  expect(asked[2]?.split(' ')[0]).toBe(seconds?.toString());
+});
+it.each([
+  ['a T1 beyond T2', { times: { t1: 90, t2: 60 } }],
+  ['a preferred time beyond the valid one', { lifetimes: { preferred: 200, valid: 100 } }],
+])('ignores %s', async (_, more) => {
+  const { applied, done } = bench((message) => answerOf(message).map((one) => ({ ...one, ...more })), 10);
+  await done;
+  expect(applied).toEqual([]);
+});
+it('tells how long the address is valid and preferred', async () => {
+  const { leases, done } = bench((message) => answerOf(message), 10);
+  await done;
+  expect(leases[0]).toMatchObject({ valid: 200, preferred: 100 });
+  const endless = { preferred: 0xffffffff, valid: 0xffffffff };
+  const other = bench((message) => answerOf(message).map((one) => ({ ...one, lifetimes: endless })), 10);
+  await other.done;
+  expect(other.leases[0]).toMatchObject({ valid: undefined, preferred: undefined });
+});
+it('keeps an address while messages cannot be sent', async () => {
+  const { asked, applied, done } = bench((message, _, seconds) => {
+    if (message.type === MESSAGE6.renew && seconds < 55) throw new Error('ENETUNREACH');
+    return message.type === MESSAGE6.renew ? [{ type: 'reply', address: A }] : answerOf(message);
+  }, 100);
+  await done;
+  expect(asked).toEqual(['0 solicit', '0 request', '50 renew', '60 renew']);
+  expect(applied).toEqual([
+    [A, undefined],
+    [A, A],
+  ]);
 });
