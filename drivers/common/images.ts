@@ -238,7 +238,12 @@ const sha256 = (path: string, fetching: Fetching): Promise<string> => digestOf({
 export async function opened(url: string, fetching: Fetching): Promise<Upload> {
   const answer = await send(url, {}, fetching, DOWNLOAD_TIMEOUT_MS);
   const size = Number(answer.headers.get('content-length') ?? Number.NaN);
-  if (answer.status === 200 && answer.body && Number.isSafeInteger(size)) return { body: Readable.fromWeb(answer.body), size };
+  if (answer.status === 200 && answer.body && Number.isSafeInteger(size)) {
+    const body = Readable.fromWeb(answer.body);
+    // Its reader gets the error too. Before there is one, it must not end the process.
+    body.on('error', () => {});
+    return { body, size };
+  }
   await answer.body?.cancel();
   const problem = answer.status === 200 ? 'an answer without its length' : `HTTP code ${answer.status} instead of 200`;
   throw new Error(`Got ${problem} in response to GET request.`);

@@ -2,6 +2,7 @@
 import type { MediumContent, MediumRecord, MediumRole } from '../../model/records';
 import { Fault, reasonOf } from '../../model/errors';
 import { deleteObject } from '../../wire/openstack/swift';
+import type { Upload } from '../../wire/keystone/exchange';
 import type { Task } from '../interfaces';
 import { opened } from './images';
 import { reachableFrom } from './reach';
@@ -38,10 +39,12 @@ const objectOf = ({ node, options }: Task, role: MediumRole) => ({
 /** Copies an image from the HTTP boot service, which generates it, to Swift. @throws Fault SwiftOperationError, MissingParameterValue */
 async function toSwift(task: Task, medium: Address): Promise<string> {
   const object = objectOf(task, medium.role);
-  const data = await opened(urlBelow(task.options['deploy.http_url'].replace(/(?<!\/)\/+$/, ''), medium), task).catch((error: unknown) => {
-    task.signal.throwIfAborted();
-    throw new Fault('SwiftOperationError', { operation: 'put object', error: withoutTokens(reasonOf(error)) }, { cause: error });
-  });
+  const source = urlBelow(task.options['deploy.http_url'].replace(/(?<!\/)\/+$/, ''), medium);
+  const data = (): Promise<Upload> =>
+    opened(source, task).catch((error: unknown) => {
+      // Without the cause, whose text has the token.
+      throw new Error(withoutTokens(reasonOf(error)));
+    });
   const url = await putForAWhile(task, { ...object, data, secondsToLive: task.options['redfish.swift_object_expiry_timeout'] });
   // BMCs check the name's extension.
   return `${url}&filename=${object.name}`;
@@ -58,7 +61,8 @@ export async function publishMedium(task: Task, role: MediumRole, content: Mediu
   const url = await publish(task, role, content);
   if (!task.options['redfish.use_swift']) return url;
   const medium = await task.media.ofNode(task.node.uuid, role);
-  return medium ? toSwift(task, medium) : url;
+  if (!medium) throw new Fault('SwiftOperationError', { operation: 'put object', error: 'the image was removed meanwhile' });
+  return toSwift(task, medium);
 }
 export async function unpublish(task: Task, roles: readonly MediumRole[]): Promise<void> {
   for (const role of roles) {
@@ -82,4 +86,5 @@ export async function bootUrl(task: Task): Promise<string | undefined> {
 }
 
 /** Hides the secret URL of an image in a BMC's message. */
-export const withoutTokens = (text: string): string => text.replace(/(\/media\/)[\w-]{20,}/g, '$1***');
+export const withoutTokens = (text: string): string =>
+  text.replace(/(\/media\/)[\w-]{20,}/g, '$1***').replace(/(temp_url_sig=)[\da-f]+/gi, '$1***');

@@ -7,7 +7,7 @@ import type { Task } from '../interfaces';
 interface BriefObject {
   readonly container: string;
   readonly name: string;
-  readonly data: Uint8Array | Upload;
+  readonly data: Uint8Array | (() => Promise<Upload>);
   readonly secondsToLive: number;
 }
 /** @returns a URL from which everybody can read the object while it lives. @throws Fault SwiftOperationError, MissingParameterValue */

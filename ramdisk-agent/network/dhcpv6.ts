@@ -93,10 +93,11 @@ async function exchange<Answer>(
     const elapsedTime = Math.min(Math.floor((clock.now() - begun) / 10), 0xffff);
     const options = { clientIdentifier: duid, elapsedTime, optionRequest: [codeOf('dnsServers')], ...message.options };
     const associations = { ...NO_ASSOCIATIONS, addresses: [{ iaid: iaidOf(mac), t1: 0, t2: 0, addresses }] };
-    // A network that is away for a moment loses the message: the next attempt follows. A link that failed, `receive` tells.
-    await link
-      .send(encode6({ relays: [], message: { type: message.type, xid, options, associations } }))
-      .catch((error: unknown) => log.debug(`DHCPv6 cannot send: ${reasonOf(error)}`));
+    await link.send(encode6({ relays: [], message: { type: message.type, xid, options, associations } })).catch((error: unknown) => {
+      // A network that is away for a moment loses the message. Without an address, the link is opened anew.
+      if (message.type === MESSAGE6.solicit) throw error;
+      log.debug(`DHCPv6 cannot send: ${reasonOf(error)}`);
+    });
     // Up to a tenth more or less: machines that start together do not ask together.
     const end = Math.min(clock.now() + pause * (0.9 + random(1)[0]! / 1275), until);
     for (let left = end - clock.now(); left > 0; left = end - clock.now()) {

@@ -60,7 +60,11 @@ it('an object is uploaded as it is read', async () => {
     Array.from({ length: 30 }, (_, at) => bytes.subarray(at * 100_000, (at + 1) * 100_000)),
     { objectMode: false },
   );
-  await putObject(swift.client, { container: 'media', name: 'boot.iso', data: { body, size: bytes.length }, secondsToLive: 900 }, call());
+  await putObject(
+    swift.client,
+    { container: 'media', name: 'boot.iso', data: async () => ({ body, size: bytes.length }), secondsToLive: 900 },
+    call(),
+  );
   expect((await swiftContainer(swift.client, 'media').get('boot.iso'))?.equals(bytes)).toBe(true);
   const { headers } = await swift.client.request('/media/boot.iso', { method: 'HEAD', ...call() });
   expect(headers['x-delete-at']).toMatch(/^\d{10}$/);

@@ -87,13 +87,16 @@ export function filesOfIso(image: Buffer, mostBytes: number): Readonly<Record<st
   const descriptor = jolietDescriptor(image);
   if (descriptor === undefined) return undefined;
   const files = new Map<string, Buffer>();
+  /** Of files and folders. */
+  const paths = new Set<string>();
   let [entries, bytes] = [0, 0];
   const walk = (folder: Extent, path: string, depth: number): void => {
     if (depth > DEEPEST) throw new Unreadable();
     for (const { name, isFolder, at, size } of entriesOf(image, folder)) {
       entries++;
       bytes += size;
-      if (entries > MOST_ENTRIES || bytes > mostBytes) throw new Unreadable();
+      if (entries > MOST_ENTRIES || bytes > mostBytes || paths.has(path + name)) throw new Unreadable();
+      paths.add(path + name);
       if (isFolder) walk({ at, size }, `${path}${name}/`, depth + 1);
       else files.set(`${path}${name}`, image.subarray(at, at + size));
     }

@@ -18,7 +18,8 @@ export async function temporaryUrlKey(swift: ServiceClient, call: ServiceCall): 
 interface NewObject {
   readonly container: string;
   readonly name: string;
-  readonly data: Uint8Array | Upload;
+  /** Bytes, or a function that opens what is uploaded: it is called when the container exists. */
+  readonly data: Uint8Array | (() => Promise<Upload>);
   /** Swift then deletes the object. Absent: it stays. */
   readonly secondsToLive?: number;
 }
@@ -32,7 +33,14 @@ export async function putObject(
   const headers = { ...BYTES, ...(secondsToLive === undefined ? {} : { 'x-delete-after': String(secondsToLive) }) };
   const path = pathOf(container, name);
   if (data instanceof Uint8Array) await swift.request(path, { ...call, method: 'PUT', headers, body: data });
-  else await swift.upload(path, data, headers, call.signal);
+  else {
+    const upload = await data();
+    try {
+      await swift.upload(path, upload, headers, call.signal);
+    } finally {
+      upload.body.destroy();
+    }
+  }
 }
 
 /** @param most bytes. Undefined: there is no such object. @throws ServiceError; Error for a larger object */

@@ -43,6 +43,13 @@ it.each<readonly [string, (copy: Buffer) => unknown]>([
       copy.writeUInt32LE(SECTOR, firstAt + 10);
     },
   ],
+  [
+    'two files of one name',
+    (copy) => {
+      const name = Buffer.from('file-1', 'utf16le').swap16();
+      copy.write('0', copy.indexOf(name) + name.length - 1, 'latin1');
+    },
+  ],
   ['a slash in a name', (copy) => copy.write('\0/', firstAt + 33, 'latin1')],
 ])('reads nothing of an image with %s', (_, change) => {
   expect(changed(change)).toBeUndefined();

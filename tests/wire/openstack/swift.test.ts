@@ -1,4 +1,5 @@
 /** Requests to Swift: their paths and headers, the bounds of answers, and temporary URLs. */
+import { Readable } from 'node:stream';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { objectTempUrl, putObject, swiftContainer, temporaryUrlKey } from '../../../wire/openstack/swift';
@@ -62,6 +63,22 @@ it('does not put the object where the container cannot be made', async () => {
   reply = () => ({ status: 403 });
   await expect(putObject(swift, { container: 'c', name: 'o', data: Buffer.from('') }, call())).rejects.toMatchObject({ status: 403 });
   expect(lines()).toEqual(['PUT /v1/AUTH_p/c']);
+});
+
+it('opens what it uploads when the container is made, and closes it', async () => {
+  const opened: Readable[] = [];
+  const open = async () => {
+    const body = Readable.from([Buffer.from('data')]);
+    opened.push(body);
+    return { body, size: 4 };
+  };
+  await putObject(swift, { container: 'c', name: 'o', data: open }, call());
+  expect(requests[1]).toMatchObject({ body: 'data', headers: { 'content-length': '4' } });
+  reply = (line) => ({ status: line.endsWith('/o') ? 507 : 201 });
+  await expect(putObject(swift, { container: 'c', name: 'o', data: open }, call())).rejects.toThrow('507');
+  reply = () => ({ status: 403 });
+  await expect(putObject(swift, { container: 'c', name: 'o', data: open }, call())).rejects.toMatchObject({ status: 403 });
+  expect(opened.map(({ destroyed }) => destroyed)).toEqual([true, true]);
 });
 
 describe('a container', () => {
