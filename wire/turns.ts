@@ -8,6 +8,8 @@ const BUDGET_MS = 6;
 
 interface Queue {
   readonly atOnce: number;
+  /** What starts is the resolution of a promise. */
+  readonly continues: boolean;
   readonly starts: (() => void)[];
 }
 /** What waits, by source, in the order of their turns. */
@@ -30,10 +32,8 @@ function planNextTurn(): void {
 }
 const countOf = (source: string): number => started.get(source) ?? 0;
 
-/** Starts the next work that waits, and then the one after it. */
-function startNext(): void {
-  if (waiting.size > 0) planNextTurn();
-  if (spent >= BUDGET_MS) return;
+/** What waits of the source that has its turn. Undefined: nothing that may start in this turn. */
+function takeNext(): { readonly start: () => void; readonly continues: boolean } | undefined {
   for (const [source, queue] of waiting) {
     const count = countOf(source);
     if (count >= queue.atOnce) continue;
@@ -42,9 +42,23 @@ function startNext(): void {
     // The source goes to the end.
     waiting.delete(source);
     if (queue.starts.length > 0) waiting.set(source, queue);
+    return { start, continues: queue.continues };
+  }
+  return undefined;
+}
+/** Starts what waits, until the time is used up. */
+function startNext(): void {
+  if (waiting.size > 0) planNextTurn();
+  while (spent < BUDGET_MS) {
+    const next = takeNext();
+    if (!next) return;
     const began = performance.now();
-    start();
-    // What its promises continue at once is part of it: Node runs callbacks of nextTick when no more microtasks are left.
+    next.start();
+    if (!next.continues) {
+      spent += performance.now() - began;
+      continue;
+    }
+    // What its promise continues is the work. Node runs callbacks of nextTick when no more microtasks are left.
     queueMicrotask(() =>
       process.nextTick(() => {
         spent += performance.now() - began;
@@ -55,11 +69,11 @@ function startNext(): void {
   }
 }
 
-function wait(source: string, atOnce: number, start: () => void): void {
+function wait(source: string, atOnce: number, continues: boolean, start: () => void): void {
   planNextTurn();
   const queue = waiting.get(source);
   if (queue) queue.starts.push(start);
-  else waiting.set(source, { atOnce, starts: [start] });
+  else waiting.set(source, { atOnce, continues, starts: [start] });
 }
 
 let callers = 0;
@@ -74,7 +88,7 @@ export function createSourceTurns(atOnce: number): (source: string, start: () =>
     const key = `${caller} ${source}`;
     const count = countOf(key);
     if (waiting.has(key) || (count > 0 && (count >= atOnce || spent >= BUDGET_MS))) {
-      wait(key, atOnce, start);
+      wait(key, atOnce, false, start);
       return;
     }
     planNextTurn();
@@ -88,5 +102,5 @@ export function createSourceTurns(atOnce: number): (source: string, start: () =>
 /** @returns a function to wait for: so many callers at most continue in each later turn, in the order of their calls */
 export function createTurns(atOnce: number): () => Promise<void> {
   const caller = String(++callers);
-  return () => new Promise((start) => wait(caller, atOnce, start));
+  return () => new Promise((start) => wait(caller, atOnce, true, start));
 }
