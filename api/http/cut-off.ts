@@ -15,7 +15,8 @@ export function cutOff(request: IncomingMessage, lingerMs = LINGER_MS): void {
   if (request.complete || socket.destroyed) return;
   let left = MOST_DISCARDED;
   request.on('data', () => {
-    if (--left === 0) socket.pause();
+    // To pause it would not help: the request reads on.
+    if (--left === 0) socket.destroy();
   });
   request.resume();
   // What Node calls when the last response of a connection is written.

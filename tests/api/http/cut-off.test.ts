@@ -6,11 +6,12 @@ import { send } from '../../../api/send';
 import { limitClients } from '../../../wire/http/client-limits';
 
 const BYTES = 4 << 20;
+const LINGER_MS: Readonly<Record<string, number>> = { '/briefly': 100, '/long': 600_000 };
 const handled: (string | undefined)[] = [];
 const handler: RequestListener = (request, response) => {
   handled.push(request.method);
   send(response, false, { status: 413, text: 'too large', headers: { Connection: 'close' } });
-  cutOff(request, request.url === '/briefly' ? 100 : undefined);
+  cutOff(request, LINGER_MS[request.url!]);
 };
 const server = createServer();
 limitClients(server, { connections: { inAll: 8, ofSource: 8 }, readTimeoutMs: 30_000 }, handler, { warn: () => {} });
@@ -20,10 +21,10 @@ beforeAll(async () => {
 });
 afterAll(() => new Promise((done) => server.close(done)));
 
-async function startRequest(path: string): Promise<Socket> {
+async function startRequest(path: string, length = `Content-Length: ${BYTES}`): Promise<Socket> {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   socket.pause();
-  socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${BYTES}\r\n\r\n`);
+  socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n`);
   await once(server, 'request');
   return socket;
 }
@@ -57,4 +58,12 @@ it('does not process a request that follows the rest of the body', async () => {
   for await (const data of socket) text += String(data);
   expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
   expect(handled).toEqual([]);
+});
+
+it('closes the connection of a client that sends thousands of tiny chunks', async () => {
+  const socket = await startRequest('/long', 'Transfer-Encoding: chunked');
+  socket.on('error', () => {});
+  const drip = setInterval(() => socket.write('1\r\n \r\n'.repeat(100)), 20);
+  await new Promise((done) => socket.once('close', done));
+  clearInterval(drip);
 });
