@@ -99,10 +99,11 @@ export function isoLayout({ volume, publisher = '', files, boots = [], now }: Is
   const head = Buffer.alloc(headSectors * SECTOR);
   const put = (bytes: Buffer, sector: number) => bytes.copy(head, sector * SECTOR);
   const sectorOfDescriptor = (name: string): number => SYSTEM_SECTORS + (descriptors as readonly string[]).indexOf(name);
+  const indexes = new Map(folders.map(({ folder }, at) => [folder, at]));
   trees.forEach(({ naming, tableSize, tables, sizes, sectors }) => {
     const extent = (entry: Folder | Leaf): readonly [number, number] => {
       if (!(entry instanceof Map)) return [places.get(entry.path)!, entry.size];
-      const at = folders.findIndex(({ folder }) => folder === entry);
+      const at = indexes.get(entry)!;
       return [sectors[at]!, sizes[at]!];
     };
     const sectorOf = (at: number) => sectors[at]!;
