@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
+import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { isoImage } from '../../wire/images/iso9660';
 import { filesOfIso } from '../../wire/images/iso9660-reader';
 import { putForAWhile } from '../common/swift-objects';
@@ -21,18 +22,14 @@ const FILES = {
 const VOLUME = 'config-2';
 /** Bytes of an image, unpacked. The API refuses larger ones. */
 const MOST_UNPACKED = 64 << 20;
+const NETWORK_DATA_LIMITS = { values: JSON_LIMITS.request.values, depth: 64 };
 const NETWORK_DATA = 'openstack/latest/network_data.json';
 
 const pack = async (files: Readonly<Record<string, Buffer>>, now: number): Promise<string> =>
   (await promisify(gzip)(isoImage(VOLUME, files, now))).toString('base64');
 
-function jsonIn(text: Buffer): unknown {
-  try {
-    return JSON.parse(text.toString()) as unknown;
-  } catch {
-    return undefined;
-  }
-}
+/** The data of a user: bounded, and parsed in pieces. Undefined: it is no JSON, or too much. */
+const jsonIn = (text: Buffer): Promise<unknown> => parseJson(text, NETWORK_DATA_LIMITS).catch(() => undefined);
 /** As Ironic does it: an ISO image with network data that is empty or names no MTU gets that of the node's VIFs; all else stays as given. */
 async function completedImage(task: Task, given: string): Promise<string> {
   const { network } = task.driver;
@@ -41,7 +38,7 @@ async function completedImage(task: Task, given: string): Promise<string> {
   const files = image && filesOfIso(image, MOST_UNPACKED);
   const own = files?.[NETWORK_DATA];
   if (files === undefined || own === undefined) return given;
-  const before = jsonIn(own);
+  const before = await jsonIn(own);
   const { network_data: made } = await network.completeConfigdrive(task, { network_data: before });
   return made === before ? given : pack({ ...files, [NETWORK_DATA]: Buffer.from(JSON.stringify(made)) }, task.clock.now());
 }
