@@ -1,9 +1,9 @@
 // Runs jest and reads what came of it: for npm test and its sisters.
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { repeatFailed, summary } from './flaky.mjs';
 import { root } from './install.mjs';
+import { runInGroup } from './process-group.mjs';
 
 /** The command line of a run whose results go to `file`. */
 export const jestCommand = (file, projects, ...more) => [
@@ -77,7 +77,11 @@ export async function runProject(project, { options = [], checked = { passed: 0,
     projects: [project],
     file: join(folder, `${project}.json`),
     options: [`--reporters=${join(root, 'scripts/test-progress.mjs')}`],
-    run: (command) => spawnSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status,
+    run: async (command) => {
+      const { status, interrupted } = await runInGroup(command, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+      if (interrupted) process.exit(status);
+      return status;
+    },
   };
   const { passed, failed, flaky } = await repeatFailedFiles(suite, await runJest(suite, ...options));
   const all = { passed: passed + checked.passed, failed: [...checked.failed, ...failed], flaky };

@@ -22,7 +22,8 @@ function signalGroup(leader, signal) {
 /**
  * Runs a program in a process group of its own. A signal to this process goes to the whole group, and SIGKILL to what is left of it later.
  * @param command program and arguments
- * @returns the exit status, after the whole group has ended when there was a signal
+ * @param options of `spawn`
+ * @returns `status`, and whether a signal ended it, after the whole group has ended then
  */
 export async function runInGroup(command, options = {}, graceMs = GRACE_MS) {
   const end = async (signal) => {
@@ -34,17 +35,18 @@ export async function runInGroup(command, options = {}, graceMs = GRACE_MS) {
       sent = waited < graceMs ? 0 : 'SIGKILL';
     }
   };
-  let status;
+  let ofSignal;
   /** @type {Promise<void> | undefined} */
   let ending;
-  for (const [signal, code] of Object.entries(SIGNALS))
-    process.on(signal, () => {
-      status ??= code;
-      ending ??= end(signal);
-    });
+  const onSignal = (signal) => {
+    ofSignal ??= SIGNALS[signal];
+    ending ??= end(signal);
+  };
+  for (const signal of Object.keys(SIGNALS)) process.on(signal, onSignal);
   // After the handlers: a signal that comes while it starts is for the whole group too.
-  const child = spawn(command[0], command.slice(1), { ...options, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
+  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'inherit', 'inherit'], ...options, detached: true });
   const [code] = await once(child, 'exit');
   await ending;
-  return status ?? code ?? 1;
+  for (const signal of Object.keys(SIGNALS)) process.off(signal, onSignal);
+  return { status: ofSignal ?? code ?? 1, interrupted: ofSignal !== undefined };
 }

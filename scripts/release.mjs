@@ -23,7 +23,7 @@ const time = process.env.SOURCE_DATE_EPOCH ?? execFileSync('git', ['log', '-1', 
 const scratch = mkdtempSync(join(tmpdir(), 'bloomery-release-'));
 chmodSync(scratch, 0o755);
 const words = [join(root, 'scripts/release/make.mjs'), time, resolve(root, out), ...names];
-const status = await runInGroup([process.execPath, ...words], { cwd: root, env: { ...process.env, TMPDIR: scratch } });
+const { status } = await runInGroup([process.execPath, ...words], { cwd: root, env: { ...process.env, TMPDIR: scratch } });
 try {
   rmSync(scratch, { recursive: true, force: true });
 } catch (error) {

@@ -138,7 +138,7 @@ it.each([
   ['SIGINT', 130, "trap '' INT; sh -c 'echo $$; sleep 600' & wait"],
 ] as const)('%s ends a program with all that it started', async (signal, status, script) => {
   const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
-    process.exit(await runInGroup(['sh', '-c', ${JSON.stringify(script)}], {}, 300));`;
+    process.exit((await runInGroup(['sh', '-c', ${JSON.stringify(script)}], {}, 300)).status);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
@@ -154,7 +154,7 @@ it.each([
 });
 it('a program in a group of its own ends with its own status', async () => {
   const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
-    process.exit(await runInGroup(['sh', '-c', 'exit 3']));`;
+    process.exit((await runInGroup(['sh', '-c', 'exit 3'])).status);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' });
   expect(await once(child, 'exit')).toEqual([3, null]);
 });
