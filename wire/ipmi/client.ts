@@ -4,7 +4,7 @@ import { openLan } from './lan';
 import { inLine, within } from './line';
 import { openRmcpPlus } from './rmcp-plus';
 import { newPace, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Session } from './session';
-import { createBmcs, createSessionCache, TRIES_IN_OLD_SESSION, type Bmc, type TargetState } from './session-cache';
+import { createBmcs, createSessionCache, TRIES_IN_NEW_SESSION, TRIES_IN_OLD_SESSION, type Bmc, type TargetState } from './session-cache';
 import { createConsoleSockets, resolvePeer } from './socket';
 import { startSol, type KeepAlive, type SolChannel } from './sol';
 
@@ -75,13 +75,13 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
     for (;;) {
       const fresh = it.session === undefined;
       it.session ??= await open(it.bmc, target, bounds);
-      const answer = await sendCommand(it.bmc.link, it.session, command, fresh ? Infinity : TRIES_IN_OLD_SESSION, bounds);
+      const answer = await sendCommand(it.bmc.link, it.session, command, fresh ? TRIES_IN_NEW_SESSION : TRIES_IN_OLD_SESSION, bounds);
       if (answer) {
         it.heardAt = clock.now();
         return answer;
       }
       it.session = undefined;
-      if (fresh) throw unreachable(target);
+      if (fresh && clock.now() >= bounds.deadline) throw unreachable(target);
     }
   };
 

@@ -1,11 +1,15 @@
 /** Opening a session by RMCP+ (IPMI 2.0 §13.15–13.24). */
 import {
+  BMC_ADDRESS,
+  CONSOLE_ADDRESS,
   PAYLOAD,
   decodeResponseHead,
   decodeOpenSessionResponse,
   decodeRakp2,
   decodeRakp4,
+  encodeLanMessage,
   encodeOpenSessionRequest,
+  encodePlain,
   encodeRakp1,
   encodeRakp3,
   encodeRmcpPlus,
@@ -59,6 +63,21 @@ function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: numbe
   };
 }
 
+/**
+ * Get Channel Authentication Capabilities (§22.13), outside of sessions. Nobody waits for the response: a BMC without IPMI 2.0 does not
+ * answer the next message, and the target has the other facts. But some BMCs (pyghmi, in virtualbmc) know a session by the console's UDP
+ * port, and continue the sequence numbers of an ended session until a message comes that belongs to none. ipmitool begins with it too.
+ */
+const endEarlierSession = ({ sockets }: Link, { privilege }: IpmiTarget, peer: Peer): Promise<void> => {
+  const [networkFunction, command] = COMMANDS.getChannelAuthenticationCapabilities;
+  const data = Buffer.from([IPMI_2_0 | THIS_CHANNEL, PRIVILEGE[privilege]]);
+  const ends = { responder: BMC_ADDRESS, requester: CONSOLE_ADDRESS };
+  return sockets.send(peer, encodePlain(encodeLanMessage({ ...ends, networkFunction, command, lun: 0, sequence: 0, data })));
+};
+const IPMI_2_0 = 0x80;
+/** The channel of the request. */
+const THIS_CHANNEL = 0x0e;
+
 /** A handshake failed in a way that packet loss explains, so another one may succeed. */
 const again = Symbol('again');
 
@@ -99,6 +118,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
     throw new IpmiError('refused', `the BMC refused a session: ${rakpStatusText(answer.refused)}`, { rakpStatus: answer.refused });
   };
 
+  await endEarlierSession(link, target, peer);
   const privilege = PRIVILEGE[target.privilege];
   const opened = await send(
     PAYLOAD.openSessionRequest,
@@ -148,8 +168,6 @@ const OTHER_SUITE: readonly (number | undefined)[] = [
 
 /**
  * Opens a session with the first of the target's cipher suites that the BMC accepts, and raises it to the target's privilege level.
- * Get Channel Authentication Capabilities (§13.14) is not needed: a BMC without IPMI 2.0 does not answer the first message, and the
- * target has the other facts.
  * @throws IpmiError `unreachable`, `refused`, `protocol`, or `completion` when the privilege level is denied
  */
 export async function openRmcpPlus(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {

@@ -5,6 +5,8 @@ import { closeSession, sendCommand, type Command, type IpmiTarget, type Link, ty
 
 /** Attempts in an existing session before it counts as lost (the BMC was reset, or ended it) and a new one is opened. */
 export const TRIES_IN_OLD_SESSION = 3;
+/** The same for a new session: a slow BMC is given longer, since it has just answered. */
+export const TRIES_IN_NEW_SESSION = 8;
 const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
 
 /** The client's state of one BMC, common to all logins. */

@@ -18,7 +18,7 @@ let lab: Lab;
 let libvirt: Libvirt;
 let bmcs: VirtualBmc;
 let pool: IpmiPool;
-let task: (info?: object) => Task;
+let task: (info?: object, ipmi?: IpmiPool) => Task;
 
 beforeAll(async () => {
   lab = await openLab('bloomery-vbmc');
@@ -30,15 +30,15 @@ beforeAll(async () => {
   const port = await freePort();
   const { username, password } = await bmcs.add(NAME, port);
   pool = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes });
-  task = (info = {}) =>
+  task = (info = {}, ipmi = pool) =>
     bmcTask({
       node: {
         driver: 'ipmi',
         driver_info: { ipmi_address: '127.0.0.1', ipmi_port: port, ipmi_username: username, ipmi_password: password, ...info },
       },
       driver: { power: ipmiPower, management: ipmiManagement },
-      options: { 'ipmi.command_retry_timeout': 20 },
-      connections: { ipmi: pool },
+      options: { 'ipmi.command_retry_timeout': 120 },
+      connections: { ipmi },
     }).task;
 });
 afterAll(async () => {
@@ -74,4 +74,17 @@ it.each(['pxe', 'disk', 'cdrom'])('boots from %s', async (device) => {
 // It says nothing to one.
 it('a wrong password is an error', async () => {
   await expect(ipmiPower.get(task({ ipmi_password: 'wrong' }))).rejects.toMatchObject({ status: 500 });
+});
+/** pyghmi, which is inside virtualbmc, keeps the state of the last session from a UDP port, its sequence numbers too. */
+it('opens a session again after many requests, and after it closed an idle session', async () => {
+  const again = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes, idleMs: 1000, keepAliveMs: 400 });
+  const own = task({}, again);
+  try {
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < 40; n++) expect(await ipmiPower.get(own)).toBe('power off');
+      await delay(3000);
+    }
+  } finally {
+    await again.close();
+  }
 });
