@@ -259,9 +259,11 @@ export interface MediumRecord {
   readonly content: MediumContent;
   /** Milliseconds since the epoch. */
   readonly made_at: number;
+  /** Container of Swift with a copy of the image. */
+  readonly swift_container: string | null;
 }
 export interface Media {
-  /** Replaces the node's medium of this role. */
+  /** Replaces the node's medium of this role. A container stays until another one replaces it, or the medium is removed. */
   put(medium: MediumRecord): Promise<void>;
   byToken(token: string): Promise<MediumRecord | undefined>;
   ofNode(nodeUuid: string, role: MediumRole): Promise<MediumRecord | undefined>;
