@@ -172,7 +172,7 @@ export interface BootRecord {
   /**
    * The MAC addresses of the machine. Empty with purpose `ramdisk`: any address without a port, so that a node without ports can be
    * inspected. The agent's BMC address then identifies the node. Such rows are used only while all of them serve the same files by the same
-   * method, so that it does not matter which one a machine gets.
+   * method: then any of them fits.
    */
   readonly macs: readonly string[];
   /**

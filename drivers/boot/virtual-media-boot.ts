@@ -1,4 +1,7 @@
-/** The boot interfaces of Redfish machines that need no DHCP server of ours: virtual media, and HTTP boot by a URL that the BMC passes to the firmware. */
+/**
+ * The boot interfaces of Redfish machines that need no DHCP server of ours. They boot from virtual media, or by a URL that the BMC passes
+ * to the firmware.
+ */
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
 import { member, textsOf } from '../../wire/redfish';

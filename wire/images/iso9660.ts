@@ -1,7 +1,7 @@
 /**
  * Writes ISO 9660 images (ECMA-119) with a primary and a Joliet tree over the same files, and with boot entries (El Torito 1.0, without
- * emulation). Names are unchanged in the Joliet tree, and in the primary tree where they are of ASCII: readers without Joliet accept such
- * relaxed names (lower case, up to 31 characters). In other names, `_` replaces what is not ASCII.
+ * emulation). Names are unchanged in the Joliet tree. In the primary tree, names of ASCII are: readers without Joliet accept lower case and
+ * up to 31 characters. In other names, `_` replaces what is not ASCII.
  */
 
 const SECTOR = 2048;
