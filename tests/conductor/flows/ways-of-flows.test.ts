@@ -5,6 +5,7 @@ import { clean } from '../../../conductor/flows/clean';
 import { deploy } from '../../../conductor/flows/deploy';
 import type { Flow } from '../../../conductor/flows/flow';
 import { inspect } from '../../../conductor/flows/inspect';
+import { applyOutcome } from '../../../conductor/flows/outcome';
 import { rescue } from '../../../conductor/flows/rescue';
 import { service } from '../../../conductor/flows/service';
 import { undeploy } from '../../../conductor/flows/undeploy';
@@ -231,6 +232,26 @@ describe('a rescue', () => {
   });
 });
 
+describe('servicing that was aborted', () => {
+  it.each<[string | undefined, NodeRecord['provision_state'], readonly string[]]>([
+    ['active again', 'service failed', ['event abort']],
+    ['active again', 'active', []],
+    [undefined, 'service failed', []],
+  ])('%s, in %s, is cleaned up', async (variant, state, expected) => {
+    const { task, events, node } = flowTask({ node: { provision_state: state, driver_internal_info: { agent_url: 'x', a: 1 } } });
+    await service.afterAbort!.work(task, variant);
+    expect(events).toEqual(expected);
+    expect(node()).toMatchObject({ last_error: 'By request, the service operation was aborted', service_step: {} });
+    expect(node().driver_internal_info).toEqual({ a: 1, service_steps: null });
+  });
+});
+it('a hold is an event, whose end wakes servicing at once', async () => {
+  const { task, events } = flowTask();
+  await applyOutcome(task, clean, async () => ({ kind: 'hold' }));
+  expect(events).toEqual(['event hold']);
+  expect([service.wakeAtUnhold, clean.wakeAtUnhold, deploy.wakeAtUnhold]).toEqual([true, undefined, undefined]);
+});
+
 describe('a tear-down', () => {
   const INSTANCE: Partial<NodeRecord> = {
     provision_state: 'deleting',
@@ -238,6 +259,7 @@ describe('a tear-down', () => {
     automated_clean: false,
     instance_uuid: 'i',
     instance_info: { a: 1 },
+    protected: true,
     protected_reason: 'r',
     driver_internal_info: { is_whole_disk_image: true, a: 1 },
   };
@@ -245,7 +267,7 @@ describe('a tear-down', () => {
     const { task, events, node } = flowTask({ node: INSTANCE });
     await undeploy.finish(task);
     expect(events).toEqual(['event clean', 'event done']);
-    expect(node()).toMatchObject({ instance_uuid: null, instance_info: {}, protected_reason: null });
+    expect(node()).toMatchObject({ instance_uuid: null, instance_info: {}, protected: false, protected_reason: null });
     expect(node().driver_internal_info['is_whole_disk_image']).toBeUndefined();
     expect(node().driver_internal_info['a']).toBe(1);
   });
