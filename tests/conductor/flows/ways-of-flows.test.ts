@@ -42,7 +42,7 @@ describe('an accepted request writes', () => {
   const AGENT = { agent_url: 'x', agent_secret_token: 's', agent_verify_ca: 'c', a: 1 };
   const admitted = async (flow: Flow, verb: keyof Flow['admit'], given: Given, args: object = {}) => {
     const { task } = flowTask({ ...given, node: { driver_internal_info: AGENT, last_error: 'old', ...given.node } });
-    const { changes = {}, internal = {} } = await flow.admit[verb]!.check(task, args);
+    const { changes, internal = {} } = await flow.admit[verb]!.check(task, args);
     return { changes, internal };
   };
   const steps = [{ interface: 'deploy', step: 'a' }];
