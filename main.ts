@@ -64,7 +64,7 @@ import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire
 import type { UpgradeListener } from './wire/http/upgrades';
 import { createServices, type Services } from './wire/keystone/services';
 import { createRedfishPool } from './wire/redfish';
-import { mostOf } from './wire/shares';
+import { shareLimits } from './wire/shares';
 import { programVersion } from './version';
 
 export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
@@ -175,7 +175,7 @@ function checkRoles({ roles, databaseUrl, sharesDatabase }: StartContext): void 
 }
 
 const clientLimits = (options: LoadedOptions, metrics: Metrics, listener: string): ClientLimits => ({
-  connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
+  connections: shareLimits(options['api.max_connections'], options['api.max_connections_per_source']),
   readTimeoutMs: API_READ_TIMEOUT_MS,
   unreadBytes: API_UNREAD_BYTES,
   onRefused: (limit) => metrics.count('bloomery_connections_refused_total', { listener, limit }),

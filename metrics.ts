@@ -38,7 +38,7 @@ const asOpenMetrics = (text: string): string =>
     .filter((line) => line !== '')
     .join('\n')}\n# EOF\n`;
 
-const within = <T>(work: Promise<T>, milliseconds: number): Promise<T | undefined> =>
+const withTimeout = <T>(work: Promise<T>, milliseconds: number): Promise<T | undefined> =>
   new Promise((resolve, reject) => {
     const late = setTimeout(() => resolve(undefined), milliseconds);
     work.finally(() => clearTimeout(late)).then(resolve, reject);
@@ -57,7 +57,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
   async function read(name: string, gauge: prometheus.Gauge): Promise<void> {
     const reader = readers.get(name);
     if (!reader) return;
-    const samples = await within(Promise.resolve().then(reader), READ_TIMEOUT_MS).catch(() => undefined);
+    const samples = await withTimeout(Promise.resolve().then(reader), READ_TIMEOUT_MS).catch(() => undefined);
     gauge.reset();
     series.delete(name);
     for (const [labels, value] of samples ?? []) gauge.set(bounded(name, labels), value);

@@ -27,6 +27,7 @@ import { createSwitchWorker } from './wire/switches/worker';
 import { keystoneSettings } from './wire/keystone/settings';
 import { withoutCredentials } from './model/urls';
 import { urlHost } from './wire/addresses';
+import { withoutEndSlashes } from './wire/urls';
 
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
@@ -36,9 +37,6 @@ export const addressOf = (name: string | null, version: 'IPv4' | 'IPv6' = 'IPv4'
   name === null
     ? undefined
     : networkInterfaces()[name]?.find(({ family, address }) => family === version && !/^fe[89ab]/i.test(address))?.address;
-
-/** Without slashes at the end. */
-const bare = (url: string): string => url.replace(/(?<!\/)\/+$/, '');
 
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
@@ -55,8 +53,10 @@ export function resolveOptions(
     'DEFAULT.my_ip': ip,
     'DEFAULT.my_ipv6': ipv6,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
-    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${urlHost(ip)}:${ports.api}`),
-    'deploy.http_url': bare(
+    'service_catalog.endpoint_override': withoutEndSlashes(
+      options['service_catalog.endpoint_override'] ?? `${scheme}://${urlHost(ip)}:${ports.api}`,
+    ),
+    'deploy.http_url': withoutEndSlashes(
       options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${urlHost(ip)}:${ports.http}`,
     ),
     'deploy.external_http_url':
@@ -80,7 +80,7 @@ export function catalogUrl(given: LoadedOptions, { service_catalog: catalog }: S
   if (!isWanted || !catalog.isConfigured) return undefined;
   return async () => {
     try {
-      return bare(await catalog.endpoint());
+      return withoutEndSlashes(await catalog.endpoint());
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       throw new Fault('InvalidParameterValue', {

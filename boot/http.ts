@@ -16,7 +16,7 @@ import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
 import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
 import type { ServiceClient } from '../wire/keystone/services';
-import { mostOf } from '../wire/shares';
+import { shareLimits } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { listenOnSocket, removeStaleSocket } from '../wire/sockets/unix-socket';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
@@ -292,7 +292,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     metrics,
   });
   const limits: ClientLimits = {
-    connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
+    connections: shareLimits(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
     readTimeoutMs: READ_TIMEOUT_MS,
     onRefused: (limit) => metrics.count('bloomery_connections_refused_total', { listener: 'boot', limit }),
   };

@@ -5,8 +5,8 @@ import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 const isLinkLocal = ({ address, family }: NetworkInterfaceInfo): boolean => family === 'IPv6' && /^fe[89ab]/i.test(address);
 
 /**
- * The configured address; without one, those of [boot]interface, and [DEFAULT]my_ip if this host has it, since machines get that in
- * their URLs; without an interface, every address: those of IPv6 only where machines get one.
+ * The configured address. Without one: the addresses of [boot]interface, and [DEFAULT]my_ip if this host has it, since machines get it in
+ * their URLs. Without an interface: every address, of IPv6 only where machines get one.
  * @param option the option of the configured address, for messages
  * @throws Error for the operator
  */

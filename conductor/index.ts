@@ -58,8 +58,8 @@ const LONGEST_MS = 2 ** 31 - 1;
 const REGISTER_PAUSE_MS = 1000;
 
 /**
- * Registers the conductor. Its name may be held by a process that died lately: then its address refuses connections, or, if nothing
- * answers at all, its row becomes too old after a while.
+ * Registers the conductor. A process that died lately may still hold its name. Then the address of that process refuses connections, or its
+ * row becomes too old after a while.
  * @throws Error for the operator when another process with the name is alive
  */
 async function register(lease: Lease, { clock, log, options, probe }: ConductorParts, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * ironic.conf's format as oslo.config reads it: `[section]`, `key = value` or `key: value`, continuation lines that begin with white
- * space, comments at the start of a line only (a `;` or `#` within a value belongs to it), a repeated key replaces the one before.
+ * ironic.conf's format as oslo.config reads it: `[section]`, `key = value` or `key: value`, continuation lines that begin with white space,
+ * comments at the start of a line only. A `;` or `#` within a value belongs to it. A repeated key replaces the one before.
  */
 export interface IniValue {
   readonly section: string;

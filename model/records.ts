@@ -172,7 +172,7 @@ export interface BootRecord {
   /**
    * The MAC addresses of the machine. Empty with purpose `ramdisk`: any address without a port, so that a node without ports can be
    * inspected. The agent's BMC address then identifies the node. Such rows are used only while all of them serve the same files by the same
-   * method, so that it does not matter which one a machine gets.
+   * method: then any of them fits.
    */
   readonly macs: readonly string[];
   /**
@@ -259,9 +259,11 @@ export interface MediumRecord {
   readonly content: MediumContent;
   /** Milliseconds since the epoch. */
   readonly made_at: number;
+  /** Container of Swift with a copy of the image. */
+  readonly swift_container: string | null;
 }
 export interface Media {
-  /** Replaces the node's medium of this role. */
+  /** Replaces the node's medium of this role. A container stays until another one replaces it, or the medium is removed. */
   put(medium: MediumRecord): Promise<void>;
   byToken(token: string): Promise<MediumRecord | undefined>;
   ofNode(nodeUuid: string, role: MediumRole): Promise<MediumRecord | undefined>;

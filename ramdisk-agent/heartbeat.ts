@@ -1,7 +1,7 @@
 /**
- * The schedule of heartbeats: at once, then after heartbeat_timeout × (0.3 … 0.6), so that machines that started together drift apart, and soon
- * after each finished command and when much of one is done. A conductor that has reserved the node silently drops a heartbeat. A forced heartbeat is therefore repeated
- * until the conductor contacts the agent.
+ * The schedule of heartbeats: at once, then after heartbeat_timeout × (0.3 … 0.6), so that machines that started together drift apart. Also
+ * soon after a command has finished or has made much progress. A conductor that has reserved the node silently drops a heartbeat. A forced
+ * heartbeat is therefore repeated until the conductor contacts the agent.
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';

@@ -1,6 +1,6 @@
 // npm run hostile -- --minutes 60: the attacks of tests/hostile/ again and again, on a server that deploys simulated machines meanwhile.
-// Attackers and machines are on other hosts in reality. So they run with a lower priority than the server, its database and the probe, which
-// is this process: it measures how long `GET /v1/nodes/X` takes, first beside deployments alone, then beside attacks too.
+// Attackers and machines are on other hosts in reality. So they run with a lower priority than the server, its database and the probe. The
+// probe is this process: it measures how long `GET /v1/nodes/X` takes, first beside deployments alone, then beside attacks too.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

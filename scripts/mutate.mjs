@@ -8,10 +8,10 @@ import { cliArguments } from './cli-arguments.mjs';
 import { installPackages, installTool, root, toolFolder } from './install.mjs';
 
 /** Tests that need no database. For others, DATABASE_URL_TEST saves the start of a server for each change. */
-const WITHOUT_DATABASE = new Set(['boot', 'config', 'drivers', 'listeners.test.ts', 'model', 'simulator', 'wire']);
+const WITHOUT_DATABASE = new Set(['boot', 'conductor/flows', 'config', 'drivers', 'listeners.test.ts', 'model', 'simulator', 'wire']);
 /** Folder → folders and files of its tests, where these are not only the unit tests of its component. The first row that fits counts. */
 const TESTS = {
-  'conductor/flows': ['conductor', 'flows/provisioning'],
+  'conductor/flows': ['conductor/flows'],
   'wire/keystone': ['wire', 'api/auth'],
   wire: ['wire', 'boot', 'drivers', 'simulator/ipmi', 'listeners.test.ts'],
 };
@@ -36,7 +36,7 @@ const testFolders = positionals.flatMap(
 );
 const testMatch = [...new Set(testFolders)].map((name) => `<rootDir>/tests/${name}${name.endsWith('.ts') ? '' : '/**/*.test.ts'}`);
 // Stryker runs jest once for each change: a database server for each would take most of the time.
-const isWithout = testFolders.every((name) => WITHOUT_DATABASE.has(name.split('/')[0]));
+const isWithout = testFolders.every((name) => WITHOUT_DATABASE.has(name) || WITHOUT_DATABASE.has(name.split('/')[0]));
 const database = isWithout ? { globalSetup: null, globalTeardown: null } : {};
 const isWhole = (path) => /\.ts(:[\d-]+)?$/.test(path);
 const filesBelow = (path) =>

@@ -1,11 +1,11 @@
 /** Counts what is taken, in all and by each source, up to limits. */
 
-export interface Most {
+export interface ShareLimits {
   readonly inAll: number;
   readonly ofSource: number;
 }
 /** Absent a limit of its own, a source may take half. */
-export const mostOf = (inAll: number, ofSource: number | null): Most => ({ inAll, ofSource: ofSource ?? Math.ceil(inAll / 2) });
+export const shareLimits = (inAll: number, ofSource: number | null): ShareLimits => ({ inAll, ofSource: ofSource ?? Math.ceil(inAll / 2) });
 
 export interface Shares {
   /** @returns false when less than that is left */
@@ -14,7 +14,7 @@ export interface Shares {
   give(source: string, amount: number): void;
   readonly taken: number;
 }
-export function createShares({ inAll, ofSource }: Most): Shares {
+export function createShares({ inAll, ofSource }: ShareLimits): Shares {
   let taken = 0;
   const sources = new Map<string, number>();
   return {

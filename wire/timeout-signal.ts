@@ -10,3 +10,19 @@ export function timeoutSignal(milliseconds: number, ...signals: readonly AbortSi
   late.addEventListener('abort', () => {}, { once: true });
   return AbortSignal.any([late, ...signals]);
 }
+
+/** Rejects with the signal's reason if it aborts before the work is done. The work goes on, since others may wait for it too. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  let stop = (): void => {};
+  const aborted = new Promise<never>((_, fail) => {
+    stop = () => fail(signal.reason as Error);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,6 +1,6 @@
 /**
- * Sessions of the page (/ui): a browser sends a cookie in place of credentials. The credentials stay in the memory of this process, and
- * each request is authenticated with them again, so that a session never outlives a revoked token or a changed password.
+ * Sessions of the page (/ui): a browser sends a cookie in place of credentials. The credentials stay in the memory of this process. Each
+ * request is authenticated with them again, so that a session never outlives a revoked token or a changed password.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,9 +1,9 @@
 /** Runs work of many sources in turn: each source has its turn, however much another one sends. */
-import { createShares, type Most } from '../../wire/shares';
+import { createShares, type ShareLimits } from '../../wire/shares';
 
 interface TurnLimits {
-  readonly running: Most;
-  readonly waiting: Most;
+  readonly running: ShareLimits;
+  readonly waiting: ShareLimits;
   /** Thrown when too much waits. */
   readonly refusal: () => Error;
 }

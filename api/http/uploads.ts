@@ -3,20 +3,20 @@
  * of each source. Half-sent bodies would otherwise fill the memory.
  */
 import type { IncomingMessage } from 'node:http';
-import { createShares, type Most } from '../../wire/shares';
+import { createShares, type ShareLimits } from '../../wire/shares';
 import { hasBody, readBody, unpacked, type BodyLimits } from './body';
 import { Unread } from './errors';
 import { createFairTurns } from './fair-turns';
 
 /** Requests whose body is incomplete. */
-const REQUESTS: Most = { inAll: 1024, ofSource: 256 };
+const REQUESTS: ShareLimits = { inAll: 1024, ofSource: 256 };
 /** Bytes of bodies from their first byte to the end of the response. */
-const BYTES: Most = { inAll: 256 << 20, ofSource: 128 << 20 };
+const BYTES: ShareLimits = { inAll: 256 << 20, ofSource: 128 << 20 };
 /** The same of paths that need no authentication and take large bodies. */
-const PUBLIC_BYTES: Most = { inAll: 64 << 20, ofSource: 32 << 20 };
+const PUBLIC_BYTES: ShareLimits = { inAll: 64 << 20, ofSource: 32 << 20 };
 /** Large bodies without authentication that are unpacked, parsed and processed at once; and those that wait for it. */
-const TURNS: Most = { inAll: 4, ofSource: 2 };
-const WAITING: Most = { inAll: 512, ofSource: 256 };
+const TURNS: ShareLimits = { inAll: 4, ofSource: 2 };
+const WAITING: ShareLimits = { inAll: 512, ofSource: 256 };
 
 const NO_BODY = Buffer.alloc(0);
 const busy = (): Unread => new Unread(503, 'Too many requests are being received; please try again later.');

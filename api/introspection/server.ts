@@ -92,8 +92,7 @@ function send(response: ServerResponse, head: boolean, { status, body, text, pag
   response.end(head ? '' : content);
 }
 
-/** @returns a listener for node:http */
-export function createIntrospectionApi(given: {
+interface IntrospectionApiParts {
   readonly store: Store;
   readonly conductor: ConductorApi;
   readonly options: Options;
@@ -110,7 +109,9 @@ export function createIntrospectionApi(given: {
   readonly loginStatus?: LoginStatus;
   /** Aborted when the server stops. */
   readonly signal?: AbortSignal;
-}): (request: IncomingMessage, response: ServerResponse) => void {
+}
+/** @returns a listener for node:http */
+export function createIntrospectionApi(given: IntrospectionApiParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
   const auth = createAuth({
     ...{ options, log, clock, metrics },

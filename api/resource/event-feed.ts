@@ -9,7 +9,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import type { Store } from '../../store/store';
-import { createShares, mostOf, type Most } from '../../wire/shares';
+import { createShares, shareLimits, type ShareLimits } from '../../wire/shares';
 import { createTurns } from '../../wire/turns';
 import { createFairTurns } from '../http/fair-turns';
 
@@ -40,7 +40,7 @@ interface Listener {
 const PAGE = 200;
 const CACHE_SIZE = 2000;
 /** Listeners behind the cache that read the table at once. The others wait. */
-const CATCHING_UP: Most = { inAll: 4, ofSource: 2 };
+const CATCHING_UP: ShareLimits = { inAll: 4, ofSource: 2 };
 /** Listeners that get events in a turn of the event loop, if there is time: each filters and writes up to a page. */
 const IN_A_TURN = 8;
 /** The pause after a failed query. */
@@ -53,14 +53,32 @@ export async function pageAfter(store: Store, after: string, atMost: number, pro
   return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.endPosition(), gap: true };
 }
 
+/** What many wait for, each until its signal is aborted. */
+function createBell(): { readonly ring: () => void; readonly next: (signal: AbortSignal) => Promise<void> } {
+  const wakers = new Set<() => void>();
+  return {
+    ring: () => [...wakers].forEach((wake) => wake()),
+    next: (signal) =>
+      new Promise((resolve) => {
+        const wake = (): void => {
+          wakers.delete(wake);
+          signal.removeEventListener('abort', wake);
+          resolve();
+        };
+        wakers.add(wake);
+        signal.addEventListener('abort', wake);
+        if (signal.aborted) wake();
+      }),
+  };
+}
+
 export function createEventFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): EventFeed {
-  const listeners = createShares(mostOf(options['events.max_listeners'], options['events.max_listeners_per_source']));
+  const listeners = createShares(shareLimits(options['events.max_listeners'], options['events.max_listeners_per_source']));
   metrics.read('bloomery_event_listeners', () => [[{}, listeners.taken]]);
   /** The latest events; complete after the position `from`. Undefined: there is no listener. */
   let cache: { readonly from: string; readonly events: readonly EventRecord[]; readonly reached: string } | undefined;
   let following: AbortController | undefined;
-  const wakers = new Set<() => void>();
-  const wakeAll = (): void => [...wakers].forEach((wake) => wake());
+  const batches = createBell();
 
   const addToCache = ({ events, reached }: EventPage): void => {
     const all = [...(cache?.events ?? []), ...events];
@@ -83,23 +101,11 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
       }
       if (clock.now() - lastWoken >= options['events.keep_alive_interval'] * 1000) {
         lastWoken = clock.now();
-        wakeAll();
+        batches.ring();
       }
       await clock.sleep(pause, signal).catch(() => {});
     }
   }
-  const nextBatch = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const wake = (): void => {
-        wakers.delete(wake);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      wakers.add(wake);
-      signal.addEventListener('abort', wake);
-      if (signal.aborted) wake();
-    });
-
   const turn = createFairTurns({
     running: CATCHING_UP,
     waiting: { inAll: Infinity, ofSource: Infinity },
@@ -117,7 +123,7 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
     return page;
   }
   async function next(source: string, after: string, signal: AbortSignal): Promise<EventPage> {
-    if (!cache) await nextBatch(signal);
+    if (!cache) await batches.next(signal);
     if (!cache || signal.aborted) return { events: [], reached: after };
     if (isBehind(cache.from, after)) {
       const page = await readPage(after, source);
@@ -128,7 +134,7 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
       const { events } = cache!;
       return events.slice(events.findLastIndex(({ position }) => !isBehind(position, after)) + 1);
     };
-    if (newer().length === 0) await nextBatch(signal);
+    if (newer().length === 0) await batches.next(signal);
     // The cache has moved on meanwhile: the caller reads the table next.
     if (!cache || isBehind(cache.from, after)) return { events: [], reached: after };
     const events = newer().slice(0, PAGE);

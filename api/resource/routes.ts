@@ -1,6 +1,6 @@
 /**
- * Finds the operation of a method and a path. Most of the code handles errors: a closed gate may be 404, 405 or 406, a further segment
- * may be a field, and a method that only members have is a missing argument. See docs/decisions/0003-openapi.md.
+ * Finds the operation of a method and a path. Most of the code handles errors. A gate that is closed may be 404, 405 or 406. A further
+ * segment may be a field. A method that only members have is a missing argument. See docs/decisions/0003-openapi.md.
  */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';

@@ -86,10 +86,82 @@ function addressIn(info: Readonly<Record<string, unknown>>): { readonly host: st
 const mayBeThisHost = (host: string): boolean =>
   isIP(host) === 0 || isLoopback(canonicalAddress(host) ?? host) || host === '0.0.0.0' || host === '::';
 
+function connectTo(address: { readonly host: string; readonly port: number }, signal: AbortSignal): Promise<Socket> {
+  return new Promise((done, fail) => {
+    signal.throwIfAborted();
+    const line = connect(address);
+    line.on('error', () => {});
+    const abandon = (error: Error): void => {
+      line.destroy();
+      fail(error);
+    };
+    const late = setTimeout(() => abandon(new Error('The console does not answer.')), CONNECT_TIMEOUT_MS);
+    const leave = (): void => abandon(new Error('The browser has gone.'));
+    signal.addEventListener('abort', leave, { once: true });
+    line.once('error', () => abandon(new Error('The console cannot be reached.')));
+    line.once('close', () => clearTimeout(late));
+    line.once('connect', () => {
+      clearTimeout(late);
+      signal.removeEventListener('abort', leave);
+      line.setNoDelay(true);
+      done(line);
+    });
+  });
+}
+/** Ends a console when one of these says so. */
+interface ConsoleWatch {
+  readonly clock: Clock;
+  /** Seconds; 0: no limit. */
+  readonly limits: { readonly idle: number; readonly session: number };
+  /** When the browser or the machine has sent something. */
+  readonly lastTraffic: () => number;
+  /** Rejects when the user may not use the console any more. */
+  readonly authorise: () => Promise<unknown>;
+  readonly signal: AbortSignal;
+}
+/** Pings, and ends the console when the browser, the session, a right or the time is gone. */
+async function watch(client: WebSocket, { clock, limits, lastTraffic, authorise, signal }: ConsoleWatch): Promise<void> {
+  const begun = clock.now();
+  const isOver = (since: number, seconds: number): boolean => seconds > 0 && clock.now() - since >= seconds * 1000;
+  let answered = true;
+  client.on('pong', () => (answered = true));
+  for (;;) {
+    await clock.sleep(CHECK_EVERY_MS, signal);
+    // Nothing is read of a client that sends faster than the line takes it.
+    if (!answered && !client.isPaused) {
+      client.terminate();
+      return;
+    }
+    answered = false;
+    client.ping();
+    if (isOver(lastTraffic(), limits.idle)) close(client, CLOSE.ended, 'There was no traffic for too long.');
+    if (isOver(begun, limits.session)) close(client, CLOSE.ended, 'The session took too long.');
+    await authorise().catch((error: unknown) => {
+      if (statusOf(error) < 500) close(client, CLOSE.refused, 'The session has ended, or you may not use this console any more.');
+    });
+  }
+}
+/** Copies in both directions, each no faster than the other side reads. */
+function join(client: WebSocket, line: Socket, onTraffic: () => void): void {
+  client.on('message', (data) => {
+    onTraffic();
+    if (line.write(data as Buffer)) return;
+    client.pause();
+    line.once('drain', () => client.resume());
+  });
+  line.on('data', (bytes) => {
+    onTraffic();
+    client.send(bytes, () => {
+      if (client.bufferedAmount < MOST_UNSENT) line.resume();
+    });
+    if (client.bufferedAmount >= MOST_UNSENT) line.pause();
+  });
+  line.once('close', () => close(client, CLOSE.ended, 'The console was disconnected.'));
+}
+
 export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
   const { options, sessions, store, conductor, log, clock, stopping } = parts;
-  const idleMs = options['console.terminal_timeout'] * 1000;
-  const limitMs = options['console.max_session_time'] * 1000;
+  const limits = { idle: options['console.terminal_timeout'], session: options['console.max_session_time'] };
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: LARGEST_FRAME,
@@ -123,52 +195,6 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
       throw new Error('The conductor is another process: set [console]socat_address there.');
     return address;
   }
-  function connectTo(address: { readonly host: string; readonly port: number }, signal: AbortSignal): Promise<Socket> {
-    return new Promise((done, fail) => {
-      signal.throwIfAborted();
-      const line = connect(address);
-      line.on('error', () => {});
-      const abandon = (error: Error): void => {
-        line.destroy();
-        fail(error);
-      };
-      const late = setTimeout(() => abandon(new Error('The console does not answer.')), CONNECT_TIMEOUT_MS);
-      const leave = (): void => abandon(new Error('The browser has gone.'));
-      signal.addEventListener('abort', leave, { once: true });
-      line.once('error', () => abandon(new Error('The console cannot be reached.')));
-      line.once('close', () => clearTimeout(late));
-      line.once('connect', () => {
-        clearTimeout(late);
-        signal.removeEventListener('abort', leave);
-        line.setNoDelay(true);
-        done(line);
-      });
-    });
-  }
-  /** Pings, and ends the console when the browser, the session, a right or the time is gone. */
-  async function watch(
-    client: WebSocket,
-    { request, uuid, signal, lastTraffic }: { request: IncomingMessage; uuid: string; signal: AbortSignal; lastTraffic: () => number },
-  ): Promise<void> {
-    const begun = clock.now();
-    let answered = true;
-    client.on('pong', () => (answered = true));
-    for (;;) {
-      await clock.sleep(CHECK_EVERY_MS, signal);
-      // Nothing is read of a client that sends faster than the line takes it.
-      if (!answered && !client.isPaused) {
-        client.terminate();
-        return;
-      }
-      answered = false;
-      client.ping();
-      if (idleMs > 0 && clock.now() - lastTraffic() >= idleMs) close(client, CLOSE.ended, 'There was no traffic for too long.');
-      if (limitMs > 0 && clock.now() - begun >= limitMs) close(client, CLOSE.ended, 'The session took too long.');
-      await authorise(request, uuid).catch((error: unknown) => {
-        if (statusOf(error) < 500) close(client, CLOSE.refused, 'The session has ended, or you may not use this console any more.');
-      });
-    }
-  }
   async function serve(client: WebSocket, request: IncomingMessage, uuid: string): Promise<void> {
     const gone = new AbortController();
     const leave = (): void => gone.abort(new Error('the browser has gone'));
@@ -181,23 +207,10 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     let line: Socket | undefined;
     try {
       line = await connectTo(await addressOf(uuid), gone.signal);
-      const to = line;
       let last = clock.now();
-      watch(client, { request, uuid, signal: gone.signal, lastTraffic: () => last }).catch(() => {});
-      client.on('message', (data) => {
-        last = clock.now();
-        if (to.write(data as Buffer)) return;
-        client.pause();
-        to.once('drain', () => client.resume());
-      });
-      to.on('data', (bytes) => {
-        last = clock.now();
-        client.send(bytes, () => {
-          if (client.bufferedAmount < MOST_UNSENT) to.resume();
-        });
-        if (client.bufferedAmount >= MOST_UNSENT) to.pause();
-      });
-      to.once('close', () => close(client, CLOSE.ended, 'The console was disconnected.'));
+      const parts = { clock, limits, lastTraffic: () => last, authorise: () => authorise(request, uuid), signal: gone.signal };
+      watch(client, parts).catch(() => {});
+      join(client, line, () => (last = clock.now()));
       client.resume();
       if (!gone.signal.aborted) await new Promise((done) => gone.signal.addEventListener('abort', done, { once: true }));
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * The page: its files below /ui, and its log-in. It gives nobody more than the API does: the files have no data, and the page reads all
- * data from the API with the credentials of its user.
+ * The page: its files below /ui, and its log-in. It gives nobody more than the API does. The files have no data; the page reads all data
+ * from the API with the credentials of its user.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
@@ -51,6 +51,23 @@ const LOGIN_COOKIE = 'bloomery_login';
 const LOGIN_PATH = '/ui/login/oidc';
 const LOGIN_SECONDS = 600;
 
+/** A log-in is JSON, which pages of other origins cannot send without a preflight request. */
+const requireJson = (request: IncomingMessage): void => {
+  if (request.headers['content-type']?.split(';', 1)[0]!.trim() !== 'application/json') throw new Unread(415, 'The log-in is JSON.');
+};
+/** Without WWW-Authenticate: the browser would show a dialogue of its own. */
+const orRefusal = (work: () => Promise<Answer>): Promise<Answer> =>
+  work().catch((error: unknown) => {
+    if (!(error instanceof Unauthenticated)) throw error;
+    return { status: error.status, body: { error: { message: error.sentence } }, headers: NO_STORE };
+  });
+const redirect = (location: string, headers: Readonly<Record<string, string>> = { Vary: 'Accept' }): Answer => ({
+  status: 302,
+  headers: { Location: location, ...headers },
+});
+const isForPage: Page['matches'] = ({ method = 'GET', headers }, bare) =>
+  bare === '/ui' || bare.startsWith('/ui/') || (bare === '' && (method === 'GET' || method === 'HEAD') && acceptsPage(headers.accept));
+
 export function createPage({ options, assets, sessions, logIns, auth, log, random }: PageParts): Page {
   const strategy = options['DEFAULT.auth_strategy'] ?? 'noauth';
   const withSecure = (request: IncomingMessage, cookie: string): string =>
@@ -67,22 +84,12 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
     has_demo_machines: options['api.demo_machines'] !== null,
     may: session ? rightsOf(session.caller, auth, options) : NO_RIGHTS,
   });
-  /** A log-in is JSON, which pages of other origins cannot send without a preflight request. */
-  const requireJson = (request: IncomingMessage): void => {
-    if (request.headers['content-type']?.split(';', 1)[0]!.trim() !== 'application/json') throw new Unread(415, 'The log-in is JSON.');
-  };
 
   /** The strategies have words for clients of the API; a user who logs in needs other ones. */
   const open: Sessions['open'] = (login, source) =>
     sessions.open(login, source).catch((error: unknown) => {
       if (!(error instanceof Unauthenticated) || error.status === 503) throw error;
       throw new Unauthenticated(error.status, 'These credentials are not valid.', error.claimedUser);
-    });
-  /** Without WWW-Authenticate: the browser would show a dialogue of its own. */
-  const orRefusal = (work: () => Promise<Answer>): Promise<Answer> =>
-    work().catch((error: unknown) => {
-      if (!(error instanceof Unauthenticated)) throw error;
-      return { status: error.status, body: { error: { message: error.sentence } }, headers: NO_STORE };
     });
 
   const SESSION: Readonly<Record<string, (page: PageRequest) => Promise<Answer>>> = {
@@ -116,10 +123,6 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
       if (!auth.allowed(caller, 'node:create')) throw new Refusal(403);
       return { status: 200, body: await readDemoMachines(path), headers: NO_STORE };
     });
-  const redirect = (location: string, headers: Readonly<Record<string, string>> = { Vary: 'Accept' }): Answer => ({
-    status: 302,
-    headers: { Location: location, ...headers },
-  });
   /** The two requests of a log-in at an OpenID provider: the link of the page, and the redirection of the provider. */
   async function logInElsewhere({ request, bare, search, source }: PageRequest, openId: OpenIdLogin): Promise<Answer> {
     const redirectUri = baseOf(request, options) + LOGIN_PATH;
@@ -142,8 +145,7 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
   }
 
   return {
-    matches: ({ method = 'GET', headers }, bare) =>
-      bare === '/ui' || bare.startsWith('/ui/') || (bare === '' && (method === 'GET' || method === 'HEAD') && acceptsPage(headers.accept)),
+    matches: isForPage,
     async answer(page) {
       const { request, bare, path } = page;
       const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');

@@ -16,8 +16,8 @@ interface UnknownLimit {
   readonly refused: (mac: string) => void;
 }
 /**
- * Unknown machines beyond the limit boot nothing, so that they get no address: anybody can make up MAC addresses, and each takes an address
- * for a lease time. An admitted machine counts until it has been silent for the period, or is known.
+ * Unknown machines beyond the limit get no address and boot nothing: anybody can invent MAC addresses, and each takes an address for a
+ * lease time. An admitted machine counts until it has been silent for the period, or is known.
  */
 export function limitUnknown(lookup: MachineLookup, { max, periodMs, clock, refused }: UnknownLimit): MachineLookup {
   /** When each admitted machine was heard last, the earliest first. */

@@ -29,9 +29,9 @@ const IRONICS_DEFAULTS: Partial<Record<InterfaceKind, string>> = { storage: 'noo
 const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => type[kind].includes(ANY);
 
 /**
- * Checks the options enabled_*_interfaces and default_*_interface against the drivers.
- * Throws an Error for the operator when a hardware type is unknown, would have no interface of some kind or does not take the default
- * that is set, or when an interface cannot be used as it is set up.
+ * Checks the options enabled_*_interfaces and default_*_interface against the drivers. Throws an Error for the operator when a hardware
+ * type is unknown, has no interface of some kind, or does not support the configured default. The same when an interface cannot be used
+ * with the configuration.
  */
 export function createHardware(
   options: Options,

@@ -1,18 +1,10 @@
 /** Holds a node: one reservation, whose fencing number every write carries, and a release whatever happens. */
-import { randomUUID } from 'node:crypto';
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
 import type { Origin } from '../../model/origin';
-import {
-  INTERFACE_KINDS,
-  type JsonObject,
-  type NodeChanges,
-  type NodeRecord,
-  type PortgroupRecord,
-  type PortRecord,
-} from '../../model/records';
+import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
@@ -25,6 +17,7 @@ import type { NodeTask, TaskRequest } from './node-task';
 import { measureMove } from './measures';
 import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
+import { portWrites } from './port-writes';
 import { changePower } from './power';
 import { recorderData } from './recorders';
 import type { Place } from '../runtime/workers';
@@ -86,6 +79,15 @@ const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>[
   metrics: context.metrics,
 });
 
+const progressOf = (
+  { driver_internal_info: info }: NodeRecord,
+  ...[kind, { interface: owner, step }, percent, bytes]: Parameters<NonNullable<NodeTask['reportProgress']>>
+): JsonObject => {
+  const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = info;
+  const written = bytes ? { bytes: bytes.done, bytes_of: bytes.of } : {};
+  return { flow: kind, done: place, of: Array.isArray(steps) ? steps.length : 0, step: `${owner}.${step}`, percent, ...written };
+};
+
 function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): NodeTask {
   let isPatient = false;
   const store = retryingStore(given.store, (ask) => (isPatient ? retryWhileDatabaseDown(task, ask) : ask()));
@@ -140,42 +142,9 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     },
     save: (changes) => put({ ...EMPTY_WRITE, changes }),
     portgroups: () => store.portgroups.list({ where: { node_uuid: uuid } }),
-    saveAttachment: async (kind, carrier, keys) => {
-      const infoOf = (info: JsonObject): JsonObject =>
-        Object.fromEntries(Object.entries({ ...info, ...keys }).filter(([, value]) => value !== undefined));
-      await put(EMPTY_WRITE, async (inner) => {
-        if (kind === 'portgroup') {
-          await inner.portgroups.update(carrier, { internal_info: infoOf((await inner.portgroups.find(carrier)).internal_info) });
-          return;
-        }
-        const changed = await inner.ports.update(carrier, { internal_info: infoOf((await inner.ports.find(carrier)).internal_info) });
-        ports = ports.map((port) => (port.uuid === carrier ? changed : port));
-      });
-    },
-    groupPorts: async (group, members) => {
-      const own = randomUUID();
-      let made: PortgroupRecord | undefined;
-      await put(EMPTY_WRITE, async (inner) => {
-        made = await inner.portgroups.create({ ...group, uuid: own, node_uuid: uuid });
-        for (const member of members) await inner.ports.update(member, { portgroup_uuid: own });
-      });
-      ports = ports.map((port) => (members.includes(port.uuid) ? { ...port, portgroup_uuid: own } : port));
-      return made!;
-    },
-    ungroupPorts: async (group) => {
-      await put(EMPTY_WRITE, async (inner) => {
-        for (const port of ports) if (port.portgroup_uuid === group) await inner.ports.update(port.uuid, { portgroup_uuid: null });
-        await inner.portgroups.remove(group);
-      });
-      ports = ports.map((port) => (port.portgroup_uuid === group ? { ...port, portgroup_uuid: null } : port));
-    },
+    ...portWrites(uuid, { put: (also) => put(EMPTY_WRITE, also), ports: () => ports, keep: (changed) => (ports = changed) }),
     saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
-    reportProgress: (kind, { interface: owner, step }, percent, bytes) => {
-      const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = node.driver_internal_info;
-      const of = Array.isArray(steps) ? steps.length : 0;
-      const written = bytes ? { bytes: bytes.done, bytes_of: bytes.of } : {};
-      return store.events.add(node, 'progress', { flow: kind, done: place, of, step: `${owner}.${step}`, percent, ...written });
-    },
+    reportProgress: (kind, step, percent, bytes) => store.events.add(node, 'progress', progressOf(node, kind, step, percent, bytes)),
     note: (changes, internal = {}, history = []) => {
       const write: NodeWrite = { changes, internal, history };
       noted = mergeWrites(noted, write);

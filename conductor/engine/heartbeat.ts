@@ -1,6 +1,6 @@
 /**
- * An agent's heartbeat: checks it, records it, and continues the node's flow. It never waits for a lock: a heartbeat of a held node is
- * remembered until the node is released, since an agent that has finished may not send another for minutes.
+ * An agent's heartbeat: checks it, records it, and continues the node's flow. It never waits for a lock. A heartbeat of a held node is
+ * remembered until the node is released: an agent that has finished may not send another for minutes.
  */
 import { fastTracked, mayFastTrack } from '../../drivers/agent/fast-track';
 import { bareTimestamp } from '../../model/clock';

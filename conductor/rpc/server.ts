@@ -10,7 +10,7 @@ import { silentMetrics, type Metrics } from '../../model/metrics';
 import { urlHost } from '../../wire/addresses';
 import { API_READ_TIMEOUT_MS, type ClientLimits } from '../../wire/http/client-limits';
 import { createHttpServer, type TlsSettings } from '../../wire/http/listener-tls';
-import { mostOf } from '../../wire/shares';
+import { shareLimits } from '../../wire/shares';
 import type { Perform } from '../operations';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
@@ -189,7 +189,7 @@ export async function startRpcServer(setup: RpcServerSetup): Promise<RpcServer> 
 
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
   const limits: ClientLimits = {
-    connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
+    connections: shareLimits(options['api.max_connections'], options['api.max_connections_per_source']),
     readTimeoutMs: API_READ_TIMEOUT_MS,
     onRefused: (limit) => metrics.count('bloomery_connections_refused_total', { listener: 'rpc', limit }),
   };

@@ -1,6 +1,6 @@
 /**
- * Makes many heartbeats at once cheap: the times of heartbeats without news are written in batches, and a step that was just checked is
- * checked again a second later, once.
+ * Makes many heartbeats at once cheap. The times of heartbeats without news are written in batches. A step that was just checked is checked
+ * once more, a second later.
  */
 import type { Clock } from '../../model/clock';
 import { bareTimestamp } from '../../model/clock';

@@ -11,6 +11,7 @@ import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { clientContext } from '../../wire/http/client-contexts';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import { createTurns } from '../../wire/turns';
+import { withoutEndSlashes } from '../../wire/urls';
 
 /** A command's state as the agent reports it. */
 export interface AgentCommand {
@@ -74,7 +75,7 @@ export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Pro
     maxResponseSize: MAX_ANSWER_BYTES,
   });
   try {
-    return await work(createClient(task, url.replace(/(?<!\/)\/+$/, ''), dispatcher));
+    return await work(createClient(task, withoutEndSlashes(url), dispatcher));
   } finally {
     await dispatcher.destroy();
   }

@@ -30,7 +30,7 @@ const pack = async (files: Readonly<Record<string, Buffer>>, now: number): Promi
 
 /** The data of a user: bounded, and parsed in pieces. Undefined: it is no JSON, or too much. */
 const jsonIn = (text: Buffer): Promise<unknown> => parseJson(text, NETWORK_DATA_LIMITS).catch(() => undefined);
-/** As Ironic does it: an ISO image with network data that is empty or names no MTU gets that of the node's VIFs; all else stays as given. */
+/** As in Ironic, empty network data, or data without an MTU, is replaced by that of the node's VIFs. Everything else stays as given. */
 async function completedImage(task: Task, given: string): Promise<string> {
   const { network } = task.driver;
   if (!network.completeConfigdrive || given.includes('://') || task.options['conductor.disable_configdrive_check']) return given;
@@ -44,9 +44,9 @@ async function completedImage(task: Task, given: string): Promise<string> {
 }
 
 /**
- * The node's config drive for the agent: a URL as given; base64 text of an image, with the network data of Neutron where it has none; or an
- * object {meta_data, network_data, user_data, vendor_data} built into base64 of a gzipped ISO image, with a recorder's vendor data.
- * Undefined: the instance has none.
+ * The node's config drive for the agent. A URL stays as given. An image in base64 gets the network data of Neutron where it has none. An
+ * object {meta_data, network_data, user_data, vendor_data} becomes a gzipped ISO image in base64, with a recorder's vendor data. Undefined:
+ * the instance has none.
  */
 export async function configdriveOf(task: Task): Promise<string | undefined> {
   const { node, clock, driver } = task;

@@ -1,4 +1,7 @@
-/** The boot interfaces of Redfish machines that need no DHCP server of ours: virtual media, and HTTP boot by a URL that the BMC passes to the firmware. */
+/**
+ * The boot interfaces of Redfish machines that need no DHCP server of ours. They boot from virtual media, or by a URL that the BMC passes
+ * to the firmware.
+ */
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
 import { member, textsOf } from '../../wire/redfish';
@@ -23,6 +26,7 @@ import { publish, publishMedium, unpublish } from '../common/media';
 import { canBeOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
+import { withoutEndSlashes } from '../../wire/urls';
 
 const TOKEN_BYTES = 32;
 /** The roles that boot interfaces publish. Other media belong to users. */
@@ -43,7 +47,7 @@ const urlFor = (task: Task, iso: BootIso): Promise<string> | string =>
  * token for the node.
  */
 async function parametersFor(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
-  const callback = task.options['deploy.external_callback_url']?.replace(/(?<!\/)\/+$/, '');
+  const callback = withoutEndSlashes(task.options['deploy.external_callback_url']);
   const inspection = kernelArgs['ipa-inspection-callback-url'];
   const parameters: Record<string, string> = { ...kernelArgs, boot_method: 'vmedia' };
   if (callback !== undefined) {

@@ -5,6 +5,7 @@ import { containerOf, tempUrlPath, withoutAccount } from '../../wire/openstack/t
 import { temporaryUrlKey } from '../../wire/openstack/swift';
 import { ServiceError, type Services } from '../../wire/keystone/services';
 import type { Task } from '../interfaces';
+import { withoutEndSlashes } from '../../wire/urls';
 
 /** What lookups in Glance need; a task has it. */
 export type GlanceTask = Pick<Task, 'signal' | 'options' | 'connections' | 'clock' | 'globalRequestId' | 'caller'>;
@@ -112,7 +113,7 @@ async function newTempUrl({ options, connections }: GlanceTask, id: string, expi
       );
     const container = containerOf(options['glance.swift_container'], id, options['glance.swift_store_multiple_containers_seed']);
     const path = ['', options['glance.swift_api_version'], account, container, id].map(encodeURIComponent).join('/');
-    return withoutAccount(endpoint.replace(/(?<!\/)\/+$/, ''), accountPrefix) + tempUrlPath({ method: 'GET', path, expires, key });
+    return withoutAccount(withoutEndSlashes(endpoint), accountPrefix) + tempUrlPath({ method: 'GET', path, expires, key });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ServiceError)) throw error;

@@ -1,5 +1,5 @@
 /**
- * Files for a dnsmasq that others run, as Ironic writes them: one with the options of each node, and one for each MAC address, which gives
+ * Files for a dnsmasq that others run, as Ironic writes them. Each node has a file with its options. Each MAC address has one that gives
  * its requests the node's tag. dnsmasq reads them when they appear (`dhcp-optsdir`, `dhcp-hostsdir`), without a signal.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * VIFs, the virtual ports of tenants, on the ports and portgroups of a node: the attached ones, the place for a new one, and the restrictions
- * of portgroups. For network interfaces that store VIFs in `internal_info`, where clients see them.
+ * VIFs, the virtual ports of tenants, on the ports and portgroups of a node. It lists the attached ones, and finds the port or portgroup
+ * for a new one. For network interfaces that store VIFs in `internal_info`, where clients see them.
  */
 import { Fault } from '../../model/errors';
 import type { PortgroupRecord, PortRecord, Vif } from '../../model/records';

@@ -20,6 +20,7 @@ import {
 } from '../../wire/redfish';
 import { textOf } from '../common/info-text';
 import type { Property, Task } from '../interfaces';
+import { withoutEndSlashes } from '../../wire/urls';
 
 export const REDFISH_PROPERTIES: Readonly<Record<string, Property>> = {
   redfish_address: {
@@ -73,7 +74,7 @@ function addressOf(node: NodeRecord): string {
   const full = typeof given !== 'string' || given.includes('://') ? given : `https://${isIPv6(given) ? `[${given}]` : given}`;
   if (typeof full === 'string' && ADDRESS.test(full) && URL.canParse(full)) {
     const { origin, pathname } = new URL(full);
-    return `${origin}${pathname.replace(/(?<!\/)\/+$/, '')}`;
+    return `${origin}${withoutEndSlashes(pathname)}`;
   }
   throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
 }

@@ -21,6 +21,7 @@ import { serveRedfish, type System } from '../redfish';
 import { failDownloads } from '../hardware/task-records';
 import { createRestart } from '../bmc/restart';
 import { openStateFolder, type StateFolder } from './state-folder';
+import { withoutEndSlashes } from '../../wire/urls';
 
 export type Protocol = 'ipmi' | 'redfish';
 export interface FleetSetup {
@@ -199,7 +200,7 @@ async function startMachine(
   return createMachine({
     ...common,
     random: setup.random,
-    bootUrl: setup.bootUrl?.replace(/(?<!\/)\/+$/, ''),
+    bootUrl: withoutEndSlashes(setup.bootUrl),
     callbackUrl: `https://${shown(setup.host)}:${agents.port}/machine/${name}`,
     certificate: agents.certificate,
     ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),

@@ -4,6 +4,7 @@
  */
 import { createCommandApi, type AgentAnswer } from './agent-api';
 import { createAgentClient, type AgentClientSetup } from './agent-client';
+import { withoutEndSlashes } from '../../wire/urls';
 
 export type { AgentAnswer } from './agent-api';
 interface AgentSetup extends AgentClientSetup {
@@ -33,7 +34,7 @@ const MASKED = '******';
 
 export function createAgent(setup: AgentSetup): SimulatedAgent {
   const { parameters, clock, signal, log, random } = setup;
-  const apiUrl = parameters.get('ipa-api-url')?.replace(/(?<!\/)\/+$/, '');
+  const apiUrl = withoutEndSlashes(parameters.get('ipa-api-url'));
   const client = createAgentClient(setup, apiUrl, setup.remembered?.version ?? '');
   let token = setup.remembered?.token;
   let pause = new AbortController();

@@ -122,11 +122,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     ended.serialLine.destroy();
     changed();
   };
-  const restart = async (): Promise<void> => {
-    if (!running) return;
-    await stop();
-    await start();
-  };
+  const actions = powerActions(() => running, start, stop);
 
   const inTurn = oneAtATime();
   /** The machine's own system has switched it off or restarted it, and QEMU has paused. */
@@ -137,16 +133,6 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       await stop();
       if (reason === 'guest-reset' && !closed) await start();
     }).catch((error: unknown) => log.error('a machine in QEMU did not restart', { error: reasonOf(error) }));
-  };
-  const actions: Readonly<Record<PowerAction, () => Promise<void>>> = {
-    on: async () => {
-      if (!running) await start();
-    },
-    off: stop,
-    cycle: restart,
-    reset: restart,
-    soft: async () => running?.monitor.execute('system_powerdown'),
-    diagnostic: async () => running?.monitor.execute('inject-nmi'),
   };
   return {
     ...{ name: description.name, macs: description.macs, diskFiles, consoleFile },
@@ -165,6 +151,28 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       await network.close();
       await rm(sockets, { recursive: true, force: true });
     },
+  };
+}
+
+function powerActions(
+  running: () => QemuProcess | undefined,
+  start: () => Promise<void>,
+  stop: () => Promise<void>,
+): Readonly<Record<PowerAction, () => Promise<void>>> {
+  const restart = async (): Promise<void> => {
+    if (!running()) return;
+    await stop();
+    await start();
+  };
+  return {
+    on: async () => {
+      if (!running()) await start();
+    },
+    off: stop,
+    cycle: restart,
+    reset: restart,
+    soft: async () => running()?.monitor.execute('system_powerdown'),
+    diagnostic: async () => running()?.monitor.execute('inject-nmi'),
   };
 }
 

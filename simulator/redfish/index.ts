@@ -13,6 +13,7 @@ import { mayDo } from './protocol/privileges';
 import { authenticate } from './resources/sessions';
 import { matchRoute, type MatchedRoute } from './table';
 import { SCHEMAS } from './protocol/versions';
+import { withoutEndSlashes } from '../../wire/urls';
 
 export type { System } from './protocol/routes';
 export interface RedfishEndpoint {
@@ -97,7 +98,7 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
 
 async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bmc');
-  const path = pathname.replace(/(?<!\/)\/+$/, '');
+  const path = withoutEndSlashes(pathname);
   try {
     if (path === '/redfish') {
       sendJson(response, 200, { v1: `${ROOT}/` }, HEADERS);

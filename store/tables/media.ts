@@ -8,14 +8,15 @@ export function mediaOn(db: Knex): Media {
     const [row] = await run(
       db<Omit<MediumRecord, 'made_at'> & { readonly made_at: string | number }>('media')
         .where(where)
-        .select('token', 'node_uuid', 'role', 'content', 'made_at'),
+        .select('token', 'node_uuid', 'role', 'content', 'made_at', 'swift_container'),
     );
     return row && { ...row, made_at: Number(row.made_at) };
   };
   return {
     async put(medium) {
       const row = { ...medium, content: JSON.stringify(medium.content) };
-      await run(db('media').insert(row).onConflict(['node_uuid', 'role']).merge(), { node_uuid: medium.node_uuid });
+      const merged = { ...row, swift_container: db.raw('coalesce(excluded.swift_container, media.swift_container)') };
+      await run(db('media').insert(row).onConflict(['node_uuid', 'role']).merge(merged), { node_uuid: medium.node_uuid });
     },
     byToken: (token) => find({ token }),
     ofNode: (nodeUuid, role) => find({ node_uuid: nodeUuid, role }),

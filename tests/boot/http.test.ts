@@ -478,7 +478,14 @@ it('throws away what did not come whole in an earlier run', async () => {
 describe('media', () => {
   const TOKEN = 'A_b-'.repeat(10);
   it('are served under a name that nobody guesses, which no log has', async () => {
-    media.set(TOKEN, { token: TOKEN, node_uuid: UUID, role: 'boot', content: { kind: 'image', source: path('root', 'big') }, made_at: 0 });
+    media.set(TOKEN, {
+      token: TOKEN,
+      node_uuid: UUID,
+      role: 'boot',
+      content: { kind: 'image', source: path('root', 'big') },
+      made_at: 0,
+      swift_container: null,
+    });
     const answer = await get(`/media/${TOKEN}/boot.iso`, { range: 'bytes=10-19' });
     expect([answer.status, answer.headers['content-type']]).toEqual([206, 'application/vnd.efi-iso']);
     expect(answer.body.equals(big.subarray(10, 20))).toBe(true);
@@ -523,7 +530,14 @@ it('with https_port, answers there too, and gives media to BMCs there only', asy
     expect(both.bound).toEqual([`http://127.0.0.1:${both.port}`, `https://127.0.0.1:${both.httpsPort}`]);
     const token = 'A_b-'.repeat(10);
     const medium = `/media/${token}/boot.iso`;
-    media.set(token, { token, node_uuid: UUID, role: 'boot', content: { kind: 'image', source: path('root', 'big') }, made_at: 0 });
+    media.set(token, {
+      token,
+      node_uuid: UUID,
+      role: 'boot',
+      content: { kind: 'image', source: path('root', 'big') },
+      made_at: 0,
+      swift_container: null,
+    });
     expect([await secure(medium), (await get(medium, {}, 'GET', both)).status]).toEqual([200, 403]);
     // Whether there is such a medium is no secret that this port tells.
     expect((await get(`/media/${'x'.repeat(40)}/boot.iso`, {}, 'GET', both)).status).toBe(403);

@@ -51,7 +51,8 @@ const iso = (more: Partial<Extract<MediumContent, { kind: 'iso' }>> = {}): Mediu
   files: {},
   ...more,
 });
-const medium = (content: MediumContent) => openMedium({ token: 't', node_uuid: 'n', role: 'boot', content, made_at: NOW }, opening);
+const medium = (content: MediumContent) =>
+  openMedium({ token: 't', node_uuid: 'n', role: 'boot', content, made_at: NOW, swift_container: null }, opening);
 async function whole(content: MediumContent): Promise<Buffer> {
   const file = await medium(content);
   const read = await buffer(file.read(0, file.size - 1));

@@ -1,6 +1,8 @@
 /** Clients of OpenStack services: how they authenticate, what they send again, and how they name failures. */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { createServices, ServiceError, type ServiceCall } from '../../wire/keystone/services';
 
 interface Reply {
@@ -129,4 +131,39 @@ it.each([
   const error = await ask(options);
   expect(error).toMatchObject({ kind: 'refused' });
   expect((error as Error).message).toContain(message);
+});
+
+it.each(['request', 'upload', 'stream'] as const)('%s: a caller that aborts does not wait for the authentication', async (way) => {
+  // The server reads the request and never answers.
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const authenticating = once(silent, 'request');
+  const options = {
+    auth_type: 'password',
+    auth_url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+    username: 'u',
+    password: 'p',
+  };
+  const named = Object.fromEntries(Object.entries({ ...options, user_domain_id: 'd' }).map(([name, value]) => [`swift.${name}`, value]));
+  const program = new AbortController();
+  const { swift } = createServices(named, { clock: { now: () => 0, sleep: async () => {} }, signal: program.signal });
+  const caller = new AbortController();
+  const { signal } = caller;
+  const body = Readable.from([]);
+  const ways = {
+    request: () => swift.request('/c', { signal }),
+    upload: () => swift.upload('/c/o', { body, size: 0 }, {}, signal),
+    stream: () => swift.stream('/c/o', {}, signal),
+  };
+  const waiting = expect(ways[way]()).rejects.toMatchObject({
+    kind: 'away',
+    message: expect.stringContaining('the node is gone') as unknown,
+  });
+  await authenticating;
+  caller.abort(new Error('the node is gone'));
+  await waiting;
+  program.abort();
+  await swift.close();
+  silent.close();
+  silent.closeAllConnections();
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { timeoutSignal } from '../../wire/timeout-signal';
+import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -26,4 +26,21 @@ it('aborts with another signal, for its reason, before or after', () => {
   other.abort(reason);
   expect(before.reason).toBe(reason);
   expect(timeoutSignal(60_000, other.signal).reason).toBe(reason);
+});
+
+describe('work that others may wait for too', () => {
+  const never = new Promise<number>(() => {});
+  const reason = new Error('no more');
+  it.each([undefined, new AbortController().signal])('is waited for while nothing aborts: %p', async (signal) => {
+    expect(await unlessAborted(Promise.resolve(1), signal)).toBe(1);
+    await expect(unlessAborted(Promise.reject(reason), signal)).rejects.toBe(reason);
+  });
+  it('is no longer waited for when the signal aborts, before or after', async () => {
+    expect.assertions(2);
+    const other = new AbortController();
+    const waiting = expect(unlessAborted(never, other.signal)).rejects.toBe(reason);
+    other.abort(reason);
+    await waiting;
+    await expect(unlessAborted(never, other.signal)).rejects.toBe(reason);
+  });
 });

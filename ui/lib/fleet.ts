@@ -49,6 +49,25 @@ export async function reread(api: Api, uuid: string): Promise<void> {
   changed();
 }
 
+async function pageAt(api: Api, query: string): Promise<NodePage> {
+  const path = `v1/nodes?fields=${ROW_FIELDS}&${query}`;
+  const { nodes, next } = await api.get<{ readonly nodes: readonly Record<string, unknown>[]; readonly next?: string }>(path);
+  return { nodes: nodes.map(rowOf), next };
+}
+/** All nodes, by UUID. Ends early when `isOver`. */
+async function allNodes(api: Api, isOver: () => boolean): Promise<ReadonlyMap<string, Row>> {
+  const found = new Map<string, Row>();
+  let query: string | undefined = `limit=${PAGE}`;
+  while (query !== undefined && !isOver()) {
+    const page: NodePage = await pageAt(api, query);
+    for (const node of page.nodes) found.set(node.uuid, node);
+    // The link has the host of the server, which a proxy may hide.
+    const marker = page.next === undefined ? null : new URL(page.next).searchParams.get('marker');
+    query = marker === null ? undefined : `limit=${PAGE}&marker=${marker}`;
+  }
+  return found;
+}
+
 /** @returns the function that ends it */
 export function follow(api: Api): () => void {
   let isOver = false;
@@ -72,14 +91,8 @@ export function follow(api: Api): () => void {
       if (row?.state.startsWith('inspect') && kind === 'state') void reread(api, uuid).catch(() => {});
     }
   }
-  const pageAt = async (query: string): Promise<NodePage> => {
-    const { nodes, next } = await api.get<{ readonly nodes: readonly Record<string, unknown>[]; readonly next?: string }>(
-      `v1/nodes?fields=${ROW_FIELDS}&${query}`,
-    );
-    return { nodes: nodes.map(rowOf), next };
-  };
   /** Fills the first screen while the event stream opens. The whole list, which follows, has the error of a failure. */
-  const firstPage = pageAt(`limit=${FIRST_PAGE}&sort_key=name`).then(
+  const firstPage = pageAt(api, `limit=${FIRST_PAGE}&sort_key=name`).then(
     ({ nodes }) => {
       if (isOver) return;
       for (const node of nodes) rows.set(node.uuid, node);
@@ -90,15 +103,7 @@ export function follow(api: Api): () => void {
   async function list(): Promise<void> {
     waiting = [];
     await firstPage;
-    const found = new Map<string, Row>();
-    let query: string | undefined = `limit=${PAGE}`;
-    while (query !== undefined && !isOver) {
-      const page: NodePage = await pageAt(query);
-      for (const node of page.nodes) found.set(node.uuid, node);
-      // The link has the host of the server, which a proxy may hide.
-      const marker = page.next === undefined ? null : new URL(page.next).searchParams.get('marker');
-      query = marker === null ? undefined : `limit=${PAGE}&marker=${marker}`;
-    }
+    const found = await allNodes(api, () => isOver);
     if (isOver) return;
     isComplete.value = true;
     rows.clear();

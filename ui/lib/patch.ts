@@ -14,8 +14,8 @@ function changeOf(path: string, before: unknown, after: unknown): readonly Opera
   return [after === null || after === undefined ? { op: 'remove', path } : { op: 'add', path, value: after }];
 }
 /**
- * The changes of fields, and of the members of fields that are objects: the API shows stars in place of secrets, which must not be sent
- * back when another member changes.
+ * The changes of fields, and of the members of fields that are objects: the API shows `******` for secrets, which must not be sent back
+ * when another member changes.
  */
 export const patchOf = (before: Fields, after: Fields): readonly Operation[] =>
   Object.entries(after).flatMap(([name, value]) => {

@@ -4,15 +4,15 @@
  */
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { isIPv6, type DropArgument, type Socket } from 'node:net';
-import { createShares, type Most } from '../shares';
+import { createShares, type ShareLimits } from '../shares';
 import { createSourceTurns } from '../turns';
 
 export interface ClientLimits {
-  readonly connections: Most;
+  readonly connections: ShareLimits;
   /** Milliseconds for a client to read a part of its response. */
   readonly readTimeoutMs: number;
   /** Bytes of complete responses that clients have not read. Absent: no limit. */
-  readonly unreadBytes?: Most;
+  readonly unreadBytes?: ShareLimits;
   /** Called for each connection that a limit refuses or closes. */
   readonly onRefused?: ((limit: ClientLimit) => void) | undefined;
 }
@@ -24,7 +24,7 @@ export type ClientLimit = 'total' | 'source' | 'pipelined' | 'slow' | 'unread';
 type OnRefused = (limit: ClientLimit) => void;
 /** For clients of APIs. Firmware may stop reading for longer. */
 export const API_READ_TIMEOUT_MS = 90_000;
-export const API_UNREAD_BYTES: Most = { inAll: 192 << 20, ofSource: 96 << 20 };
+export const API_UNREAD_BYTES: ShareLimits = { inAll: 192 << 20, ofSource: 96 << 20 };
 
 interface LimitLog {
   warn(message: string, fields?: object): void;
@@ -45,7 +45,7 @@ export function networkOf(address: string): string {
 }
 
 /** Refuses connections beyond the limits. Connections to a Unix socket have no source. */
-function limitConnections(server: Server, most: Most, onRefused: OnRefused, log: LimitLog): void {
+function limitConnections(server: Server, most: ShareLimits, onRefused: OnRefused, log: LimitLog): void {
   const open = createShares(most);
   let warned = -Infinity;
   const refuse = (source: string | undefined, limit: ClientLimit): void => {
@@ -122,7 +122,7 @@ function inTurns(handler: RequestListener): RequestListener {
 }
 
 /** Disconnects a client that leaves too many bytes of responses unread. A source may always have one response. */
-function limitUnread(handler: RequestListener, most: Most, onRefused: OnRefused): RequestListener {
+function limitUnread(handler: RequestListener, most: ShareLimits, onRefused: OnRefused): RequestListener {
   const unread = createShares(most);
   return (request, response) => {
     response.once('prefinish', () => {

@@ -1,6 +1,7 @@
 /**
  * Writes ISO 9660 images (ECMA-119) with a primary and a Joliet tree over the same files, and with boot entries (El Torito 1.0, without
- * emulation). Names are unchanged in both trees: readers without Joliet accept the relaxed primary names (lower case, up to 31 characters).
+ * emulation). Names are unchanged in the Joliet tree. In the primary tree, names of ASCII are: readers without Joliet accept lower case and
+ * up to 31 characters. In other names, `_` replaces what is not ASCII.
  */
 
 const SECTOR = 2048;
@@ -41,6 +42,8 @@ interface Leaf {
 }
 interface Entry {
   readonly name: string;
+  /** Of ASCII, and another one than that of any other entry of the folder. */
+  readonly primaryName: string;
   /** Folders have children, files are leaves. */
   readonly children?: Folder;
   readonly leaf?: Leaf;
@@ -56,12 +59,18 @@ interface NumberedFolder {
 
 /** A tree's notation of names. */
 interface Naming {
+  readonly nameOf: (entry: Entry) => string;
   readonly text: (value: string) => Buffer;
   readonly escape: string;
   readonly type: 1 | 2;
 }
-const PRIMARY: Naming = { text: (value) => Buffer.from(value, 'latin1'), escape: '', type: 1 };
-const JOLIET: Naming = { text: (value) => Buffer.from(value, 'utf16le').swap16(), escape: JOLIET_ESCAPE, type: 2 };
+const PRIMARY: Naming = { nameOf: ({ primaryName }) => primaryName, text: (value) => Buffer.from(value, 'latin1'), escape: '', type: 1 };
+const JOLIET: Naming = {
+  nameOf: ({ name }) => name,
+  text: (value) => Buffer.from(value, 'utf16le').swap16(),
+  escape: JOLIET_ESCAPE,
+  type: 2,
+};
 
 /** `files`: path with slashes → content. `now`: milliseconds, the date of all files. */
 export function isoImage(volume: string, files: Readonly<Record<string, Buffer>>, now: number): Buffer {
@@ -74,7 +83,6 @@ export function isoImage(volume: string, files: Readonly<Record<string, Buffer>>
 
 export function isoLayout({ volume, publisher = '', files, boots = [], now }: IsoSpecification): IsoLayout {
   const root = treeOf(files);
-  const folders = placed(root);
   const date = new Date(now);
   // El Torito §2.0 requires its descriptor in sector 17.
   const descriptors = boots.length > 0 ? (['primary', 'boot', 'joliet', 'end'] as const) : (['primary', 'joliet', 'end'] as const);
@@ -87,10 +95,11 @@ export function isoLayout({ volume, publisher = '', files, boots = [], now }: Is
     return at;
   };
   const trees = [PRIMARY, JOLIET].map((naming) => {
+    const folders = placed(root, naming);
     const tableSize = pathTable(folders, naming, () => 0, false).length;
     const tables = [take(tableSize), take(tableSize)] as const;
     const sizes = folders.map((one) => records(one, naming, date, () => [0, 0]).length);
-    return { naming, tableSize, tables, sizes, sectors: sizes.map(take) };
+    return { naming, folders, tableSize, tables, sizes, sectors: sizes.map(take) };
   });
   const catalog = boots.length > 0 ? take(SECTOR) : 0;
   const headSectors = next;
@@ -99,8 +108,8 @@ export function isoLayout({ volume, publisher = '', files, boots = [], now }: Is
   const head = Buffer.alloc(headSectors * SECTOR);
   const put = (bytes: Buffer, sector: number) => bytes.copy(head, sector * SECTOR);
   const sectorOfDescriptor = (name: string): number => SYSTEM_SECTORS + (descriptors as readonly string[]).indexOf(name);
-  const indexes = new Map(folders.map(({ folder }, at) => [folder, at]));
-  trees.forEach(({ naming, tableSize, tables, sizes, sectors }) => {
+  trees.forEach(({ naming, folders, tableSize, tables, sizes, sectors }) => {
+    const indexes = new Map(folders.map(({ folder }, at) => [folder, at]));
     const extent = (entry: Folder | Leaf): readonly [number, number] => {
       if (!(entry instanceof Map)) return [places.get(entry.path)!, entry.size];
       const at = indexes.get(entry)!;
@@ -183,29 +192,54 @@ function withBootInformation(program: Buffer, sector: number): Buffer {
   return patched;
 }
 
+/** @throws Error when a file and a folder have one name */
 function treeOf(files: Readonly<Record<string, IsoContent>>): Folder {
   const root: Folder = new Map();
+  const primaryNames = new Map<Folder, (name: string) => string>();
+  const add = (folder: Folder, name: string, content: Pick<Entry, 'children' | 'leaf'>): void => {
+    const primaryName = primaryNames.get(folder) ?? primaryNaming();
+    primaryNames.set(folder, primaryName);
+    folder.set(name, { name, primaryName: primaryName(name), ...content });
+  };
   for (const [path, content] of Object.entries(files)) {
     const names = path.split('/');
     const last = names.pop()!;
     let folder = root;
     for (const name of names) {
-      const entry = folder.get(name) ?? { name, children: new Map<string, Entry>() };
-      folder.set(name, entry);
-      folder = entry.children!;
+      if (!folder.has(name)) add(folder, name, { children: new Map<string, Entry>() });
+      const { children } = folder.get(name)!;
+      if (!children) throw new Error(`${path}: ${name} is a file already`);
+      folder = children;
     }
-    folder.set(last, { name: last, leaf: { path, size: sizeOf(content) } });
+    if (folder.has(last)) throw new Error(`${path} is a folder already`);
+    add(folder, last, { leaf: { path, size: sizeOf(content) } });
   }
   return root;
 }
 
-const sorted = (folder: Folder): readonly Entry[] => [...folder.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+/** Names that look like a replacement are replaced too, so that no two names are the same. */
+const isKept = (name: string, ascii: string): boolean => ascii === name && !(name.includes('_') && /~\d{1,9}$/.test(name));
+/** Makes the names of one folder's entries: `größe` is `gr__e~1`, and the next name of that shape `gr__e~2`. */
+function primaryNaming(): (name: string) => string {
+  const numbers = new Map<string, number>();
+  return (name) => {
+    const ascii = name.replace(/[^\x20-\x7e]/g, '_');
+    if (isKept(name, ascii)) return name;
+    const number = (numbers.get(ascii) ?? 0) + 1;
+    numbers.set(ascii, number);
+    return `${ascii}~${number}`;
+  };
+}
+
+const sorted = (folder: Folder, { nameOf }: Naming): readonly Entry[] =>
+  [...folder.values()].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 
 /** Folders in the order of the path table: by level, parent and name (ECMA-119 §9.4). */
-function placed(root: Folder): readonly NumberedFolder[] {
+function placed(root: Folder, naming: Naming): readonly NumberedFolder[] {
   const list: NumberedFolder[] = [{ folder: root, name: '', parent: 1 }];
   for (let at = 0; at < list.length; at++) {
-    for (const { name, children } of sorted(list[at]!.folder)) if (children) list.push({ folder: children, name, parent: at + 1 });
+    for (const entry of sorted(list[at]!.folder, naming))
+      if (entry.children) list.push({ folder: entry.children, name: naming.nameOf(entry), parent: at + 1 });
   }
   return list;
 }
@@ -241,10 +275,10 @@ function records(
   const rows = [
     record(Buffer.from([0]), extent(folder), date, DIRECTORY_FLAG),
     record(Buffer.from([1]), extent(parent), date, DIRECTORY_FLAG),
-    ...sorted(folder).map(({ name, children, leaf }) =>
-      children
-        ? record(naming.text(name), extent(children), date, DIRECTORY_FLAG)
-        : record(naming.text(`${name};1`), extent(leaf!), date, 0),
+    ...sorted(folder, naming).map((entry) =>
+      entry.children
+        ? record(naming.text(naming.nameOf(entry)), extent(entry.children), date, DIRECTORY_FLAG)
+        : record(naming.text(`${naming.nameOf(entry)};1`), extent(entry.leaf!), date, 0),
     ),
   ];
   const parts: Buffer[] = [];

@@ -1,7 +1,7 @@
 /** IPMI client: reuses sessions to BMCs, with one request at a time for each BMC. */
 import { COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
-import { inLine, within } from './line';
+import { inLine, withTimeout } from './line';
 import { openRmcpPlus } from './rmcp-plus';
 import { newPace, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Session } from './session';
 import { createBmcs, createSessionCache, TRIES_IN_NEW_SESSION, TRIES_IN_OLD_SESSION, type Bmc, type TargetState } from './session-cache';
@@ -64,11 +64,11 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const inTurn = <T>({ line }: Bmc, target: IpmiTarget, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
     const [now, late] = [clock.now(), () => unreachable(target)];
     // `work` notices a missing response itself, sometimes with a better error.
-    return within(inLine(line, now, late, bounds, work), bounds.deadline - now + resendMs, late, bounds.signal);
+    return withTimeout(inLine(line, now, late, bounds, work), bounds.deadline - now + resendMs, late, bounds.signal);
   };
   const open = async ({ link }: Bmc, target: IpmiTarget, bounds: Bounds): Promise<Session> => {
     const left = bounds.deadline - clock.now();
-    const peer = await within(resolvePeer(target.address, target.port), left, () => unreachable(target), bounds.signal);
+    const peer = await withTimeout(resolvePeer(target.address, target.port), left, () => unreachable(target), bounds.signal);
     return target.version === '1.5' ? openLan(link, target, peer, bounds) : openRmcpPlus(link, target, peer, bounds);
   };
   const send = async (it: TargetState, target: IpmiTarget, command: Command, bounds: Bounds): Promise<Buffer> => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MAX_WAITING, type IpmiPool, type IpmiTarget, type RequestOptions } from './client';
 import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './constants';
-import { inLine, newLine, within, type Line } from './line';
+import { inLine, newLine, withTimeout, type Line } from './line';
 import { unreachable } from './session';
 
 export interface IpmitoolOptions {
@@ -246,7 +246,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       },
     });
     try {
-      return await (options.killOnTimeout ? work : within(work, left, () => unreachable(target), signal));
+      return await (options.killOnTimeout ? work : withTimeout(work, left, () => unreachable(target), signal));
     } catch (error) {
       work.catch(() => {});
       throw error;

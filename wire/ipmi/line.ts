@@ -9,7 +9,7 @@ export interface Line {
 export const newLine = (): Line => ({ end: Promise.resolve(), waiting: 0 });
 
 /** Rejects with the reason when the time is over or the signal aborts before the promise settles. */
-export async function within<T>(promise: Promise<T>, milliseconds: number, late: () => Error, signal?: AbortSignal): Promise<T> {
+export async function withTimeout<T>(promise: Promise<T>, milliseconds: number, late: () => Error, signal?: AbortSignal): Promise<T> {
   let end = (): void => {};
   const ended = new Promise<never>((_, fail) => {
     const timer = setTimeout(() => fail(late()), Math.max(0, milliseconds));
@@ -36,7 +36,7 @@ export async function inLine<T>(line: Line, now: number, late: () => Error, boun
   line.end = before.then(() => mine);
   line.waiting++;
   try {
-    await within(before, bounds.deadline - now, late, bounds.signal);
+    await withTimeout(before, bounds.deadline - now, late, bounds.signal);
     return await work();
   } finally {
     line.waiting--;

@@ -161,8 +161,8 @@ export function replyTo({ words, bridge }: Command, sequence: number, payload: B
 }
 
 /**
- * Sends one command and waits for its response. A repeated request keeps its rqSeq, by which the BMC may recognize it, and gets a new
- * session sequence number, since it would otherwise be dropped as a duplicate (§6.12.13). Responses to earlier requests are dropped.
+ * Sends one command and waits for its response. A repeated request keeps its rqSeq, by which the BMC may recognize it. It gets a new
+ * session sequence number: the BMC drops duplicates (§6.12.13). Responses to earlier requests are dropped.
  * @returns completion code and data; undefined without a response. Throws when the BMC answers, but not the controller behind it.
  */
 export async function sendCommand(

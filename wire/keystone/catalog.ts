@@ -1,5 +1,6 @@
 /** The service catalog of a token: which URL a service has. */
 import { isObject } from '../bounded-json';
+import { withoutEndSlashes } from '../urls';
 
 /** keystoneauth's options for finding a service. */
 export interface ServiceSelector {
@@ -63,5 +64,5 @@ export function endpointOf(catalog: Catalog, selector: ServiceSelector): string 
     }
     return undefined;
   };
-  return urlOf()?.replace(/(?<!\/)\/+$/, '');
+  return withoutEndSlashes(urlOf());
 }

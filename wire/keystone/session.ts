@@ -5,6 +5,7 @@
 import { isObject } from '../bounded-json';
 import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
 import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
+import { unlessAborted } from '../timeout-signal';
 import { awayFrom, createSender, KeystoneError, type Retries } from './sender';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
 
@@ -156,11 +157,15 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     }
     return ownTokenOf(response, clock.now());
   }
-  async function ownToken(): Promise<OwnToken> {
+  async function ownToken(signal?: AbortSignal): Promise<OwnToken> {
     if (own && own.renewAt > clock.now()) return own;
-    authenticating ??= authenticate().finally(() => (authenticating = undefined));
-    own = await authenticating;
-    return own;
+    authenticating ??= authenticate()
+      .then((token) => (own = token))
+      .finally(() => (authenticating = undefined));
+    return unlessAborted(authenticating, signal).catch((error: unknown) => {
+      if (error instanceof KeystoneError) throw error;
+      return awayFrom(settings.authUrl)(error);
+    });
   }
   function urlOf(service: ServiceSelector, { catalog }: OwnToken): string {
     const endpoint = endpointOf(catalog, service);
@@ -181,7 +186,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     projectId: async () => (await ownToken()).projectId,
     async stream(service, path, headers, signal) {
       for (let again = true; ; again = false) {
-        const token = await ownToken();
+        const token = await ownToken(signal);
         const url = `${urlOf(service, token)}${path}`;
         const response = await exchange.stream(url, { ...headers, 'x-auth-token': token.id }, signal).catch(awayFrom(url));
         if (response.status !== 401 || !again) return response;
@@ -190,13 +195,13 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
       }
     },
     async upload(service, path, upload, headers, signal) {
-      const token = await ownToken();
+      const token = await ownToken(signal);
       const url = `${urlOf(service, token)}${path}`;
       return exchange.upload(url, upload, { ...headers, 'x-auth-token': token.id }, signal).catch(awayFrom(url));
     },
     async request(service, path, request, signal) {
       for (let again = true; ; again = false) {
-        const token = await ownToken();
+        const token = await ownToken(signal);
         const response = await send(
           `${urlOf(service, token)}${path}`,
           {

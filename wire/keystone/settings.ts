@@ -1,4 +1,5 @@
 /** keystoneauth's options of a section (`[keystone_authtoken]` and the like) as settings of a session. */
+import { withoutEndSlashes } from '../urls';
 
 /** By ID, or by name. */
 type Named = { readonly id: string } | { readonly name: string };
@@ -48,7 +49,7 @@ const AUTH_TYPES: Readonly<Record<string, { readonly method: Credentials['method
 /** URL of the API's root: endpoints in catalogs and options may end with a version. */
 export function withoutVersion(url: string): string {
   const { origin, pathname } = new URL(url);
-  return origin + pathname.replace(/(?<!\/)\/+$/, '').replace(/\/v[23](?:\.\d{1,3})?$/, '');
+  return origin + withoutEndSlashes(pathname).replace(/\/v[23](?:\.\d{1,3})?$/, '');
 }
 
 /** What is wrong with a URL; undefined: nothing. */

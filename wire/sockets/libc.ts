@@ -18,7 +18,7 @@ export interface SocketCalls {
 
 /**
  * The calls that all sockets need, and the library itself for further ones. koffi is an ES module for TypeScript, hence the import at run
- * time; processes without such sockets never load it.
+ * time. Processes without such sockets never load it.
  * @param what is opened, for the error on other systems than Linux
  * @throws LinkError
  */

@@ -52,8 +52,8 @@ const decodeURIComponentSafely = (name: string): string => {
 };
 
 /**
- * The URL for the BMC. A file that the BMC cannot or must not fetch itself (`file://`, source `local`) is added to the boot service's files,
- * after its checksum, if any, is verified. Throws InvalidParameterValue, DriverOperationError.
+ * The URL for the BMC. A file that the BMC cannot or must not fetch itself (`file://`, source `local`) is added to the boot service's
+ * files. Its checksum is verified before. Throws InvalidParameterValue, DriverOperationError.
  */
 export async function firmwareUrl(task: Task, url: string, given: { source?: FirmwareSource; checksum?: string } = {}): Promise<string> {
   const { options, node, boots } = task;

@@ -18,6 +18,7 @@ import {
 import type { Task } from '../../interfaces';
 import { levelOfType, type Drive } from './raid-plan';
 import type { SystemView } from '../target';
+import { withoutEndSlashes } from '../../../wire/urls';
 
 /** When the service applies requests for volumes; undefined: it gives no choice. */
 export type ApplyTime = 'Immediate' | 'OnReset' | undefined;
@@ -35,12 +36,7 @@ export interface Storage {
   readonly volumes: Volumes | undefined;
 }
 
-const idOf = ({ body, path }: RedfishResource): string =>
-  textOf(member(body, 'Id')) ??
-  path
-    .replace(/(?<!\/)\/+$/, '')
-    .split('/')
-    .at(-1)!;
+const idOf = ({ body, path }: RedfishResource): string => textOf(member(body, 'Id')) ?? withoutEndSlashes(path).split('/').at(-1)!;
 
 /** Whether the RAID types of the first controller include a RAID level. Without a list of types it counts as capable. */
 async function makesRaid(ask: RedfishAsk, storage: RedfishResource): Promise<boolean> {

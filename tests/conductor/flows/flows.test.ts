@@ -17,23 +17,8 @@ import { Fault } from '../../../model/errors';
 import type { JsonObject, NodeRecord } from '../../../model/records';
 import { flowTask, type FlowTask } from '../../support/flow-task';
 import { NODE_UUID } from '../../support/task';
+import { no, running, said, step, withDeploy, type Given } from './parts';
 
-type Given = NonNullable<Parameters<typeof flowTask>[0]>;
-const no = (reason: string) => async (): Promise<never> => {
-  throw new Fault('InvalidParameterValue', { message: reason });
-};
-const step = (name: string, changes: Partial<Step> = {}): Step => ({
-  ...{ step: name, priority: { clean: 0, deploy: 0, service: 0 }, args: {}, abortable: true, requiresRamdisk: false, resumable: true },
-  run: async () => done,
-  ...changes,
-});
-const withDeploy = (changes: Partial<DeployInterface>): Partial<Driver> => ({ deploy: { ...fakeDeploy, steps: [], ...changes } });
-/** Takes part in the events that a test compares. */
-const said = (given: FlowTask, what: string) => async (): Promise<void> => void given.events.push(what);
-const running = (name: string, changes: JsonObject = {}): JsonObject => ({
-  ...{ interface: 'deploy', step: name, priority: 0, argsinfo: {} },
-  ...changes,
-});
 const check = (flow: Flow, event: keyof Flow['admit'], given: Given, args: object = {}) =>
   flow.admit[event]!.check(flowTask(given).task, args);
 const message = async (promise: Promise<unknown>): Promise<string> =>

@@ -194,8 +194,15 @@ describe('the network data of a config drive that is an image', () => {
     ['is not checked', drive({ [NETWORK_DATA]: '{}' }), { 'conductor.disable_configdrive_check': true }],
     ['is in no ISO image', gzipSync(Buffer.alloc(100_000)).toString('base64'), {}],
     ['is in nothing that is gzipped', 'AAAA', {}],
+    ['is in more than 64 MiB', gzipSync(Buffer.alloc((64 << 20) + 1)).toString('base64'), {}],
     ['is behind a URL', 'http://x/cd', {}],
   ])('stays when it %s', async (_, configdrive, options) => {
     expect((await run(configdrive, options)).given).toBe(configdrive);
+  });
+  it('stays when the network interface changes nothing', async () => {
+    const configdrive = drive({ ...others, [NETWORK_DATA]: '{"networks":[]}' });
+    const network = { ...noopNetwork, completeConfigdrive: async (_: unknown, parts: JsonObject): Promise<JsonObject> => ({ ...parts }) };
+    const { task } = testTask({ node: { instance_info: { configdrive } }, driver: { network } });
+    expect(await configdriveOf(task)).toBe(configdrive);
   });
 });

@@ -9,7 +9,7 @@ import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { noopNetwork } from '../../../drivers/network/noop';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from '../../../drivers/boot/virtual-media-boot';
-import type { Driver } from '../../../drivers/interfaces';
+import type { Driver, Task } from '../../../drivers/interfaces';
 import type { JsonObject, MediumRecord, NodeRecord } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import type { Services } from '../../../wire/keystone/services';
@@ -279,11 +279,14 @@ describe('[redfish]use_swift', () => {
   let objects: Map<string, string>;
   /** Path → its status; absent: 200. */
   let refused: Readonly<Record<string, number>>;
+  /** Of the account, for temporary URLs. */
+  let key: string;
   const MEDIUM = 'an image that is generated';
   beforeEach(async () => {
     requests = [];
     objects = new Map();
     refused = {};
+    key = 'key';
     server = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => void chunks.push(chunk));
@@ -294,7 +297,7 @@ describe('[redfish]use_swift', () => {
         if (method === 'DELETE') objects.delete(path);
         const [, kind = ''] = path.split('/');
         const body = kind === 'media' ? MEDIUM : '';
-        response.writeHead(refused[kind] ?? 200, { 'x-account-meta-temp-url-key': 'key', 'content-length': body.length }).end(body);
+        response.writeHead(refused[kind] ?? 200, { 'x-account-meta-temp-url-key': key, 'content-length': body.length }).end(body);
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -348,6 +351,24 @@ describe('[redfish]use_swift', () => {
       message,
     });
     expect(imageOf('Cd')).toBeNull();
+  });
+  it.each<readonly [string, Partial<Options>]>([
+    ['use_swift', { 'redfish.use_swift': false }],
+    ['the container', { 'redfish.swift_container': 'another' }],
+  ])('removes an image from its container though %s has changed since', async (_, changed) => {
+    const { task } = swiftBench();
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    expect([...objects.keys()]).toContain(`/v1/AUTH_p/c/boot-${NODE_UUID}.iso`);
+    const later = Object.create(task, { options: { value: { ...task.options, ...changed } } }) as Task;
+    await redfishVirtualMediaBoot.cleanUpRamdisk(later);
+    expect([...objects.keys()]).toEqual(['/v1/AUTH_p/c']);
+  });
+  it('removes what an upload left whose temporary URL failed', async () => {
+    const { task } = swiftBench();
+    key = '';
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(task, {})).rejects.toMatchObject({ name: 'MissingParameterValue' });
+    await redfishVirtualMediaBoot.cleanUpRamdisk(task);
+    expect([...objects.keys()]).toEqual(['/v1/AUTH_p/c']);
   });
   it('an image that Swift does not remove expires', async () => {
     const { task, media, complaints } = swiftBench();

@@ -1,5 +1,6 @@
 import type { Options } from '../../../config/options';
 import type { Task } from '../../../drivers/interfaces';
+import { withoutTokens } from '../../../drivers/common/media';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { ejectMedia, insertMedium, listMedia, typeOfDrive } from '../../../drivers/redfish/virtual-media';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
@@ -42,6 +43,17 @@ const managed = (): void => {
   (service.resources[SYSTEM] as Record<string, unknown>)['Links'] = { ManagedBy: [{ '@odata.id': MANAGER }] };
   service.resources[MANAGER] ??= { '@odata.id': MANAGER };
 };
+
+it.each([
+  [`${URL} failed`, `${SHOWN} failed`],
+  ['http://s/c/o?temp_url_sig=0a1B&temp_url_expires=1', 'http://s/c/o?temp_url_sig=***&temp_url_expires=1'],
+  ['http%3A%2F%2Fs%2Fo%3Ftemp_url_sig%3D0a1B%26temp_url_expires%3D1', 'http%3A%2F%2Fs%2Fo%3Ftemp_url_sig%3D***%26temp_url_expires%3D1'],
+  ['temp_url_sig%253d0a1B%2526', 'temp_url_sig%253d***%2526'],
+  [encodeURIComponent(URL), encodeURIComponent(SHOWN.replace('***', 'TOKEN')).replace('TOKEN', '***')],
+  ['/media/short', '/media/short'],
+])('the secret of a URL is hidden: %s', (text, expected) => {
+  expect(withoutTokens(text)).toBe(expected);
+});
 
 describe('inserting', () => {
   it('says no more than it must', async () => {

@@ -97,13 +97,14 @@ describe('media', () => {
       role: 'boot',
       content: { kind: 'image', source: '/x' },
       made_at: 1_700_000_000_123,
+      swift_container: 'c',
     } as const;
     await store().media.put(medium);
     expect(await store().media.byToken('t1')).toEqual(medium);
-    await store().media.put({ ...medium, token: 't2' });
+    await store().media.put({ ...medium, token: 't2', swift_container: null });
     await store().media.put({ ...medium, token: 't3', role: 'configdrive' });
     expect(await store().media.byToken('t1')).toBeUndefined();
-    expect(await store().media.ofNode(node.uuid, 'boot')).toMatchObject({ token: 't2' });
+    expect(await store().media.ofNode(node.uuid, 'boot')).toMatchObject({ token: 't2', swift_container: 'c' });
     await store().media.remove(node.uuid, 'boot');
     expect(await store().media.ofNode(node.uuid, 'boot')).toBeUndefined();
     expect(await store().media.byToken('t3')).toMatchObject({ role: 'configdrive' });

@@ -50,6 +50,18 @@ it.each<readonly [string, (copy: Buffer) => unknown]>([
       copy.write('0', copy.indexOf(name) + name.length - 1, 'latin1');
     },
   ],
+  [
+    'a file and a folder of one name',
+    (copy) => {
+      // The folders `many` and `openstack` follow the file; `many` becomes `openstack` by its record, and a file by its flag.
+      const [many, openstack] = ['many', 'openstack'].map((name) => copy.indexOf(Buffer.from(name, 'utf16le').swap16(), rootAt));
+      expect(copy[many! - 1]).toBe(8);
+      copy.writeUInt8(0, many! - 8);
+      copy.write('\0o\0p\0e\0n', openstack!, 'latin1');
+      copy.writeUInt8(8, openstack! - 1);
+      copy.write('\0o\0p\0e\0n', many!, 'latin1');
+    },
+  ],
   ['a slash in a name', (copy) => copy.write('\0/', firstAt + 33, 'latin1')],
 ])('reads nothing of an image with %s', (_, change) => {
   expect(changed(change)).toBeUndefined();

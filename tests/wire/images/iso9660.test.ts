@@ -186,3 +186,37 @@ describe('a reader', () => {
     expect(sector(image, 18).toString('latin1', 0, 7)).toBe('\xffCD001\x01');
   });
 });
+
+describe('names of the primary tree', () => {
+  const textOf = (bytes: Buffer): string => bytes.toString('latin1');
+  /** The names of the root's entries, in their order. */
+  const primaryNames = (...names: readonly string[]): readonly string[] => {
+    const image = isoImage('V', Object.fromEntries(names.map((name) => [name, Buffer.from(name)])), NOW);
+    const extent = image.subarray(image.readUInt32LE(16 * SECTOR + 158) * SECTOR);
+    const found: string[] = [];
+    for (let at = 2 * 34; extent[at] !== 0; at += extent[at]!) {
+      const text = textOf(extent.subarray(at + 33, at + 33 + extent[at + 32]!));
+      expect(text.endsWith(';1')).toBe(true);
+      found.push(text.slice(0, -2));
+    }
+    return found;
+  };
+  it.each<readonly [string, readonly string[], readonly string[]]>([
+    ['of ASCII stay', ['b.tar.gz', 'A b', 'x_y', 'x~1'], ['A b', 'b.tar.gz', 'x_y', 'x~1']],
+    ['have no other characters', ['größe', 'ж'], ['_~1', 'gr__e~1']],
+    ['differ', ['ж', 'щ', '_', '_~1', 'ж~1'], ['_', '_~1', '_~1~1', '_~1~2', '_~2']],
+  ])('%s', (_, names, expected) => {
+    expect(primaryNames(...names)).toEqual(expected);
+  });
+  it('fit into a record, however many bytes the Joliet tree needs for them', () => {
+    expect(primaryNames('ж'.repeat(103))).toEqual([`${'_'.repeat(103)}~1`]);
+  });
+});
+
+it.each([
+  ['a', 'a/b'],
+  ['a/b', 'a'],
+  ['a/b/c', 'a/b'],
+])('refuses a file and a folder of one name: %s, %s', (...paths) => {
+  expect(() => isoImage('V', Object.fromEntries(paths.map((path) => [path, Buffer.from('x')])), NOW)).toThrow(/is a (file|folder) already/);
+});
