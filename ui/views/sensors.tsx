@@ -68,7 +68,7 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
                       aria-pressed={chosen === keyOf(history)}
                       onClick={() => setChosen(chosen === keyOf(history) ? '' : keyOf(history))}
                     >
-                      <svg class="line" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+                      <svg class="spark" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
                         <polyline points={lineOf(history.values)} />
                       </svg>
                     </button>
