@@ -16,8 +16,8 @@ function problemOf(values: Values): string | undefined {
   const { name, image_source: source, image_checksum: checksum } = values as unknown as ImageRecord;
   const { image_os_hash_algo: algorithm, image_os_hash_value: hash } = values as unknown as ImageRecord;
   if (!isLogicalName(name) || isUuid(name)) return `name: '${name}' is no valid name`;
-  if (!SOURCE.test(source) && !isUuid(source))
-    return `image_source: '${source}' is neither a URL (http, https, file, glance, oci) nor a UUID`;
+  const isSource: boolean = SOURCE.test(source) || isUuid(source);
+  if (!isSource) return `image_source: '${source}' is neither a URL (http, https, file, glance, oci) nor a UUID`;
   if (typeof checksum === 'string' && !CHECKSUM.test(checksum))
     return 'image_checksum: it is neither a URL (http, https, file) nor a checksum in hexadecimal';
   if ((algorithm ?? null) === null && (hash ?? null) === null) return undefined;

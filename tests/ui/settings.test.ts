@@ -5,6 +5,7 @@ import { columnsOf, viewOf } from '../../ui/lib/filters';
 import { imagePatch, typedImage } from '../../ui/lib/images';
 import { validationsOf } from '../../ui/lib/inventory';
 import { rowOf } from '../../ui/lib/rows';
+import { unitText } from '../../ui/lib/sensors';
 import {
   biosMistake,
   biosSteps,
@@ -128,3 +129,8 @@ it('names the interfaces that are not valid first', () =>
     { interface: 'boot', valid: 'yes', reason: '' },
     { interface: 'console', valid: 'not supported', reason: 'not supported' },
   ]));
+it.each([
+  ['celsius', '°C'],
+  ['other', ''],
+  ['rpm', 'rpm'],
+])('the unit %s is written %s', (unit, text) => expect(unitText(unit)).toBe(text));

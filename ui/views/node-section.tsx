@@ -62,7 +62,7 @@ export const SECTIONS: readonly Section[] = [
     columns: columns('part', 'name', 'details'),
   },
   {
-    ...{ id: 'lldp', policy: 'node:inventory:get', title: 'LLDP neighbours', path: inventory, list: neighboursOf },
+    ...{ id: 'lldp', policy: 'node:inventory:get', title: 'LLDP', path: inventory, list: neighboursOf },
     columns: columns(
       ...['interface', 'switch_system_name:switch', 'switch_chassis_id:chassis', 'switch_port_id:port'],
       ...['switch_port_description:description', 'switch_port_untagged_vlan_id:VLAN', 'switch_mgmt_addresses:addresses'],

@@ -28,15 +28,17 @@ interface ApplyProps extends ViewProps {
   readonly title: string;
   readonly steps: readonly Step[];
   readonly disabled?: boolean;
+  /** It is not what the view is for. */
+  readonly isSecond?: true;
 }
 /** A button that asks about the steps; absent where the state does not allow them. */
-function Apply({ row, kind, title, steps, disabled = false }: ApplyProps) {
+function Apply({ row, kind, title, steps, disabled = false, isSecond }: ApplyProps) {
   const verb = verbFor(row.state, kind);
   if (verb === undefined || !may('node:set_provision_state', row)) return null;
   return (
     <button
       type="button"
-      class="first"
+      class={isSecond ? 'danger' : 'first'}
       disabled={disabled}
       onClick={() => (pendingAction.value = { action: stepsAction(verb, title, steps), rows: [row] })}
     >
@@ -105,7 +107,7 @@ export function Bios({ row }: ViewProps) {
           steps={biosSteps(changes)}
           disabled={changes.length === 0 || mistakes.length > 0}
         />
-        <Apply {...{ row, kind: 'bios', title: 'Factory reset' }} steps={[{ interface: 'bios', step: 'factory_reset' }]} />
+        <Apply {...{ row, kind: 'bios', title: 'Factory reset' }} isSecond steps={[{ interface: 'bios', step: 'factory_reset' }]} />
       </div>
       {mistakes.length > 0 && <p role="alert">{mistakes.join('; ')}</p>}
       <Scrolled label="BIOS">

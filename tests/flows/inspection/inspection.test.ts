@@ -89,7 +89,7 @@ it('names what changed since the inspection before', async () => {
   await inspect();
   expect(await changes()).toEqual([]);
   await store.inventories.put(uuid, {
-    inventory: { ...inventory, cpu: { architecture: 'x86_64', count: 2 }, disks: [{ name: '/dev/sda', serial: 'S1', size: 10 }] } as never,
+    inventory: { ...inventory, cpu: { architecture: 'x86_64', count: 2 }, disks: [{ name: '/dev/sda', serial: 'S1', size: 10 }] },
     plugin_data: {},
   });
   await inspect();
