@@ -20,6 +20,7 @@ import { up as owners } from './0014_owners';
 import { up as leaseAddresses } from './0015_lease_addresses';
 import { up as bootRequests } from './0016_boot_requests';
 import { up as stateCounts } from './0017_state_counts';
+import { up as images } from './0018_images';
 import { up as mediaInSwift } from './0019_media_in_swift';
 
 export interface Migration {
@@ -46,5 +47,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0015_lease_addresses', up: leaseAddresses },
   { name: '0016_boot_requests', up: bootRequests },
   { name: '0017_state_counts', up: stateCounts },
+  { name: '0018_images', up: images },
   { name: '0019_media_in_swift', up: mediaInSwift },
 ];

@@ -44,6 +44,7 @@ export const FAULTS = {
   // 404
   ImageNotFound: [404, 'Image {image_id} could not be found.'],
   NodeNotFound: [404, 'Node {node} could not be found.'],
+  NamedImageNotFound: [404, 'Image {image} could not be found.'],
   RunbookNotFound: [404, 'Runbook {runbook} could not be found.'],
   PortNotFound: [404, 'Port {port} could not be found.'],
   ChassisNotFound: [404, 'Chassis {chassis} could not be found.'],
@@ -95,6 +96,8 @@ export const FAULTS = {
   DeployTemplateDuplicateName: [409, 'A deploy template with name {name} already exists.'],
   RunbookAlreadyExists: [409, 'A runbook with UUID {uuid} already exists.'],
   RunbookDuplicateName: [409, 'A runbook with name {name} already exists.'],
+  NamedImageAlreadyExists: [409, 'An image with UUID {uuid} already exists.'],
+  NamedImageDuplicateName: [409, 'An image with name {name} already exists.'],
   IntrospectionRuleAlreadyExists: [409, 'Rule with UUID {uuid} already exists'],
   InspectionRuleAlreadyExists: [409, 'A rule with UUID {uuid} already exists.'],
   PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],

@@ -334,6 +334,31 @@ export interface DeployTemplateFields {
   readonly steps: readonly JsonObject[];
 }
 
+export const IMAGE_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  name: 'text',
+  description: 'text',
+  image_source: 'text',
+  image_checksum: 'text',
+  image_os_hash_algo: 'text',
+  image_os_hash_value: 'text',
+  extra: 'json',
+} as const;
+export interface ImageFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly name: string;
+  readonly description: string | null;
+  readonly image_source: string;
+  readonly image_checksum: string | null;
+  readonly image_os_hash_algo: string | null;
+  readonly image_os_hash_value: string | null;
+  readonly extra: JsonObject;
+}
+
 export const RUNBOOK_FIELDS = {
   uuid: 'text',
   created_at: 'time',

@@ -9,6 +9,8 @@ import type { Json, JsonObject } from './records';
 export type ChangeKind = 'appeared' | 'vanished' | 'changed';
 export const CHANGE_KINDS: readonly ChangeKind[] = ['appeared', 'vanished', 'changed'];
 export type HardwareRecord = JsonObject;
+/** What noticed a change: two inspections, or two records of a recorder. */
+export type ChangeSource = 'inspection' | 'recorder';
 
 interface ComponentRow {
   /** The components of this kind in a record; undefined: the record does not contain them. */

@@ -4,6 +4,7 @@ import type {
   ChassisFields,
   DeployTemplateFields,
   HistoryEntryFields,
+  ImageFields,
   InspectionRuleFields,
   NodeFields,
   PortFields,
@@ -97,6 +98,8 @@ interface Steps {
 }
 export interface DeployTemplateRecord extends ResourceRecord, Steps, Omit<DeployTemplateFields, 'steps'> {}
 export interface RunbookRecord extends ResourceRecord, Steps, Omit<RunbookFields, 'steps'> {}
+/** An image with a name; its fields are those of instance_info. */
+export interface ImageRecord extends ResourceRecord, ImageFields {}
 export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
 /** A rule of the introspection service, as in ironic-inspector. */
 export interface IntrospectionRuleRecord extends ResourceRecord {

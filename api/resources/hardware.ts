@@ -157,8 +157,8 @@ async function listChanges(
   const rows = await store.hardware.changes(filter);
   // Whoever leases a node sees it, but not its hardware records.
   const readable = rows.filter(({ owner, lessee }) => auth.allowed(caller, 'node:hardware:get', { owner, lessee }));
-  const changes = readable.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
-    return { id, at, node_uuid, node_name, kind, component, key, before, after: now };
+  const changes = readable.map(({ id, at, node_uuid, node_name, source, kind, component, key, before, after: now }) => {
+    return { id, at, node_uuid, node_name, source, kind, component, key, before, after: now };
   });
   if (rows.length < limit) return { status: 200, body: { changes } };
   const search = new URLSearchParams({

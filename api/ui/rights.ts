@@ -10,8 +10,9 @@ const OFFERED = [
     (operation) => `node:${operation}`,
   ),
   ...['node:set_boot_device', 'node:validate', 'node:history:get', 'node:inventory:get', 'node:bios:get', 'node:firmware:get'],
+  ...['node:set_raid_state', 'node:traits:list', 'node:traits:set'],
   ...['node:list_all', 'node:hardware:get', 'node:get_console', 'node:set_console_state', 'conductor:get'],
-  ...['deploy_template', 'runbook', 'allocation'].flatMap((kind) =>
+  ...['deploy_template', 'runbook', 'allocation', 'image'].flatMap((kind) =>
     ['get', 'create', 'update', 'delete'].map((operation) => `${kind}:${operation}`),
   ),
   ...['list_all', 'create', 'update', 'delete'].map((operation) => `inspection_rule:${operation}`),

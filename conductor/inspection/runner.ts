@@ -1,9 +1,11 @@
 /** Runs the hooks on what an agent or a BMC reported. Writes their changes and the inventory in one transaction. */
-import { Fault } from '../../model/errors';
+import { Fault, reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { InspectionFindings } from '../../drivers/interfaces';
+import { changesBetween, describeChange, type HardwareChange } from '../../model/hardware';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
+import { entryOf } from '../core/history';
 import type { NodeTask } from '../core/node-task';
 import { joinCapabilities, readCapabilities } from './hooks/capabilities';
 import { inspectionFailure, type HookOptions, type Change, type HookFunction, type InspectionData } from './hooks/hook';
@@ -130,6 +132,23 @@ interface HookRunOptions {
   /** Runs in the same transaction. */
   readonly writeMore?: (store: Store, pluginData: JsonObject) => Promise<void>;
 }
+/** Limits of the changes of one inspection, and of those that its event and its history entry name. */
+const MAX_CHANGES = 1000;
+const MAX_NAMED = 50;
+/** What changed since the inspection before: an event, an entry of the node's history, and the changes for the API. The last writes. */
+async function writeHardwareChanges(store: Store, { node, context }: NodeTask, changes: readonly HardwareChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  const named = changes.slice(0, MAX_NAMED);
+  await store.events.add(node, 'hardware', {
+    count: changes.length,
+    changes: named.map(({ kind, component, key }) => ({ kind, component, key })),
+  });
+  const more = changes.length > named.length ? `, and ${changes.length - named.length} more` : '';
+  const event = `Hardware since the last inspection: ${named.map(describeChange).join('; ')}${more}`;
+  const entry = entryOf(context, node, { type: 'hardware', event, error: false });
+  if (entry) await store.history.create(entry);
+  await store.hardware.addChanges(node.uuid, changes, context.options['recorder.history_max_entries'], 'inspection');
+}
 /**
  * Throws the Fault of a failing hook, or an inspection failure if an essential property is missing. Then nothing is written. The
  * ramdisk's logs are not stored with plugin_data.
@@ -139,7 +158,13 @@ export async function runHooks(task: NodeTask, findings: HookInput, runOptions: 
   const { store: rows, accelerators } = task.context;
   const options = { ...task.context.options, ...runOptions.options };
   const compares = chosenHooks(hooks).some(({ usesPrevious: wantsPrevious }) => wantsPrevious);
-  const previous = compares ? (await rows.inventories.find(task.node.uuid))?.inventory : undefined;
+  const before = await rows.inventories.find(task.node.uuid).catch((error: unknown) => {
+    if (compares) throw error;
+    // The differences are for people only.
+    task.log.warn('the inventory before this inspection cannot be read; its differences are not known', { error: reasonOf(error) });
+    return undefined;
+  });
+  const previous = compares ? before?.inventory : undefined;
   const start: InspectionData = {
     node: task.node,
     ports: task.ports,
@@ -167,6 +192,7 @@ export async function runHooks(task: NodeTask, findings: HookInput, runOptions: 
     for (const [uuid, more] of ruleChanges.ports) await store.ports.update(uuid, more);
     await store.inventories.put(task.node.uuid, found);
     await runOptions.writeMore?.(store, storedPluginData);
+    await writeHardwareChanges(store, task, before ? changesBetween(before.inventory, inventory, MAX_CHANGES) : []);
   });
   await task.refresh();
 }

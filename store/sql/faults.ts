@@ -36,6 +36,8 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   deploy_templates_name_unique: ['DeployTemplateDuplicateName', { name: 'name' }],
   runbooks_uuid_unique: ['RunbookAlreadyExists', { uuid: 'uuid' }],
   runbooks_name_unique: ['RunbookDuplicateName', { name: 'name' }],
+  images_uuid_unique: ['NamedImageAlreadyExists', { uuid: 'uuid' }],
+  images_name_unique: ['NamedImageDuplicateName', { name: 'name' }],
   inspection_rules_uuid_unique: ['InspectionRuleAlreadyExists', { uuid: 'uuid' }],
   introspection_rules_uuid_unique: ['IntrospectionRuleAlreadyExists', { uuid: 'uuid' }],
   introspections_node_known: ['NodeNotFound', { node: 'node_uuid' }],

@@ -2,7 +2,7 @@
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
-import type { ChangeKind, Component, HardwareChange } from '../../model/hardware';
+import type { ChangeKind, ChangeSource, Component, HardwareChange } from '../../model/hardware';
 import type { JsonObject } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
@@ -36,6 +36,7 @@ interface HardwareChangeRow extends HardwareChange {
   readonly owner: string | null;
   readonly lessee: string | null;
   readonly at: string;
+  readonly source: ChangeSource;
 }
 /** A recorder's report that its record is unchanged. */
 export interface HardwareUnchanged {
@@ -81,7 +82,7 @@ export interface Hardware {
   markStale(before: string, inHistory: boolean): Promise<number>;
   counts(): Promise<{ readonly fresh: number; readonly stale: number }>;
   /** Adds changes and keeps the latest `keep` of the node. The last call in its transaction, because it blocks other writers of changes. */
-  addChanges(nodeUuid: string, changes: readonly HardwareChange[], keep: number): Promise<void>;
+  addChanges(nodeUuid: string, changes: readonly HardwareChange[], keep: number, source?: ChangeSource): Promise<void>;
   /** The oldest first. */
   changes(filter: HardwareChangeFilter): Promise<readonly HardwareChangeRow[]>;
   /** Answers how many changes it removed. */
@@ -219,14 +220,14 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const of = (stale: boolean): number => found.find((row) => row.stale === stale)?.count ?? 0;
       return { fresh: of(false), stale: of(true) };
     },
-    async addChanges(nodeUuid, changes, keep) {
+    async addChanges(nodeUuid, changes, keep, source = 'recorder') {
       await prepared('hardware_serialize', SERIALIZE, []);
       const at = now();
       const json = (value: JsonObject | null): string | null => (value === null ? null : JSON.stringify(value));
       await run(
         db('hardware_changes').insert(
           changes.map(({ kind, component, key, before, after }) => ({
-            ...{ node_uuid: nodeUuid, at, kind, component, key },
+            ...{ node_uuid: nodeUuid, at, source, kind, component, key },
             before: json(before),
             after: json(after),
           })),
@@ -240,7 +241,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const query = db<HardwareChangeRow>('hardware_changes')
         .join('nodes', 'nodes.uuid', 'hardware_changes.node_uuid')
         .select(
-          ...['id', 'node_uuid', 'at', 'kind', 'component', 'key', 'before', 'after'].map((name) => `hardware_changes.${name}`),
+          ...['id', 'node_uuid', 'at', 'source', 'kind', 'component', 'key', 'before', 'after'].map((name) => `hardware_changes.${name}`),
           'nodes.name as node_name',
           'nodes.owner',
           'nodes.lessee',

@@ -4,6 +4,7 @@ import type {
   AllocationRecord,
   ChassisRecord,
   DeployTemplateRecord,
+  ImageRecord,
   InspectionRuleRecord,
   PortgroupRecord,
   RunbookRecord,
@@ -66,6 +67,11 @@ export const TABLES = {
     table: 'runbooks',
     columns: fields.RUNBOOK_FIELDS,
     notFound: ['RunbookNotFound', 'runbook'],
+  }),
+  images: resourceTable<ImageRecord, 'name' | 'image_source'>({
+    table: 'images',
+    columns: fields.IMAGE_FIELDS,
+    notFound: ['NamedImageNotFound', 'image'],
   }),
   inspectionRules: resourceTable<InspectionRuleRecord>({
     table: 'inspection_rules',

@@ -1,12 +1,15 @@
 /** What one may do with nodes: a table of actions. Which provision states allow a verb is Ironic's state machine (model/states.ts). */
 import { next, STATES, VERBS, type ProvisionState } from '../../model/states';
 import type { Api } from './api';
+import { imagePatch, typedImage, type NamedImage } from './images';
 import type { Row } from './rows';
 
 interface Input {
   readonly name: string;
   readonly title: string;
-  readonly kind: 'text' | 'password' | 'json';
+  readonly kind: 'text' | 'password' | 'json' | 'image' | 'choice';
+  /** Of `choice`. */
+  readonly choices?: readonly string[];
   readonly needed?: true;
   readonly initial?: string;
 }
@@ -21,30 +24,41 @@ export interface Action {
   readonly refusal: (row: Row) => string | undefined;
   readonly inputs?: readonly Input[];
   readonly isDangerous?: true;
+  /** Where it stands among the buttons. */
+  readonly group: 'provision' | 'power' | 'other';
+  /** What the node changes from and to, for the question before it. */
+  readonly change?: (row: Row) => string;
   readonly run: (api: Api, row: Row, values: Values) => Promise<unknown>;
 }
 
 const provision = (api: Api, { uuid }: Row, body: object): Promise<unknown> => api.send('PUT', `v1/nodes/${uuid}/states/provision`, body);
 const parsed = (text: string): unknown => JSON.parse(text) as unknown;
+/** Verb → the state in which the node comes to rest when all goes well. Absent: the state before. */
+const AFTER: Readonly<Record<string, string>> = {
+  ...{ manage: 'manageable', inspect: 'manageable', provide: 'available', active: 'active', rebuild: 'active', deleted: 'available' },
+  ...{ clean: 'manageable', service: 'active', rescue: 'rescue', unrescue: 'active', adopt: 'active', abort: 'a failed state' },
+};
 type Verb = Pick<Action, 'title' | 'effect' | 'inputs' | 'isDangerous'> & {
   readonly body?: (values: Values) => object;
   readonly before?: Action['run'];
 };
 
 const IMAGE: readonly Input[] = [
-  { name: 'image_source', title: 'Image (URL); empty: what instance_info has', kind: 'text' },
-  { name: 'image_os_hash_value', title: 'SHA-256 of the image, or the URL of a file with it', kind: 'text' },
+  { name: 'image', title: 'Image', kind: 'image' },
+  { name: 'image_source', title: 'or the URL of another; empty: what instance_info has', kind: 'text' },
+  { name: 'image_os_hash_value', title: 'SHA-256 of that, or the URL of a file with it', kind: 'text' },
 ];
-async function setImage(api: Api, { uuid }: Row, { image_source: source = '', image_os_hash_value: hash = '' }: Values): Promise<void> {
-  if (source === '') return;
-  const isUrl = /^\w+:/.test(hash);
-  const fields = isUrl ? { image_checksum: hash } : { image_os_hash_algo: 'sha256', image_os_hash_value: hash };
-  const changes = Object.entries({ image_source: source, ...(hash === '' ? {} : fields) });
-  await api.send(
-    'PATCH',
-    `v1/nodes/${uuid}`,
-    changes.map(([name, value]) => ({ op: 'add', path: `/instance_info/${name}`, value })),
-  );
+/** An image with a name is meant by its UUID. */
+async function setImage(
+  api: Api,
+  { uuid }: Row,
+  { image: named = '', image_source: typed = '', image_os_hash_value: hash = '' }: Values,
+): Promise<void> {
+  if (named === '' && typed === '') return;
+  const image = typed === '' ? await api.get<NamedImage>(`v1/images/${named}`) : typedImage(typed, hash);
+  const { instance_info: before } = await api.get<{ readonly instance_info: Values }>(`v1/nodes/${uuid}?fields=instance_info`);
+  const patch = imagePatch(before, image);
+  if (patch.length > 0) await api.send('PATCH', `v1/nodes/${uuid}`, patch);
 }
 const STEPS = '[\n  {"interface": "deploy", "step": "erase_devices_metadata"}\n]';
 /** The verbs of PUT …/states/provision. */
@@ -92,12 +106,14 @@ const POWER: readonly (readonly [target: string, title: string, effect: string])
   ['rebooting', 'Reboot', 'The machines are switched off and on.'],
   ['soft power off', 'Shut down', 'The operating systems are told to shut down.'],
 ];
-const BOOT_DEVICES = 'disk, pxe, cdrom, bios, safe';
+const BOOT_DEVICES = ['disk', 'pxe', 'cdrom', 'bios', 'safe'];
 
 export const ACTIONS: readonly Action[] = [
   ...Object.entries(VERB_ACTIONS).map(([target, { body, before, ...verb }]): Action => ({
     ...verb,
     id: target,
+    group: 'provision',
+    change: ({ state }) => `${state} → ${AFTER[target] ?? 'where it goes on'}`,
     policy: 'node:set_provision_state',
     refusal: (row) => (row.maintenance && target !== 'abort' ? 'it is in maintenance' : verbRefusal(target, row)),
     run: async (api, row, values) => {
@@ -106,7 +122,9 @@ export const ACTIONS: readonly Action[] = [
     },
   })),
   ...POWER.map(([target, title, effect]): Action => ({
-    ...{ id: target, title, effect, policy: 'node:set_power_state' },
+    ...{ id: target, title, effect, group: 'power', policy: 'node:set_power_state' },
+    change: ({ power }) =>
+      `${power ?? 'unknown'} → ${target === 'soft power off' ? 'power off' : target === 'rebooting' ? 'power on' : target}`,
     refusal: ({ power }) => (power === target ? `it is in ${power} already` : undefined),
     run: (api, { uuid }) => api.send('PUT', `v1/nodes/${uuid}/states/power`, { target }),
   })),
@@ -114,6 +132,7 @@ export const ACTIONS: readonly Action[] = [
     ...{
       id: 'maintenance',
       title: 'Maintenance on',
+      group: 'other',
       effect: 'The server leaves these nodes alone.',
       policy: 'node:set_maintenance',
     },
@@ -125,6 +144,7 @@ export const ACTIONS: readonly Action[] = [
     ...{
       id: 'no maintenance',
       title: 'Maintenance off',
+      group: 'other',
       effect: 'The server manages these nodes again.',
       policy: 'node:clear_maintenance',
     },
@@ -132,8 +152,14 @@ export const ACTIONS: readonly Action[] = [
     run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/maintenance`),
   },
   {
-    ...{ id: 'boot device', title: 'Boot device', effect: 'The BMC is told what to boot next.', policy: 'node:set_boot_device' },
-    inputs: [{ name: 'device', title: `Device: ${BOOT_DEVICES}`, kind: 'text', needed: true, initial: 'disk' }],
+    ...({
+      id: 'boot device',
+      title: 'Boot device',
+      group: 'other',
+      effect: 'The BMC is told what to boot next.',
+      policy: 'node:set_boot_device',
+    } as const),
+    inputs: [{ name: 'device', title: 'Device', kind: 'choice', choices: BOOT_DEVICES }],
     refusal: () => undefined,
     run: (api, { uuid }, { device }) =>
       api.send('PUT', `v1/nodes/${uuid}/management/boot_device`, { boot_device: device, persistent: false }),
@@ -142,6 +168,7 @@ export const ACTIONS: readonly Action[] = [
     ...{
       id: 'delete',
       title: 'Delete',
+      group: 'other',
       effect: 'The nodes, their ports and their history are removed.',
       policy: 'node:delete',
       isDangerous: true,
@@ -177,4 +204,11 @@ export async function runAction(
       }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+/** Clean or service with steps that a view prepared; the dialogue shows them before they run. */
+export function stepsAction(verb: 'clean' | 'service', title: string, steps: readonly object[]): Action {
+  const action = ACTIONS.find(({ id }) => id === verb)!;
+  const inputs = action.inputs!.map((input) => ({ ...input, initial: JSON.stringify(steps, null, 2) }));
+  return { ...action, title, effect: `${action.effect} The machine may restart.`, inputs };
 }

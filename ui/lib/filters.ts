@@ -9,27 +9,29 @@ export interface Column {
   readonly text: (row: Row) => string;
   /** Shown unless the user chooses otherwise. */
   readonly usual?: true;
+  /** Of the usual ones: not shown while no node has a value. */
+  readonly ifAny?: true;
 }
 export const COLUMNS: readonly Column[] = [
-  { id: 'name', title: 'Name', width: 22, text: ({ name, uuid }) => name ?? uuid, usual: true },
-  { id: 'state', title: 'State', width: 18, text: ({ state }) => state, usual: true },
-  { id: 'progress', title: 'Progress', width: 24, text: progressText, usual: true },
+  { id: 'name', title: 'Name', width: 18, text: ({ name, uuid }) => name ?? uuid, usual: true },
+  { id: 'state', title: 'State', width: 30, text: ({ state }) => state, usual: true },
+  { id: 'progress', title: 'Progress', width: 30, text: progressText },
   { id: 'power', title: 'Power', width: 11, text: ({ power }) => power ?? 'unknown', usual: true },
-  { id: 'health', title: 'Health', width: 10, text: ({ health }) => health ?? '', usual: true },
+  { id: 'hardware', title: 'Hardware', width: 32, text: ({ hardware }) => hardware, usual: true },
   {
     id: 'error',
     title: 'Last error',
-    width: 40,
+    width: 34,
     text: ({ error, maintenance, reason }) => error ?? (maintenance ? `maintenance: ${reason ?? ''}` : ''),
     usual: true,
   },
-  { id: 'hardware', title: 'Hardware', width: 26, text: ({ hardware }) => hardware, usual: true },
+  { id: 'health', title: 'Health', width: 9, text: ({ health }) => health ?? '', usual: true, ifAny: true },
   { id: 'driver', title: 'Driver', width: 14, text: ({ driver }) => driver },
   { id: 'class', title: 'Resource class', width: 16, text: ({ resourceClass }) => resourceClass ?? '' },
-  { id: 'owner', title: 'Owner', width: 18, text: ({ owner }) => owner ?? '', usual: true },
-  { id: 'lessee', title: 'Lessee', width: 18, text: ({ lessee }) => lessee ?? '' },
-  { id: 'group', title: 'Group', width: 12, text: ({ group }) => group, usual: true },
-  { id: 'shard', title: 'Shard', width: 10, text: ({ shard }) => shard ?? '', usual: true },
+  { id: 'owner', title: 'Owner', width: 12, text: ({ owner }) => owner ?? '', usual: true, ifAny: true },
+  { id: 'lessee', title: 'Lessee', width: 12, text: ({ lessee }) => lessee ?? '' },
+  { id: 'group', title: 'Group', width: 10, text: ({ group }) => group, usual: true, ifAny: true },
+  { id: 'shard', title: 'Shard', width: 10, text: ({ shard }) => shard ?? '', usual: true, ifAny: true },
   { id: 'uuid', title: 'UUID', width: 38, text: ({ uuid }) => uuid },
 ];
 const columnOf = (id: string): Column => COLUMNS.find((column) => column.id === id) ?? COLUMNS[0]!;
@@ -53,6 +55,13 @@ export interface View {
   readonly columns: readonly string[];
 }
 const USUAL = COLUMNS.filter(({ usual }) => usual).map(({ id }) => id);
+/** The columns of a table. Columns that the user chose are there also without values. */
+export function columnsOf({ columns }: View, rows: readonly Row[]): readonly Column[] {
+  const isUsual = columns.join() === USUAL.join();
+  return COLUMNS.filter(({ id }) => columns.includes(id)).filter(
+    ({ ifAny, text }) => !ifAny || !isUsual || rows.some((row) => text(row) !== ''),
+  );
+}
 export const NO_VIEW: View = { text: '', filters: {}, order: 'name', columns: USUAL };
 
 /** The longest text that a URL may bring. */

@@ -61,3 +61,19 @@ export function differencesOf(before: unknown, after: unknown): readonly Differe
     .filter((field) => shown(old[field]) !== shown(now[field]))
     .map((field) => ({ field, ...sideOf('before', old[field]), ...sideOf('after', now[field]) }));
 }
+
+/** The interfaces of /v1/nodes/X/validate, those that are not valid first. */
+export const validationsOf = (response: Loose): readonly Loose[] =>
+  Object.entries(response)
+    .flatMap(([name, result]) =>
+      isObject(result)
+        ? [
+            {
+              interface: name,
+              valid: result['result'] === null ? 'not supported' : result['result'] === true ? 'yes' : 'no',
+              reason: result['reason'] ?? '',
+            },
+          ]
+        : [],
+    )
+    .sort((one, other) => Number(one.valid !== 'no') - Number(other.valid !== 'no'));

@@ -48,6 +48,15 @@ export const FORMS: Readonly<Record<string, readonly FormField[]>> = {
     { name: 'steps', title: 'Steps', kind: 'rows', needed: true, columns: stepColumns('priority') },
     EXTRA,
   ],
+  images: [
+    NAME,
+    { name: 'description', title: 'Description', kind: 'text' },
+    { name: 'image_source', title: 'Source: a URL (http, https, file, oci), or a UUID in Glance', kind: 'text', needed: true },
+    { name: 'image_checksum', title: 'Checksum: the URL of a file with checksums, or a checksum', kind: 'text' },
+    { name: 'image_os_hash_algo', title: 'or a hash: its algorithm', kind: 'text', choices: ['', 'sha256', 'sha384', 'sha512'] },
+    { name: 'image_os_hash_value', title: 'and its value in hexadecimal', kind: 'text' },
+    EXTRA,
+  ],
   runbooks: [
     NAME,
     { name: 'description', title: 'Description', kind: 'text' },

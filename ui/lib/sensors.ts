@@ -23,6 +23,9 @@ export function withReadings(histories: readonly SensorHistory[], at: number, re
     values: [...(known.get(keyOf(sensor)) ?? []), { at, value }].slice(-MOST_VALUES),
   }));
 }
+/** Units of the API → how people write them. */
+const UNITS: Readonly<Record<string, string>> = { celsius: '°C', volts: 'V', watts: 'W', amperes: 'A', percent: '%', other: '' };
+export const unitText = (unit: string): string => (Object.hasOwn(UNITS, unit) ? UNITS[unit]! : unit);
 export function rangeOf(values: SensorHistory['values']): string {
   const numbers = values.map(({ value }) => value);
   return `${Math.min(...numbers)} … ${Math.max(...numbers)}`;

@@ -1,13 +1,75 @@
-/** Asks before an action on nodes, and shows the outcome for each. */
+/** Asks before an action on nodes: which ones, and what becomes of each. Then it shows the outcome of each. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { runAction, type Outcome } from '../lib/actions';
+import { runAction, type Action, type Outcome } from '../lib/actions';
+import { revision, rows as fleet } from '../lib/fleet';
+import type { Row } from '../lib/rows';
 import { api, may, pendingAction } from '../state';
 import { Field } from './field';
+import { ImageChoice } from './image-choice';
+import { StateMark } from './state-mark';
 
 const MOST_SHOWN = 200;
 
 export function ActionDialog() {
   return pendingAction.value && <Question key={pendingAction.value.action.id} {...pendingAction.value} />;
+}
+/** What the action will do to each node. */
+const Before = ({ action, applies }: { readonly action: Action; readonly applies: readonly Row[] }) => (
+  <div class="names" tabIndex={0} role="region" aria-label="Nodes of the action">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Node</th>
+          <th scope="col">What happens</th>
+        </tr>
+      </thead>
+      <tbody>
+        {applies.slice(0, MOST_SHOWN).map((row) => (
+          <tr key={row.uuid}>
+            <td>{row.name ?? row.uuid}</td>
+            <td>{action.change?.(row) ?? action.title.toLowerCase()}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+    {applies.length > MOST_SHOWN && <p>and {applies.length - MOST_SHOWN} more</p>}
+  </div>
+);
+/** What the API answered for each node, refusals first, and where the node is now. */
+function After({ applies, outcomes }: { readonly applies: readonly Row[]; readonly outcomes: readonly Outcome[] }) {
+  void revision.value;
+  const byNode = new Map(outcomes.map((outcome) => [outcome.row.uuid, outcome]));
+  const rank = ({ uuid }: Row): number => (byNode.get(uuid)?.error === undefined ? 1 : 0);
+  const sorted = [...applies].sort((one, other) => rank(one) - rank(other));
+  return (
+    <div class="names" tabIndex={0} role="region" aria-label="Outcomes">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Node</th>
+            <th scope="col">Answer</th>
+            <th scope="col">State now</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.slice(0, MOST_SHOWN).map((row) => {
+            const outcome = byNode.get(row.uuid);
+            const now = fleet.get(row.uuid);
+            return (
+              <tr key={row.uuid}>
+                <td>{row.name ?? row.uuid}</td>
+                <td class={outcome?.error === undefined ? '' : 'refused'}>
+                  {outcome === undefined ? 'waits' : outcome.error === undefined ? 'accepted' : `refused: ${outcome.error}`}
+                </td>
+                <td>{now ? <StateMark row={now} /> : 'removed'}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {applies.length > MOST_SHOWN && <p>and {applies.length - MOST_SHOWN} more</p>}
+    </div>
+  );
 }
 function Question({ action, rows }: NonNullable<typeof pendingAction.value>) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -41,12 +103,7 @@ function Question({ action, rows }: NonNullable<typeof pendingAction.value>) {
       <p>{action.effect}</p>
       {outcomes === null ? (
         <form onSubmit={(event) => void start(event)}>
-          <ul class="names" tabIndex={0}>
-            {applies.slice(0, MOST_SHOWN).map(({ uuid, name }) => (
-              <li key={uuid}>{name ?? uuid}</li>
-            ))}
-            {applies.length > MOST_SHOWN && <li>and {applies.length - MOST_SHOWN} more</li>}
-          </ul>
+          <Before {...{ action, applies }} />
           {leftOut.length > 0 && (
             <details>
               <summary>{leftOut.length} left out</summary>
@@ -59,39 +116,45 @@ function Question({ action, rows }: NonNullable<typeof pendingAction.value>) {
               </ul>
             </details>
           )}
-          {action.inputs?.map(({ kind, ...input }) =>
-            kind === 'json' ? (
+          {action.inputs?.map(({ kind, choices = [], ...input }) => {
+            if (kind === 'image') return <ImageChoice key={input.name} {...input} />;
+            if (kind === 'text' || kind === 'password') return <Field key={input.name} type={kind} {...input} />;
+            return (
               <label key={input.name}>
                 {input.title}
-                <textarea name={input.name} rows={6} required={input.needed ?? false} defaultValue={input.initial ?? ''} />
+                {kind === 'json' ? (
+                  <textarea name={input.name} rows={6} required={input.needed ?? false} defaultValue={input.initial ?? ''} />
+                ) : (
+                  <select name={input.name}>
+                    {choices.map((choice) => (
+                      <option key={choice}>{choice}</option>
+                    ))}
+                  </select>
+                )}
               </label>
-            ) : (
-              <Field key={input.name} type={kind} {...input} />
-            ),
-          )}
+            );
+          })}
           {problem !== '' && <p role="alert">{problem}</p>}
-          <button class={action.isDangerous ? 'danger' : 'first'} disabled={applies.length === 0}>
-            {action.title}
-          </button>{' '}
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Cancel
-          </button>
+          <p class="buttons">
+            <button class={action.isDangerous ? 'first dangerous' : 'first'} disabled={applies.length === 0}>
+              {action.title}
+            </button>{' '}
+            <button type="button" onClick={() => dialog.current?.close()}>
+              Cancel
+            </button>
+          </p>
         </form>
       ) : (
         <>
           <p role="status">
             {outcomes.length - failed.length} accepted, {failed.length} refused, {applies.length - outcomes.length} to go
           </p>
-          <ul class="names" tabIndex={0}>
-            {failed.slice(0, MOST_SHOWN).map(({ row, error }) => (
-              <li key={row.uuid}>
-                <strong>{row.name ?? row.uuid}</strong>: {error}
-              </li>
-            ))}
-          </ul>
-          <button class="first" disabled={!isDone} onClick={() => dialog.current?.close()}>
-            Close
-          </button>
+          <After {...{ applies, outcomes }} />
+          <p class="buttons">
+            <button class="first" disabled={!isDone} onClick={() => dialog.current?.close()}>
+              Close
+            </button>
+          </p>
         </>
       )}
     </dialog>

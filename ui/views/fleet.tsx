@@ -1,22 +1,16 @@
 /** The fleet: counts, a square for each machine, and a table that draws only the rows in the window. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
-import { COLUMNS, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type View } from '../lib/filters';
+import { COLUMNS, columnsOf, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type Column, type View } from '../lib/filters';
 import { isComplete, revision, rows } from '../lib/fleet';
-import { classOf, type Row } from '../lib/rows';
+import { classOf, progressText, type Row } from '../lib/rows';
 import { pendingAction, may } from '../state';
 import { AddDemoMachines } from './add-demo';
 import { FleetChart } from './fleet-chart';
+import { StateMark } from './state-mark';
+import { SavedViews } from './saved-views';
 
 const ROW_HEIGHT = 34;
-const SAVED = 'bloomery.views';
-const savedViews = (): Readonly<Record<string, string>> => {
-  try {
-    return JSON.parse(localStorage.getItem(SAVED) ?? '{}') as Record<string, string>;
-  } catch {
-    return {};
-  }
-};
 const open = (view: View): void => void (location.hash = `/nodes?${searchOf(view)}`);
 
 /** One square a machine, in the order of the table. */
@@ -70,11 +64,12 @@ function Squares({ shown }: { readonly shown: readonly Row[] }) {
 
 interface TableProps {
   readonly view: View;
+  readonly columns: readonly Column[];
   readonly shown: readonly Row[];
   readonly selected: ReadonlySet<string>;
   readonly select: (uuids: ReadonlySet<string>) => void;
 }
-function Table({ view, shown, selected, select }: TableProps) {
+function Table({ view, columns, shown, selected, select }: TableProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [scroll, setScroll] = useState({ top: 0, height: 800 });
   useEffect(() => {
@@ -85,7 +80,6 @@ function Table({ view, shown, selected, select }: TableProps) {
     element.addEventListener('scroll', measure, { passive: true });
     return () => watch.disconnect();
   }, []);
-  const columns = COLUMNS.filter(({ id }) => view.columns.includes(id));
   const { first, end } = windowOf(scroll, ROW_HEIGHT, shown.length);
   const toggle = (uuid: string): void => {
     const next = new Set(selected);
@@ -135,8 +129,8 @@ function Table({ view, shown, selected, select }: TableProps) {
                 />
               </td>
               {columns.map(({ id, text }) => (
-                <td key={id} title={text(row)}>
-                  {id === 'name' ? <a href={`#/node/${row.uuid}`}>{text(row)}</a> : id === 'state' ? <StateMark row={row} /> : text(row)}
+                <td key={id} class={id} title={id === 'state' ? `${text(row)} ${progressText(row)}` : text(row)}>
+                  {id === 'name' ? <a href={`#/node/${row.uuid}`}>{text(row)}</a> : id === 'state' ? <StateCell row={row} /> : text(row)}
                 </td>
               ))}
             </tr>
@@ -147,12 +141,23 @@ function Table({ view, shown, selected, select }: TableProps) {
     </div>
   );
 }
-export const StateMark = ({ row }: { readonly row: Row }) => (
-  <span class="state">
-    <span class={`mark ${row.maintenance ? 'maintenance' : classOf(row)}`} aria-hidden="true" /> {row.state}
-    {row.maintenance ? ' (maintenance)' : ''}
-  </span>
-);
+/** The state, with the step and how far it is. */
+function StateCell({ row }: { readonly row: Row }) {
+  const { progress } = row;
+  return (
+    <>
+      <StateMark row={row} />
+      {progress !== null && (
+        <>
+          {progress.percent !== undefined && (
+            <progress aria-label={`Progress of ${row.name ?? row.uuid}`} max={100} value={progress.percent} />
+          )}{' '}
+          <span class="quiet">{progressText(row)}</span>
+        </>
+      )}
+    </>
+  );
+}
 
 /** The first machine. */
 const Empty = () => (
@@ -177,20 +182,21 @@ const Empty = () => (
 export function Fleet({ search }: { readonly search: string }) {
   const view = useMemo(() => viewOf(search), [search]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [saved, setSaved] = useState(savedViews);
   const shown = useMemo(() => rowsOf(rows.values(), view), [view, revision.value]);
   const all = useMemo(() => [...rows.values()], [revision.value]);
+  const columns = useMemo(() => columnsOf(view, all), [view, all]);
   if (rows.size === 0) return isComplete.value ? <Empty /> : <p>Loading …</p>;
   const chosen = shown.filter(({ uuid }) => selected.has(uuid));
   const filterBy = (name: string, value: string): void =>
     open({ ...view, filters: { ...view.filters, [name]: value === '' ? [] : [value] } });
-  const save = (): void => {
-    const name = prompt('The name of this view');
-    if (!name) return;
-    const next = { ...saved, [name]: searchOf(view) };
-    localStorage.setItem(SAVED, JSON.stringify(next));
-    setSaved(next);
-  };
+  /** Filters that tell some nodes from others. */
+  const filters = Object.entries(FILTERS)
+    .filter(([name]) => name !== 'state')
+    .map(([name, valueOf]) => ({ name, values: countsOf(all, valueOf).filter(([value]) => value !== '') }))
+    .filter(
+      ({ name, values }) =>
+        values.length > 1 || (values.length === 1 && values[0]![1] < all.length) || (view.filters[name]?.length ?? 0) > 0,
+    );
   return (
     <div class="fleet">
       <h1 class="unseen">Fleet</h1>
@@ -204,31 +210,29 @@ export function Fleet({ search }: { readonly search: string }) {
           </button>
         ))}
       </div>
-      <Squares shown={shown} />
-      <FleetChart />
+      <div class="overview">
+        <Squares shown={shown} />
+        <FleetChart />
+      </div>
       <div class="bar">
         <label>
           Search
           <input type="search" value={view.text} onInput={(event) => open({ ...view, text: event.currentTarget.value })} />
         </label>
-        {Object.entries(FILTERS)
-          .filter(([name]) => name !== 'state')
-          .map(([name, valueOf]) => (
-            <label key={name}>
-              {name}
-              <select value={view.filters[name]?.[0] ?? ''} onChange={(event) => filterBy(name, event.currentTarget.value)}>
-                <option value="">all</option>
-                {countsOf(all, valueOf)
-                  .slice(0, 200)
-                  .filter(([value]) => value !== '')
-                  .map(([value, count]) => (
-                    <option key={value} value={value}>
-                      {value} ({count})
-                    </option>
-                  ))}
-              </select>
-            </label>
-          ))}
+        {filters.map(({ name, values }) => (
+          <label key={name}>
+            {name}
+            <select value={view.filters[name]?.[0] ?? ''} onChange={(event) => filterBy(name, event.currentTarget.value)}>
+              <option value="">all</option>
+              {values.slice(0, 200).map(([value, count]) => (
+                <option key={value} value={value}>
+                  {value} ({count})
+                </option>
+              ))}
+            </select>
+          </label>
+        ))}
+        <span class="gap" />
         <details class="menu">
           <summary>Columns</summary>
           <fieldset>
@@ -250,24 +254,13 @@ export function Fleet({ search }: { readonly search: string }) {
             ))}
           </fieldset>
         </details>
-        <details class="menu">
-          <summary>Views</summary>
-          <ul>
-            {Object.entries(saved).map(([name, query]) => (
-              <li key={name}>
-                <a href={`#/nodes?${query}`}>{name}</a>
-              </li>
-            ))}
-            <li>
-              <button onClick={save}>Save this view</button>
-            </li>
-          </ul>
-        </details>
+        <SavedViews query={searchOf(view)} />
       </div>
-      <div class="bar" role="group" aria-label="Actions on the selected nodes">
+      <div class={chosen.length > 0 ? 'bar chosen' : 'bar'} role="group" aria-label="Actions on the selected nodes">
         <span>
           {shown.length} shown{isComplete.value ? '' : ' so far'}, {chosen.length} selected
         </span>
+        {chosen.length > 0 && <button onClick={() => setSelected(new Set())}>Select none</button>}
         {chosen.length > 0 &&
           ACTIONS.filter(({ policy, refusal }) => chosen.some((row) => may(policy, row) && refusal(row) === undefined)).map((action) => (
             <button
@@ -279,7 +272,7 @@ export function Fleet({ search }: { readonly search: string }) {
             </button>
           ))}
       </div>
-      <Table view={view} shown={shown} selected={selected} select={setSelected} />
+      <Table view={view} columns={columns} shown={shown} selected={selected} select={setSelected} />
     </div>
   );
 }

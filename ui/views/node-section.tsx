@@ -1,6 +1,6 @@
 /** The sections of a node: what the API has about it besides its fields, as tables. */
-import { differencesOf, neighboursOf, partsOf } from '../lib/inventory';
-import { Scrolled, textOf, useApi, type Value } from './shared';
+import { differencesOf, neighboursOf, partsOf, validationsOf } from '../lib/inventory';
+import { Scrolled, textOf, timeText, useApi, type Value } from './shared';
 
 interface TableColumn {
   readonly title: string;
@@ -11,9 +11,11 @@ export interface Section {
   readonly id: string;
   readonly title: string;
   readonly path: (uuid: string) => string;
-  /** The rows of the table: a member of the response, or what is found in it. Absent: the response is shown as it is. */
-  readonly list?: string | ((response: Value) => readonly Value[]);
-  readonly columns?: readonly TableColumn[];
+  /** The rows of the table: a member of the response, or what is found in it. */
+  readonly list: string | ((response: Value) => readonly Value[]);
+  readonly columns: readonly TableColumn[];
+  /** In place of an empty table. */
+  readonly none?: string;
   /** Absent: who sees the node may read it. */
   readonly policy?: string;
 }
@@ -60,7 +62,7 @@ export const SECTIONS: readonly Section[] = [
     columns: columns('part', 'name', 'details'),
   },
   {
-    ...{ id: 'lldp', policy: 'node:inventory:get', title: 'LLDP neighbours', path: inventory, list: neighboursOf },
+    ...{ id: 'lldp', policy: 'node:inventory:get', title: 'LLDP', path: inventory, list: neighboursOf },
     columns: columns(
       ...['interface', 'switch_system_name:switch', 'switch_chassis_id:chassis', 'switch_port_id:port'],
       ...['switch_port_description:description', 'switch_port_untagged_vlan_id:VLAN', 'switch_mgmt_addresses:addresses'],
@@ -74,21 +76,8 @@ export const SECTIONS: readonly Section[] = [
       path: (uuid: string) => `v1/nodes/${uuid}/hardware/changes`,
       list: 'changes',
     },
-    columns: columns('at:time', 'kind', 'component', 'key', 'differences'),
-  },
-  {
-    ...{ id: 'bios', policy: 'node:bios:get' },
-    title: 'BIOS',
-    path: (uuid) => `v1/nodes/${uuid}/bios?detail=true`,
-    list: 'bios',
-    columns: columns('name', 'value', 'attribute_type:type', 'allowable_values:allowed', 'read_only'),
-  },
-  {
-    ...{ id: 'firmware', policy: 'node:firmware:get' },
-    title: 'Firmware',
-    path: (uuid) => `v1/nodes/${uuid}/firmware`,
-    list: 'firmware',
-    columns: columns('component', 'initial_version', 'current_version', 'last_version_flashed'),
+    columns: columns('at:time', 'source:noticed by', 'kind', 'component', 'key', 'differences'),
+    none: 'None: neither two inspections nor two records of a recorder on the running host differ.',
   },
   {
     id: 'volumes',
@@ -97,8 +86,20 @@ export const SECTIONS: readonly Section[] = [
     list: 'targets',
     columns: columns('boot_index', 'volume_type', 'volume_id'),
   },
-  { id: 'allocation', title: 'Allocation', path: (uuid) => `v1/nodes/${uuid}/allocation` },
-  { id: 'interfaces', policy: 'node:validate', title: 'Validation', path: (uuid) => `v1/nodes/${uuid}/validate` },
+  {
+    id: 'allocation',
+    title: 'Allocation',
+    path: (uuid) => `v1/nodes/${uuid}/allocation`,
+    list: (allocation) => [allocation],
+    columns: columns('name', 'uuid', 'state', 'resource_class', 'traits', 'owner', 'last_error'),
+  },
+  {
+    ...{ id: 'interfaces', policy: 'node:validate' },
+    title: 'Validation',
+    path: (uuid) => `v1/nodes/${uuid}/validate`,
+    list: validationsOf,
+    columns: columns('interface', 'valid', 'reason'),
+  },
 ];
 /** What a change of hardware changed. */
 const Differences = ({ before, after }: Value) => (
@@ -110,6 +111,9 @@ const Differences = ({ before, after }: Value) => (
     ))}
   </ul>
 );
+/** Times in the time of the browser. */
+const cellText = (path: string, value: unknown): string =>
+  (path === 'at' || path === 'created_at') && typeof value === 'string' ? timeText(value) : textOf(value);
 const at = (value: unknown, path: string): unknown =>
   path
     .split('.')
@@ -118,15 +122,9 @@ export function SectionView({ section, uuid, again }: { readonly section: Sectio
   const { data, error } = useApi(section.path(uuid), again);
   if (error !== undefined) return <p>{error}</p>;
   if (data === undefined) return <p>Loading …</p>;
-  const { columns: shown = [], list, title } = section;
-  if (list === undefined)
-    return (
-      <Scrolled label={title}>
-        <pre>{JSON.stringify(data, null, 2)}</pre>
-      </Scrolled>
-    );
+  const { columns: shown, list, title, none = 'None.' } = section;
   const entries = typeof list === 'string' ? ((data[list] as readonly Value[] | undefined) ?? []) : list(data);
-  if (entries.length === 0) return <p>None.</p>;
+  if (entries.length === 0) return <p>{none}</p>;
   return (
     <Scrolled label={title}>
       <table>
@@ -143,7 +141,7 @@ export function SectionView({ section, uuid, again }: { readonly section: Sectio
           {entries.map((entry, index) => (
             <tr key={index} class={textOf(entry['result'])}>
               {shown.map(({ path }) => (
-                <td key={path}>{path === 'differences' ? <Differences {...entry} /> : textOf(at(entry, path))}</td>
+                <td key={path}>{path === 'differences' ? <Differences {...entry} /> : cellText(path, at(entry, path))}</td>
               ))}
             </tr>
           ))}

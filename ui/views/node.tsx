@@ -1,15 +1,16 @@
 /** One node: what it does now, what prevents its deployment, and what the API has about it, as a table of sections. */
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { isComplete, reread, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
-import { progressText, type Row } from '../lib/rows';
+import { classOf, progressText, type Row } from '../lib/rows';
 import { api, pendingAction, may, messageOf } from '../state';
 import { Console } from './console';
-import { StateMark } from './fleet';
 import { SECTIONS, SectionView, type Section } from './node-section';
+import { Bios, Firmware, Raid, Traits } from './node-settings';
 import { Sensors } from './sensors';
 import { textOf, useApi } from './shared';
+import { StateMark } from './state-mark';
 import { Timeline } from './timeline';
 
 /** Fields that the view edits, as the API's PATCH has them. */
@@ -78,6 +79,29 @@ function Fields({ row }: { readonly row: Row }) {
   );
 }
 
+const WAIT_PERIOD_MS = 20_000;
+interface Check {
+  readonly code: string;
+  readonly message: string | null;
+  readonly todo: string | null;
+}
+/** Who waits for what, since when and until when: the words of `why`. */
+function Wait({ row: { uuid, state } }: { readonly row: Row }) {
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setRound((count) => count + 1), WAIT_PERIOD_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const { data } = useApi(`v1/nodes/${uuid}/readiness`, `${state} ${round}`);
+  const check = ((data?.['checks'] ?? []) as readonly Check[]).find(({ code }) => code === 'provision-state');
+  if (data?.['provision_state'] !== state || !check?.message) return null;
+  return (
+    <>
+      <dt>Waits</dt>
+      <dd>{check.message}</dd>
+    </>
+  );
+}
 function Now({ row }: { readonly row: Row }) {
   const { progress } = row;
   return (
@@ -89,6 +113,8 @@ function Now({ row }: { readonly row: Row }) {
       </dd>
       <dt>Power</dt>
       <dd>{row.power ?? 'unknown'}</dd>
+      <dt>Hardware</dt>
+      <dd>{row.hardware === '' ? 'not inspected' : row.hardware}</dd>
       {progress !== null && (
         <>
           <dt>Step</dt>
@@ -98,61 +124,96 @@ function Now({ row }: { readonly row: Row }) {
           </dd>
         </>
       )}
+      {classOf(row) === 'waiting' && may('node:validate', row) && <Wait key={row.state} row={row} />}
+      {row.maintenance && (
+        <>
+          <dt>Maintenance</dt>
+          <dd>{row.reason ?? 'without a reason'}</dd>
+        </>
+      )}
       {row.error !== null && (
         <>
           <dt>Last error</dt>
-          <dd>{row.error}</dd>
+          <dd class="error">{row.error}</dd>
         </>
       )}
-      <dt>Hardware</dt>
-      <dd>{row.hardware === '' ? 'not inspected' : row.hardware}</dd>
     </dl>
   );
 }
-const TABS: readonly Pick<Section, 'id' | 'title' | 'policy'>[] = [
+type Tab = Pick<Section, 'id' | 'title' | 'policy'>;
+const section = (id: string): Tab => SECTIONS.find((one) => one.id === id)!;
+/** What a machine does, what it is, what it has. */
+const TABS: readonly Tab[] = [
   { id: 'events', title: 'Events' },
-  { id: 'fields', title: 'Fields' },
-  { id: 'sensors', title: 'Sensors', policy: 'node:validate' },
+  section('why'),
+  section('history'),
   { id: 'console', title: 'Console', policy: 'node:get_console' },
-  ...SECTIONS,
+  section('inventory'),
+  section('changes'),
+  { id: 'sensors', title: 'Sensors', policy: 'node:validate' },
+  { id: 'bios', title: 'BIOS', policy: 'node:bios:get' },
+  { id: 'raid', title: 'RAID' },
+  { id: 'firmware', title: 'Firmware', policy: 'node:firmware:get' },
+  section('ports'),
+  section('lldp'),
+  section('volumes'),
+  { id: 'traits', title: 'Traits', policy: 'node:traits:list' },
+  section('allocation'),
+  section('interfaces'),
+  { id: 'fields', title: 'Fields' },
 ];
+const GROUPS = ['provision', 'power', 'other'] as const;
 
-export function NodeView({ rest: uuid }: { readonly rest: string }) {
-  const [tab, setTab] = useState('events');
+/** @param props.rest the UUID, and the section after a slash */
+export function NodeView({ rest }: { readonly rest: string }) {
   void revision.value;
+  const [uuid = '', tab = 'events'] = rest.split('/', 2);
   const row = rows.get(uuid);
   if (!row) return <p>{isComplete.value ? 'There is no such node, or you may not see it.' : 'Loading …'}</p>;
-  const section = SECTIONS.find(({ id }) => id === tab);
+  const shown = SECTIONS.find(({ id }) => id === tab);
+  const offered = ACTIONS.filter(({ policy, refusal }) => may(policy, row) && refusal(row) === undefined);
   return (
     <>
-      <h1>{row.name ?? row.uuid}</h1>
-      <p class="quiet">
-        {row.uuid}, {row.driver}
-      </p>
+      <h1>
+        {row.name ?? row.uuid}{' '}
+        <span class="quiet beside">
+          {row.uuid}, {row.driver}
+        </span>
+      </h1>
       <Now row={row} />
-      <div class="bar" role="group" aria-label="Actions">
-        {ACTIONS.filter(({ policy, refusal }) => may(policy, row) && refusal(row) === undefined).map((action) => (
-          <button
-            key={action.id}
-            class={action.isDangerous ? 'danger' : ''}
-            onClick={() => (pendingAction.value = { action, rows: [row] })}
-          >
-            {action.title}
-          </button>
+      <div class="actions" role="group" aria-label="Actions">
+        {GROUPS.map((group) => (
+          <span key={group} class="bar">
+            {offered
+              .filter((action) => action.group === group)
+              .map((action) => (
+                <button
+                  key={action.id}
+                  class={action.isDangerous ? 'danger' : ''}
+                  onClick={() => (pendingAction.value = { action, rows: [row] })}
+                >
+                  {action.title}
+                </button>
+              ))}
+          </span>
         ))}
       </div>
-      <div class="bar tabs" role="group" aria-label="Sections">
+      <nav class="tabs" aria-label="Sections">
         {TABS.filter(({ policy }) => policy === undefined || may(policy, row)).map(({ id, title }) => (
-          <button key={id} aria-pressed={id === tab} onClick={() => setTab(id)}>
+          <a key={id} href={`#/node/${uuid}/${id}`} aria-current={id === tab ? 'page' : undefined}>
             {title}
-          </button>
+          </a>
         ))}
-      </div>
+      </nav>
       {tab === 'events' && <Timeline uuid={uuid} />}
       {tab === 'sensors' && <Sensors key={uuid} uuid={uuid} />}
       {tab === 'console' && <Console key={uuid} row={row} />}
       {tab === 'fields' && <Fields key={uuid} row={row} />}
-      {section && <SectionView key={section.id} section={section} uuid={uuid} again={`${row.state} ${row.error}`} />}
+      {tab === 'bios' && <Bios key={uuid} row={row} />}
+      {tab === 'raid' && <Raid key={uuid} row={row} />}
+      {tab === 'firmware' && <Firmware key={uuid} row={row} />}
+      {tab === 'traits' && <Traits key={uuid} row={row} />}
+      {shown && <SectionView key={shown.id} section={shown} uuid={uuid} again={`${row.state} ${row.error}`} />}
     </>
   );
 }

@@ -165,7 +165,13 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
         fields!.map(({ name }) => name),
       );
   };
-  const change = (name: string, text: string): void => setTexts({ ...texts, fields: { ...texts.fields, [name]: text } });
+  /** What the user changes is checked again when it is saved. */
+  const edit = (next: FormTexts): void => {
+    setTexts(next);
+    setMistakes({});
+    setProblem('');
+  };
+  const change = (name: string, text: string): void => edit({ ...texts, fields: { ...texts.fields, [name]: text } });
   const showJson = (): void => setJson(JSON.stringify({ ...withoutOwn(entry), ...valueOf(fields!, texts).value }, null, 2));
   return (
     <form onSubmit={save} class="fields" noValidate aria-label={isNew ? 'New' : `Edit ${textOf(entry['name'] ?? entry['uuid'])}`}>
@@ -176,7 +182,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
               key={field.name}
               {...{ field, isWrong }}
               rows={texts.rows[field.name] ?? []}
-              change={(rows) => setTexts({ ...texts, rows: { ...texts.rows, [field.name]: rows } })}
+              change={(rows) => edit({ ...texts, rows: { ...texts.rows, [field.name]: rows } })}
             />
           ) : (
             <label key={field.name} class={field.kind === 'flag' ? 'line' : ''}>

@@ -3,13 +3,15 @@ import { useState } from 'preact/hooks';
 import { api, may, messageOf } from '../state';
 import { FORMS } from '../lib/resource-forms';
 import { ResourceForm } from './resource-form';
-import { Scrolled, textOf, useApi, type Value } from './shared';
+import { Scrolled, textOf, timeText, useApi, type Value } from './shared';
 
 interface Resource {
   /** The path below /v1, and the member of the list. */
   readonly id: string;
   readonly title: string;
   readonly columns: readonly string[];
+  /** What they are for. */
+  readonly about?: string;
   /** What a new one begins with. Absent: none can be made here. */
   readonly example?: Value;
   readonly policies: Readonly<Record<'list', string> & Partial<Record<'create' | 'update' | 'delete', string>>>;
@@ -19,6 +21,16 @@ const policiesOf = (kind: string, list: string) => ({
   ...{ update: `${kind}:update`, delete: `${kind}:delete` },
 });
 export const RESOURCES: readonly Resource[] = [
+  {
+    ...{
+      id: 'images',
+      title: 'Images',
+      columns: ['name', 'description', 'image_source', 'checksum'],
+      policies: policiesOf('image', 'get'),
+    },
+    example: { name: '', image_source: 'https://' },
+    about: 'Names for images, to choose from when machines are deployed. The files stay where they are.',
+  },
   {
     ...{ id: 'deploy_templates', title: 'Deploy templates', columns: ['name', 'steps'], policies: policiesOf('deploy_template', 'get') },
     example: { name: 'CUSTOM_EXAMPLE', steps: [{ interface: 'bios', step: 'apply_configuration', args: { settings: [] }, priority: 150 }] },
@@ -48,13 +60,49 @@ export const RESOURCES: readonly Resource[] = [
     policies: { list: 'conductor:get' },
   },
 ];
+interface Line {
+  readonly interface?: string;
+  readonly step?: string;
+  readonly priority?: number;
+  readonly order?: number;
+  readonly op?: string;
+  readonly args?: unknown;
+}
+const hasMembers = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+/** A step, a condition or an action in one line. */
+function lineOf({ interface: kind, step, priority, order, op, args }: Line): string {
+  const more = hasMembers(args) ? ` ${JSON.stringify(args)}` : '';
+  if (op !== undefined) return `${op}${more}`;
+  return `${kind ?? ''}.${step ?? ''}${priority === undefined ? '' : `, priority ${priority}`}${order === undefined ? '' : `, order ${order}`}${more}`;
+}
+function Cell({ name, entry }: { readonly name: string; readonly entry: Value }) {
+  const value = entry[name];
+  if (['steps', 'conditions', 'actions'].includes(name) && Array.isArray(value))
+    return (
+      <ol class="plain">
+        {(value as readonly Line[]).map((line, index) => (
+          <li key={index}>{lineOf(line)}</li>
+        ))}
+      </ol>
+    );
+  if (name === 'checksum') {
+    const { image_os_hash_algo: algorithm, image_os_hash_value: hash, image_checksum: checksum } = entry;
+    return (
+      <>
+        {[textOf(checksum), typeof algorithm === 'string' ? `${algorithm} ${textOf(hash).slice(0, 16)}…` : ''].filter(Boolean).join(', ')}
+      </>
+    );
+  }
+  if (Array.isArray(value)) return <>{value.map(textOf).join(', ')}</>;
+  return <>{name.endsWith('_at') && typeof value === 'string' ? timeText(value) : textOf(value)}</>;
+}
 export function Resources({ id }: { readonly id: string }) {
-  const { title, columns, example, policies } = RESOURCES.find((resource) => resource.id === id)!;
+  const { title, columns, example, policies, about } = RESOURCES.find((resource) => resource.id === id)!;
   const [again, setAgain] = useState(0);
   /** What is edited; null: nothing. */
   const [edited, setEdited] = useState<Value | null>(null);
   const [notice, setNotice] = useState('');
-  const { data, error } = useApi(`v1/${id}${id === 'allocations' ? '' : '?detail=true'}`, again);
+  const { data, error } = useApi(`v1/${id}${id === 'allocations' || id === 'images' ? '' : '?detail=true'}`, again);
   const entries = (data?.[id] as readonly Value[] | undefined) ?? [];
   const mayDo = (operation: 'create' | 'update' | 'delete', entry: Value = {}): boolean =>
     policies[operation] !== undefined && may(policies[operation], { owner: textOf(entry['owner']) });
@@ -71,8 +119,14 @@ export function Resources({ id }: { readonly id: string }) {
   return (
     <>
       <h1>{title}</h1>
+      {about && <p class="quiet">{about}</p>}
       <p>
-        {example && mayDo('create') && <button onClick={() => setEdited(example)}>New</button>} <span role="status">{error ?? notice}</span>
+        {example && mayDo('create') && (
+          <button class="first" onClick={() => setEdited(example)}>
+            New
+          </button>
+        )}{' '}
+        <span role="status">{error ?? notice}</span>
       </p>
       {edited && (
         <ResourceForm
@@ -83,45 +137,49 @@ export function Resources({ id }: { readonly id: string }) {
           saved={() => void attempt(async () => {}, 'Saved')}
         />
       )}
-      <Scrolled label={title}>
-        <table>
-          <thead>
-            <tr>
-              {columns.map((name) => (
-                <th key={name} scope="col">
-                  {name.replaceAll('_', ' ')}
-                </th>
-              ))}
-              {example && <th scope="col">Actions</th>}
-            </tr>
-          </thead>
-          <tbody>
-            {entries.map((entry, index) => (
-              <tr key={textOf(entry['uuid'] ?? index)}>
+      {entries.length > 0 && (
+        <Scrolled label={title}>
+          <table>
+            <thead>
+              <tr>
                 {columns.map((name) => (
-                  <td key={name}>{textOf(entry[name])}</td>
+                  <th key={name} scope="col">
+                    {name.replaceAll('_', ' ')}
+                  </th>
                 ))}
-                {example && (
-                  <td>
-                    {mayDo('update', entry) && <button onClick={() => setEdited(entry)}>Edit</button>}{' '}
-                    {mayDo('delete', entry) && (
-                      <button
-                        class="danger"
-                        onClick={() => {
-                          if (confirm(`Delete ${textOf(entry['name'] ?? entry['uuid'])}?`))
-                            void attempt(() => api.send('DELETE', `v1/${id}/${textOf(entry['uuid'])}`), 'Deleted');
-                        }}
-                      >
-                        Delete
-                      </button>
-                    )}
-                  </td>
-                )}
+                {example && <th scope="col">Actions</th>}
               </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scrolled>
+            </thead>
+            <tbody>
+              {entries.map((entry, index) => (
+                <tr key={textOf(entry['uuid'] ?? index)}>
+                  {columns.map((name) => (
+                    <td key={name}>
+                      <Cell name={name} entry={entry} />
+                    </td>
+                  ))}
+                  {example && (
+                    <td>
+                      {mayDo('update', entry) && <button onClick={() => setEdited(entry)}>Edit</button>}{' '}
+                      {mayDo('delete', entry) && (
+                        <button
+                          class="danger"
+                          onClick={() => {
+                            if (confirm(`Delete ${textOf(entry['name'] ?? entry['uuid'])}?`))
+                              void attempt(() => api.send('DELETE', `v1/${id}/${textOf(entry['uuid'])}`), 'Deleted');
+                          }}
+                        >
+                          Delete
+                        </button>
+                      )}
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scrolled>
+      )}
       {data !== undefined && entries.length === 0 && <p>None.</p>}
     </>
   );

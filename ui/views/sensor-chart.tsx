@@ -1,5 +1,5 @@
 /** The values of a sensor over time, with axes. */
-import { chartOf, rangeOf, type SensorHistory } from '../lib/sensors';
+import { chartOf, rangeOf, unitText, type SensorHistory } from '../lib/sensors';
 
 const [WIDTH, HEIGHT] = [720, 240];
 /** The area of the line; the marks of the axes are outside of it. */
@@ -7,9 +7,9 @@ const AREA = { left: 70, top: 12, right: 670, bottom: 204 };
 const x = (percent: number): number => AREA.left + ((AREA.right - AREA.left) * percent) / 100;
 const y = (percent: number): number => AREA.bottom - ((AREA.bottom - AREA.top) * percent) / 100;
 
-export function SensorChart({ sensor, unit, values }: Pick<SensorHistory, 'sensor' | 'unit' | 'values'>) {
+export function SensorChart({ kind, sensor, entity, unit, values }: SensorHistory) {
   const { points, horizontal, vertical } = chartOf(values);
-  const name = unit === 'other' ? sensor : `${sensor}, ${unit}`;
+  const name = `${entity === '' ? kind : `${entity}, ${kind}`} (${sensor})${unitText(unit) === '' ? '' : ` in ${unitText(unit)}`}`;
   return (
     <figure class="chart">
       <figcaption>{name}</figcaption>

@@ -1,6 +1,6 @@
 /** The sensors of a machine, read again while the view is open. */
 import { useEffect, useState } from 'preact/hooks';
-import { keyOf, lineOf, rangeOf, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
+import { keyOf, lineOf, rangeOf, unitText, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
 import { api, messageOf } from '../state';
 import { SensorChart } from './sensor-chart';
 import { Scrolled } from './shared';
@@ -58,7 +58,7 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
                   <td>{history.sensor}</td>
                   <td>{history.entity}</td>
                   <td>
-                    {history.values.at(-1)!.value} {history.unit === 'other' ? '' : history.unit}
+                    {history.values.at(-1)!.value} {unitText(history.unit)}
                   </td>
                   <td>{rangeOf(history.values)}</td>
                   <td>
@@ -68,7 +68,7 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
                       aria-pressed={chosen === keyOf(history)}
                       onClick={() => setChosen(chosen === keyOf(history) ? '' : keyOf(history))}
                     >
-                      <svg class="line" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
+                      <svg class="spark" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
                         <polyline points={lineOf(history.values)} />
                       </svg>
                     </button>

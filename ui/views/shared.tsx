@@ -13,6 +13,8 @@ export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? '' : JSON.stringify(value);
 }
+/** A time of the API in the time of the browser. */
+export const timeText = (time: string): string => new Date(time).toLocaleString();
 /** Reads `path` again whenever `again` changes. */
 export function useApi(path: string, again: unknown): Result {
   const [result, setResult] = useState<Result>({});

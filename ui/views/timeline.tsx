@@ -1,10 +1,10 @@
 /** What a node did and does: its states and steps as bars, and its events. */
 import { useEffect, useState } from 'preact/hooks';
 import { events } from '../lib/fleet';
-import { sizeText, type NodeEvent } from '../lib/rows';
+import { classOf, sizeText, type NodeEvent } from '../lib/rows';
 import { durationText, isUnderWay, placeOf, spansOf, type Span } from '../lib/steps';
 import { api } from '../state';
-import { Scrolled, textOf } from './shared';
+import { Scrolled, textOf, timeText } from './shared';
 
 const MOST_SPANS = 60;
 const MOST_EVENTS = 300;
@@ -64,7 +64,7 @@ function SpanRow({
       </td>
       <td>
         <svg class="span" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-          <rect class={kind} x={x} width={width} y="2" height="6" />
+          <rect class={kind === 'step' ? kind : classOf({ state: name })} x={x} width={width} y="2" height="6" />
         </svg>
       </td>
     </tr>
@@ -117,7 +117,7 @@ export function Timeline({ uuid }: { readonly uuid: string }) {
           <tbody>
             {shown.map((event) => (
               <tr key={event.id}>
-                <td>{new Date(event.at).toLocaleTimeString()}</td>
+                <td>{timeText(event.at)}</td>
                 <td>{event.kind}</td>
                 <td>{eventText(event)}</td>
               </tr>

@@ -77,6 +77,35 @@ it('keeps nothing of an inspection that found more than is to be kept', async ()
   expect(await store.ports.ofNode(uuid)).toEqual([]);
 });
 
+it('names what changed since the inspection before', async () => {
+  const inventory = { ...found().inventory, memory: { physical_mb: 2048 } };
+  const { conductor, enrol, store } = await start({ machine: newMachine({ finds: found({ inventory }) }) });
+  const { uuid } = await enrol({ provision_state: 'manageable' } satisfies NodeChanges);
+  const inspect = async (): Promise<void> => {
+    await conductor.provision(uuid, 'inspect', {});
+    await conductor.idle();
+  };
+  const changes = () => store.hardware.changes({ nodeUuid: uuid, limit: 10 });
+  await inspect();
+  expect(await changes()).toEqual([]);
+  await store.inventories.put(uuid, {
+    inventory: { ...inventory, cpu: { architecture: 'x86_64', count: 2 }, disks: [{ name: '/dev/sda', serial: 'S1', size: 10 }] },
+    plugin_data: {},
+  });
+  await inspect();
+  expect(await changes()).toMatchObject([
+    { source: 'inspection', kind: 'changed', component: 'cpu', before: { count: 2 }, after: { count: 4 } },
+  ]);
+  const told = await database.query<{ readonly payload: object }>(
+    `SELECT payload FROM events WHERE kind = 'hardware' AND node_uuid = '${uuid}'`,
+  );
+  expect(told).toEqual([{ payload: { count: 1, changes: [{ kind: 'changed', component: 'cpu', key: 'cpu' }] } }]);
+  const history = await database.query<{ readonly event: string }>(`SELECT event FROM node_history WHERE event_type = 'hardware'`);
+  expect(history).toEqual([{ event: 'Hardware since the last inspection: cpu changed: count 2 → 4' }]);
+  await inspect();
+  expect(await changes()).toHaveLength(1);
+});
+
 describe('inspection rules', () => {
   const RULE = 'aaaaaaaa-0000-4000-8000-00000000aaaa';
   const withRule = async (actions: readonly JsonObject[]) => {

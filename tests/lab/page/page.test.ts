@@ -36,6 +36,8 @@ beforeAll(async () => {
       enabled_deploy_interfaces: 'direct,fake',
       enabled_inspect_interfaces: 'agent,no-inspect',
       enabled_network_interfaces: 'noop',
+      enabled_bios_interfaces: 'redfish,no-bios',
+      enabled_firmware_interfaces: 'redfish,no-firmware',
     },
     api: { host_ip: '127.0.0.1', port, demo_machines: join(folder, 'machines.json') },
     conductor: {
@@ -70,6 +72,30 @@ async function act(page: Page, title: string, values: Readonly<Record<string, st
   await clickText(page, 'Close');
 }
 
+/** A setting of the BIOS, by a clean step; and a trait. */
+async function changeBios(page: Page): Promise<void> {
+  await clickText(page, 'BIOS');
+  const choice = (await page.waitForSelector('[aria-label="New value of Hyperthreading"]'))!;
+  await choice.select('Disabled');
+  await picture(page, 'bios');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Change 1 setting');
+  await page.waitForSelector('dialog[open] textarea');
+  expect(await page.$eval('dialog textarea', (field) => field.value)).toContain('"Hyperthreading"');
+  await clickText(page, 'Change 1 setting');
+  await waitForText(page, '[aria-label=Outcomes] td', 'accepted');
+  await clickText(page, 'Close');
+  await waitForText(page, 'dl.now .state', 'clean');
+  await waitForText(page, 'dl.now .state', 'manageable');
+  await waitForText(page, '[aria-label=BIOS] td', 'Disabled');
+  await clickText(page, 'Traits');
+  await (await page.waitForSelector('[name=trait]'))!.type('CUSTOM_GOLD');
+  await clickText(page, 'Add');
+  await waitForText(page, '.chips li', 'CUSTOM_GOLD');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Events');
+}
+
 it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, without violations of axe', async () => {
   const { page, problems } = await openPage(browser, url);
   const { name, macs, redfish } = fleet.machines[0]!;
@@ -92,18 +118,47 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   await waitForText(page, '[aria-label=Events] td', 'inspecting → manageable');
   await waitForText(page, 'dl.now .state', 'manageable');
   expect(await axeViolations(page)).toEqual([]);
+  await changeBios(page);
   await act(page, 'Provide');
   await waitForText(page, 'dl.now .state', 'available');
-  await act(page, 'Deploy', { image_source: `file://${folder}/state/httpboot/image.img` });
+  // An image with a name, that the dialogue offers.
+  await clickText(page, 'Images');
+  await clickText(page, 'New');
+  await page.waitForSelector('#field-name');
+  await page.type('#field-name', 'debian-13');
+  await page.type('#field-image_source', 'a b');
+  await clickText(page, 'Save');
+  await waitForText(page, 'form [role=alert]', "image_source: 'https://a b' is neither");
+  await page.$eval('#field-image_source', (field) => (field as HTMLInputElement).select());
+  await page.type('#field-image_source', `file://${folder}/state/httpboot/image.img`);
+  await page.type('#field-description', 'Debian 13 for servers');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Save');
+  await waitForText(page, 'td', 'debian-13');
+  await picture(page, 'images');
+  await page.goBack();
+  await clickText(page, 'Deploy');
+  await page.waitForSelector('dialog [name=image] option:nth-child(2)');
+  await page.select('dialog [name=image]', await page.$eval('dialog [name=image] option:nth-child(2)', (one) => one.value));
+  await waitForText(page, 'dialog td', 'available → active');
+  await picture(page, 'deploy');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Deploy');
+  await waitForText(page, '[aria-label=Outcomes] td', 'accepted');
+  await clickText(page, 'Close');
   await waitForText(page, '[aria-label=Events] td', 'deploy.write_image');
   await waitForText(page, 'dl.now .state', 'active');
   await picture(page, 'node');
-  for (const tab of ['Why', 'History', 'Ports', 'Inventory', 'LLDP neighbours', 'Hardware changes', 'Sensors', 'Fields', 'Validation']) {
+  const tabs = ['Why', 'History', 'Ports', 'Inventory', 'LLDP', 'Hardware changes', 'Sensors', 'BIOS', 'RAID', 'Firmware'];
+  for (const tab of [...tabs, 'Traits', 'Fields', 'Validation']) {
     await clickText(page, tab);
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
     if (tab === 'Sensors') {
-      await page.click('button:has(svg.line polyline)');
+      await page.click('button:has(svg.spark polyline)');
       await page.waitForSelector('.chart polyline');
+      // A line, which takes some readings.
+      if (process.env['PICTURES'] !== undefined)
+        await page.waitForFunction(() => document.querySelector('.chart polyline')!.getAttribute('points')!.split(' ').length > 3);
     }
     if (tab === 'Inventory' || tab === 'Sensors') await picture(page, tab.toLowerCase());
     expect({ tab, violations: await axeViolations(page) }).toEqual({ tab, violations: [] });
@@ -193,15 +248,40 @@ const namesOf = (count: number): readonly string[] =>
 /** Creates nodes of fake-hardware. */
 const createNodes = (names: readonly string[]): Promise<void> =>
   forEach(names, async (name) => {
-    const properties = { cpus: 32, memory_mb: 262144, cpu_arch: 'x86_64' };
+    const properties = { vendor: 'ACME', cpus: 32, memory_mb: 262144, cpu_arch: 'x86_64' };
     const interfaces = { boot_interface: 'fake', deploy_interface: 'fake' };
     const created = await send('POST', 'nodes', { name, driver: 'fake-hardware', resource_class: 'bench', properties, ...interfaces });
     await created.arrayBuffer();
   });
 
+/** A view with a name: filters and columns, opened again and deleted. */
+async function savesViews(page: Page): Promise<void> {
+  await page.type('input[type=search]', 'acme');
+  await clickText(page, 'Columns');
+  await clickText(page, 'Driver', '.menu label');
+  await page.waitForSelector('td.driver');
+  await clickText(page, 'Columns');
+  await clickText(page, 'Views');
+  await page.type('[name=view]', 'of acme');
+  await clickText(page, 'Save this view');
+  const search = await page.evaluate(() => location.hash);
+  await page.evaluate(() => (location.hash = '/nodes'));
+  await waitForText(page, '.bar span', '240 shown');
+  await clickText(page, 'of acme');
+  await page.waitForSelector('td.driver');
+  expect(await page.evaluate(() => location.hash)).toBe(search);
+  expect(await axeViolations(page)).toEqual([]);
+  await page.click('[aria-label="Delete the view of acme"]');
+  await page.waitForFunction(() => !document.body.textContent.includes('of acme'));
+  await clickText(page, 'Views');
+  await page.evaluate(() => (location.hash = '/nodes'));
+  await page.waitForFunction(() => !document.querySelector('td.driver'));
+}
+
 it('counts the states of a fleet, now and over time', async () => {
   const names = namesOf(240);
   await createNodes(names);
+  await forEach(names.slice(0, 60), (name) => send('PATCH', `nodes/${name}`, [{ op: 'add', path: '/owner', value: 'web' }]));
   const { page, problems } = await openPage(browser, url);
   for (const [target, state, count] of [
     ['manage', 'manageable', 220],
@@ -211,12 +291,14 @@ it('counts the states of a fleet, now and over time', async () => {
     await forEach(names.slice(0, count), (name) => send('PUT', `nodes/${name}/states/provision`, { target }));
     await waitForText(page, '[aria-label=States] button', `${state} ${count}`);
   }
+  await forEach(names.slice(0, 130), (name) => send('PUT', `nodes/${name}/states/power`, { target: 'power on' }));
   await forEach(names.slice(100, 108), (name) => send('PUT', `nodes/${name}/maintenance`, { reason: 'a new power supply' }));
   await page.waitForSelector('figure.history path.active');
   await waitForText(page, 'figcaption', 'active 130');
   await waitForText(page, '[aria-label=States] button', 'available 60');
   expect(await axeViolations(page)).toEqual([]);
   await picture(page, 'fleet');
+  await savesViews(page);
   await page.setViewport({ width: 420, height: 800 });
   expect(await axeViolations(page)).toEqual([]);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
@@ -279,8 +361,11 @@ it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on 
   await waitForText(page, 'dialog h2', 'Manage: 40 nodes');
   await picture(page, 'action');
   expect(await axeViolations(page)).toEqual([]);
+  await waitForText(page, 'dialog td', 'enroll → manageable');
   await page.click('dialog .first');
   await waitForText(page, 'dialog [role=status]', '40 accepted, 0 refused, 0 to go');
+  await waitForText(page, '[aria-label=Outcomes] td', 'manageable');
+  await picture(page, 'outcomes');
   await clickText(page, 'Close');
   await waitForText(page, '[aria-label=States] button', 'manageable 40');
   // A change that another client makes.
@@ -341,7 +426,7 @@ it('makes, edits and deletes resources in forms, and names the fields with mista
   await clickText(page, 'Edit');
   await typeInto(page, 'Steps 1: priority', '20');
   await clickText(page, 'Save');
-  await waitForText(page, 'td', '"priority":20');
+  await waitForText(page, 'td', 'bios.factory_reset, priority 20');
   await clickText(page, 'Delete');
   await waitForText(page, 'p', 'None.');
   await clickText(page, 'Inspection rules');

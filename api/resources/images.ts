@@ -1,0 +1,59 @@
+/** /v1/images: names for images, so that they need not be typed for each deployment. An extension of this server. */
+import { Fault } from '../../model/errors';
+import { isLogicalName, isUuid } from '../../model/idents';
+import type { ImageRecord, NewOf } from '../../model/records';
+import type { Values } from '../resource/fields';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import type { Handlers } from '../resource/handler';
+
+/** Algorithm → the length of its value in hexadecimal. */
+const HASH_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
+const SOURCE = /^(?:https?|file|glance|oci):\/\/[^\s\0]+$/;
+const CHECKSUM = /^(?:(?:https?|file):\/\/[^\s\0]+|[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$/i;
+
+/** What is wrong with an image; undefined: nothing. */
+function problemOf(values: Values): string | undefined {
+  const { name, image_source: source, image_checksum: checksum } = values as unknown as ImageRecord;
+  const { image_os_hash_algo: algorithm, image_os_hash_value: hash } = values as unknown as ImageRecord;
+  if (!isLogicalName(name) || isUuid(name)) return `name: '${name}' is no valid name`;
+  const isSource: boolean = SOURCE.test(source) || isUuid(source);
+  if (!isSource) return `image_source: '${source}' is neither a URL (http, https, file, glance, oci) nor a UUID`;
+  if (typeof checksum === 'string' && !CHECKSUM.test(checksum))
+    return 'image_checksum: it is neither a URL (http, https, file) nor a checksum in hexadecimal';
+  if ((algorithm ?? null) === null && (hash ?? null) === null) return undefined;
+  if (typeof algorithm !== 'string' || typeof hash !== 'string') return 'image_os_hash_algo and image_os_hash_value need each other';
+  const length = Object.hasOwn(HASH_LENGTHS, algorithm) ? HASH_LENGTHS[algorithm] : undefined;
+  if (length === undefined) return `image_os_hash_algo: '${algorithm}' is none of ${Object.keys(HASH_LENGTHS).join(', ')}`;
+  return /^[0-9a-f]+$/i.test(hash) && hash.length === length
+    ? undefined
+    : `image_os_hash_value: a value of ${algorithm} has ${length} hexadecimal digits`;
+}
+
+const IMAGES: Resource<ImageRecord> = {
+  schema: 'Image',
+  path: 'images',
+  list: 'images',
+  bodyLabel: 'image',
+  ident: 'image_ident',
+  policy: 'image',
+  unsortable: ['extra'],
+  computed: [],
+  strict: true,
+  table: ({ store }) => store.images,
+  check(values) {
+    const problem = problemOf(values);
+    if (problem !== undefined) throw new Fault('Invalid', { message: problem });
+    return values;
+  },
+  create: (record, { store }) => store.images.create(record as NewOf<ImageRecord, 'name' | 'image_source'>),
+  update: ({ uuid }, changes, { store }) => store.images.update(uuid, changes),
+  remove: ({ uuid }, { store }) => store.images.remove(uuid),
+};
+
+export const imageHandlers: Handlers = {
+  listImages: (request, context) => listOf(IMAGES, request, context),
+  createImage: (request, context) => createOf(IMAGES, request, context),
+  showImage: (request, context) => showOf(IMAGES, request, context),
+  updateImage: (request, context) => updateOf(IMAGES, request, context),
+  deleteImage: (request, context) => removeOf(IMAGES, request, context),
+};

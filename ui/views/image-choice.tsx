@@ -1,0 +1,23 @@
+/** A choice among the images with names. */
+import type { NamedImage } from '../lib/images';
+import { useApi } from './shared';
+
+export function ImageChoice({ name, title }: { readonly name: string; readonly title: string }) {
+  const { data } = useApi('v1/images?limit=1000&sort_key=name', null);
+  const images = (data?.['images'] ?? []) as readonly NamedImage[];
+  // Nothing to choose from: the field for a URL says it all.
+  if (images.length === 0) return null;
+  return (
+    <label>
+      {title}
+      <select name={name}>
+        <option value="">—</option>
+        {images.map((image) => (
+          <option key={image.uuid} value={image.uuid}>
+            {image.description ? `${image.name}: ${image.description}` : image.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

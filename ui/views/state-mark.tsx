@@ -1,0 +1,9 @@
+/** The state of a node, with the colour of its kind. */
+import { classOf, type Row } from '../lib/rows';
+
+export const StateMark = ({ row }: { readonly row: Row }) => (
+  <span class="state">
+    <span class={`mark ${row.maintenance ? 'maintenance' : classOf(row)}`} aria-hidden="true" /> {row.state}
+    {row.maintenance ? ' (maintenance)' : ''}
+  </span>
+);
