@@ -26,7 +26,7 @@ export const PARTS = {
     namespaces: true,
     pypi: true,
   },
-  'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 240, namespaces: true },
+  'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk'], seconds: 58 },
   'deployment/static-addresses': {

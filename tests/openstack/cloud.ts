@@ -41,33 +41,47 @@ export async function startCloud(folder: string): Promise<Cloud> {
     mkdirSync(join(folder, name), { recursive: true });
     return join(folder, name);
   };
-  const [mariadb, keystone] = await Promise.all([startMariadb(own('mariadb')), startKeystone(own('keystone'), CACHED)]);
-  const [neutron, glance] = await Promise.all([
-    startNeutron(own('neutron'), keystone, await mariadb.create('neutron')),
-    startGlance(own('glance'), keystone, await mariadb.create('glance')),
-  ]);
-  const operator = await keystone.identity.user('operator', { system: ['admin'] });
-  const ironic = clientSection(keystone, 'ironic');
-  return {
-    ...{ mariadb, keystone, neutron, glance },
-    networks: await makeNetworks(neutron),
-    systemToken: () => keystone.identity.token(operator, { system: { all: true } }),
-    sections: {
-      keystone_authtoken: tokenSection(keystone, 'ironic', 'baremetal'),
-      ...{ glance: ironic, service_catalog: ironic, nova: ironic },
-      neutron: {
-        ...ironic,
-        ...{ provisioning_network: 'provisioning', cleaning_network: 'cleaning', rescuing_network: 'rescuing' },
-        ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
-      },
-    },
-    close: async () => {
-      await glance.close();
-      await neutron.close();
-      await keystone.close();
-      await mariadb.close();
-    },
+  // What runs outlives this process unless it is ended, also after a failure.
+  const running: { close(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    for (const one of running.splice(0).reverse()) await one.close();
   };
+  const started = async <T extends { close(): Promise<void> }>(service: Promise<T>): Promise<T> => {
+    const one = await service;
+    running.push(one);
+    return one;
+  };
+  /** Both, or the first failure after both have ended. */
+  const both = async <A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> => {
+    await Promise.allSettled([one, other]);
+    return Promise.all([one, other]);
+  };
+  try {
+    const [mariadb, keystone] = await both(started(startMariadb(own('mariadb'))), started(startKeystone(own('keystone'), CACHED)));
+    const [neutron, glance] = await both(
+      started(startNeutron(own('neutron'), keystone, await mariadb.create('neutron'))),
+      started(startGlance(own('glance'), keystone, await mariadb.create('glance'))),
+    );
+    const operator = await keystone.identity.user('operator', { system: ['admin'] });
+    const ironic = clientSection(keystone, 'ironic');
+    return {
+      ...{ mariadb, keystone, neutron, glance, close },
+      networks: await makeNetworks(neutron),
+      systemToken: () => keystone.identity.token(operator, { system: { all: true } }),
+      sections: {
+        keystone_authtoken: tokenSection(keystone, 'ironic', 'baremetal'),
+        ...{ glance: ironic, service_catalog: ironic, nova: ironic },
+        neutron: {
+          ...ironic,
+          ...{ provisioning_network: 'provisioning', cleaning_network: 'cleaning', rescuing_network: 'rescuing' },
+          ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
+        },
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** An image of random bytes in Glance. */

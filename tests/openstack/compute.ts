@@ -30,40 +30,50 @@ export interface ComputeCloud {
  * @param conductorGroup of the server
  */
 export async function startComputeCloud(folder: string, machines: number, conductorGroup = ''): Promise<ComputeCloud> {
-  const cloud = await startCloud(folder);
-  const http = join(folder, 'server/state/httpboot');
-  const [port, boot] = [await freePort(), await freePort()];
-  const url = `http://127.0.0.1:${port}`;
-  // Before the server starts: it reads its own URL from the catalog.
-  await cloud.keystone.identity.service('baremetal', url);
-  const server = await startServerProcess(join(folder, 'server'), {
-    ...cloud.sections,
-    DEFAULT: {
-      ...{ my_ip: '127.0.0.1', auth_strategy: 'keystone', enabled_hardware_types: 'redfish,fake-hardware' },
-      ...{ enabled_boot_interfaces: 'ipxe,fake', enabled_deploy_interfaces: 'direct,fake', enabled_inspect_interfaces: 'agent,no-inspect' },
-      ...{ enabled_rescue_interfaces: 'agent,no-rescue,fake', enabled_network_interfaces: 'noop,flat,neutron' },
-    },
-    api: { host_ip: '127.0.0.1', port },
-    boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
-    conductor: { ...writeRamdisk(http, folder), conductor_group: conductorGroup, max_concurrent_clean: '250' },
-  });
-  const token = await cloud.systemToken();
-  const fleet = await startFleet({
-    ...{ count: machines, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1' },
-    ...{ log: silentLog, clock: systemClock, random: randomBytes },
-  });
-  let nova: RealNova | undefined;
-  return {
-    ...{ cloud, server, fleet },
-    api: callerOf(url, () => token, { 'x-openstack-ironic-api-version': 'latest' }),
-    startNova: async (ironic) => (nova = await startNova(join(folder, 'nova'), cloud, ironic)),
-    close: async () => {
-      await nova?.close();
-      await server.stop();
-      await fleet.close();
-      await cloud.close();
-    },
+  const running: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const end of running.splice(0).reverse()) await end();
   };
+  try {
+    const cloud = await startCloud(folder);
+    running.push(() => cloud.close());
+    const http = join(folder, 'server/state/httpboot');
+    const [port, boot] = [await freePort(), await freePort()];
+    const url = `http://127.0.0.1:${port}`;
+    // Before the server starts: it reads its own URL from the catalog.
+    await cloud.keystone.identity.service('baremetal', url);
+    const fleet = await startFleet({
+      ...{ count: machines, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1' },
+      ...{ log: silentLog, clock: systemClock, random: randomBytes },
+    });
+    running.push(() => fleet.close());
+    const server = await startServerProcess(join(folder, 'server'), {
+      ...cloud.sections,
+      DEFAULT: {
+        ...{ my_ip: '127.0.0.1', auth_strategy: 'keystone', enabled_hardware_types: 'redfish,fake-hardware' },
+        ...{ enabled_boot_interfaces: 'ipxe,fake', enabled_deploy_interfaces: 'direct,fake' },
+        ...{ enabled_inspect_interfaces: 'agent,no-inspect', enabled_rescue_interfaces: 'agent,no-rescue,fake' },
+        enabled_network_interfaces: 'noop,flat,neutron',
+      },
+      api: { host_ip: '127.0.0.1', port },
+      boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
+      conductor: { ...writeRamdisk(http, folder), conductor_group: conductorGroup, max_concurrent_clean: '250' },
+    });
+    running.push(() => server.stop());
+    const token = await cloud.systemToken();
+    return {
+      ...{ cloud, server, fleet, close },
+      api: callerOf(url, () => token, { 'x-openstack-ironic-api-version': 'latest' }),
+      startNova: async (ironic) => {
+        const nova = await startNova(join(folder, 'nova'), cloud, ironic);
+        running.push(() => nova.close());
+        return nova;
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /**

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inParallel } from '../../conductor/runtime/parallel';
+import { reasonOf } from '../../model/errors';
 import { newImage } from './cloud';
 import {
   enroll,
@@ -21,6 +22,8 @@ import {
 } from './compute';
 import type { RealNova } from './nova';
 
+/** Requests of this client at the same time. Nova's listener holds 64 connections that wait, and a further one fails after ten seconds. */
+const WIDTH = 20;
 const COUNT = Number(process.env['SERVERS'] ?? 200);
 const TRAIT = 'CUSTOM_MANY';
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-scale-'));
@@ -34,7 +37,7 @@ async function forEach<T>(items: readonly T[], width: number, work: (item: T) =>
   const errors: unknown[] = [];
   await inParallel(items, width, stopping.signal, async (item) => {
     await work(item).catch((error: unknown) => {
-      errors.push(error);
+      errors.push([reasonOf(error), reasonOf((error as Error).cause)]);
       stopping.abort();
     });
   });
@@ -44,7 +47,7 @@ async function forEach<T>(items: readonly T[], width: number, work: (item: T) =>
 beforeAll(async () => {
   compute = await startComputeCloud(folder, COUNT);
   const { api, fleet } = compute;
-  await forEach(fleet.machines, 20, async (machine) => {
+  await forEach(fleet.machines, WIDTH, async (machine) => {
     // The life of the servers ends with a cleaning; the nodes need none before it.
     const uuid = await enroll(api, { ...redfishNode(machine), network_interface: 'neutron', automated_clean: false }, machine.macs, [
       TRAIT,
@@ -93,7 +96,7 @@ it(`${COUNT} servers are made at once and deleted at once`, async () => {
   expect(new Set(active.map((port) => port['binding:host_id']))).toEqual(new Set(nodes));
 
   await measure(`${COUNT} servers deleted, nodes clean`, async () => {
-    await forEach(servers, COUNT, (id) => nova.call('DELETE', `/servers/${id}`));
+    await forEach(servers, WIDTH, (id) => nova.call('DELETE', `/servers/${id}`));
     await noServersLeft(nova);
     await forEach(nodes, 1, (uuid) => waitFor('the node is available', async () => (await stateOf(api, uuid)) === 'available', 500));
   });

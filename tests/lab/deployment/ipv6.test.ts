@@ -1,6 +1,6 @@
 /**
- * A machine with UEFI firmware on a network without IPv4: DHCPv6, router advertisements, TFTP, HTTP, the agent, its BMC (IPMI) and the
- * deployed system, all by IPv6 addresses. Root.
+ * Machines with UEFI firmware on a network without IPv4: DHCPv6, router advertisements, TFTP or HTTP boot, HTTP, the agent, the BMC (IPMI)
+ * and the deployed system, all by IPv6 addresses. Root.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -31,7 +31,10 @@ function sections(slaac: boolean): Sections {
   const addressless = Object.entries(usual['DEFAULT']!).filter(([name]) => name !== 'my_ip');
   return {
     ...usual,
-    DEFAULT: { ...Object.fromEntries(addressless), my_ipv6: HOST, listen_address: '::1' },
+    DEFAULT: {
+      ...Object.fromEntries(addressless),
+      ...{ my_ipv6: HOST, listen_address: '::1', enabled_boot_interfaces: 'ipxe,http-ipxe' },
+    },
     api: { host_ip: HOST },
     boot: { interface: lab.bridge, dhcp_subnet: `fd00:77::/64 range=fd00:77::1:0-fd00:77::1:ff slaac=${slaac}` },
     conductor: { ...usual['conductor']!, automated_clean: 'false' },
@@ -85,21 +88,51 @@ async function reach(name: string, state: string, machine: LabMachine): Promise<
   return agent;
 }
 
+/** A machine with its BMC, and its node in the state manageable. */
+async function manageable(name: string, firmware: LabMachine['firmware'], bmcPort: number, fields: object): Promise<LabMachine> {
+  const machine = await lab.machine({ name, firmware, memoryMiB: 768, cpus: 2, diskGiB: 5, pxe: 6 });
+  const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: HOST, port: bmcPort, folder: lab.folder });
+  undo.push(() => bmc.stop());
+  const driverInfo = { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password };
+  const node = await call('POST', '/v1/nodes', {
+    ...{ name, driver: 'ipmi', driver_info: driverInfo, properties: { capabilities: 'boot_mode:uefi' } },
+    ...fields,
+  });
+  await call('POST', '/v1/ports', { node_uuid: node['uuid'], address: machine.mac });
+  await call('PUT', `/v1/nodes/${name}/states/provision`, { target: 'manage' });
+  await reach(name, 'manageable', machine);
+  return machine;
+}
+
+it(
+  'boots by UEFI HTTP boot without any IPv4',
+  async () => {
+    const name = 'http';
+    const machine = await manageable(name, 'uefi-http', 6231, { boot_interface: 'http-ipxe', inspect_interface: 'agent' });
+    await call('PUT', `/v1/nodes/${name}/states/provision`, { target: 'inspect' });
+    // The firmware first waits for IPv4. What follows on the ramdisk is as with PXE, below.
+    const sent = (): readonly string[] =>
+      [...readFileSync(server.log, 'utf8').matchAll(/^.*"msg":"(?:HTTP boot|TFTP): sent"/gm)].map(
+        ([line]) => `${/"msg":"(\S+)/.exec(line)![1]!} ${/"(?:path|file)":"([^"]*)"/.exec(line)?.[1] ?? line}`,
+      );
+    await until(
+      PATIENCE,
+      () => `the ramdisk to be sent: ${sent().join(', ')}\n${consoleEnd(machine)}`,
+      () => sent().some((line) => line.endsWith('/ramdisk')),
+    );
+    await machine.act('off');
+    const mac = machine.mac.replaceAll(':', '-');
+    const paths = ['/snponly.efi', `/ipxe/${mac}`, '/boot/***/kernel', '/boot/***/ramdisk'];
+    expect([...new Set(sent())]).toEqual(paths.map((path) => `HTTP ${path}`));
+  },
+  2 * PATIENCE * 1000,
+);
+
 it(
   'is deployed without any IPv4',
   async () => {
     const name = 'six';
-    const machine = await lab.machine({ name, firmware: 'uefi', memoryMiB: 768, cpus: 2, diskGiB: 5, pxe: 6 });
-    const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: HOST, port: 6230, folder: lab.folder });
-    undo.push(() => bmc.stop());
-    const driverInfo = { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password };
-    const node = await call('POST', '/v1/nodes', {
-      ...{ name, driver: 'ipmi', boot_interface: 'ipxe', driver_info: driverInfo },
-      properties: { capabilities: 'boot_mode:uefi' },
-    });
-    await call('POST', '/v1/ports', { node_uuid: node['uuid'], address: machine.mac });
-    await call('PUT', `/v1/nodes/${name}/states/provision`, { target: 'manage' });
-    await reach(name, 'manageable', machine);
+    const machine = await manageable(name, 'uefi', 6230, { boot_interface: 'ipxe' });
     await call('PUT', `/v1/nodes/${name}/states/provision`, { target: 'provide' });
     await reach(name, 'available', machine);
     const sum = readFileSync(join(lab.folder, 'server/state/httpboot/lab.raw.sha256'), 'utf8').trim();
@@ -123,6 +156,7 @@ it(
     );
     expect(readFileSync(reportFile(), 'utf8')).toMatch(/^image=raw$[^]*^firmware=uefi$/m);
     const log = readFileSync(server.log, 'utf8');
+    expect(log).toContain('TFTP: sent');
     expect(log).toContain('/boot/***/ramdisk');
     expect(log).not.toContain('10.77.0.');
   },

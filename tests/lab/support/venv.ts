@@ -9,6 +9,8 @@ const rootAbove = (folder: string): string => (existsSync(join(folder, 'package.
 /** The checkout, also when this file runs from dist/. */
 export const root = rootAbove(__dirname);
 
+/** Nova's packages alone need two minutes of processor. */
+const LIMIT = 1_500_000;
 /**
  * Makes the environment unless it is there. It cannot be moved: it is made in place, and marked when it is whole. Other tests that want the
  * same one wait at the lock.
@@ -30,7 +32,7 @@ export async function programs(name: string, packages: readonly string[], system
   const folder = join(root, '.cache/venv', `${name}-${packages[0]!.split('==')[1]!}`);
   mkdirSync(join(folder, '..'), { recursive: true });
   const python = system ? ['/usr/bin/python3', '--system-site-packages'] : ['python3'];
-  await run('flock', [`${folder}.lock`, 'bash', '-c', MAKE, folder, python.join(' '), ...packages], { timeout: 660_000 });
+  await run('flock', [`${folder}.lock`, 'bash', '-c', MAKE, folder, python.join(' '), ...packages], { timeout: LIMIT });
   return join(folder, 'bin');
 }
 
