@@ -32,6 +32,8 @@ it.each([
   [{ name: UUID }, `name: '${UUID}' is no valid name`],
   [{ image_source: 'debian' }, "image_source: 'debian' is neither a URL (http, https, file, glance, oci) nor a UUID"],
   [{ image_source: 'http://a b' }, /^image_source: /],
+  [{ image_source: 'ftp://u:p@host/debian' }, /^image_source: a URL with a login cannot be stored here$/],
+  [{ image_checksum: 'http://u:p@host/SHA256SUMS' }, /^image_checksum: a URL with a login cannot be stored here$/],
   [{ image_checksum: 'SHA256SUMS' }, 'image_checksum: it is neither a URL (http, https, file) nor a checksum in hexadecimal'],
   [{ image_os_hash_algo: 'sha256' }, 'image_os_hash_algo and image_os_hash_value need each other'],
   [{ image_os_hash_value: 'a'.repeat(64) }, 'image_os_hash_algo and image_os_hash_value need each other'],
