@@ -96,13 +96,13 @@ it('shows a tenant their machines only, and offers nothing that they may not do'
   await logIn(page, 'ben', PASSWORD);
   await waitForText(page, '.connection', 'live');
   expect(await textsOf(page, 'tbody td a')).toEqual(['mine']);
-  expect(await textsOf(page, 'nav a')).toEqual(['Fleet', 'To accept', 'Runbooks', 'Allocations']);
+  expect(await textsOf(page, 'nav a')).toEqual(['Fleet', 'To accept', 'Images', 'Runbooks', 'Allocations']);
   expect(await actionsOf(page, 'mine')).toEqual([]);
   const refused: string[] = [];
   page.on('response', (response) => {
     if (response.status() === 403) refused.push(response.url());
   });
-  for (const tab of await textsOf(page, '[aria-label=Sections] button')) {
+  for (const tab of await textsOf(page, '[aria-label=Sections] a')) {
     await clickText(page, tab);
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
   }
