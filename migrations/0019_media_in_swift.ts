@@ -2,5 +2,5 @@
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
-  await knex.raw('ALTER TABLE media ADD COLUMN swift_container text');
+  await knex.raw('ALTER TABLE media ADD COLUMN swift_container text COLLATE "C"');
 }

@@ -11,7 +11,7 @@ export const EVENT_KINDS = {
   error: 'The node has a new last_error.',
   step: 'A step of cleaning, deployment or servicing starts.',
   progress: 'A step ended or reported progress.',
-  hardware: 'The recorder on the host reported changed hardware.',
+  hardware: 'The recorder on the host reported changed hardware, or an inspection found it.',
   recorder: 'The recorder became stale, or reported again.',
 } as const;
 export type EventKind = keyof typeof EVENT_KINDS;

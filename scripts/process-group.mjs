@@ -27,6 +27,7 @@ function signalGroup(leader, signal) {
  */
 export async function runInGroup(command, options = {}, graceMs = GRACE_MS) {
   const end = async (signal) => {
+    if (child?.pid === undefined) return;
     const began = performance.now();
     for (let sent = signal; signalGroup(child.pid, sent);) {
       await delay(INTERVAL_MS);
@@ -45,8 +46,11 @@ export async function runInGroup(command, options = {}, graceMs = GRACE_MS) {
   for (const signal of Object.keys(SIGNALS)) process.on(signal, onSignal);
   // After the handlers: a signal that comes while it starts is for the whole group too.
   const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'inherit', 'inherit'], ...options, detached: true });
-  const [code] = await once(child, 'exit');
-  await ending;
-  for (const signal of Object.keys(SIGNALS)) process.off(signal, onSignal);
-  return { status: ofSignal ?? code ?? 1, interrupted: ofSignal !== undefined };
+  try {
+    const [code] = await once(child, 'exit');
+    await ending;
+    return { status: ofSignal ?? code ?? 1, interrupted: ofSignal !== undefined };
+  } finally {
+    for (const signal of Object.keys(SIGNALS)) process.off(signal, onSignal);
+  }
 }

@@ -24,6 +24,8 @@ const scratch = mkdtempSync(join(tmpdir(), 'bloomery-release-'));
 chmodSync(scratch, 0o755);
 const words = [join(root, 'scripts/release/make.mjs'), time, resolve(root, out), ...names];
 const { status } = await runInGroup([process.execPath, ...words], { cwd: root, env: { ...process.env, TMPDIR: scratch } });
+// A second Ctrl-C does not leave half of it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 try {
   rmSync(scratch, { recursive: true, force: true });
 } catch (error) {

@@ -135,7 +135,7 @@ interface HookRunOptions {
 /** Limits of the changes of one inspection, and of those that its event and its history entry name. */
 const MAX_CHANGES = 1000;
 const MAX_NAMED = 50;
-/** What changed since the inspection before: an event, an entry of the node's history, and the changes for the API. The last writes. */
+/** What changed since the inspection before: an event, an entry of the node's history, and the changes for the API. */
 async function writeHardwareChanges(store: Store, { node, context }: NodeTask, changes: readonly HardwareChange[]): Promise<void> {
   if (changes.length === 0) return;
   const named = changes.slice(0, MAX_NAMED);
@@ -148,6 +148,14 @@ async function writeHardwareChanges(store: Store, { node, context }: NodeTask, c
   const entry = entryOf(context, node, { type: 'hardware', event, error: false });
   if (entry) await store.history.create(entry);
   await store.hardware.addChanges(node.uuid, changes, context.options['recorder.history_max_entries'], 'inspection');
+}
+async function noteHardwareChanges(task: NodeTask, before: JsonObject, now: JsonObject): Promise<void> {
+  try {
+    const changes = changesBetween(before, now, MAX_CHANGES);
+    if (changes.length > 0) await task.context.store.transaction((store) => writeHardwareChanges(store, task, changes));
+  } catch (error) {
+    task.log.warn('the differences to the inventory before this inspection cannot be stored', { error: reasonOf(error) });
+  }
 }
 /**
  * Throws the Fault of a failing hook, or an inspection failure if an essential property is missing. Then nothing is written. The
@@ -192,7 +200,8 @@ export async function runHooks(task: NodeTask, findings: HookInput, runOptions: 
     for (const [uuid, more] of ruleChanges.ports) await store.ports.update(uuid, more);
     await store.inventories.put(task.node.uuid, found);
     await runOptions.writeMore?.(store, storedPluginData);
-    await writeHardwareChanges(store, task, before ? changesBetween(before.inventory, inventory, MAX_CHANGES) : []);
   });
+  // After the transaction: addChanges must not wait for locks of others. The differences are for people only.
+  if (before) await noteHardwareChanges(task, before.inventory, inventory);
   await task.refresh();
 }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
-import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
+import { JSON_LIMITS, JsonLimitError, parseJson } from '../../wire/bounded-json';
 import { isoImage } from '../../wire/images/iso9660';
 import { filesOfIso } from '../../wire/images/iso9660-reader';
 import { putForAWhile } from '../common/swift-objects';
@@ -28,8 +28,14 @@ const NETWORK_DATA = 'openstack/latest/network_data.json';
 const pack = async (files: Readonly<Record<string, Buffer>>, now: number): Promise<string> =>
   (await promisify(gzip)(isoImage(VOLUME, files, now))).toString('base64');
 
-/** The data of a user: bounded, and parsed in pieces. Undefined: it is no JSON, or too much. */
-const jsonIn = (text: Buffer): Promise<unknown> => parseJson(text, NETWORK_DATA_LIMITS).catch(() => undefined);
+const TOO_MUCH = Symbol('more than can be completed');
+/** The data of a user: bounded, and parsed in pieces. Undefined: it is no JSON. */
+const jsonIn = (text: Buffer): Promise<unknown> =>
+  parseJson(text, NETWORK_DATA_LIMITS).catch((error: unknown) => {
+    if (error instanceof JsonLimitError) return TOO_MUCH;
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  });
 /** As in Ironic, empty network data, or data without an MTU, is replaced by that of the node's VIFs. Everything else stays as given. */
 async function completedImage(task: Task, given: string): Promise<string> {
   const { network } = task.driver;
@@ -39,6 +45,7 @@ async function completedImage(task: Task, given: string): Promise<string> {
   const own = files?.[NETWORK_DATA];
   if (files === undefined || own === undefined) return given;
   const before = await jsonIn(own);
+  if (before === TOO_MUCH) return given;
   const { network_data: made } = await network.completeConfigdrive(task, { network_data: before });
   return made === before ? given : pack({ ...files, [NETWORK_DATA]: Buffer.from(JSON.stringify(made)) }, task.clock.now());
 }

@@ -68,7 +68,10 @@ export async function publishMedium(task: Task, role: MediumRole, content: Mediu
 /** Whatever the options are by then: the row names the container of the copy. */
 export async function unpublish(task: Task, roles: readonly MediumRole[]): Promise<void> {
   for (const role of roles) {
-    const container = (await task.media.ofNode(task.node.uuid, role))?.swift_container;
+    const medium = await task.media.ofNode(task.node.uuid, role);
+    // Rows of earlier releases name no container.
+    const fallback = task.options['redfish.use_swift'] ? task.options['redfish.swift_container'] : null;
+    const container = medium && (medium.swift_container ?? fallback);
     if (container) await removeFromSwift(task, container, role);
     await task.media.remove(task.node.uuid, role);
   }
@@ -88,6 +91,8 @@ export async function bootUrl(task: Task): Promise<string | undefined> {
   return medium && urlOf(task, medium);
 }
 
-/** Hides the secret URL of an image in a BMC's message. A BMC may percent-encode the URL, once or more often. */
+/** Hides the secret URL of an image in a BMC's message. A BMC may percent-encode the URL, up to four times. */
 export const withoutTokens = (text: string): string =>
-  text.replace(/(\/media\/|%2Fmedia%(?:25)?2F)[\w-]{20,}/gi, '$1***').replace(/(temp_url_sig(?:=|%(?:25)?3D))[\da-f]+/gi, '$1***');
+  text
+    .replace(/((?:\/|%(?:25){0,3}2F)media(?:\/|%(?:25){0,3}2F))[\w-]{20,}/gi, '$1***')
+    .replace(/(temp_url_sig(?:=|%(?:25){0,3}3D))[\da-f]+/gi, '$1***');

@@ -81,7 +81,7 @@ export interface Hardware {
   /** Marks records without a report since a time as stale, with events and history as in `put`. Answers how many became stale. */
   markStale(before: string, inHistory: boolean): Promise<number>;
   counts(): Promise<{ readonly fresh: number; readonly stale: number }>;
-  /** Adds changes and keeps the latest `keep` of the node. The last call in its transaction, because it blocks other writers of changes. */
+  /** Adds changes and keeps the latest `keep` of the node and source. The last call in its transaction, because it blocks other writers of changes. */
   addChanges(nodeUuid: string, changes: readonly HardwareChange[], keep: number, source?: ChangeSource): Promise<void>;
   /** The oldest first. */
   changes(filter: HardwareChangeFilter): Promise<readonly HardwareChangeRow[]>;
@@ -221,12 +221,14 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       return { fresh: of(false), stale: of(true) };
     },
     async addChanges(nodeUuid, changes, keep, source = 'recorder') {
+      const kept = changes.slice(0, keep);
+      if (kept.length === 0) return;
       await prepared('hardware_serialize', SERIALIZE, []);
       const at = now();
       const json = (value: JsonObject | null): string | null => (value === null ? null : JSON.stringify(value));
       await run(
         db('hardware_changes').insert(
-          changes.map(({ kind, component, key, before, after }) => ({
+          kept.map(({ kind, component, key, before, after }) => ({
             ...{ node_uuid: nodeUuid, at, source, kind, component, key },
             before: json(before),
             after: json(after),
@@ -234,8 +236,9 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
         ),
         { node_uuid: nodeUuid },
       );
-      const oldest = db('hardware_changes').select('id').where('node_uuid', nodeUuid).orderBy('id', 'desc').offset(keep).limit(1);
-      await run(db('hardware_changes').where('node_uuid', nodeUuid).where('id', '<=', oldest).delete());
+      const own = { node_uuid: nodeUuid, source };
+      const oldest = db('hardware_changes').select('id').where(own).orderBy('id', 'desc').offset(keep).limit(1);
+      await run(db('hardware_changes').where(own).where('id', '<=', oldest).delete());
     },
     async changes({ nodeUuid, project, kinds, components, since, after, limit }) {
       const query = db<HardwareChangeRow>('hardware_changes')

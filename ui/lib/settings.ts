@@ -87,5 +87,5 @@ export const WHEN: Readonly<Record<'bios' | 'raid' | 'firmware', string>> = {
 /** The logical disks of raid_config or target_raid_config, as rows of a table. */
 export const logicalDisks = (config: unknown): readonly Value[] => {
   const { logical_disks: disks } = (config ?? {}) as Value;
-  return Array.isArray(disks) ? (disks as readonly Value[]) : [];
+  return Array.isArray(disks) ? disks.filter((disk): disk is Value => typeof disk === 'object' && disk !== null) : [];
 };

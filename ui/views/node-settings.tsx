@@ -74,7 +74,7 @@ function SettingInput({ setting, text, change }: SettingProps) {
     'aria-invalid': biosMistake(setting, text) !== undefined,
     onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => change(currentTarget.value),
   };
-  return setting.attribute_type === 'Password' ? <input type="password" {...field} /> : <input {...field} />;
+  return <input {...field} />;
 }
 export function Bios({ row }: ViewProps) {
   const { data, error } = useApi(`v1/nodes/${row.uuid}/bios?detail=true`, row.state);
@@ -124,13 +124,15 @@ export function Bios({ row }: ViewProps) {
           <tbody>
             {shown.map((setting) => {
               const { name, value, attribute_type: type, read_only: isFixed, reset_required: restarts } = setting;
+              // Steps are shown, and a password among them too.
+              const isChangeable = isFixed !== true && type !== 'Password';
               return (
                 <tr key={name}>
                   <td>{name}</td>
                   <td>{value ?? ''}</td>
                   {isOpen && (
                     <td>
-                      {isFixed !== true && (
+                      {isChangeable && (
                         <SettingInput
                           {...{ setting }}
                           text={texts[name] ?? value ?? ''}

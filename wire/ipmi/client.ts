@@ -1,9 +1,9 @@
 /** IPMI client: reuses sessions to BMCs, with one request at a time for each BMC. */
-import { COMPLETION, IpmiError, completionText } from './constants';
+import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
 import { inLine, withTimeout } from './line';
 import { openRmcpPlus } from './rmcp-plus';
-import { newPace, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Session } from './session';
+import { closeSession, newPace, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Session } from './session';
 import { createBmcs, createSessionCache, TRIES_IN_NEW_SESSION, TRIES_IN_OLD_SESSION, type Bmc, type TargetState } from './session-cache';
 import { createConsoleSockets, resolvePeer } from './socket';
 import { startSol, type KeepAlive, type SolChannel } from './sol';
@@ -50,6 +50,8 @@ export interface IpmiPoolOptions {
   readonly maxSessions?: number;
 }
 
+const isControl = ({ words: [networkFunction, command] }: Command): boolean =>
+  networkFunction === COMMANDS.chassisControl[0] && command === COMMANDS.chassisControl[1];
 /** Requests that may wait for one BMC. */
 export const MAX_WAITING = 64;
 
@@ -75,12 +77,17 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
     for (;;) {
       const fresh = it.session === undefined;
       it.session ??= await open(it.bmc, target, bounds);
-      const answer = await sendCommand(it.bmc.link, it.session, command, fresh ? TRIES_IN_NEW_SESSION : TRIES_IN_OLD_SESSION, bounds);
+      // A new session numbers requests anew: a BMC that works on a reset could not recognize its repetition, and would do it twice.
+      const inNew = isControl(command) ? Infinity : TRIES_IN_NEW_SESSION;
+      const { session } = it;
+      const answer = await sendCommand(it.bmc.link, session, command, fresh ? inNew : TRIES_IN_OLD_SESSION, bounds);
       if (answer) {
         it.heardAt = clock.now();
         return answer;
       }
       it.session = undefined;
+      // BMCs have few sessions.
+      await closeSession(it.bmc.link, session);
       if (fresh && clock.now() >= bounds.deadline) throw unreachable(target);
     }
   };

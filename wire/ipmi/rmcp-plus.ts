@@ -64,16 +64,19 @@ function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: numbe
 }
 
 /**
- * Get Channel Authentication Capabilities (§22.13), outside of sessions. Nobody waits for the response: a BMC without IPMI 2.0 does not
- * answer the next message, and the target has the other facts. But some BMCs (pyghmi, in virtualbmc) know a session by the console's UDP
- * port, and continue the sequence numbers of an ended session until a message comes that belongs to none. ipmitool begins with it too.
+ * Get Channel Authentication Capabilities (§22.13), outside of sessions. Its response has no use: a BMC without IPMI 2.0 does not answer the
+ * next message, and the target has the other facts. But some BMCs (pyghmi, in virtualbmc) know a session by the console's UDP port, and
+ * continue the sequence numbers of an ended session until a message comes that belongs to none. ipmitool begins with it too. They have to
+ * have handled it before the next message comes; a BMC that does not answer it is asked for a session all the same.
  */
-const endEarlierSession = ({ sockets }: Link, { privilege }: IpmiTarget, peer: Peer): Promise<void> => {
+async function endEarlierSession(link: Link, { privilege }: IpmiTarget, peer: Peer, bounds: Bounds): Promise<void> {
   const [networkFunction, command] = COMMANDS.getChannelAuthenticationCapabilities;
   const data = Buffer.from([IPMI_2_0 | THIS_CHANNEL, PRIVILEGE[privilege]]);
   const ends = { responder: BMC_ADDRESS, requester: CONSOLE_ADDRESS };
-  return sockets.send(peer, encodePlain(encodeLanMessage({ ...ends, networkFunction, command, lun: 0, sequence: 0, data })));
-};
+  const request = encodePlain(encodeLanMessage({ ...ends, networkFunction, command, lun: 0, sequence: 0, data }));
+  const left = bounds.deadline - link.clock.now();
+  if (left > 0) await link.sockets.ask({ peer }, request, (packet) => packet.kind === 'lan' || undefined, Math.min(left, link.resendMs));
+}
 const IPMI_2_0 = 0x80;
 /** The channel of the request. */
 const THIS_CHANNEL = 0x0e;
@@ -118,7 +121,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
     throw new IpmiError('refused', `the BMC refused a session: ${rakpStatusText(answer.refused)}`, { rakpStatus: answer.refused });
   };
 
-  await endEarlierSession(link, target, peer);
+  await endEarlierSession(link, target, peer, bounds);
   const privilege = PRIVILEGE[target.privilege];
   const opened = await send(
     PAYLOAD.openSessionRequest,

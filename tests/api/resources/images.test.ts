@@ -30,9 +30,12 @@ it('makes, shows, changes, lists and deletes an image', async () => {
 it.each([
   [{ name: 'a b' }, "name: 'a b' is no valid name"],
   [{ name: UUID }, `name: '${UUID}' is no valid name`],
-  [{ image_source: 'debian' }, "image_source: 'debian' is neither a URL (http, https, file, glance, oci) nor a UUID"],
+  [{ image_source: 'debian' }, 'image_source: it is neither a URL (http, https, file, glance, oci) nor a UUID'],
   [{ image_source: 'http://a b' }, /^image_source: /],
   [{ image_source: 'ftp://u:p@host/debian' }, /^image_source: a URL with a login cannot be stored here$/],
+  [{ image_source: 'http://u:p@host:99999/debian' }, /^image_source: a URL with a login cannot be stored here$/],
+  [{ image_source: 'http://host:99999/debian' }, /^image_source: it is no valid URL$/],
+  [{ image_source: 'http://host/debian?temp_url_expires=1&temp_url_sig=00' }, /^image_source: a signed URL cannot be stored here$/],
   [{ image_checksum: 'http://u:p@host/SHA256SUMS' }, /^image_checksum: a URL with a login cannot be stored here$/],
   [{ image_checksum: 'SHA256SUMS' }, 'image_checksum: it is neither a URL (http, https, file) nor a checksum in hexadecimal'],
   [{ image_os_hash_algo: 'sha256' }, 'image_os_hash_algo and image_os_hash_value need each other'],
