@@ -31,6 +31,7 @@ const UUID = randomUUID();
 const PATCH = [{ op: 'replace', path: '/extra/x', value: 1 }];
 /** Bodies that get as far as the database. */
 const BODIES: Readonly<Record<string, unknown>> = {
+  createImage: { name: 'debian', image_source: 'http://192.0.2.1/debian.qcow2' },
   createNode: { driver: 'fake-hardware' },
   createPort: { node_uuid: UUID, address: '52:54:00:99:99:99' },
   createPortgroup: { node_uuid: UUID },

@@ -128,7 +128,7 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   await page.type('#field-name', 'debian-13');
   await page.type('#field-image_source', 'a b');
   await clickText(page, 'Save');
-  await waitForText(page, 'form [role=alert]', "image_source: 'https://a b' is neither");
+  await waitForText(page, 'form [role=alert]', 'image_source: it is no valid URL');
   await page.$eval('#field-image_source', (field) => (field as HTMLInputElement).select());
   await page.type('#field-image_source', `file://${folder}/state/httpboot/image.img`);
   await page.type('#field-description', 'Debian 13 for servers');
