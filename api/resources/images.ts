@@ -62,7 +62,9 @@ const IMAGES: Resource<ImageRecord> = {
     return values;
   },
   create: (record, { store }) => store.images.create(record as NewOf<ImageRecord, 'name' | 'image_source'>),
-  update: ({ uuid }, changes, { store }) => store.images.update(uuid, changes),
+  // The fields that describe the file are checked together, and are written together: of two changes at once the last one stays whole.
+  update: ({ uuid, image_source, image_checksum, image_os_hash_algo, image_os_hash_value }, changes, { store }) =>
+    store.images.update(uuid, { image_source, image_checksum, image_os_hash_algo, image_os_hash_value, ...changes }),
   remove: ({ uuid }, { store }) => store.images.remove(uuid),
 };
 

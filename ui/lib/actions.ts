@@ -57,6 +57,8 @@ async function setImage(
   if (named === '' && typed === '') return;
   const image = typed === '' ? await api.get<NamedImage>(`v1/images/${named}`) : typedImage(typed, hash);
   const { instance_info: before } = await api.get<{ readonly instance_info: Values }>(`v1/nodes/${uuid}?fields=instance_info`);
+  // The same URL once more: its checksum stays.
+  if (typed !== '' && hash === '' && typed === before['image_source']) return;
   const patch = imagePatch(before, image);
   if (patch.length > 0) await api.send('PATCH', `v1/nodes/${uuid}`, patch);
 }

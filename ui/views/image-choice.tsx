@@ -3,8 +3,9 @@ import type { NamedImage } from '../lib/images';
 import { useApi } from './shared';
 
 export function ImageChoice({ name, title }: { readonly name: string; readonly title: string }) {
-  const { data } = useApi('v1/images?limit=1000&sort_key=name', null);
+  const { data, error } = useApi('v1/images?limit=1000&sort_key=name', null);
   const images = (data?.['images'] ?? []) as readonly NamedImage[];
+  if (error !== undefined) return <p role="alert">The images cannot be read: {error}</p>;
   // Nothing to choose from: the field for a URL says it all.
   if (images.length === 0) return null;
   return (
@@ -18,6 +19,7 @@ export function ImageChoice({ name, title }: { readonly name: string; readonly t
           </option>
         ))}
       </select>
+      {typeof data?.['next'] === 'string' && <small>The first {images.length} images only. Type the URL of another one.</small>}
     </label>
   );
 }

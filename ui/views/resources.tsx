@@ -180,6 +180,7 @@ export function Resources({ id }: { readonly id: string }) {
           </table>
         </Scrolled>
       )}
+      {typeof data?.['next'] === 'string' && <p>The first {entries.length} only. The API lists the others.</p>}
       {data !== undefined && entries.length === 0 && <p>None.</p>}
     </>
   );

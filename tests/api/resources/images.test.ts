@@ -57,3 +57,18 @@ it('refuses a name that another image has, and a change that leaves an invalid i
   expect(await create({ name: 'x', uuid: UUID })).toMatchObject({ status: 409, fault: `An image with UUID ${UUID} already exists.` });
   expect(await patch([{ op: 'add', path: '/image_os_hash_algo', value: 'sha256' }])).toMatchObject({ status: 400 });
 });
+it('writes the fields that describe a file together: of two changes at once the last one stays whole', async () => {
+  await create({ uuid: UUID });
+  const { images } = api.database.store();
+  const hashed = { image_os_hash_algo: 'sha256', image_os_hash_value: 'a'.repeat(64) };
+  // The change that is tested has read the image when the other one is written.
+  const update = jest.spyOn(images, 'update').mockImplementationOnce(async (uuid, changes) => {
+    await images.update(uuid, hashed);
+    return images.update(uuid, changes);
+  });
+  const changed = await patch([{ op: 'replace', path: '/image_source', value: 'http://192.0.2.1/other' }]);
+  expect([changed.status, update.mock.calls.length]).toEqual([200, 3]);
+  update.mockRestore();
+  const other = { image_source: 'http://192.0.2.1/other', image_os_hash_algo: null, image_os_hash_value: null };
+  expect((await api.ask('GET', `/v1/images/${UUID}`)).body).toMatchObject(other);
+});
