@@ -4,18 +4,18 @@
  */
 const { availableParallelism } = require('node:os');
 const path = require('node:path');
-const longFiles = require('./tests/support/long-files');
+const longFiles = require('./tests/support/jest/long-files');
 
 const shared = {
   rootDir: __dirname,
   testEnvironment: 'node',
   cacheDirectory: '<rootDir>/.cache/jest',
-  runtime: path.join(__dirname, 'tests/support/runtime.js'),
+  runtime: path.join(__dirname, 'tests/support/jest/runtime.js'),
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };
 /** One database server for a run of these; a database of its own for each test file that asks for one (tests/support/database.ts). */
-const database = { globalSetup: '<rootDir>/tests/support/setup.ts', globalTeardown: '<rootDir>/tests/support/teardown.ts' };
+const database = { globalSetup: '<rootDir>/tests/support/jest/setup.ts', globalTeardown: '<rootDir>/tests/support/jest/teardown.ts' };
 /** Without the files of the level `long`. */
 const short = { ...shared, ...database, testPathIgnorePatterns: longFiles };
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
@@ -25,7 +25,7 @@ module.exports = {
   testTimeout: 300_000,
   // Tests wait more than they compute, the database above all: with a worker for each of two processors, a quarter of their time is idle.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
-  testSequencer: path.join(__dirname, 'tests/support/sequencer.js'),
+  testSequencer: path.join(__dirname, 'tests/support/jest/sequencer.js'),
   projects: [
     {
       ...short,

@@ -37,7 +37,7 @@ export const sampleFile = (): string =>
     })
     .join('\n');
 
-/** docs/configuration.md. */
+/** docs/reference/configuration.md. */
 export const configurationPage = (): string =>
   [
     '# Configuration',

@@ -2,7 +2,7 @@ import { ADAPTER_ROWS, AUTH_ROWS, ENDPOINT_ROWS, inSection, TLS_ROWS } from './k
 
 /**
  * The table of options. Sections and names are Ironic's, so that an ironic.conf works unchanged. Ironic does not have rows marked `ours`.
- * docs/configuration.md and `bloomery config --sample` are generated from this table.
+ * docs/reference/configuration.md and `bloomery config --sample` are generated from this table.
  */
 export interface OptionRow {
   readonly section: string;
@@ -33,7 +33,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
   { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'oidc', 'keystone'], help: 'Authentication of callers of the API and the introspection service; oidc: tokens of [oidc]issuer only. Default: none, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Reloaded when it changes.' },
-  { section: 'DEFAULT', name: 'http_basic_roles_file', kind: 'string', default: null, ours: true, help: 'File with the roles and projects of the users of http_basic (docs/authentication.md). Policies then count. Reloaded when it changes. Default: every user may do everything.' },
+  { section: 'DEFAULT', name: 'http_basic_roles_file', kind: 'string', default: null, ours: true, help: 'File with the roles and projects of the users of http_basic (docs/access/authentication.md). Policies then count. Reloaded when it changes. Default: every user may do everything.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
   { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, formerly: 'DEFAULT.logfile', help: 'Log to this file instead of standard error. SIGHUP reopens it, for logrotate.' },
   { section: 'DEFAULT', name: 'log_dir', kind: 'string', default: null, formerly: 'DEFAULT.logdir', help: 'Folder of a relative log_file. Without log_file: the folder of bloomery.log.' },
@@ -310,7 +310,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'inspect_wait_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in inspection; 0: no limit.' },
   { section: 'conductor', name: 'rescue_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the rescue ramdisk; 0: no limit.' },
   { section: 'conductor', name: 'node_history', kind: 'boolean', default: true, help: 'Record the history of nodes. The power synchronization then clears old errors.' },
-  { section: 'conductor', name: 'enable_trait_based_networking', kind: 'boolean', default: false, help: 'Choose the ports for VIFs by the traits of the instance (docs/networks.md).' },
+  { section: 'conductor', name: 'enable_trait_based_networking', kind: 'boolean', default: false, help: 'Choose the ports for VIFs by the traits of the instance (docs/network/networks.md).' },
   { section: 'conductor', name: 'trait_based_networking_config_file', kind: 'string', default: '/etc/ironic/trait_based_networking.yaml', help: 'File with the traits of trait-based networking. It is read again when it changes.' },
   { section: 'conductor', name: 'trait_based_networking_raise_when_no_match', kind: 'boolean', default: true, help: 'A VIF that no trait attaches is an error. False: it stays unattached, and the client gets no error.' },
   { section: 'conductor', name: 'trait_based_networking_enable_default_trait', kind: 'boolean', default: true, help: 'An instance without traits of the file gets CUSTOM_DEFAULT_TBN_TRAIT: that of the file, or the first free port.' },
@@ -398,7 +398,7 @@ export const OPTIONS = [
   { section: 'boot', name: 'dhcp_netmask', kind: 'string', default: null, ours: true, help: "Netmask for machines. Default: the interface's netmask." },
   { section: 'boot', name: 'dhcp_gateway', kind: 'string', default: null, ours: true, help: 'Default gateway for machines. Default: none.' },
   { section: 'boot', name: 'dhcp_dns', kind: 'list', default: [], ours: true, help: 'DNS servers for machines.' },
-  { section: 'boot', name: 'dhcp_subnet', kind: 'list', default: [], repeated: true, ours: true, help: 'A further subnet, IPv4 or IPv6, as PREFIX KEY=VALUE … (10.1.0.0/24 range=10.1.0.100-10.1.0.200 gateway=10.1.0.1). May occur several times. Keys: docs/dhcp.md.' },
+  { section: 'boot', name: 'dhcp_subnet', kind: 'list', default: [], repeated: true, ours: true, help: 'A further subnet, IPv4 or IPv6, as PREFIX KEY=VALUE … (10.1.0.0/24 range=10.1.0.100-10.1.0.200 gateway=10.1.0.1). May occur several times. Keys: docs/network/dhcp.md.' },
   { section: 'boot', name: 'dhcp_lease_time', kind: 'integer', default: 3600, min: 60, ours: true, help: 'Lease time in seconds.' },
   { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: null, choices: ['ignore', 'discover'], ours: true, help: 'Unknown MAC addresses: ignore them, or boot the agent ramdisk for discovery. Default: discover if [auto_discovery]enabled.' },
   { section: 'boot', name: 'dhcp_max_unknown', kind: 'integer', default: null, min: 0, ours: true, help: 'Maximum number of unknown MAC addresses that get an address within one lease time, so that made-up ones leave addresses for known machines. Default: half of dhcp_range.' },
@@ -453,7 +453,7 @@ export const OPTIONS = [
   { section: 'sensor_data', name: 'enable_for_nodes', kind: 'boolean', default: true, help: 'Read the sensors of machines.' },
   { section: 'sensor_data', name: 'enable_for_conductor', kind: 'boolean', default: true, help: "Send the conductor's own metrics too." },
   // [ironic_networking]
-  { section: 'ironic_networking', name: 'switch_config_file', kind: 'string', default: '', help: 'File with the switches whose ports nodes are connected to (docs/switches.md). Required by the network interface ironic-networking.' },
+  { section: 'ironic_networking', name: 'switch_config_file', kind: 'string', default: '', help: 'File with the switches whose ports nodes are connected to (docs/network/switches.md). Required by the network interface ironic-networking.' },
   { section: 'ironic_networking', name: 'enabled_switch_drivers', kind: 'list', default: [], help: 'Drivers of switches: generic-switch (the devices of networking-generic-switch), noop.' },
   { section: 'ironic_networking', name: 'generic_switch_python', kind: 'string', default: '', ours: true, help: 'Python with the package networking-generic-switch, as /opt/switches/bin/python. Required by the driver generic-switch.' },
   { section: 'ironic_networking', name: 'allowed_vlans', kind: 'list', default: null, help: 'VLANs that ports may get, as 100,102-104. Default: all. A switch of the file can have its own list.' },
@@ -640,7 +640,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'versioned_notifications_topics', kind: 'list', default: ['ironic_versioned_notifications'], help: 'Topics of a message queue. Accepted for compatibility; no effect.' },
   { section: 'oslo_messaging_notifications', name: 'driver', kind: 'list', default: [], help: 'Notification drivers in addition to [notifications]webhook_url: `log`, `noop`. Message queues are not supported: `messaging` and `messagingv2` cause a warning.' },
   { section: 'notifications', name: 'webhook_url', kind: 'string', default: null, ours: true, help: 'http(s) URL to which notifications are posted, in order.' },
-  { section: 'notifications', name: 'webhook_secret', kind: 'string', default: null, secret: true, ours: true, help: 'Key for signing posted notifications (docs/events.md).' },
+  { section: 'notifications', name: 'webhook_secret', kind: 'string', default: null, secret: true, ours: true, help: 'Key for signing posted notifications (docs/reference/events.md).' },
   { section: 'notifications', name: 'webhook_headers', kind: 'dict', default: {}, secret: true, ours: true, help: 'Headers of posted notifications, as name:value pairs separated by commas.' },
   { section: 'notifications', name: 'webhook_timeout', kind: 'number', default: 10, min: 0.1, max: 600, ours: true, help: 'Seconds to wait for the response to a post.' },
   { section: 'notifications', name: 'webhook_retries', kind: 'integer', default: 5, min: 0, max: 100, ours: true, help: 'Number of retries of a failed post, after 1, 2, 4 … seconds (at most 60).' },

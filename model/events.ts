@@ -1,7 +1,7 @@
 /** Events of nodes: their kinds, their records, and positions in their order. */
 import type { JsonObject } from './records';
 
-/** Kind → description. docs/events.md describes the payloads. */
+/** Kind → description. docs/reference/events.md describes the payloads. */
 export const EVENT_KINDS = {
   created: 'The node was enrolled.',
   deleted: 'The node was deleted.',

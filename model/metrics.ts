@@ -1,5 +1,5 @@
 /**
- * The table of metrics, and the interface for recording them. metrics.ts at the root implements it; docs/metrics.md is generated from the
+ * The table of metrics, and the interface for recording them. metrics.ts at the root implements it; docs/reference/metrics.md is generated from the
  * table. Label values are names from this program, never values from callers, machines or agents, so that the number of series is small.
  */
 export interface MetricRow {

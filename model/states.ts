@@ -1,6 +1,6 @@
 /**
  * The provision state machine as data: states, transitions and verbs. Heartbeats, timeouts, checks of changes and deletions, and
- * docs/states.md (generated) use these tables. Source: the behaviour of Ironic 39.
+ * docs/reference/states.md (generated) use these tables. Source: the behaviour of Ironic 39.
  */
 
 /** A state. `target`: the target provision state. */

@@ -10,11 +10,11 @@ import { createServer as createSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fleetScenarios } from './bench-fleet.mjs';
-import { inspectionScenario } from './bench-inspection.mjs';
-import { benchIpmi } from './bench-ipmi.mjs';
-import { benchPolicy } from './bench-policy.mjs';
-import { recorderScenario } from './bench-recorder.mjs';
+import { fleetScenarios } from './bench/fleet.mjs';
+import { inspectionScenario } from './bench/inspection.mjs';
+import { benchIpmi } from './bench/ipmi.mjs';
+import { benchPolicy } from './bench/policy.mjs';
+import { recorderScenario } from './bench/recorder.mjs';
 import { build, installPackages, root } from './install.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 

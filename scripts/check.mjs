@@ -1,5 +1,5 @@
 // npm run check: types, lint, format, unused exports. Runs all, whatever fails.
-import { CHECKS, LONG_CHECKS, runChecks } from './checks.mjs';
+import { CHECKS, LONG_CHECKS, runChecks } from './checks/checks.mjs';
 import { installPackages } from './install.mjs';
 
 installPackages();

@@ -61,7 +61,7 @@ const settings = {
   // The unit tests of the same components that import a mutated file, and of those the ones that run it.
   jest: {
     projectType: 'custom',
-    configFile: 'scripts/jest-unit.config.js',
+    configFile: 'scripts/testing/jest-unit.config.js',
     config: { testMatch, ...database },
     enableFindRelatedTests: true,
   },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
 import { root } from './install.mjs';
-import { runInGroup } from './process-group.mjs';
+import { runInGroup } from './testing/process-group.mjs';
 
 const NAMES = ['npm', 'tarball', 'deb', 'image', 'chart', 'kustomize'];
 const { out, positionals } = cliArguments({

@@ -6,12 +6,12 @@ import { mkdirSync, mkdtempSync, chmodSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
-import { endOnSignals, startContained } from './contained.mjs';
-import { installDebianPackages, packageGroups } from './debian-packages.mjs';
-import { judge, repeatFailed, summary } from './flaky.mjs';
+import { endOnSignals, startContained } from './testing/contained.mjs';
+import { installDebianPackages, packageGroups } from './testing/debian-packages.mjs';
+import { judge, repeatFailed, summary } from './testing/flaky.mjs';
 import { build, installPackages, root } from './install.mjs';
-import { jestCommand, jestResults } from './jest-results.mjs';
-import { PARTS, fileOf } from './lab-parts.mjs';
+import { jestCommand, jestResults } from './testing/jest-results.mjs';
+import { PARTS, fileOf } from './testing/lab-parts.mjs';
 
 const folders = [...new Set(Object.keys(PARTS).map((part) => part.split('/')[0]))];
 const { positionals, list, jobs } = cliArguments({

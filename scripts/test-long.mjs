@@ -1,8 +1,8 @@
 // npm run test:long: the checks, and the unit, flow and hostile tests, that take long. Needs Node and npm only.
-import { LONG_CHECKS, runChecks } from './checks.mjs';
+import { LONG_CHECKS, runChecks } from './checks/checks.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 import { build, installPackages } from './install.mjs';
-import { runProject } from './jest-results.mjs';
+import { runProject } from './testing/jest-results.mjs';
 
 cliArguments({
   command: 'npm run test:long',

@@ -2,9 +2,9 @@
 // A file that fails runs once more by itself. Two files run only when they are named: compare, which shows times beside Ironic's, and
 // scale, which makes 200 servers.
 import { cliArguments } from './cli-arguments.mjs';
-import { installDebianPackages } from './debian-packages.mjs';
+import { installDebianPackages } from './testing/debian-packages.mjs';
 import { build, installPackages } from './install.mjs';
-import { runSerially } from './jest-results.mjs';
+import { runSerially } from './testing/jest-results.mjs';
 
 const { positionals } = cliArguments({
   command: 'npm run test:openstack',

@@ -4,11 +4,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { CHECKS } from './checks.mjs';
+import { CHECKS } from './checks/checks.mjs';
 import { cliArguments } from './cli-arguments.mjs';
-import { summary } from './flaky.mjs';
+import { summary } from './testing/flaky.mjs';
 import { build, installPackages, root } from './install.mjs';
-import { repeatFailedFiles, runJest } from './jest-results.mjs';
+import { repeatFailedFiles, runJest } from './testing/jest-results.mjs';
 
 cliArguments({
   command: 'npm test',

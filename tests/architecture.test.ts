@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { sourceFiles } from '../scripts/sources.js';
+import { sourceFiles } from '../scripts/checks/sources.js';
 
 /**
  * Folder → what its files may import beside each other: the files of a folder (not of the folders in it), or one file.

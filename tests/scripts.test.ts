@@ -103,7 +103,7 @@ const FLAKY: readonly (readonly [name: string, first: Results, again: Results, j
   ],
 ];
 it('a test that passes when it runs once more is flaky, and one that fails again is red', async () => {
-  const program = `import { repeatFailed, summary } from ${JSON.stringify(join(__dirname, '../scripts/flaky.mjs'))};
+  const program = `import { repeatFailed, summary } from ${JSON.stringify(join(__dirname, '../scripts/testing/flaky.mjs'))};
     const judged = [];
     for (const [, first, again] of ${JSON.stringify(FLAKY)}) {
       const names = [];
@@ -137,7 +137,7 @@ it.each([
   ['SIGTERM', 143, 'sleep 600 & echo $!; wait'],
   ['SIGINT', 130, "trap '' INT; sh -c 'echo $$; sleep 600' & wait"],
 ] as const)('%s ends a program with all that it started', async (signal, status, script) => {
-  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
+  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/testing/process-group.mjs'))};
     process.exit((await runInGroup(['sh', '-c', ${JSON.stringify(script)}], {}, 300)).status);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
@@ -153,7 +153,7 @@ it.each([
   }
 });
 it('a program in a group of its own ends with its own status', async () => {
-  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/process-group.mjs'))};
+  const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/testing/process-group.mjs'))};
     process.exit((await runInGroup(['sh', '-c', 'exit 3'])).status);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' });
   expect(await once(child, 'exit')).toEqual([3, null]);

@@ -20,7 +20,7 @@ import { cpioArchive } from '../../wire/images/cpio';
 import { testClock } from '../support/clock';
 import { filterWith } from '../support/pxe-filter';
 import { servicesOf } from '../support/services';
-import { startTlsServer } from '../support/tls-server';
+import { startTlsServer } from '../support/fakes/tls-server';
 
 const { glance } = servicesOf();
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';

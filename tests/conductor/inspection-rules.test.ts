@@ -12,7 +12,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { RuleStep, InspectionRule } from '../../model/rules/inspection-rules';
 import { nodeRecord, portRecord } from '../support/task';
-import { startTlsServer } from '../support/tls-server';
+import { startTlsServer } from '../support/fakes/tls-server';
 
 const names = { node: { name: 'n1', driver_info: { a: 'b' } }, inventory: { cpu: { count: 4, flags: ['x', 'y'] } }, item: "it's" };
 it.each([

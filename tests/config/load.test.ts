@@ -158,7 +158,7 @@ describe('options', () => {
 });
 
 it('the page in docs is the one generated', () => {
-  expect(readFileSync(join(__dirname, '../../docs/configuration.md'), 'utf8')).toBe(configurationPage());
+  expect(readFileSync(join(__dirname, '../../docs/reference/configuration.md'), 'utf8')).toBe(configurationPage());
 });
 
 it('the sample can be read back', () => {

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { driverInfoPage } from '../support/pages/driver-info-page';
 
-it('docs/driver-info.md is as it is generated', () => {
-  const path = join(__dirname, '../../docs/driver-info.md');
+it('docs/reference/driver-info.md is as it is generated', () => {
+  const path = join(__dirname, '../../docs/reference/driver-info.md');
   if (process.env['UPDATE_DOCS']) writeFileSync(path, driverInfoPage());
   expect(readFileSync(path, 'utf8')).toBe(driverInfoPage());
 });

@@ -4,8 +4,8 @@ import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import { INTERFACE_KINDS } from '../../model/records';
 import { HARDWARE, hardwarePage } from '../support/pages/hardware-page';
 
-it('docs/hardware.md is as it is generated', () => {
-  const path = join(__dirname, '../../docs/hardware.md');
+it('docs/reference/hardware.md is as it is generated', () => {
+  const path = join(__dirname, '../../docs/reference/hardware.md');
   if (process.env['UPDATE_DOCS']) writeFileSync(path, hardwarePage());
   expect(readFileSync(path, 'utf8')).toBe(hardwarePage());
 });

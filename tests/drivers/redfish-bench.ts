@@ -3,7 +3,7 @@ import { redfishManagement } from '../../drivers/redfish/steps/management';
 import { redfishPower } from '../../drivers/redfish/power';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
-import { SYSTEM, redfishService, type RedfishService } from '../wire/redfish-service';
+import { SYSTEM, redfishService, type RedfishService } from '../wire/redfish/service';
 import { bmcTask } from './bmc-task';
 
 export interface RedfishBench {

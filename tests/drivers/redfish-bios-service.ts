@@ -1,5 +1,5 @@
 /** A BIOS in the bendable Redfish service: settings that wait for a restart, and a registry of attributes. */
-import { SYSTEM, type RedfishService } from '../wire/redfish-service';
+import { SYSTEM, type RedfishService } from '../wire/redfish/service';
 
 export const BIOS = `${SYSTEM}/Bios`;
 export const SETTINGS = `${BIOS}/Settings`;

@@ -5,7 +5,7 @@ import type { Step, Task } from '../../drivers/interfaces';
 import { publish as publishMedium } from '../../drivers/common/media';
 import { NODE_UUID } from '../support/task';
 import { startsWith } from '../support/expect';
-import { SYSTEM, redfishError } from '../wire/redfish-service';
+import { SYSTEM, redfishError } from '../wire/redfish/service';
 import { redfishBench } from './redfish-bench';
 
 const { service, resource, changes, bench } = redfishBench();

@@ -4,7 +4,7 @@ import type { Step, Task } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import { BASIC, testBmc } from '../simulator/redfish-bmc';
-import { bentService } from '../wire/redfish-mutation';
+import { bentService } from '../wire/redfish/mutation';
 import { sameNumbers } from '../wire/udp-relay';
 import { bmcTask } from './bmc-task';
 

@@ -1,5 +1,5 @@
 /** Virtual drives below the resources of a test's Redfish service, which take images and give them back. */
-import type { Asked, RedfishService, Said } from '../wire/redfish-service';
+import type { Asked, RedfishService, Said } from '../wire/redfish/service';
 
 interface DriveMade {
   readonly types?: readonly string[];

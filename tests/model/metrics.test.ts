@@ -18,7 +18,7 @@ it('names metrics and labels as Prometheus wants it', () => {
   }
 });
 
-it('is listed in docs/metrics.md as it is (UPDATE_DOCS=1 writes it)', () => {
+it('is listed in docs/reference/metrics.md as it is (UPDATE_DOCS=1 writes it)', () => {
   const table = [
     'Generated from `model/metrics.ts`; do not edit below here (`UPDATE_DOCS=1 npx jest tests/model/metrics` writes it).',
     '',
@@ -29,7 +29,7 @@ it('is listed in docs/metrics.md as it is (UPDATE_DOCS=1 writes it)', () => {
     ),
     '',
   ].join('\n');
-  const path = join(docs, 'metrics.md');
+  const path = join(docs, 'reference/metrics.md');
   const [before = ''] = readFileSync(path, 'utf8').split(/(?<=## All metrics\n\n)/);
   if (process.env['UPDATE_DOCS']) writeFileSync(path, before + table);
   expect(readFileSync(path, 'utf8')).toBe(before + table);

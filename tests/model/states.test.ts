@@ -7,8 +7,8 @@ import { statesPage } from '../support/pages/states-page';
 
 const states = Object.keys(STATES) as ProvisionState[];
 
-it('is drawn in docs/states.md as it is', () => {
-  const path = join(__dirname, '../../docs/states.md');
+it('is drawn in docs/reference/states.md as it is', () => {
+  const path = join(__dirname, '../../docs/reference/states.md');
   if (process.env['UPDATE_DOCS']) writeFileSync(path, statesPage());
   expect(readFileSync(path, 'utf8')).toBe(statesPage());
 });

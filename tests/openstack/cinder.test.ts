@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { testCinder } from '../support/cinder-cases';
-import { startCinder } from './cinder';
-import { startKeystone, type RealKeystone } from './keystone';
+import { startCinder } from './services/cinder';
+import { startKeystone, type RealKeystone } from './services/keystone';
 
 jest.setTimeout(600_000);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-cinder-'));

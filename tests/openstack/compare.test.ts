@@ -17,10 +17,10 @@ import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import { startServerProcess, type RunningServer } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
-import { imageAt, newImageBytes, writeRamdisk } from './boot-files';
-import { makeNetworks } from './cloud';
-import { CACHED, startKeystone, type RealKeystone } from './keystone';
-import { startNeutron, SWITCH, type RealNeutron } from './neutron';
+import { imageAt, newImageBytes, writeRamdisk } from './services/boot-files';
+import { makeNetworks } from './services/cloud';
+import { CACHED, startKeystone, type RealKeystone } from './services/keystone';
+import { startNeutron, SWITCH, type RealNeutron } from './services/neutron';
 
 const INTERFACES = ['neutron', 'flat'];
 const SERVERS = ['bloomery', 'ironic'] as const;

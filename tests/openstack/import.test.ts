@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { root } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
-import { startKeystone, type RealKeystone } from './keystone';
-import { callerOf, PASSWORD, REGION, tokenSection } from './service';
+import { startKeystone, type RealKeystone } from './services/keystone';
+import { callerOf, PASSWORD, REGION, tokenSection } from './services/service';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-import-keystone-'));

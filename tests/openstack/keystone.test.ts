@@ -16,11 +16,11 @@ import { silentMetrics } from '../../model/metrics';
 import { startServerProcess, type RunningServer } from '../lab/support/server';
 import { openstackClient } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
-import { startHoldingProxy, type HoldingProxy } from '../support/holding-proxy';
+import { startHoldingProxy, type HoldingProxy } from '../support/fakes/holding-proxy';
 import { optionsOf } from '../support/options';
 import { until } from '../support/until';
-import { startKeystone, type RealKeystone } from './keystone';
-import { PASSWORD, REGION } from './service';
+import { startKeystone, type RealKeystone } from './services/keystone';
+import { PASSWORD, REGION } from './services/service';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-keystone-'));

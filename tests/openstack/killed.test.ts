@@ -19,10 +19,10 @@ import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
 import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
-import { writeImage, writeRamdisk } from './boot-files';
-import { makeNetworks } from './cloud';
-import { CACHED, startKeystone, type RealKeystone } from './keystone';
-import { startNeutron, SWITCH, type RealNeutron } from './neutron';
+import { writeImage, writeRamdisk } from './services/boot-files';
+import { makeNetworks } from './services/cloud';
+import { CACHED, startKeystone, type RealKeystone } from './services/keystone';
+import { startNeutron, SWITCH, type RealNeutron } from './services/neutron';
 
 /** The life of a node: each operation begins where the one before ended. */
 const OPERATIONS = [

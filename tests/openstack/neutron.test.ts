@@ -10,9 +10,9 @@ import { startFleet, type Fleet } from '../../simulator/fleet/fleet';
 import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
-import { writeImage, writeRamdisk } from './boot-files';
-import { startKeystone, type RealKeystone } from './keystone';
-import { startNeutron, SWITCH, type NeutronPortView, type RealNeutron } from './neutron';
+import { writeImage, writeRamdisk } from './services/boot-files';
+import { startKeystone, type RealKeystone } from './services/keystone';
+import { startNeutron, SWITCH, type NeutronPortView, type RealNeutron } from './services/neutron';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-neutron-'));
 let keystone: RealKeystone;

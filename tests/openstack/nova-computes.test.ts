@@ -2,9 +2,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newImage } from './cloud';
-import { enroll, makeFlavor, noServersLeft, serverReaches, show, startComputeCloud, stateOf, waitFor, type ComputeCloud } from './compute';
-import type { RealNova } from './nova';
+import { newImage } from './services/cloud';
+import {
+  enroll,
+  makeFlavor,
+  noServersLeft,
+  serverReaches,
+  show,
+  startComputeCloud,
+  stateOf,
+  waitFor,
+  type ComputeCloud,
+} from './services/compute';
+import type { RealNova } from './services/nova';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-computes-'));
 const GROUP = 'rack1';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { FleetMachine } from '../../simulator/fleet/fleet';
 import { openstackClient } from '../lab/support/venv';
-import { newImage } from './cloud';
+import { newImage } from './services/cloud';
 import {
   allocationsOf,
   enroll,
@@ -21,9 +21,9 @@ import {
   stateOf,
   waitFor,
   type ComputeCloud,
-} from './compute';
-import type { RealNova } from './nova';
-import { PASSWORD, REGION, type Body } from './service';
+} from './services/compute';
+import type { RealNova } from './services/nova';
+import { PASSWORD, REGION, type Body } from './services/service';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-nova-'));

@@ -8,8 +8,8 @@ import { compare, SETTINGS } from '../reference/policy-table/differences';
 import { PERSONAS, type Persona } from '../reference/policy-table/personas';
 import { tableOf, type Table } from '../reference/policy-table/table';
 import { freePort } from '../support/free-port';
-import { startKeystone, type RealKeystone } from './keystone';
-import { PASSWORD } from './service';
+import { startKeystone, type RealKeystone } from './services/keystone';
+import { PASSWORD } from './services/service';
 
 const RECORDED = join(__dirname, '../reference/policy-table/recorded.json');
 /** Rows of operations, and those of owned nodes in one state. */

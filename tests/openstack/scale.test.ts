@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inParallel } from '../../conductor/runtime/parallel';
 import { reasonOf } from '../../model/errors';
-import { newImage } from './cloud';
+import { newImage } from './services/cloud';
 import {
   enroll,
   makeFlavor,
@@ -19,8 +19,8 @@ import {
   stateOf,
   waitFor,
   type ComputeCloud,
-} from './compute';
-import type { RealNova } from './nova';
+} from './services/compute';
+import type { RealNova } from './services/nova';
 
 /** Requests of this client at the same time. Nova's listener holds 64 connections that wait, and a further one fails after ten seconds. */
 const WIDTH = 20;

@@ -11,8 +11,8 @@ import { objectTempUrl, putObject, swiftContainer, temporaryUrlKey } from '../..
 import { timeoutSignal } from '../../wire/timeout-signal';
 import { servicesOf } from '../support/services';
 import { testTask } from '../support/task';
-import { startKeystone, type RealKeystone } from './keystone';
-import { startSwift, type RealSwift } from './swift';
+import { startKeystone, type RealKeystone } from './services/keystone';
+import { startSwift, type RealSwift } from './services/swift';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-swift-'));
 const KEY = 'a secret of tests';

@@ -9,7 +9,7 @@ import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import { answerCheck } from './answers';
-import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-conductor';
+import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fakes/fake-conductor';
 import { optionsOf } from './options';
 import { useDatabase, type TestDatabase } from './database';
 

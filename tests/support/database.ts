@@ -36,7 +36,7 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
   let client: Client | undefined;
 
   beforeAll(async () => {
-    if (!admin) throw new Error('No test database: this jest project has no globalSetup (tests/support/setup.ts)');
+    if (!admin) throw new Error('No test database: this jest project has no globalSetup (tests/support/jest/setup.ts)');
     // The other strategy writes the whole template to the log of the database first: twice the time.
     await onServer(admin, `CREATE DATABASE ${name} TEMPLATE ${process.env[TEMPLATE]} STRATEGY FILE_COPY`);
     client = new Client({ connectionString: connection });

@@ -1,4 +1,4 @@
-/** The nodes of the fleet as rows, and how events change them (docs/events.md). Pure. */
+/** The nodes of the fleet as rows, and how events change them (docs/reference/events.md). Pure. */
 import { STATES, stateRow, type ProvisionState } from '../../model/states';
 
 export interface StepProgress {

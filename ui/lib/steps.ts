@@ -1,4 +1,4 @@
-/** What a node did and does, as spans of time: its provision states and the steps in them (docs/events.md). Pure. */
+/** What a node did and does, as spans of time: its provision states and the steps in them (docs/reference/events.md). Pure. */
 import { writtenIn, type NodeEvent } from './rows';
 
 export interface Span {

@@ -2,7 +2,7 @@ import { createKeystoneLogin } from '../../../api/auth/keystone-login';
 import { createLogIns } from '../../../api/ui/log-ins';
 import { systemClock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
-import { startFakeKeystone, type FakeKeystone } from '../../support/fake-keystone';
+import { startFakeKeystone, type FakeKeystone } from '../../support/fakes/fake-keystone';
 import { optionsOf } from '../../support/options';
 
 let fake: FakeKeystone;

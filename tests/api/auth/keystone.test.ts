@@ -9,7 +9,7 @@ import type { Options } from '../../../config/options';
 import { systemClock } from '../../../model/clock';
 import { silentLog, type Log } from '../../../model/log';
 import { silentMetrics } from '../../../model/metrics';
-import { startFakeKeystone, tokenBody, type FakeKeystone } from '../../support/fake-keystone';
+import { startFakeKeystone, tokenBody, type FakeKeystone } from '../../support/fakes/fake-keystone';
 import { useApi } from '../../support/api';
 import { optionsOf } from '../../support/options';
 import { until } from '../../support/until';

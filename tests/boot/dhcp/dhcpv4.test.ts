@@ -4,7 +4,7 @@ import { createMachineLookup, limitUnknown } from '../../../boot/dhcp/machines';
 import type { PxeFilter } from '../../../boot/discovery';
 import { createLeaseChanges, createPool, type Pool } from '../../../boot/dhcp/pool';
 import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../../wire/dhcp/dhcp';
-import { dhcpStore } from '../../support/dhcp-store';
+import { dhcpStore } from '../../support/fakes/dhcp-store';
 import { filterWith } from '../../support/pxe-filter';
 import { PACKETS } from '../../wire/dhcp-packets';
 

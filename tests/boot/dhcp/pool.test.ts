@@ -2,7 +2,7 @@ import { createLeaseWriter } from '../../../boot/dhcp/leases';
 import { createLeaseChanges, createPool, type LeaseChanges, type Pool } from '../../../boot/dhcp/pool';
 import type { LeaseRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
-import { dhcpStore } from '../../support/dhcp-store';
+import { dhcpStore } from '../../support/fakes/dhcp-store';
 import { numberToAddress } from '../../../wire/dhcp/dhcp';
 
 const LEASE = 3_600_000;

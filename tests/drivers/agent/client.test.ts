@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Options } from '../../../config/options';
 import { commandError, withAgent } from '../../../drivers/agent/client';
 import { ownCertificate } from '../../../wire/http/certificate';
-import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
+import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
 
 const agents: FakeAgent[] = [];

@@ -10,7 +10,7 @@ import { ipxeBoot } from '../../../drivers/boot/network-boot';
 import type { Outcome } from '../../../drivers/interfaces';
 import { noopNetwork } from '../../../drivers/network/noop';
 import type { JsonObject } from '../../../model/records';
-import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
+import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
 
 const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';

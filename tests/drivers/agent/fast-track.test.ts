@@ -3,7 +3,7 @@ import { customAgentDeploy } from '../../../drivers/agent/deploy';
 import { agentThere, done, wait } from '../../../drivers/interfaces';
 import { isFastTrack } from '../../../drivers/agent/fast-track';
 import type { NodeRecord } from '../../../model/records';
-import { type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
+import { type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { testTask, type TestTask } from '../../support/task';
 
 const NOW = '2026-02-03T04:05:06.000000';

@@ -1,7 +1,7 @@
 import { agentSteps, onHeartbeat, runAgentStep } from '../../../drivers/agent/steps';
 import type { PlannedStep } from '../../../drivers/interfaces';
 import type { JsonObject } from '../../../model/records';
-import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
+import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
 
 let agent: FakeAgent | undefined;

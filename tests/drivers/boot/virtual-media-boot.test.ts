@@ -15,7 +15,7 @@ import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import type { Services } from '../../../wire/keystone/services';
 import { servicesOf } from '../../support/services';
 import { NODE_UUID, type TestTask } from '../../support/task';
-import { redfishService, SYSTEM, type RedfishService } from '../../wire/redfish-service';
+import { redfishService, SYSTEM, type RedfishService } from '../../wire/redfish/service';
 import { bmcTask } from '../bmc-task';
 import { virtualDrives, type VirtualDrives } from '../virtual-drives';
 

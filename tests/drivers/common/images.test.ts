@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkLocation, checksumOf, findChecksum, formatOf, locate, requireChecksum } from '../../../drivers/common/images';
 import { NODE_UUID, nodeRecord } from '../../support/task';
-import { startTlsServer, type TlsWebServer } from '../../support/tls-server';
+import { startTlsServer, type TlsWebServer } from '../../support/fakes/tls-server';
 
 const never = { signal: new AbortController().signal, options: { 'DEFAULT.webserver_verify_ca': 'True' } };
 const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';

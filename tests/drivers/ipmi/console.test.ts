@@ -10,7 +10,7 @@ import { createSerial } from '../../../simulator/hardware/serial';
 import { createIpmiPool } from '../../../wire/ipmi/client';
 import { optionsOf } from '../../support/options';
 import { freePort } from '../../support/free-port';
-import { testBmc } from '../../wire/ipmi-bmc';
+import { testBmc } from '../../wire/ipmi/bmc';
 import { bmcTask } from '../bmc-task';
 
 const stops: (() => Promise<unknown>)[] = [];

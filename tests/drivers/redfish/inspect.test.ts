@@ -3,7 +3,7 @@ import type { InspectionFindings, Outcome } from '../../../drivers/interfaces';
 import type { JsonObject } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { NODE_UUID } from '../../support/task';
-import { SYSTEM, redfishError, redfishService, type RedfishService } from '../../wire/redfish-service';
+import { SYSTEM, redfishError, redfishService, type RedfishService } from '../../wire/redfish/service';
 import { bmcTask } from '../bmc-task';
 
 const GIB = 1024 ** 3;

@@ -2,7 +2,7 @@
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import type { JsonObject } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
-import { SYSTEM, redfishError, redfishService, type RedfishService } from '../../wire/redfish-service';
+import { SYSTEM, redfishError, redfishService, type RedfishService } from '../../wire/redfish/service';
 import { bmcTask } from '../bmc-task';
 
 const CHASSIS = '/redfish/v1/Chassis/C1';

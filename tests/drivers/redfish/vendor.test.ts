@@ -3,7 +3,7 @@ import { redfishVendor } from '../../../drivers/redfish/vendor';
 import type { JsonObject } from '../../../model/records';
 import { like, startsWith } from '../../support/expect';
 import { NODE_UUID } from '../../support/task';
-import { redfishError } from '../../wire/redfish-service';
+import { redfishError } from '../../wire/redfish/service';
 import { redfishBench } from '../redfish-bench';
 
 const { service, changes, bench } = redfishBench();

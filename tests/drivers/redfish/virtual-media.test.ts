@@ -5,7 +5,7 @@ import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { ejectMedia, insertMedium, listMedia, typeOfDrive } from '../../../drivers/redfish/virtual-media';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { NODE_UUID, type TestTask } from '../../support/task';
-import { redfishError, redfishService, SYSTEM, type RedfishService } from '../../wire/redfish-service';
+import { redfishError, redfishService, SYSTEM, type RedfishService } from '../../wire/redfish/service';
 import { bmcTask } from '../bmc-task';
 import { virtualDrives, type VirtualDrives } from '../virtual-drives';
 

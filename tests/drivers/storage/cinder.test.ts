@@ -4,7 +4,7 @@ import { cinderStorage, connectorOf } from '../../../drivers/storage/cinder';
 import type { Driver } from '../../../drivers/interfaces';
 import type { VolumeConnectorRecord, VolumeTargetRecord } from '../../../model/records';
 import { ServiceError, type ServiceClient } from '../../../wire/keystone/services';
-import { cinderInMemory } from '../../support/cinder';
+import { cinderInMemory } from '../../support/fakes/cinder';
 import { cinderTask, IQN, targetOf, testCinder } from '../../support/cinder-cases';
 import { servicesOf } from '../../support/services';
 import { NODE_UUID, testTask } from '../../support/task';

@@ -4,7 +4,7 @@ import type { Options } from '../../../config/options';
 import type { RunningConductor } from '../../../conductor/index';
 import { testClock } from '../../support/clock';
 import { useDatabase } from '../../support/database';
-import { FAKE, startFake } from '../../support/fake-hardware';
+import { FAKE, startFake } from '../../support/fakes/fake-hardware';
 
 const clock = testClock();
 const database = useDatabase({ clock });

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { ownCertificate } from '../../../wire/http/certificate';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 import { useDatabase } from '../../support/database';
-import { redfishService, type RedfishService } from '../../wire/redfish-service';
+import { redfishService, type RedfishService } from '../../wire/redfish/service';
 
 const database = useDatabase();
 let whole: WholeServer;

@@ -5,7 +5,7 @@ import type { RunningConductor } from '../../../conductor/index';
 import { INTERFACES } from '../../../drivers/index';
 import { testClock } from '../../support/clock';
 import { useDatabase } from '../../support/database';
-import { FAKE, startFake } from '../../support/fake-hardware';
+import { FAKE, startFake } from '../../support/fakes/fake-hardware';
 import { until } from '../../support/until';
 
 const clock = testClock();

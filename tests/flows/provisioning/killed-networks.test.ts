@@ -14,8 +14,8 @@ import type { Store } from '../../../store/store';
 import { testClock } from '../../support/clock';
 import { HARDWARE, interfacesOf, newMachine, started, type Started } from '../../support/conductor';
 import { useDatabase } from '../../support/database';
-import { result, startFakeAgent, type FakeAgent } from '../../support/fake-agent';
-import { startNeutronStandIn, type Fate, type NeutronRequest } from '../../support/neutron-stand-in';
+import { result, startFakeAgent, type FakeAgent } from '../../support/fakes/fake-agent';
+import { startNeutronStandIn, type Fate, type NeutronRequest } from '../../support/fakes/neutron-stand-in';
 import { until } from '../../support/until';
 
 const clock = testClock();

@@ -10,7 +10,7 @@ import { systemClock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
 import type { ServedBoot } from '../../../model/records';
 import type { Store } from '../../../store/store';
-import { dhcpStore } from '../../support/dhcp-store';
+import { dhcpStore } from '../../support/fakes/dhcp-store';
 import { servicesOf } from '../../support/services';
 import { urlHost } from '../../../wire/addresses';
 import { filterWith } from '../../support/pxe-filter';

@@ -10,7 +10,7 @@ import { systemClock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
 import { startEmbedded } from '../../../store/embedded/embedded';
 import { openStore } from '../../../store/postgres';
-import { dhcpStore, type DhcpRows } from '../../support/dhcp-store';
+import { dhcpStore, type DhcpRows } from '../../support/fakes/dhcp-store';
 import { FILTER_DEFAULTS } from '../../support/pxe-filter';
 
 export type ServerOptions = DhcpOptions & FilterOptions;

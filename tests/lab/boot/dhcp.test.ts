@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import type { ServerOptions } from './dhcp-server';
-import type { DhcpRows } from '../../support/dhcp-store';
+import type { DhcpRows } from '../../support/fakes/dhcp-store';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
 import { addNamespace, removeNamespace } from '../support/namespace';
 import { needs } from '../support/needs';

@@ -1,7 +1,7 @@
 /** A bad network between our client and BMCs, in real time: late, lost, doubled and bent packets, and never a false answer. */
 import { randomBytes } from 'node:crypto';
 import { createIpmiPool, IpmiError, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
-import { testBmc, type TestBmc } from '../../wire/ipmi-bmc';
+import { testBmc, type TestBmc } from '../../wire/ipmi/bmc';
 import { sameNumbers, udpRelay, type Relay } from '../../wire/udp-relay';
 
 jest.setTimeout(900_000);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { PRIVILEGE } from '../../../wire/ipmi/constants';
 import type { JsonObject } from '../../../model/records';
 import { freePort } from '../../support/free-port';
-import { testBmc, type TestBmc } from '../../wire/ipmi-bmc';
+import { testBmc, type TestBmc } from '../../wire/ipmi/bmc';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer } from '../support/server';
 import { timeoutSignal } from '../../../wire/timeout-signal';

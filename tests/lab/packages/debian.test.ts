@@ -17,7 +17,7 @@ beforeAll(async () => {
   const [file] = await release(join(folder, 'out'), ['deb']);
   const packages = 'adduser,libstdc++6,systemd,bash';
   execFileSync('mmdebstrap', ['--quiet', '--variant=minbase', `--include=${packages}`, 'bookworm', debian], { stdio: 'ignore' });
-  // The mounts end with the namespace of this part (scripts/contained.mjs).
+  // The mounts end with the namespace of this part (scripts/testing/contained.mjs).
   execFileSync('mount', ['--bind', '/dev', join(debian, 'dev')]);
   execFileSync('mount', ['-t', 'proc', 'proc', join(debian, 'proc')]);
   mkdirSync(join(debian, 'tmp'), { recursive: true });

@@ -1,4 +1,4 @@
-/** What the lab's runner starts is gone when the runner ends, however it ends: scripts/contained.mjs. */
+/** What the lab's runner starts is gone when the runner ends, however it ends: scripts/testing/contained.mjs. */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const RUNNER = `
-import { endOnSignals, startContained } from '${root}/scripts/contained.mjs';
+import { endOnSignals, startContained } from '${root}/scripts/testing/contained.mjs';
 const [folder, log, ...command] = process.argv.slice(1);
 endOnSignals(folder);
 const { code, cpuSeconds } = await startContained(command, { folder, log }).ended;

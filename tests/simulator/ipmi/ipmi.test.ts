@@ -6,7 +6,7 @@ import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { encodeOpenSessionRequest, encodePing, encodePong, encodeRakp1, encodeRmcpPlus } from '../../../wire/ipmi/codec';
 import { COMMANDS } from '../../../wire/ipmi/constants';
-import { SUITE_17, SUITE_3 } from '../../wire/ipmi-captures';
+import { SUITE_17, SUITE_3 } from '../../wire/ipmi/captures';
 import { sameNumbers } from '../../wire/udp-relay';
 
 interface Bench {

@@ -1,4 +1,4 @@
-/** docs/driver-info.md: the keys of driver_info that each hardware type with a BMC knows, by the tables that validation reads. */
+/** docs/reference/driver-info.md: the keys of driver_info that each hardware type with a BMC knows, by the tables that validation reads. */
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
 import type { Interface, Property } from '../../../drivers/interfaces';
 import { INTERFACE_KINDS } from '../../../model/records';
@@ -71,7 +71,7 @@ export const driverInfoPage = (): string =>
     'It stores keys that these tables do not name, but nothing reads them.',
     '',
     ...(Object.keys(TYPES) as Type[]).flatMap(section),
-    '`bloomery why NODE` checks the BMC and shows its response ([troubleshooting.md](troubleshooting.md)).',
+    '`bloomery why NODE` checks the BMC and shows its response ([troubleshooting.md](../troubleshooting.md)).',
     '[hardware.md](hardware.md) lists what works with which BMC.',
     '',
   ].join('\n');

@@ -1,4 +1,4 @@
-/** docs/hardware.md: what of each interface works, with what it was seen working, and by which test. */
+/** docs/reference/hardware.md: what of each interface works, with what it was seen working, and by which test. */
 
 /** The other end of a test. `bent`: a service of the tests that answers as wrongly as a BMC can; it proves how errors are met, not that real ones are. */
 const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;

@@ -1,4 +1,4 @@
-/** docs/states.md: the state machine, drawn and listed from its rows. */
+/** docs/reference/states.md: the state machine, drawn and listed from its rows. */
 import { STATES, TRANSITIONS, VERBS, stateRow, type Event, type ProvisionState } from '../../../model/states';
 
 const states = Object.keys(STATES) as ProvisionState[];

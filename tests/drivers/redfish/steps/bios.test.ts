@@ -8,7 +8,7 @@ import { fakeDeploy } from '../../../../drivers/fake/fake';
 import type { JsonObject, NodeRecord } from '../../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
 import { NODE_UUID } from '../../../support/task';
-import { redfishService, type RedfishService } from '../../../wire/redfish-service';
+import { redfishService, type RedfishService } from '../../../wire/redfish/service';
 import { bmcTask } from '../../bmc-task';
 import { BIOS, RESET_BIOS, SETTINGS, withBios, type BiosService } from '../../redfish-bios-service';
 

@@ -10,7 +10,7 @@ import { firmwareImages, firmwareSettings } from '../../../../drivers/redfish/st
 import type { JsonObject } from '../../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
 import { NODE_UUID } from '../../../support/task';
-import { SYSTEM, redfishError, redfishService, type RedfishService } from '../../../wire/redfish-service';
+import { SYSTEM, redfishError, redfishService, type RedfishService } from '../../../wire/redfish/service';
 import { bmcTask } from '../../bmc-task';
 
 const MANAGER = '/redfish/v1/Managers/BMC';

@@ -5,7 +5,7 @@ import type { Power } from '../../../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../../../model/records';
 import type { RedfishTarget } from '../../../../wire/redfish';
 import { NODE_UUID } from '../../../support/task';
-import { SYSTEM, redfishError, type RedfishService } from '../../../wire/redfish-service';
+import { SYSTEM, redfishError, type RedfishService } from '../../../wire/redfish/service';
 import { redfishBench } from '../../redfish-bench';
 
 const { service: serviceOf, changes, bench } = redfishBench();

@@ -3,7 +3,7 @@ import type { Outcome, Task } from '../../../../drivers/interfaces';
 import { planVolumes, type RequestedDisk, type Drive } from '../../../../drivers/redfish/steps/raid-plan';
 import { redfishRaid } from '../../../../drivers/redfish/steps/raid';
 import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
-import { SYSTEM, redfishService, type RedfishService } from '../../../wire/redfish-service';
+import { SYSTEM, redfishService, type RedfishService } from '../../../wire/redfish/service';
 import { bmcTask } from '../../bmc-task';
 
 const GIB = 2 ** 30;

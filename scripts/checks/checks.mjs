@@ -1,0 +1,31 @@
+// The checks of the code that are no jest tests: programs of Node that end with a status.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { installTool, root, toolFolder } from '../install.mjs';
+
+const program = (path) => join(root, 'node_modules', path);
+/** Those of `npm test`. */
+export const CHECKS = [
+  { name: 'types', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded'] },
+  { name: 'types of the page', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded', '-p', 'ui'] },
+  { name: 'types of its tests', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded', '-p', 'tests/lab/page'] },
+  { name: 'lint', command: [program('oxlint/bin/oxlint'), '.'] },
+  { name: 'regular expressions', command: [join(root, 'scripts/checks/regexes.mjs')] },
+  { name: 'licences', command: [join(root, 'scripts/checks/licences.mjs')] },
+  { name: 'format', command: [program('oxfmt/bin/oxfmt'), '--check', '.'] },
+];
+/** Those that `npm run check` and `npm run test:long` add: `tool` has packages of its own. */
+export const LONG_CHECKS = [
+  { name: 'exports', tool: 'exports', command: [join(toolFolder('exports'), 'node_modules/knip/bin/knip.js'), '--no-config-hints'] },
+];
+
+/** Runs all, whatever fails. @returns `passed` (how many) and `failed` (their names) */
+export function runChecks(checks) {
+  const failed = checks.filter(({ name, tool, command }) => {
+    if (tool !== undefined) installTool(tool);
+    const { status } = spawnSync(process.execPath, command, { cwd: root, stdio: 'inherit' });
+    console.log(`${status === 0 ? 'ok' : 'FAILED'}: ${name}`);
+    return status !== 0;
+  });
+  return { passed: checks.length - failed.length, failed: failed.map(({ name }) => name) };
+}

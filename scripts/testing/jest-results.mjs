@@ -1,0 +1,92 @@
+// Runs jest and reads what came of it: for npm test and its sisters.
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { repeatFailed, summary } from './flaky.mjs';
+import { root } from '../install.mjs';
+import { runInGroup } from './process-group.mjs';
+
+/** The command line of a run whose results go to `file`. */
+export const jestCommand = (file, projects, ...more) => [
+  process.execPath,
+  join(root, 'node_modules/jest/bin/jest.js'),
+  '--selectProjects',
+  ...projects,
+  '--json',
+  `--outputFile=${file}`,
+  ...more,
+];
+
+/**
+ * The results of a run; a file that cannot run, and a test that is skipped, count as failed tests.
+ * @param name of the run, for what failed without a test
+ * @returns `files` (a Map by path of `passed`, how many tests, `failed`, their names, and `seconds`), and `broken`: what failed without a test
+ */
+export function jestResults(file, name, status) {
+  let result;
+  try {
+    result = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return { files: new Map(), broken: [`${name}: no result`] };
+  }
+  const files = new Map(
+    result.testResults.map(({ name: path, message, assertionResults, startTime, endTime }) => {
+      const titles = assertionResults.filter(({ status }) => status !== 'passed').map(({ fullName }) => fullName);
+      if (titles.length === 0 && message !== '') titles.push('cannot run');
+      const test = relative(root, path);
+      const passed = assertionResults.filter(({ status }) => status === 'passed').length;
+      return [test, { passed, failed: titles.map((title) => `${test}: ${title}`), seconds: (endTime - startTime) / 1000 }];
+    }),
+  );
+  const all = [...files.values()];
+  const isGood = all.every(({ failed }) => failed.length === 0);
+  const broken = [];
+  if (isGood && all.every(({ passed }) => passed === 0)) broken.push(`${name}: no tests`);
+  else if (isGood && status !== 0) broken.push(`${name}: jest ended with ${status}`);
+  return { files, broken };
+}
+
+/**
+ * Runs tests.
+ * @param suite `name`, `projects`, `file` (for the results), `run` (runs a command line and resolves to its status), `options` of jest for
+ *   each run
+ */
+export async function runJest({ name, projects, file, run, options = [] }, ...more) {
+  rmSync(file, { force: true });
+  return jestResults(file, name, await run(jestCommand(file, projects, ...options, ...more)));
+}
+
+/** Runs each test file that failed once more, by itself. @returns `passed`, `failed` and `flaky` (flaky.mjs) */
+export async function repeatFailedFiles(suite, { files, broken }) {
+  const judged = await repeatFailed(files, async (paths) => {
+    console.error(`once more, by itself: ${paths.join(' ')}`);
+    return (await runJest(suite, '--runInBand', '--runTestsByPath', ...paths.map((path) => join(root, path)))).files;
+  });
+  return { ...judged, failed: [...judged.failed, ...broken] };
+}
+
+/**
+ * Runs the files of a project with progress, prints the summary, and ends the process.
+ * @param options of jest
+ * @param checked what the checks before it found (checks.mjs); each counts as a test
+ */
+export async function runProject(project, { options = [], checked = { passed: 0, failed: [] } } = {}) {
+  const folder = join(root, '.cache/test');
+  mkdirSync(folder, { recursive: true });
+  const suite = {
+    name: project,
+    projects: [project],
+    file: join(folder, `${project}.json`),
+    options: [`--reporters=${join(root, 'scripts/testing/test-progress.mjs')}`],
+    run: async (command) => {
+      const { status, interrupted } = await runInGroup(command, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+      if (interrupted) process.exit(status);
+      return status;
+    },
+  };
+  const { passed, failed, flaky } = await repeatFailedFiles(suite, await runJest(suite, ...options));
+  const all = { passed: passed + checked.passed, failed: [...checked.failed, ...failed], flaky };
+  console.log(summary(all).join('\n'));
+  process.exit(all.failed.length === 0 ? 0 : 1);
+}
+/** Runs the files of a project one after the other, as `runProject` does. */
+export const runSerially = (project, ...options) => runProject(project, { options: ['--runInBand', ...options] });

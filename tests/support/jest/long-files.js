@@ -1,0 +1,28 @@
+/**
+ * Test files that need Node and npm only, and take long: `npm run test:long` runs them. `npm test` is for after each change. It has other
+ * files of each of these areas.
+ */
+const path = require('node:path');
+
+const TESTS = path.join(__dirname, '../..');
+module.exports = [
+  'boot/tftp',
+  'flows/hardware/redfish-firmware',
+  'flows/inspection/discovery',
+  'flows/inspection/recorder-processes',
+  'flows/observation/never-stale',
+  'flows/processes/database-away',
+  'flows/processes/tokens',
+  'flows/provisioning/killed-networks',
+  'flows/resources/policy-table',
+  'hostile/agents',
+  'hostile/connections',
+  'hostile/events',
+  'hostile/json',
+  'hostile/logins',
+  'hostile/lookups',
+  'hostile/secrets',
+  'hostile/uploads',
+  'store/backup/backup',
+  'store/embedded/embedded',
+].map((name) => path.join(TESTS, `${name}.test.ts`));

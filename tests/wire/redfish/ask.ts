@@ -1,0 +1,41 @@
+/** A service of a few answers, without HTTP: what the helpers of wire/redfish ask. */
+import { RedfishError, type RedfishAnswer, type RedfishAsk } from '../../../wire/redfish';
+
+export interface AskedOf {
+  readonly status?: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+export interface AskRecord {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+/** @param otherwise what is answered where there is no resource of the path; default: 404 */
+export function askOf(
+  resources: Readonly<Record<string, AskedOf>>,
+  otherwise: (asked: AskRecord) => AskedOf = () => ({ status: 404 }),
+): { readonly ask: RedfishAsk; readonly asked: AskRecord[] } {
+  const asked: AskRecord[] = [];
+  const ask: RedfishAsk = async (method, path, more = {}): Promise<RedfishAnswer> => {
+    const record = { method, path, ...more };
+    asked.push(record);
+    const { status = 200, body, headers = {} } = resources[path] ?? otherwise(record);
+    if (status >= 400) throw new RedfishError('status', `HTTP ${method} ${path} returned code ${status}`, { status });
+    return { status, headers, body };
+  };
+  return { ask, asked };
+}
+export function clockOf(): {
+  readonly clock: { now(): number; sleep(milliseconds: number): Promise<void> };
+  readonly slept: number[];
+} {
+  const slept: number[] = [];
+  let now = 0;
+  const sleep = async (milliseconds: number): Promise<void> => {
+    slept.push(milliseconds);
+    now += milliseconds;
+  };
+  return { clock: { now: () => now, sleep }, slept };
+}

@@ -1,0 +1,95 @@
+/** What an error of a Redfish service says, and what of it is left out. */
+import { echoesOf, errorWords, hasMessage, isStatus, messagesOf, RedfishError, withoutEchoes } from '../../../wire/redfish/errors';
+
+const withStatus = new RedfishError('status', 'no', { status: 412, messageIds: ['Base.1.8.PropertyUnknown'] });
+it.each<[unknown, readonly number[], boolean]>([
+  [withStatus, [], true],
+  [withStatus, [412], true],
+  [withStatus, [400, 412], true],
+  [withStatus, [400], false],
+  [new RedfishError('task', 'no', { status: 412 }), [412], false],
+  [new RedfishError('status', 'no'), [412], false],
+  [Object.assign(new Error('no'), { kind: 'status', status: 412 }), [412], false],
+  [new Error('no'), [], false],
+  [undefined, [], false],
+])('%p has one of the statuses %j: %s', (error, statuses, expected) => {
+  expect(isStatus(error, ...statuses)).toBe(expected);
+});
+it.each<[unknown, string, boolean]>([
+  [withStatus, 'PropertyUnknown', true],
+  [withStatus, 'Base.1.8.PropertyUnknown', true],
+  [withStatus, 'Unknown', false],
+  [withStatus, 'Base', false],
+  [Object.assign(new Error('no'), { messageIds: ['PropertyUnknown'] }), 'PropertyUnknown', false],
+])('%p has the message %s: %s', (error, name, expected) => {
+  expect(hasMessage(error, name)).toBe(expected);
+});
+it('an error has only what is known of it', () => {
+  const plain = new RedfishError('unreachable', 'no response');
+  expect([plain.status, plain.retryAfterMs, plain.messageIds]).toEqual([undefined, undefined, []]);
+  expect(Object.hasOwn(plain, 'cause')).toBe(false);
+  const cause = new Error('reset');
+  expect(new RedfishError('status', 'busy', { status: 503, retryAfterMs: 2000, cause })).toMatchObject({
+    ...{ name: 'RedfishError', kind: 'status', message: 'busy', status: 503, retryAfterMs: 2000, messageIds: [], cause },
+  });
+});
+
+it('secrets of a request have stars in messages, and nowhere else', () => {
+  const { pattern, written } = echoesOf(['pass.word', undefined, 'abc', 'pass.word and "more"'])!;
+  expect(written).toEqual(['pass.word and \\"more\\"', 'pass.word']);
+  const body = {
+    Name: 'pass.word',
+    error: {
+      code: 'pass.word',
+      other: ['pass.word', null, 5, true],
+      '@Message.ExtendedInfo': [
+        { Message: 'not pass.word and "more", passXword', MessageArgs: ['pass.word', 'abc', { deep: 'pass.word' }], Id: 'pass.word' },
+      ],
+    },
+  };
+  expect(withoutEchoes(body, pattern)).toEqual({
+    Name: 'pass.word',
+    error: {
+      code: '******',
+      other: ['pass.word', null, 5, true],
+      '@Message.ExtendedInfo': [{ Message: 'not ******, passXword', MessageArgs: ['******', 'abc', { deep: '******' }], Id: 'pass.word' }],
+    },
+  });
+  expect(withoutEchoes('pass.word', pattern)).toBe('pass.word');
+  expect(withoutEchoes({ Resolution: 'pass.word', messageid: 'pass.word', CodeName: 'pass.word' }, pattern)).toEqual({
+    ...{ Resolution: '******', messageid: '******', CodeName: 'pass.word' },
+  });
+  expect([echoesOf([]), echoesOf([undefined, 'abc'])]).toEqual([undefined, undefined]);
+  expect(echoesOf(['abcd'])?.written).toEqual(['abcd']);
+});
+
+it.each<[string, unknown, string, readonly string[]]>([
+  ['nothing', undefined, 'unknown error: ', []],
+  [
+    'code and message',
+    { error: { code: 'Base.1.GeneralError', message: 'It failed.' } },
+    'Base.1.GeneralError: It failed.',
+    ['Base.1.GeneralError'],
+  ],
+  [
+    'extended information',
+    {
+      error: {
+        code: 'c',
+        message: 'm',
+        '@Message.ExtendedInfo': [{ MessageId: 'a', Message: 'm' }, { MessageId: 'b' }, { Message: 'x' }, 5, {}],
+      },
+    },
+    'c: m Extended information: b x',
+    ['c', 'a', 'b'],
+  ],
+  ['other types', { error: { code: 5, message: ['m'], '@Message.ExtendedInfo': 'text' } }, 'unknown error: ', []],
+  ['much', { error: { code: 'c'.repeat(2000), message: '' } }, 'c'.repeat(1000), ['c'.repeat(1000)]],
+])('the words of an error with %s', (_, body, words, messageIds) => {
+  expect(errorWords(body)).toEqual({ words, messageIds });
+});
+it('reads twenty messages, each of a thousand characters', () => {
+  const all = messagesOf(Array.from({ length: 30 }, () => ({ MessageId: 'i'.repeat(2000), Message: 'm'.repeat(2000) })));
+  expect(all).toHaveLength(20);
+  expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: 'm'.repeat(1000) });
+});

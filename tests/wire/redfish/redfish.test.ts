@@ -1,0 +1,324 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { ownCertificate } from '../../../wire/http/certificate';
+import { createRedfishPool, RedfishError, rootPath, type RedfishPool, type RedfishTarget } from '../../../wire/redfish';
+import { SYSTEM, redfishError, redfishService, type RedfishService } from './service';
+import { until } from '../../support/until';
+
+let service: RedfishService;
+const pools: RedfishPool[] = [];
+const poolOf = (options?: Parameters<typeof createRedfishPool>[0]): RedfishPool => {
+  const pool = createRedfishPool(options);
+  pools.push(pool);
+  return pool;
+};
+beforeEach(async () => {
+  service = await redfishService();
+});
+afterEach(async () => {
+  for (const pool of pools.splice(0)) await pool.close();
+  await service.close();
+});
+const user = { username: 'admin', password: 'secret' };
+const target = (changes: Partial<RedfishTarget> = {}): RedfishTarget => ({
+  address: service.url,
+  authType: 'auto',
+  verifyCa: true,
+  ...changes,
+});
+const get = (pool: RedfishPool, at: RedfishTarget, path = SYSTEM, more: object = {}): ReturnType<RedfishPool['request']> =>
+  pool.request(at, 'GET', path, { timeoutMs: 20_000, ...more });
+const failure = async (promise: Promise<unknown>): Promise<RedfishError> => {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(RedfishError);
+  return error as RedfishError;
+};
+/** A service with sessions: tokens that count up, any of which may be ended. */
+const withSessions = (): { readonly valid: Set<string> } => {
+  const valid = new Set<string>();
+  let made = 0;
+  service.reply = ({ method, path, headers, body }) => {
+    if (path === '/redfish/v1/') return undefined;
+    if (method === 'POST' && path === '/redfish/v1/SessionService/Sessions') {
+      if ((body as { Password: string }).Password !== user.password) return { status: 401, body: redfishError('no') };
+      const token = `token-${++made}`;
+      valid.add(token);
+      return { status: 201, headers: { 'X-Auth-Token': token, Location: `${service.url}/redfish/v1/SessionService/Sessions/${made}` } };
+    }
+    const token = headers['x-auth-token'];
+    if (typeof token !== 'string' || !valid.has(token)) return { status: 401, body: redfishError('who are you') };
+    return method === 'DELETE' ? { status: 204 } : undefined;
+  };
+  return { valid };
+};
+const words = (): readonly string[] => service.asked.map(({ method, path }) => `${method} ${path}`);
+
+describe('who asks', () => {
+  it('nobody: nothing is sent along', async () => {
+    const answer = await get(poolOf(), target());
+    expect(answer).toMatchObject({ status: 200, body: { PowerState: 'On' } });
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(service.asked[0]!.headers).toMatchObject({ 'odata-version': '4.0', accept: 'application/json' });
+    expect(service.asked[0]!.headers.authorization).toBeUndefined();
+  });
+  it('basic: each request carries the password', async () => {
+    await get(poolOf(), target({ ...user, authType: 'basic' }));
+    expect(words()).toEqual([`GET ${SYSTEM}`]);
+    expect(service.asked[0]!.headers.authorization).toBe(`Basic ${Buffer.from('admin:secret').toString('base64')}`);
+  });
+  it('session: one login for all requests, also for those at once; ended at the close', async () => {
+    withSessions();
+    const pool = poolOf();
+    await Promise.all(Array.from({ length: 5 }, () => get(pool, target({ ...user, authType: 'session' }))));
+    await get(pool, target({ ...user, authType: 'session' }));
+    expect(words().filter((line) => line.startsWith('POST'))).toEqual(['POST /redfish/v1/SessionService/Sessions']);
+    expect(service.asked.find(({ method }) => method === 'POST')!.body).toEqual({ UserName: 'admin', Password: 'secret' });
+    expect(service.asked.some(({ headers }) => headers.authorization !== undefined)).toBe(false);
+    await pool.close();
+    expect(words().at(-1)).toBe('DELETE /redfish/v1/SessionService/Sessions/1');
+    expect((await failure(get(pool, target()))).kind).toBe('closed');
+  });
+  it('session: one that ended is opened again', async () => {
+    const { valid } = withSessions();
+    const pool = poolOf();
+    await get(pool, target({ ...user, authType: 'session' }));
+    valid.clear();
+    expect((await get(pool, target({ ...user, authType: 'session' }))).status).toBe(200);
+    expect(words().filter((line) => line.startsWith('POST')).length).toBe(2);
+  });
+  it('session: a wrong password is an error, and no second try', async () => {
+    withSessions();
+    const error = await failure(get(poolOf(), target({ ...user, password: 'x', authType: 'session' })));
+    expect(error).toMatchObject({ kind: 'status', status: 401 });
+    expect(words().filter((line) => line.startsWith('POST')).length).toBe(1);
+  });
+  it('auto: session when there is one', async () => {
+    withSessions();
+    await get(poolOf(), target(user));
+    expect(service.asked.at(-1)!.headers['x-auth-token']).toBe('token-1');
+  });
+  it.each([404, 405, 501])('auto: basic when sessions answer %i', async (status) => {
+    service.reply = ({ method }) => (method === 'POST' ? { status, body: redfishError('no sessions') } : undefined);
+    const pool = poolOf();
+    await get(pool, target(user));
+    await get(pool, target(user));
+    expect(service.asked.at(-1)!.headers.authorization).toMatch(/^Basic /);
+    expect(words().filter((line) => line.startsWith('POST')).length).toBe(1);
+  });
+  it('keeps a bounded number of logins', async () => {
+    withSessions();
+    const pool = poolOf({ maxSessions: 1 });
+    const first = target({ ...user, authType: 'session' });
+    await get(pool, first);
+    await get(pool, { ...first, username: 'other' });
+    await until('the end of the first', () => words().includes('DELETE /redfish/v1/SessionService/Sessions/1'));
+  });
+});
+
+describe('what goes wrong', () => {
+  it('an error answer, with the words of its ExtendedInfo', async () => {
+    service.reply = () => ({ status: 400, body: redfishError('the action failed because of X') });
+    expect(await failure(poolOf().request(target(), 'POST', '/x', { body: { a: 1 }, timeoutMs: 20_000 }))).toMatchObject({
+      ...{ kind: 'status', status: 400 },
+      message: `HTTP POST ${service.url}/x returned code 400. Base.1.0.GeneralError: general Extended information: the action failed because of X`,
+    });
+    expect(service.asked[0]!.headers['content-type']).toBe('application/json');
+  });
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['a list', [1]],
+    ['another error', { error: 'x' }],
+    ['odd information', { error: { code: 1, '@Message.ExtendedInfo': [null, 5, { Message: {} }] } }],
+    ['a long one', redfishError('x'.repeat(100_000))],
+  ])('an error answer with %s', async (_, body) => {
+    service.reply = () => ({ status: 500, body });
+    const error = await failure(get(poolOf(), target()));
+    expect(error).toMatchObject({ kind: 'status', status: 500 });
+    expect(error.message.length).toBeLessThan(1500);
+  });
+  // Some services quote the request, whose headers and body hold the login.
+  it.each(['basic', 'session'] as const)('an error answer that quotes the request has no secrets (%s)', async (authType) => {
+    const pool = poolOf();
+    const login = { username: 'admin', password: 'se"cr.t ü' };
+    service.reply = ({ method, path, headers, body }) => {
+      if (method === 'POST' && path.endsWith('/Sessions')) return { status: 201, body: {}, headers: { 'x-auth-token': 'token-1234' } };
+      return { status: 400, body: redfishError(`cannot: ${JSON.stringify(headers)} ${login.password} ${JSON.stringify(body)}`) };
+    };
+    const { message } = await failure(get(pool, target({ ...login, authType })));
+    expect(message).toContain('cannot: {');
+    expect(message).toContain('******');
+    for (const secret of [login.password, 'token-1234', Buffer.from(`admin:${login.password}`).toString('base64')])
+      expect(message).not.toContain(secret);
+    service.reply = ({ body }) => ({
+      status: 401,
+      body: redfishError(`refused: ${(body as { Password?: string } | undefined)?.Password}`),
+    });
+    if (authType === 'session') expect((await failure(get(poolOf(), target({ ...login, authType })))).message).toMatch(/refused: \*{6}$/);
+  });
+  it('a password in the messages of a task, but not in other members', async () => {
+    service.reply = () => ({ status: 200, body: { Name: 'secret', Messages: [{ Message: 'by secret', MessageArgs: ['secret'] }] } });
+    expect((await get(poolOf(), target({ ...user, authType: 'basic' }))).body).toEqual({
+      Name: 'secret',
+      Messages: [{ Message: 'by ******', MessageArgs: ['******'] }],
+    });
+  });
+  it('no JSON', async () => {
+    service.reply = (_, response) => {
+      response.end('<html>');
+      return undefined;
+    };
+    expect((await failure(get(poolOf(), target()))).kind).toBe('protocol');
+  });
+  it('a flood', async () => {
+    service.reply = (_, response) => {
+      response.writeHead(200);
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(65536, 0x20)));
+      };
+      response.on('drain', more);
+      more();
+      return 'hang';
+    };
+    const error = await failure(get(poolOf(), target()));
+    expect(error.message).toContain('more than');
+  });
+  it('silence', async () => {
+    service.reply = () => 'hang';
+    const error = await failure(get(poolOf(), target(), SYSTEM, { timeoutMs: 100 }));
+    expect(error).toMatchObject({
+      kind: 'interrupted',
+      message: `Unable to connect to ${service.url}${SYSTEM}. Error: no answer within 0.1 s`,
+    });
+  });
+  it('a connection that breaks', async () => {
+    service.reply = (_, response) => {
+      response.destroy();
+      return 'hang';
+    };
+    expect((await failure(get(poolOf(), target()))).kind).toBe('interrupted');
+  });
+  it('nobody there', async () => {
+    await service.close();
+    const error = await failure(get(poolOf(), target()));
+    expect(error.kind).toBe('unreachable');
+    expect(error.message).toMatch(/^Unable to connect to http:.* Error: .*ECONNREFUSED/);
+    expect((await failure(get(poolOf(), target({ address: 'http://bmc.invalid' })))).kind).toBe('unreachable');
+  });
+  it('given up by the caller', async () => {
+    service.reply = () => 'hang';
+    const stop = new AbortController();
+    const waiting = get(poolOf(), target(), SYSTEM, { signal: stop.signal });
+    setTimeout(() => stop.abort(new Error('enough')), 30);
+    await expect(waiting).rejects.toThrow('enough');
+    await expect(get(poolOf(), target(), SYSTEM, { signal: stop.signal })).rejects.toThrow('enough');
+  });
+  it.each(['http://evil.example/x', '//evil.example/x', 'redfish/v1', '/a b', '/a\r\nX: y', ''])('the link %j', async (path) => {
+    expect((await failure(get(poolOf(), target(), path))).kind).toBe('protocol');
+    expect(service.asked).toEqual([]);
+  });
+});
+
+describe('a redirect', () => {
+  const leadsTo = (status: number, place: string): void => {
+    service.reply = ({ path }) => (path === '/old' ? { status, headers: { Location: place } } : undefined);
+  };
+  it.each([301, 302, 307, 308])('%i on the same host is followed', async (status) => {
+    leadsTo(status, SYSTEM);
+    expect(await get(poolOf(), target(), '/old')).toMatchObject({ status: 200, body: { PowerState: 'On' } });
+  });
+  it.each([
+    ['http://127.0.0.2:1/x', 'another host'],
+    ['http://[', 'another host'],
+    ['', 'nowhere'],
+    ['/old', 'which is not followed'],
+  ])('to %j is not', async (place, words) => {
+    leadsTo(302, place);
+    const error = await failure(get(poolOf(), target(user), '/old'));
+    expect([error.kind, error.message]).toEqual(['protocol', expect.stringContaining(words)]);
+    expect(service.asked.length).toBeLessThanOrEqual(7);
+  });
+  it('of an order is followed only where it stays an order', async () => {
+    leadsTo(302, SYSTEM);
+    expect((await failure(poolOf().request(target(), 'POST', '/old', { body: {}, timeoutMs: 20_000 }))).kind).toBe('protocol');
+    leadsTo(307, SYSTEM);
+    await poolOf().request(target(), 'PATCH', '/old', { body: { Boot: {} }, timeoutMs: 20_000 });
+    expect(service.asked.at(-1)).toMatchObject({ method: 'PATCH', path: SYSTEM });
+  });
+});
+
+it('takes packed answers from services that give no others, as far as they are bounded', async () => {
+  let bytes = gzipSync(JSON.stringify({ Id: 'packed' }));
+  service.reply = ({ headers }, response) => {
+    if (headers['accept-encoding'] === 'identity') return { status: 406 };
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
+    return 'hang';
+  };
+  expect((await get(poolOf(), target())).body).toEqual({ Id: 'packed' });
+  bytes = gzipSync(Buffer.alloc(20 << 20, 0x20));
+  expect(await failure(get(poolOf(), target()))).toMatchObject({ kind: 'protocol' });
+});
+it('says when a service asks to be asked later, and gives the path of a Location', async () => {
+  service.reply = ({ path }) =>
+    path === '/busy'
+      ? { status: 503, headers: { 'Retry-After': '7' } }
+      : { status: 202, headers: { Location: 'https://own.name/tasks/1?x' } };
+  expect(await failure(get(poolOf(), target(), '/busy'))).toMatchObject({ status: 503, retryAfterMs: 7000 });
+  expect(await get(poolOf(), target())).toMatchObject({ status: 202, location: '/tasks/1?x' });
+});
+it('keeps no login where none may be kept', async () => {
+  withSessions();
+  const pool = poolOf({ maxSessions: 0 });
+  await get(pool, target({ ...user, authType: 'session' }));
+  await pool.close();
+  expect(words().filter((line) => /^(POST|DELETE)/.test(line))).toEqual([
+    'POST /redfish/v1/SessionService/Sessions',
+    'DELETE /redfish/v1/SessionService/Sessions/1',
+  ]);
+});
+
+describe('certificates', () => {
+  let folder: string;
+  let secure: RedfishService;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'bloomery-redfish-'));
+    const { certificate, privateKey } = ownCertificate('127.0.0.1', 'bmc', Date.now(), randomBytes);
+    writeFileSync(join(folder, 'cert'), certificate);
+    secure = await redfishService({ cert: certificate, key: privateKey });
+  });
+  afterAll(async () => {
+    await secure.close();
+    rmSync(folder, { recursive: true });
+  });
+  it('of authorities that are unknown are refused', async () => {
+    const error = await failure(get(poolOf(), target({ address: secure.url })));
+    expect(error.kind).toBe('untrusted');
+    expect(error.message).toMatch(/certificate verify failed: .*self-signed/);
+  });
+  it('are taken as they are when the node says so', async () => {
+    expect((await get(poolOf(), target({ address: secure.url, verifyCa: false }))).status).toBe(200);
+  });
+  it('are checked against a file, or the files of a folder', async () => {
+    expect((await get(poolOf(), target({ address: secure.url, verifyCa: join(folder, 'cert') }))).status).toBe(200);
+    expect((await get(poolOf(), target({ address: secure.url, verifyCa: folder }))).status).toBe(200);
+  });
+  it('cannot be checked against what is not there', async () => {
+    expect((await failure(get(poolOf(), target({ address: secure.url, verifyCa: '/no/such' })))).message).toContain('/no/such');
+  });
+  it('come with the TLS version asked for', async () => {
+    const tls = { minVersion: 'TLSv1.3', ciphers: 'TLS_AES_256_GCM_SHA384' } as const;
+    expect((await get(poolOf(), target({ address: secure.url, verifyCa: false, tls }))).status).toBe(200);
+  });
+});
+
+it.each([
+  ['https://bmc', '/redfish/v1/'],
+  ['https://bmc/', '/redfish/v1/'],
+  ['https://bmc:8443/other/v1', '/other/v1/'],
+  ['https://bmc/other/v1//', '/other/v1/'],
+])('the root of %s is %s', (address, path) => expect(rootPath({ address })).toBe(path));
