@@ -141,8 +141,11 @@ it.each([
     process.exit((await runInGroup(['sh', '-c', ${JSON.stringify(script)}], {}, 300)).status);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-  const started = Number(line);
+  const line = await Promise.race([
+    once(createInterface(child.stdout), 'line'),
+    ended.then((how) => Promise.reject(new Error(`it ended: ${String(how)}`))),
+  ]);
+  const started = Number(line[0]);
   try {
     expect(await runs(started)).toBe(true);
     child.kill(signal);

@@ -198,9 +198,9 @@ async function openWith(link: Link, target: IpmiTarget, cipherSuite: number, pee
     if (privilege <= PRIVILEGE.USER) return session;
     const words = COMMANDS.setSessionPrivilegeLevel;
     const answer = await sendCommand(link, session, { words, data: Buffer.from([privilege]) }, HANDSHAKE_TRIES, bounds);
-    if (!answer) continue;
-    if (answer[0] === COMPLETION.ok) return session;
+    if (answer?.[0] === COMPLETION.ok) return session;
     await closeSession(link, session);
+    if (!answer) continue;
     throw privilegeRefused(target, answer[0]!);
   }
   throw unreachable(target);
