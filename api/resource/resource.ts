@@ -18,7 +18,7 @@ import { withNotifications } from './notifications';
 import { checkFields, rowsToShow } from './present';
 import { checkPolicy } from './access';
 import type { Target } from '../../policy/vocabulary';
-import type { Answer, ApiContext, Request } from './handler';
+import type { Answer, ApiContext, Handlers, Request } from './handler';
 
 export interface Resource<RecordType extends ResourceRecord> {
   /** Its schema in openapi.yaml. */
@@ -203,7 +203,7 @@ export async function listOf<RecordType extends ResourceRecord>(
   return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, first, also }) };
 }
 
-export async function showOf<RecordType extends ResourceRecord>(
+async function showOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -243,7 +243,7 @@ export async function createOf<RecordType extends ResourceRecord>(
   };
 }
 
-export async function updateOf<RecordType extends ResourceRecord>(
+async function updateOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -275,7 +275,7 @@ export async function updateOf<RecordType extends ResourceRecord>(
   return { status: 200, body: presenterOf(resource, request, context)(changed) };
 }
 
-export async function removeOf<RecordType extends ResourceRecord>(
+async function removeOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -283,4 +283,15 @@ export async function removeOf<RecordType extends ResourceRecord>(
   const record = await recordOf(resource, () => [`${resource.policy}:delete`], request, context);
   await withNotifications(context, request, notificationName(resource), 'delete', record, () => resource.remove(record, context));
   return { status: 204 };
+}
+
+/** The handlers of its five operations, by the names that they have in openapi.yaml: `listX` in the plural, `createX`, `showX` and so on. */
+export function handlersOf<RecordType extends ResourceRecord>(resource: Resource<RecordType>, plural = `${resource.schema}s`): Handlers {
+  return {
+    [`list${plural}`]: (request, context) => listOf(resource, request, context),
+    [`create${resource.schema}`]: (request, context) => createOf(resource, request, context),
+    [`show${resource.schema}`]: (request, context) => showOf(resource, request, context),
+    [`update${resource.schema}`]: (request, context) => updateOf(resource, request, context),
+    [`delete${resource.schema}`]: (request, context) => removeOf(resource, request, context),
+  };
 }

@@ -9,7 +9,7 @@ import type { Values } from '../resource/fields';
 import { nodeOf, visibleNode } from '../resource/node-find';
 import { checkFields } from '../resource/present';
 import { withNotifications } from '../resource/notifications';
-import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { createOf, handlersOf, presenterOf, type Resource } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -178,11 +178,8 @@ async function deleteOfNode(request: Request, context: ApiContext): Promise<Answ
 }
 
 export const allocationHandlers: Handlers = {
-  listAllocations: (request, context) => listOf(ALLOCATIONS, request, context),
+  ...handlersOf(ALLOCATIONS),
   createAllocation,
-  showAllocation: (request, context) => showOf(ALLOCATIONS, request, context),
-  updateAllocation: (request, context) => updateOf(ALLOCATIONS, request, context),
-  deleteAllocation: (request, context) => removeOf(ALLOCATIONS, request, context),
   showNodeAllocation: showOfNode,
   deleteNodeAllocation: deleteOfNode,
 };

@@ -1,7 +1,7 @@
 /** /v1/chassis. */
 import type { ChassisRecord } from '../../model/records';
 import { linksTo } from '../resource/links';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { handlersOf, listOf, type Resource } from '../resource/resource';
 import type { Handlers } from '../resource/handler';
 
 const CHASSIS: Resource<ChassisRecord> = {
@@ -24,10 +24,6 @@ const CHASSIS: Resource<ChassisRecord> = {
 };
 
 export const chassisHandlers: Handlers = {
-  listChassis: (request, context) => listOf(CHASSIS, request, context),
+  ...handlersOf(CHASSIS, 'Chassis'),
   listChassisDetail: (request, context) => listOf(CHASSIS, request, context, { detail: true }),
-  createChassis: (request, context) => createOf(CHASSIS, request, context),
-  showChassis: (request, context) => showOf(CHASSIS, request, context),
-  updateChassis: (request, context) => updateOf(CHASSIS, request, context),
-  deleteChassis: (request, context) => removeOf(CHASSIS, request, context),
 };

@@ -1,7 +1,7 @@
 /** /v1/deploy_templates: steps for the deployment of nodes whose instance has a trait with the template's name. */
 import type { DeployTemplateRecord, NewOf, StepRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { handlersOf, type Resource } from '../resource/resource';
 import type { Handlers } from '../resource/handler';
 import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
 
@@ -39,10 +39,4 @@ const TEMPLATES: Resource<DeployTemplateRecord> = {
   remove: ({ uuid }, { store }) => store.deployTemplates.remove(uuid),
 };
 
-export const deployTemplateHandlers: Handlers = {
-  listDeployTemplates: (request, context) => listOf(TEMPLATES, request, context),
-  createDeployTemplate: (request, context) => createOf(TEMPLATES, request, context),
-  showDeployTemplate: (request, context) => showOf(TEMPLATES, request, context),
-  updateDeployTemplate: (request, context) => updateOf(TEMPLATES, request, context),
-  deleteDeployTemplate: (request, context) => removeOf(TEMPLATES, request, context),
-};
+export const deployTemplateHandlers: Handlers = handlersOf(TEMPLATES);

@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { ImageRecord, NewOf } from '../../model/records';
 import type { Values } from '../resource/fields';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { handlersOf, type Resource } from '../resource/resource';
 import type { Handlers } from '../resource/handler';
 
 /** Algorithm → the length of its value in hexadecimal. */
@@ -68,10 +68,4 @@ const IMAGES: Resource<ImageRecord> = {
   remove: ({ uuid }, { store }) => store.images.remove(uuid),
 };
 
-export const imageHandlers: Handlers = {
-  listImages: (request, context) => listOf(IMAGES, request, context),
-  createImage: (request, context) => createOf(IMAGES, request, context),
-  showImage: (request, context) => showOf(IMAGES, request, context),
-  updateImage: (request, context) => updateOf(IMAGES, request, context),
-  deleteImage: (request, context) => removeOf(IMAGES, request, context),
-};
+export const imageHandlers: Handlers = handlersOf(IMAGES);

@@ -4,7 +4,7 @@ import { checkedRule, type RuleStep } from '../../model/rules/inspection-rules';
 import { repr } from '../../model/python';
 import type { InspectionRuleRecord, JsonObject } from '../../model/records';
 import type { Values } from '../resource/fields';
-import { checkDirection, createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { checkDirection, handlersOf, type Resource } from '../resource/resource';
 import type { Handlers, Request } from '../resource/handler';
 
 const UNSORTABLE = ['actions', 'conditions'];
@@ -72,10 +72,4 @@ const RULES: Resource<InspectionRuleRecord> = {
   remove: ({ uuid }, { store }) => store.inspectionRules.remove(uuid),
 };
 
-export const inspectionRuleHandlers: Handlers = {
-  listInspectionRules: (request, context) => listOf(RULES, request, context),
-  createInspectionRule: (request, context) => createOf(RULES, request, context),
-  showInspectionRule: (request, context) => showOf(RULES, request, context),
-  updateInspectionRule: (request, context) => updateOf(RULES, request, context),
-  deleteInspectionRule: (request, context) => removeOf(RULES, request, context),
-};
+export const inspectionRuleHandlers: Handlers = handlersOf(RULES);

@@ -8,7 +8,7 @@ import type { NewOf, NodeRecord, PortgroupRecord } from '../../model/records';
 import { projectOfList } from '../resource/access';
 import type { Values } from '../resource/fields';
 import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../resource/node-find';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { handlersOf, listOf, type Resource } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -106,12 +106,8 @@ async function listOfNode(request: Request, context: ApiContext, detail?: true):
 }
 
 export const portgroupHandlers: Handlers = {
-  listPortgroups: (request, context) => listOf(PORTGROUPS, request, context),
+  ...handlersOf(PORTGROUPS),
   listPortgroupsDetail: (request, context) => listOf(PORTGROUPS, request, context, { detail: true }),
   listNodePortgroups: (request, context) => listOfNode(request, context),
   listNodePortgroupsDetail: (request, context) => listOfNode(request, context, true),
-  createPortgroup: (request, context) => createOf(PORTGROUPS, request, context),
-  showPortgroup: (request, context) => showOf(PORTGROUPS, request, context),
-  updatePortgroup: (request, context) => updateOf(PORTGROUPS, request, context),
-  deletePortgroup: (request, context) => removeOf(PORTGROUPS, request, context),
 };

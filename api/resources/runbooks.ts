@@ -7,7 +7,7 @@ import type { NewOf, RunbookRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { location } from '../resource/links';
 import { projectOfList } from '../resource/access';
-import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { handlersOf, recordOf, type Resource } from '../resource/resource';
 import type { Caller } from '../../policy/caller';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
@@ -119,11 +119,7 @@ async function addRunbookTrait(request: Request, context: ApiContext): Promise<A
 }
 
 export const runbookHandlers: Handlers = {
-  listRunbooks: (request, context) => listOf(RUNBOOKS, request, context),
-  createRunbook: (request, context) => createOf(RUNBOOKS, request, context),
-  showRunbook: (request, context) => showOf(RUNBOOKS, request, context),
-  updateRunbook: (request, context) => updateOf(RUNBOOKS, request, context),
-  deleteRunbook: (request, context) => removeOf(RUNBOOKS, request, context),
+  ...handlersOf(RUNBOOKS),
   listRunbookTraits: async (request, context) => ({
     status: 200,
     body: { traits: [...(await runbookOf(request, context, 'runbook:get')).traits].sort() },

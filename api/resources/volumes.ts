@@ -9,7 +9,7 @@ import { checkPolicy, projectOfList } from '../resource/access';
 import type { Values } from '../resource/fields';
 import { linksTo } from '../resource/links';
 import { linkedNode, nodeOfFilter, nodeOfNew } from '../resource/node-find';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { handlersOf, listOf, type Resource } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 type VolumeRecord = VolumeConnectorRecord | VolumeTargetRecord;
@@ -128,18 +128,12 @@ function volumeLinks(request: Request, context: ApiContext, path: string): Answe
 }
 
 export const volumeHandlers: Handlers = {
+  ...handlersOf(CONNECTORS),
+  ...handlersOf(TARGETS),
   showVolume: async (request, context) => volumeLinks(request, context, 'volume'),
   showNodeVolume: async (request, context) => volumeLinks(request, context, `nodes/${request.params['node_ident']!}/volume`),
   listVolumeConnectors: (request, context) => list(CONNECTORS, request, context),
   listNodeVolumeConnectors: (request, context) => listOfNode(CONNECTORS, request, context),
-  createVolumeConnector: (request, context) => createOf(CONNECTORS, request, context),
-  showVolumeConnector: (request, context) => showOf(CONNECTORS, request, context),
-  updateVolumeConnector: (request, context) => updateOf(CONNECTORS, request, context),
-  deleteVolumeConnector: (request, context) => removeOf(CONNECTORS, request, context),
   listVolumeTargets: (request, context) => list(TARGETS, request, context),
   listNodeVolumeTargets: (request, context) => listOfNode(TARGETS, request, context),
-  createVolumeTarget: (request, context) => createOf(TARGETS, request, context),
-  showVolumeTarget: (request, context) => showOf(TARGETS, request, context),
-  updateVolumeTarget: (request, context) => updateOf(TARGETS, request, context),
-  deleteVolumeTarget: (request, context) => removeOf(TARGETS, request, context),
 };
