@@ -155,3 +155,20 @@ export function describeChange({ kind, component, key, before, after }: Hardware
   );
   return `${name} changed: ${pairs.join(', ')}`;
 }
+
+/** Limit of the changes of one push or inspection. */
+export const MAX_CHANGES = 1000;
+/** Limit of the changes that an event and an entry of the node's history name. */
+const MAX_NAMED = 50;
+/** What the event `hardware` and the entry in the node's history say of changes. */
+export function announcementOf(
+  changes: readonly HardwareChange[],
+  source: ChangeSource,
+): { readonly payload: JsonObject; readonly text: string } {
+  const named = changes.slice(0, MAX_NAMED);
+  const more = changes.length > named.length ? `, and ${changes.length - named.length} more` : '';
+  return {
+    payload: { source, count: changes.length, changes: named.map(({ kind, component, key }) => ({ kind, component, key })) },
+    text: `${named.map(describeChange).join('; ')}${more}`,
+  };
+}

@@ -4,11 +4,12 @@ import { gunzip, gzip } from 'node:zlib';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import {
+  announcementOf,
   CHANGE_KINDS,
   changesBetween,
   COMPONENTS,
-  describeChange,
   digestOf,
+  MAX_CHANGES,
   type ChangeKind,
   type Component,
   type HardwareChange,
@@ -32,9 +33,6 @@ interface Push {
   readonly boot_id?: string;
   readonly hardware?: HardwareRecord;
 }
-/** Limits of the changes of one push, and of the changes that its event and its history entry name. */
-const MAX_CHANGES = 1000;
-const MAX_NAMED = 50;
 
 const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
   JSON.parse((await promisify(gunzip)(packed)).toString('utf8')) as HardwareRecord;
@@ -47,12 +45,8 @@ async function storeChanges(
   { options, random }: ApiContext,
 ): Promise<void> {
   const node = await store.nodes.find(uuid);
-  const named = changes.slice(0, MAX_NAMED);
-  await store.events.add(node, 'hardware', {
-    count: changes.length,
-    changes: named.map(({ kind, component, key }) => ({ kind, component, key })),
-  });
-  const more = changes.length > named.length ? `, and ${changes.length - named.length} more` : '';
+  const { payload, text } = announcementOf(changes, 'recorder');
+  await store.events.add(node, 'hardware', payload);
   if (options['conductor.node_history'])
     await store.history.create({
       uuid: newUuid(random),
@@ -61,7 +55,7 @@ async function storeChanges(
       user: null,
       event_type: 'hardware',
       severity: 'INFO',
-      event: `Hardware of the running host: ${named.map(describeChange).join('; ')}${more}`.slice(0, 65_535),
+      event: `Hardware of the running host: ${text}`.slice(0, 65_535),
       state: node.provision_state,
       target_provision_state: node.target_provision_state,
       duration_seconds: null,

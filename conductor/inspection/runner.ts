@@ -2,7 +2,7 @@
 import { Fault, reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { InspectionFindings } from '../../drivers/interfaces';
-import { changesBetween, describeChange, type HardwareChange } from '../../model/hardware';
+import { announcementOf, changesBetween, MAX_CHANGES, type HardwareChange } from '../../model/hardware';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
 import { entryOf } from '../core/history';
@@ -132,20 +132,12 @@ interface HookRunOptions {
   /** Runs in the same transaction. */
   readonly writeMore?: (store: Store, pluginData: JsonObject) => Promise<void>;
 }
-/** Limits of the changes of one inspection, and of those that its event and its history entry name. */
-const MAX_CHANGES = 1000;
-const MAX_NAMED = 50;
 /** What changed since the inspection before: an event, an entry of the node's history, and the changes for the API. */
 async function writeHardwareChanges(store: Store, { node, context }: NodeTask, changes: readonly HardwareChange[]): Promise<void> {
   if (changes.length === 0) return;
-  const named = changes.slice(0, MAX_NAMED);
-  await store.events.add(node, 'hardware', {
-    count: changes.length,
-    changes: named.map(({ kind, component, key }) => ({ kind, component, key })),
-  });
-  const more = changes.length > named.length ? `, and ${changes.length - named.length} more` : '';
-  const event = `Hardware since the last inspection: ${named.map(describeChange).join('; ')}${more}`;
-  const entry = entryOf(context, node, { type: 'hardware', event, error: false });
+  const { payload, text } = announcementOf(changes, 'inspection');
+  await store.events.add(node, 'hardware', payload);
+  const entry = entryOf(context, node, { type: 'hardware', event: `Hardware since the last inspection: ${text}`, error: false });
   if (entry) await store.history.create(entry);
   await store.hardware.addChanges(node.uuid, changes, context.options['recorder.history_max_entries'], 'inspection');
 }

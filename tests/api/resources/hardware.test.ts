@@ -66,7 +66,7 @@ it('tells what changed as rows, an event and an entry in the history', async () 
   ]);
   expect(next.body.next).toBeUndefined();
   expect(await database.query(`SELECT kind, payload FROM events WHERE kind = 'hardware'`)).toMatchObject([
-    { payload: { count: 3, changes: [{ kind: 'changed', component: 'disk', key: 'A' }, {}, {}] } },
+    { payload: { source: 'recorder', count: 3, changes: [{ kind: 'changed', component: 'disk', key: 'A' }, {}, {}] } },
   ]);
   const history = await ask('GET', `/v1/nodes/${node}/history?detail=true`);
   expect(history.body['history']).toMatchObject([

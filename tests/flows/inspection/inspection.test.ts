@@ -99,7 +99,7 @@ it('names what changed since the inspection before', async () => {
   const told = await database.query<{ readonly payload: object }>(
     `SELECT payload FROM events WHERE kind = 'hardware' AND node_uuid = '${uuid}'`,
   );
-  expect(told).toEqual([{ payload: { count: 1, changes: [{ kind: 'changed', component: 'cpu', key: 'cpu' }] } }]);
+  expect(told).toEqual([{ payload: { source: 'inspection', count: 1, changes: [{ kind: 'changed', component: 'cpu', key: 'cpu' }] } }]);
   const history = await database.query<{ readonly event: string }>(`SELECT event FROM node_history WHERE event_type = 'hardware'`);
   expect(history).toEqual([{ event: 'Hardware since the last inspection: cpu changed: count 2 → 4' }]);
   await inspect();
