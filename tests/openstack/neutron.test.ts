@@ -54,9 +54,10 @@ beforeAll(async () => {
     },
   };
   server = await startServerProcess(join(folder, 'server'), sections);
+  await keystone.identity.service('baremetal', `http://127.0.0.1:${apiPort}`);
   api = openClient(`http://127.0.0.1:${apiPort}`);
   fleet = await startFleet({
-    ...{ count: 6, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes },
+    ...{ count: 7, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes },
   });
 }, 900_000);
 afterAll(async () => {
@@ -79,7 +80,8 @@ interface Node {
   readonly name: string;
   readonly port: string;
 }
-async function enroll(networkInterface: string, switchPort: object = SWITCH): Promise<Node> {
+/** @param link the switch; null: the port names none */
+async function enroll(networkInterface: string, link: object | null = SWITCH): Promise<Node> {
   const name = `p${++used}`;
   const { macs, redfish } = fleet.machines[used - 1]!;
   const uuid = randomUUID();
@@ -93,7 +95,7 @@ async function enroll(networkInterface: string, switchPort: object = SWITCH): Pr
   const port = randomUUID();
   await api.request('POST', '/v1/ports', {
     ...{ uuid: port, node_uuid: uuid, address: macs[0], pxe_enabled: true, physical_network: 'physnet1' },
-    local_link_connection: { ...switchPort, port_id: name },
+    local_link_connection: link === null ? {} : { ...link, port_id: name },
   });
   return { uuid, mac: macs[0]!, name, port };
 }
@@ -259,4 +261,53 @@ describe('flat', () => {
     await expect(attach(node, missing)).rejects.toThrow(`Neutron port ${missing} was not found`);
     expect(await internalInfo(node)).toEqual({});
   });
+});
+
+interface Agent {
+  readonly host: string;
+  readonly alive: boolean;
+  readonly agent_type: string;
+  readonly configurations: { readonly bridge_mappings: object };
+}
+describe("networking-baremetal's agent", () => {
+  it('reads our ports, so that Neutron knows the segments of nodes, and forgets nodes that are gone', async () => {
+    const node = await enroll('flat', null);
+    const agentOf = async (): Promise<Agent | undefined> =>
+      ((await neutron.call('GET', `/agents?host=${node.uuid}`)) as { agents: readonly Agent[] }).agents[0];
+    expect(await agentOf()).toBeUndefined();
+    neutron.startAgent();
+    await until('Neutron knows the node', async () => (await agentOf())?.alive === true, 500);
+    expect(await agentOf()).toMatchObject({
+      ...{ agent_type: 'Baremetal Node', configurations: { bridge_mappings: { physnet1: 'yes' } } },
+    });
+
+    // The subnet of a segment: a port has no address before its host is known.
+    const provider = {
+      ...{ 'provider:network_type': 'vlan', 'provider:physical_network': 'physnet1', 'provider:segmentation_id': 120 },
+    };
+    const { network } = (await neutron.call('POST', '/networks', { network: { name: 'routed', ...provider } })) as {
+      network: { id: string };
+    };
+    const { segments } = (await neutron.call('GET', `/segments?network_id=${network.id}`)) as { segments: readonly { id: string }[] };
+    await neutron.call('POST', '/subnets', {
+      subnet: { network_id: network.id, segment_id: segments[0]!.id, ip_version: 4, cidr: '10.60.120.0/24', enable_dhcp: false },
+    });
+    const vif = await neutron.port({ network_id: network.id, name: 'routed' });
+    expect(vif.fixed_ips).toEqual([]);
+    await provision(node, 'manage', 'manageable');
+    await provision(node, 'provide', 'available');
+    await attach(node, vif.id);
+    await provision(node, 'active', 'active');
+    expect(await portsOf(node)).toMatchObject([
+      {
+        ...{ id: vif.id, 'binding:host_id': node.uuid },
+        fixed_ips: [{ ip_address: expect.stringMatching(/^10\.60\.120\./) as unknown }],
+      },
+    ]);
+
+    await provision(node, 'deleted', 'available');
+    await provision(node, 'manage', 'manageable');
+    await api.request('DELETE', `/v1/nodes/${node.uuid}`);
+    await until('Neutron has forgotten the node', async () => (await agentOf()) === undefined, 500);
+  }, 900_000);
 });

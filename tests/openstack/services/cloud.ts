@@ -6,11 +6,11 @@ import type { Sections } from '../../lab/support/server';
 import { newImageBytes } from './boot-files';
 import { startGlance, type RealGlance } from './glance';
 import { CACHED, startKeystone, type RealKeystone } from './keystone';
-import { startNeutron, type RealNeutron } from './neutron';
+import { startNeutron, type RealNeutron, type Switches } from './neutron';
 import { clientSection, tokenSection } from './service';
 
 /** Network → its VLAN. Servers are in `private`, and machines that boot a ramdisk in the others. */
-const VLANS = { provisioning: 100, private: 101, cleaning: 102, rescuing: 103, inspection: 104, servicing: 105 } as const;
+export const VLANS = { provisioning: 100, private: 101, cleaning: 102, rescuing: 103, inspection: 104, servicing: 105 } as const;
 type NetworkName = keyof typeof VLANS;
 
 export interface Cloud {
@@ -35,8 +35,11 @@ export async function makeNetworks(neutron: RealNeutron): Promise<Record<Network
   return networks as Record<NetworkName, string>;
 }
 
-/** @param folder of its own */
-export async function startCloud(folder: string): Promise<Cloud> {
+/**
+ * @param folder of its own
+ * @param switches further switches of Neutron
+ */
+export async function startCloud(folder: string, switches: Switches = {}): Promise<Cloud> {
   const own = (name: string): string => {
     mkdirSync(join(folder, name), { recursive: true });
     return join(folder, name);
@@ -59,7 +62,7 @@ export async function startCloud(folder: string): Promise<Cloud> {
   try {
     const [mariadb, keystone] = await both(started(startMariadb(own('mariadb'))), started(startKeystone(own('keystone'), CACHED)));
     const [neutron, glance] = await both(
-      started(startNeutron(own('neutron'), keystone, await mariadb.create('neutron'))),
+      started(startNeutron(own('neutron'), keystone, await mariadb.create('neutron'), switches)),
       started(startGlance(own('glance'), keystone, await mariadb.create('glance'))),
     );
     const operator = await keystone.identity.user('operator', { system: ['admin'] });

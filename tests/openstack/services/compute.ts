@@ -98,7 +98,7 @@ export interface NodeView {
   readonly instance_uuid: string | null;
   readonly instance_info: Body;
 }
-type Api = ComputeCloud['api'];
+type Api = ReturnType<typeof callerOf>;
 export const show = async (api: Api, uuid: string): Promise<NodeView> => (await api('GET', `/v1/nodes/${uuid}`)) as unknown as NodeView;
 /** Throws when the node failed. */
 export async function stateOf(api: Api, uuid: string): Promise<string> {
@@ -107,15 +107,22 @@ export async function stateOf(api: Api, uuid: string): Promise<string> {
   return state;
 }
 
-/** Makes a node with two ports, of which the first one boots, and brings it to `available`. Answers its UUID. */
-export async function enroll(api: Api, fields: Body, macs: readonly string[], traits: readonly string[]): Promise<string> {
+const pretended = (uuid: string, index: number): Body => ({ ...SWITCH, port_id: `${uuid.slice(0, 8)}-${index}` });
+/** Makes a node with at most two ports, of which the first one boots, and brings it to `available`. Answers its UUID. */
+export async function enroll(
+  api: Api,
+  fields: Body,
+  macs: readonly string[],
+  traits: readonly string[],
+  linkOf = pretended,
+): Promise<string> {
   const uuid = randomUUID();
   await api('POST', '/v1/nodes', { uuid, resource_class: 'baremetal', ...fields });
   await api('PUT', `/v1/nodes/${uuid}/traits`, { traits });
   for (const [index, address] of macs.slice(0, 2).entries())
     await api('POST', '/v1/ports', {
       ...{ node_uuid: uuid, address, pxe_enabled: index === 0, physical_network: 'physnet1' },
-      local_link_connection: { ...SWITCH, port_id: `${uuid.slice(0, 8)}-${index}` },
+      local_link_connection: linkOf(uuid, index),
     });
   for (const [target, ends] of [
     ['manage', 'manageable'],

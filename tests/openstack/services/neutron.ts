@@ -1,9 +1,9 @@
 /**
  * A real Neutron 29 (PyPI) on loopback beside a Keystone: ML2 with networking-generic-switch, whose switches are pretended and log what they
- * are told. One process; no agents, so a bound port is active at once.
+ * are told. One process; no agents but networking-baremetal's, so a bound port is active at once.
  */
-import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { endReference } from '../../lab/inspection/real-ironic';
@@ -42,11 +42,16 @@ export interface RealNeutron {
   requests(): readonly string[];
   /** The options of a section that authenticates to this cloud. */
   readonly credentials: Readonly<Record<string, string>>;
+  /** Starts networking-baremetal's agent, which reads the ports of the Bare Metal service of the catalog. Closed with Neutron. */
+  startAgent(): void;
   close(): Promise<void>;
 }
 
 /** The one switch. */
 export const SWITCH = { switch_id: '0a:1b:2c:3d:4e:5f', switch_info: 'sw1' } as const;
+
+/** Name → its options of networking-generic-switch. */
+export type Switches = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Neutron's migrations need another database; its models describe the same tables. */
 const MAKE_TABLES = `
@@ -62,11 +67,13 @@ model_base.BASEV2.metadata.create_all(api.get_writer_session().get_bind())
 /**
  * @param folder of its own
  * @param connection URL of its database
+ * @param switches further ones
  */
 export async function startNeutron(
   folder: string,
   keystone: RealKeystone,
   connection = sqlite(join(folder, 'neutron.sqlite')),
+  switches: Switches = {},
 ): Promise<RealNeutron> {
   const bin = await programs('network', [
     ...['neutron==29.0.0', 'networking-generic-switch==10.2.0', 'networking-baremetal==8.1.0', 'pymysql==1.2.4', 'pyuwsgi==2.0.30.post1'],
@@ -99,6 +106,7 @@ export async function startNeutron(
     [`genericswitch:${SWITCH.switch_info}`]: {
       ...{ device_type: 'netmiko_fake', ngs_mac_address: SWITCH.switch_id, ip: '127.0.0.1', username: 'none', password: 'none' },
     },
+    ...Object.fromEntries(Object.entries(switches).map(([name, options]) => [`genericswitch:${name}`, options])),
     keystone_authtoken: tokenSection(keystone, 'neutron', 'network'),
     oslo_concurrency: { lock_path: join(folder, 'lock') },
     oslo_messaging_notifications: { driver: 'noop' },
@@ -111,6 +119,7 @@ export async function startNeutron(
   const text = (): string => readFileSync(log, 'utf8');
   const token = await identity.token(ironic, { project: { id: project } });
   const call = callerOf(`${url}/v2.0`, () => token);
+  let agent: ChildProcess | undefined;
   return {
     ...{ url, log, call, credentials },
     network: async (name, vlan, subnet) => {
@@ -131,6 +140,24 @@ export async function startNeutron(
       [...text().matchAll(/\] (GET|POST|PUT|DELETE) (\/v2\.0\/\S+) => generated .*?\(HTTP\/1\.1 (\d+)\)/g)].map(
         ([, method, path, status]) => `${method} ${path} ${status}`,
       ),
-    close: () => endReference(child),
+    startAgent: () => {
+      const own = join(folder, 'agent.conf');
+      writeIni(own, {
+        // Reports of a minute ago count as those of a dead agent.
+        AGENT: { report_interval: '6' },
+        ironic: credentials,
+        l2vni: { enable_l2vni_trunk_reconciliation: 'false', enable_l2vni_trunk_reconciliation_events: 'false' },
+        baremetal_agent: {
+          ...{ enable_ha_chassis_group_alignment: 'false', enable_router_ha_binding: 'false', enable_router_ha_binding_events: 'false' },
+        },
+      });
+      const output = openSync(join(folder, 'agent.log'), 'a');
+      const words = [join(__dirname, 'neutron_agent.py'), '--config-file', config, '--config-file', own];
+      agent = spawn(join(bin, 'python'), words, { stdio: ['ignore', output, output] });
+    },
+    close: async () => {
+      if (agent) await endReference(agent);
+      await endReference(child);
+    },
   };
 }
