@@ -6,7 +6,7 @@ import { acceptMachine, DRIVER_FIELDS } from '../lib/machines';
 import type { Row } from '../lib/rows';
 import { api, may, messageOf } from '../state';
 import { Field } from './field';
-import { Scrolled, textOf, useApi, type Value } from './shared';
+import { Head, Scrolled, textOf, useApi, type Value } from './shared';
 
 const MOST_SHOWN = 500;
 
@@ -20,15 +20,7 @@ function List() {
       {waiting.length > 0 && (
         <Scrolled label="Machines to accept">
           <table>
-            <thead>
-              <tr>
-                {['Node', 'Driver', 'Hardware', 'Last error', 'Actions'].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <Head titles={['Node', 'Driver', 'Hardware', 'Last error', 'Actions']} />
             <tbody>
               {waiting.slice(0, MOST_SHOWN).map((row) => (
                 <tr key={row.uuid}>

@@ -17,7 +17,7 @@ import {
   type Step,
 } from '../lib/settings';
 import { api, may, messageOf, pendingAction } from '../state';
-import { Scrolled, textOf, useApi, type Value } from './shared';
+import { Head, Scrolled, textOf, useApi, type Value } from './shared';
 
 interface ViewProps {
   readonly row: Row;
@@ -112,15 +112,7 @@ export function Bios({ row }: ViewProps) {
       {mistakes.length > 0 && <p role="alert">{mistakes.join('; ')}</p>}
       <Scrolled label="BIOS">
         <table>
-          <thead>
-            <tr>
-              {['Setting', 'Value', ...(isOpen ? ['New value'] : []), 'Type', 'Allowed', 'Notes'].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Head titles={['Setting', 'Value', ...(isOpen ? ['New value'] : []), 'Type', 'Allowed', 'Notes']} />
           <tbody>
             {shown.map((setting) => {
               const { name, value, attribute_type: type, read_only: isFixed, reset_required: restarts } = setting;
@@ -178,15 +170,7 @@ export function Firmware({ row }: ViewProps) {
       <Note row={row} kind="firmware" />
       <Scrolled label="Firmware">
         <table>
-          <thead>
-            <tr>
-              {['Component', 'Version', 'First seen', 'Last installed', ...(isOpen ? ['Install (URL)'] : [])].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Head titles={['Component', 'Version', 'First seen', 'Last installed', ...(isOpen ? ['Install (URL)'] : [])]} />
           <tbody>
             {components.map(({ component, current_version: version, initial_version: first, last_version_flashed: flashed }) => (
               <tr key={component}>

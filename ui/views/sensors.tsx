@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { keyOf, lineOf, rangeOf, unitText, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
 import { api, messageOf } from '../state';
 import { SensorChart } from './sensor-chart';
-import { Scrolled } from './shared';
+import { Head, Scrolled } from './shared';
 
 const PERIOD_MS = 10_000;
 
@@ -42,15 +42,7 @@ export function Sensors({ uuid }: { readonly uuid: string }) {
       {histories.length > 0 && (
         <Scrolled label="Sensors">
           <table>
-            <thead>
-              <tr>
-                {['Kind', 'Sensor', 'Place', 'Value', 'Lowest … highest', 'Since this view is open'].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <Head titles={['Kind', 'Sensor', 'Place', 'Value', 'Lowest … highest', 'Since this view is open']} />
             <tbody>
               {histories.map((history, index) => (
                 <tr key={index}>

@@ -33,3 +33,15 @@ export const Scrolled = ({ label, children }: { readonly label: string; readonly
     {children}
   </div>
 );
+/** The head of a table. */
+export const Head = ({ titles }: { readonly titles: readonly string[] }) => (
+  <thead>
+    <tr>
+      {titles.map((title) => (
+        <th key={title} scope="col">
+          {title}
+        </th>
+      ))}
+    </tr>
+  </thead>
+);

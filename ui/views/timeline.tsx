@@ -4,7 +4,7 @@ import { events } from '../lib/fleet';
 import { classOf, sizeText, type NodeEvent } from '../lib/rows';
 import { durationText, isUnderWay, placeOf, spansOf, type Span } from '../lib/steps';
 import { api } from '../state';
-import { Scrolled, textOf, timeText } from './shared';
+import { Head, Scrolled, textOf, timeText } from './shared';
 
 const MOST_SPANS = 60;
 const MOST_EVENTS = 300;
@@ -80,15 +80,7 @@ function Steps({ all }: { readonly all: readonly NodeEvent[] }) {
   return (
     <Scrolled label="States and steps">
       <table>
-        <thead>
-          <tr>
-            {['State or step', 'Began', 'Lasted', 'Done', 'When'].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Head titles={['State or step', 'Began', 'Lasted', 'Done', 'When']} />
         <tbody>
           {shown.toReversed().map((span) => (
             <SpanRow key={`${span.kind} ${span.name} ${span.from}`} span={span} all={time} now={now} />
