@@ -24,6 +24,8 @@ it.each<[string, ExaminedOption['result'], RegExp | null]>([
   ['[neutron]\nretries = 4', 'no effect', /^see status_code_retries$/],
   ['[api]\npublik_endpoint = x', 'no effect', /^did you mean \[api\]public_endpoint\?$/],
   ['[pxe]\nimages_path = x', 'no effect', /^caches are in the state directory$/],
+  ['[ironic_networking]\nrpc_transport = x', 'no effect', /^the conductor itself drives the switches$/],
+  ['[glance]\nallowed_direct_url_schemes = file', 'no effect', /^images are read by Glance's API$/],
   ['[vnc]\ntls_ciphers = x', 'no effect', /^there is no graphical console$/],
   ['[nothing]\nlike_this = x', 'no effect', /^it is not known here$/],
   ['[agent]\ntls_ciphers = x', 'refused', /^it protects something, and has no effect here. Instead: set the limit/],
