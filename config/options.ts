@@ -272,7 +272,7 @@ export const OPTIONS = [
   ...inSection('cinder', TLS_ROWS),
   ...inSection('cinder', ADAPTER_ROWS),
   ...inSection('cinder', ENDPOINT_ROWS),
-  { section: 'cinder', name: 'retries', kind: 'integer', default: 3, min: 0, help: 'No effect: connect_retries and status_code_retries say how often requests are repeated.' },
+  { section: 'cinder', name: 'retries', kind: 'integer', default: 3, min: 0, help: 'Accepted for compatibility; no effect: see status_code_retries.' },
   { section: 'cinder', name: 'action_retries', kind: 'integer', default: 3, min: 0, help: 'How often the detachment of volumes is repeated after a failure.' },
   { section: 'cinder', name: 'action_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between attempts to detach volumes.' },
   // [nova]

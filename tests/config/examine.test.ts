@@ -21,6 +21,7 @@ it.each<[string, ExaminedOption['result'], RegExp | null]>([
   ['[api]\nport = many', 'refused', /^"many" must be an integer$/],
   ['[api]\ntls_minimum_version = 1.0', 'refused', /^"1.0" must be one of/],
   ['[keystone_authtoken]\nmemcache_secret_key = x', 'no effect', null],
+  ['[cinder]\nretries = 4', 'no effect', /^see status_code_retries$/],
   ['[neutron]\nretries = 4', 'no effect', /^see status_code_retries$/],
   ['[api]\npublik_endpoint = x', 'no effect', /^did you mean \[api\]public_endpoint\?$/],
   ['[pxe]\nimages_path = x', 'no effect', /^caches are in the state directory$/],
