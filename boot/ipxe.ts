@@ -84,9 +84,7 @@ const iscsiDrives = ({ initiator, volumes }: IscsiBoot): readonly string[] =>
   ]);
 
 /** iPXE replaces `${mac}` with the address of the interface that it booted from. */
-const SCRIPTS: Readonly<
-  Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string, parts: ScriptParts) => readonly string[]>
-> = {
+const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string, parts: ScriptParts) => readonly string[]>> = {
   ramdisk: (boot, httpUrl, parts) => kernelAndRamdisk(boot, httpUrl, parts, 'BOOTIF=${mac}'),
   instance: (boot, httpUrl, parts) =>
     boot.files['boot_iso'] === undefined

@@ -46,7 +46,11 @@ export function requireAll(what: string, values: Readonly<Record<string, unknown
 
 const MISSING = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration";
 /** Throws MissingParameterValue, or logs: `[conductor]error_on_ramdisk_config_inconsistency` decides. */
-function checkHalf({ kernel, ramdisk }: Pair, task: Task, messageOf: (has: 'kernel' | 'ramdisk', lacks: 'kernel' | 'ramdisk') => string): void {
+function checkHalf(
+  { kernel, ramdisk }: Pair,
+  task: Task,
+  messageOf: (has: 'kernel' | 'ramdisk', lacks: 'kernel' | 'ramdisk') => string,
+): void {
   if (Boolean(kernel) === Boolean(ramdisk)) return;
   const message = kernel ? messageOf('kernel', 'ramdisk') : messageOf('ramdisk', 'kernel');
   if (task.options['conductor.error_on_ramdisk_config_inconsistency']) throw new Fault('MissingParameterValue', { message });

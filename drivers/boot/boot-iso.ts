@@ -3,16 +3,7 @@ import { access } from 'node:fs/promises';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import { Fault } from '../../model/errors';
 import type { JsonObject, MediumContent } from '../../model/records';
-import {
-  inMemoryImages,
-  instanceArguments,
-  kernelArguments,
-  needsAgent,
-  ramdiskOf,
-  requireAll,
-  servable,
-
-} from '../agent/ramdisk';
+import { inMemoryImages, instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll, servable } from '../agent/ramdisk';
 import { bootModeOf, isTrue } from '../common/boot-settings';
 import { imageTempUrl } from '../common/glance-images';
 import type { RamdiskMode } from '../common/configured-ramdisk';

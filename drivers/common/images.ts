@@ -145,7 +145,10 @@ function agentFor(verifyCa: string): Agent {
 
 /** fetch accepts no URL with credentials. They go as basic authentication, which fetch drops at a redirection to another host. */
 async function send(href: string, init: RequestInit, { signal, options }: Fetching, wholeFileMs?: number): Promise<Response> {
-  const headers = { ...(init.headers as Record<string, string>), ...basicAuthorization(imageServerLogin(href, options) ?? credentialsOf(href)) };
+  const headers = {
+    ...(init.headers as Record<string, string>),
+    ...basicAuthorization(imageServerLogin(href, options) ?? credentialsOf(href)),
+  };
   const seconds = options[`DEFAULT.webserver_${init.method === 'HEAD' ? 'verify' : 'connection'}_timeout`];
   const limited = timeoutSignal(wholeFileMs ?? seconds * 1000, signal);
   const dispatcher = agentFor(options['DEFAULT.webserver_verify_ca']);

@@ -36,6 +36,13 @@ function linkOf({ local_link_connection: link }: PortRecord): Link | undefined {
   return typeof switchId === 'string' && switchId !== '' && typeof port === 'string' && port !== '' ? { switchId, port } : undefined;
 }
 
+/** As `linkOf`; one that is not whole leads to no switch, so that the change fails: the machine must not stay where it is unnoticed. */
+function attemptedLink(port: PortRecord): Link | undefined {
+  const { switch_id: switchId, port_id: name } = port.local_link_connection;
+  if (Object.keys(port.local_link_connection).length === 0) return undefined;
+  return linkOf(port) ?? { switchId: typeof switchId === 'string' ? switchId : '', port: typeof name === 'string' ? name : '' };
+}
+
 function switchesOf({ connections }: Task): Switches {
   if (connections.switches) return connections.switches;
   throw new Fault('NetworkError', {
@@ -62,7 +69,7 @@ interface Place extends Link {
 }
 const placesOf = (task: Task, network: NetworkName | null): readonly Place[] =>
   task.ports.flatMap((port) => {
-    const link = linkOf(port);
+    const link = attemptedLink(port);
     // A tenant's network is the ports' own.
     if (link === undefined || (network === null && switchportOf(port) === undefined)) return [];
     const wanted = portIn(task, port, network);
@@ -157,9 +164,7 @@ function validatePortgroup({ ports }: Task, portgroup: PortgroupRecord): void {
   const apart = members.filter((port) => switchportOf(port) !== undefined && linkOf(port) === undefined);
   const errors = [
     ...(plain.length === 0 ? [] : [`member ports ${named(plain)} lack switchport configuration`]),
-    ...(apart.length === 0
-      ? []
-      : [`member ports ${named(apart)} lack proper local_link_connection with switch_id and port_id fields`]),
+    ...(apart.length === 0 ? [] : [`member ports ${named(apart)} lack proper local_link_connection with switch_id and port_id fields`]),
   ];
   if (errors.length > 0) throw invalid(`Portgroup ${portgroup.uuid} has LAG configuration but: ${errors.join('; ')}`);
 }

@@ -54,9 +54,7 @@ export function switchPortOfNetwork(value: string, network: string): SwitchPort 
 const isVlan = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 4094;
 
 const filled = (given: unknown): JsonObject | undefined =>
-  typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).length > 0
-    ? (given as JsonObject)
-    : undefined;
+  typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).length > 0 ? (given as JsonObject) : undefined;
 /** What is neither empty nor an object. */
 export const shapeProblem = (given: unknown): string | undefined =>
   !given || (typeof given === 'object' && Object.keys(given).length === 0) || filled(given) !== undefined

@@ -442,7 +442,14 @@ describe('with [agent]api_ca_file', () => {
 it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () => {
   const secure = await startTlsServer(path('web.pem'), (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good'));
   const open = async (verifyCa: string): Promise<number> => {
-    const cache = await openCache({ folder: path(`cache-${verifyCa.length}`), maxBytes: 10, options: optionsOf({ 'DEFAULT.webserver_verify_ca': verifyCa }), glance, log, clock: systemClock });
+    const cache = await openCache({
+      folder: path(`cache-${verifyCa.length}`),
+      maxBytes: 10,
+      options: optionsOf({ 'DEFAULT.webserver_verify_ca': verifyCa }),
+      glance,
+      log,
+      clock: systemClock,
+    });
     try {
       const file = await cache.open(`${secure.url}/kernel`);
       await file.release();

@@ -40,5 +40,7 @@ it.each<[Partial<Options>, string]>([
   [{ 'deploy.image_server_user': null }, "['image_server_user']"],
   [{ 'deploy.image_server_user': '', 'deploy.image_server_password': null }, "['image_server_user', 'image_server_password']"],
 ])('a login that is not whole is an error: %j', (changes, missing) => {
-  expect(() => imageServerLogin('http://x/y', given([], true, changes))).toThrow(`Missing ${missing} fields from HTTP(S) basic auth config`);
+  expect(() => imageServerLogin('http://x/y', given([], true, changes))).toThrow(
+    `Missing ${missing} fields from HTTP(S) basic auth config`,
+  );
 });

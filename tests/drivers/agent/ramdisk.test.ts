@@ -19,7 +19,14 @@ it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null
   ['all nodes', {}, ARM, COMMON, { kernel: '/k', ramdisk: '/r', trusted: true }, null],
   ['its architecture', {}, ARM, { ...COMMON, ...BY_ARCH }, { kernel: '/ak', ramdisk: '/ar', trusted: true }, null],
   ['another architecture', {}, { cpu_arch: 'x86_64' }, { ...COMMON, ...BY_ARCH }, { kernel: '/k', ramdisk: '/r', trusted: true }, null],
-  ['a name of every object', {}, { cpu_arch: 'constructor' }, { ...COMMON, ...BY_ARCH }, { kernel: '/k', ramdisk: '/r', trusted: true }, null],
+  [
+    'a name of every object',
+    {},
+    { cpu_arch: 'constructor' },
+    { ...COMMON, ...BY_ARCH },
+    { kernel: '/k', ramdisk: '/r', trusted: true },
+    null,
+  ],
   [
     'the node',
     { deploy_kernel: 'http://k', deploy_ramdisk: 'http://r' },
@@ -41,7 +48,7 @@ it.each<[JsonObject, Partial<Options>, string]>([
   [{}, { ...COMMON, ...HALF_BY_ARCH }, ARCH_HALF],
 ])('half a pair is an error with [conductor]error_on_ramdisk_config_inconsistency: %j', (info, options, message) => {
   expect(() => ramdiskOf(given(info, ARM, { ...options, ...STRICT }).task, 'deploy')).toThrow(
-    expect.objectContaining({ name: 'MissingParameterValue', message }),
+    expect.objectContaining({ name: 'MissingParameterValue', message }) as Error,
   );
 });
 

@@ -34,6 +34,7 @@ function bench({
   const make =
     (what: string): Switches['update'] =>
     async (switchId, port, { mode, nativeVlan, allowedVlans, defaultVlan }) => {
+      if (switchId === '') throw new SwitchError('Switch  could not be found');
       if (port === bad) throw new SwitchError('Failed to configure network port: refused');
       done.push([what, switchId, port, mode, nativeVlan, ...allowedVlans, `(${defaultVlan})`].join(' '));
     };
@@ -42,7 +43,7 @@ function bench({
     node: { driver_info: info, provision_state: state },
     options,
     ports: ports.map((port, index) => portRecord({ uuid: `port-${index + 1}`, ...port })),
-    portgroups: [portgroupRecord({ uuid: 'group', extra: lag === undefined ? {} : { lag: lag as JsonObject } })],
+    portgroups: [portgroupRecord({ uuid: 'group', extra: lag === undefined ? {} : { lag } })],
     connections: { switches },
   });
   return { task, done, complaints };
@@ -63,7 +64,7 @@ it.each<readonly [Operation, Given, readonly string[]]>([
     ['update sw p1 trunk 1 2 3 (10)'],
   ],
   ['addServicingNetwork', { options: {} }, ['update sw p1 access 14 (null)']],
-  ['addCleaningNetwork', { ports: [{ extra: TENANT }, { local_link_connection: { switch_id: 'sw' } }] }, []],
+  ['addCleaningNetwork', { ports: [{ extra: TENANT }] }, []],
   ['addCleaningNetwork', { ports: [{ local_link_connection: LINK }] }, ['update sw p1 access 12 (10)']],
   ['configureTenantNetworks', { ports: [{ local_link_connection: LINK }] }, []],
   ['addInspectionNetwork', { ports: [{ local_link_connection: LINK }] }, []],
@@ -90,6 +91,23 @@ it.each<readonly [Operation, string]>([
   await expect(ironicNetworking[operation](task)).rejects.toMatchObject({ name: 'NetworkError', message: reason });
   expect(done).toHaveLength(2);
 });
+it.each(['addCleaningNetwork', 'removeCleaningNetwork', 'configureTenantNetworks'] as const)(
+  '%s fails for a port whose place is not whole, and passes over one without any',
+  async (operation) => {
+    const port = { extra: TENANT };
+    const { task, done } = bench({
+      ports: [
+        { ...port, local_link_connection: {} },
+        { ...port, local_link_connection: LINK },
+      ],
+    });
+    await ironicNetworking[operation](task);
+    expect(done).toHaveLength(1);
+    const half = bench({ ports: [{ ...port, local_link_connection: { port_id: 'p1', switch_info: 'x' } }] });
+    await expect(ironicNetworking[operation](half.task)).rejects.toThrow(/for port port-1: Switch  could not be found/);
+  },
+);
+
 it('without drivers is an error that names the option', async () => {
   const { task } = testTask({ options: NETWORKS, ports: [portRecord({ local_link_connection: LINK })] });
   await expect(ironicNetworking.addCleaningNetwork(task)).rejects.toThrow(/^No switch drivers are available/);
@@ -141,7 +159,11 @@ describe('validate of a portgroup', () => {
       [{ ...member, extra: {} }, { ...member, local_link_connection: { switch_id: 'sw' }, extra: TENANT }, member],
       'Port port-2 local_link_connection missing required field',
     ],
-    [LAG, [{ ...member, extra: {} }, member], 'Portgroup group has LAG configuration but: member ports port-1 lack switchport configuration'],
+    [
+      LAG,
+      [{ ...member, extra: {} }, member],
+      'Portgroup group has LAG configuration but: member ports port-1 lack switchport configuration',
+    ],
     [
       LAG,
       [{ ...member, local_link_connection: {} }],
@@ -160,7 +182,9 @@ it.each([
   ['rescuing', 'validateRescue'],
 ] as const)('the network for %s is checked before', async (network, check) => {
   const options = (value: string): Partial<Options> => ({ [`ironic_networking.${network}_network`]: value });
-  await expect(ironicNetworking[check]!(bench({ options: options('access') }).task)).rejects.toThrow(`Invalid ${network} network value 'access'`);
+  await expect(ironicNetworking[check]!(bench({ options: options('access') }).task)).rejects.toThrow(
+    `Invalid ${network} network value 'access'`,
+  );
   await ironicNetworking[check]!(bench({ options: options('access/native_vlan=5') }).task);
   const without = bench({ ports: [] });
   await ironicNetworking[check]!(without.task);
