@@ -17,13 +17,14 @@ import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { systemClock } from './model/clock';
 import { reasonOf } from './model/errors';
 import { silentLog, type Log } from './model/log';
-import { withoutUrlCredentials } from './model/urls';
+import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from './model/urls';
 import { startEnforcer } from './policy/live';
 import { bootHostsOf, resolveOptions, SETTING_CHECKS, sharesDatabaseOf, tlsListeners } from './settings';
 import { findEmbedded } from './store/embedded/embedded';
 import { connect } from './store/sql/connection';
 import { schemaState, stepsDone, type SchemaState } from './store/sql/schema';
 import { tlsContextOf } from './wire/http/listener-tls';
+import { imageServerLogin } from './wire/image-servers';
 import { createKeystoneSession } from './wire/keystone/session';
 import { keystoneSettings } from './wire/keystone/settings';
 import { listenError } from './wire/sockets/listen-errors';
@@ -206,14 +207,12 @@ async function dhcpFindings({ resolved, running }: CheckContext): Promise<readon
 }
 
 /** fetch takes no URL with a user and a password. */
-function headOf(source: string): Promise<Response> {
-  const url = new URL(source);
-  const { username, password } = url;
-  url.username = url.password = '';
-  const basic = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
-  const headers: Record<string, string> = username === '' ? {} : { authorization: `Basic ${basic}` };
-  return fetch(url, { method: 'HEAD', headers, signal: timeoutSignal(REQUEST_TIMEOUT_MS) });
-}
+const headOf = async (source: string, options: LoadedOptions): Promise<Response> =>
+  fetch(withoutCredentials(source), {
+    method: 'HEAD',
+    headers: basicAuthorization(imageServerLogin(source, options) ?? credentialsOf(source)),
+    signal: timeoutSignal(REQUEST_TIMEOUT_MS),
+  });
 /** The path below [deploy]http_root of a URL that this server answers itself, and only once it runs. */
 function ownPath({ resolved, roles }: CheckContext, source: string): string | undefined {
   const own = `${resolved['deploy.http_url']}/`;
@@ -233,7 +232,7 @@ async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', context:
     return file ? ['ok', shown] : ['warning', `${shown}: this server answers there, and ${root} has no ${path}`];
   }
   if (/^https?:/i.test(source)) {
-    const answer = await headOf(source).catch((error: unknown) => {
+    const answer = await headOf(source, context.options).catch((error: unknown) => {
       const { cause, message } = error as Error;
       return (cause as Error | undefined)?.message || message;
     });

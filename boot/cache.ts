@@ -15,6 +15,7 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { withoutCredentials } from '../model/urls';
 import type { ServiceClient } from '../wire/keystone/services';
+import type { ImageServerOptions } from '../wire/image-servers';
 import { isGlanceUrl } from '../wire/openstack/glance';
 import { webServerConnector } from '../wire/web-servers';
 import { readPieces } from './read-pieces';
@@ -38,8 +39,7 @@ export interface Cache {
 interface CacheSetup {
   readonly folder: string;
   readonly maxBytes: number;
-  /** [DEFAULT]webserver_verify_ca. */
-  readonly verifyCa: string;
+  readonly options: ImageServerOptions & { readonly 'DEFAULT.webserver_verify_ca': string };
   /** Source of `glance://UUID`. */
   readonly glance: ServiceClient;
   readonly log: Log;
@@ -78,7 +78,7 @@ const TIMEOUTS = { headersTimeout: 30_000, bodyTimeout: 60_000 };
 /** A URL without credentials and query, for the log. */
 export const loggableUrl = (url: string): string => withoutCredentials(url).split(/[?#]/, 1)[0]!;
 
-interface CacheState extends Required<Omit<CacheSetup, 'verifyCa'>> {
+interface CacheState extends Required<CacheSetup> {
   readonly entries: Map<string, CacheEntry>;
   readonly dispatcher: Dispatcher;
   /** Aborted when the cache closes. */
@@ -179,7 +179,7 @@ async function startDownload(state: CacheState, url: string, response: UpstreamF
 
 /** Revalidates the file. Starts a download if it is new or changed. */
 async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
-  const { entries, dispatcher, closing, clock, metrics, glance } = state;
+  const { entries, dispatcher, closing, clock, metrics, glance, options } = state;
   const known = entries.get(url);
   const { signal } = closing;
   const response = isGlanceUrl(url)
@@ -190,7 +190,7 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
           ...(known?.metadata.etag ? { 'if-none-match': known.metadata.etag } : {}),
           ...(known?.metadata.lastModified ? { 'if-modified-since': known.metadata.lastModified } : {}),
         },
-        { dispatcher, signal },
+        { dispatcher, signal, options },
       );
   if (known && response.status === 304) {
     response.body.on('error', () => {}).resume();
@@ -208,12 +208,12 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
   }
 }
 
-export async function openCache({ folder, maxBytes, verifyCa, glance, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
+export async function openCache({ folder, maxBytes, options, glance, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(folder, clock);
-  const agent = new Agent({ connect: webServerConnector(verifyCa, CONNECT_TIMEOUT_MS), ...TIMEOUTS });
+  const agent = new Agent({ connect: webServerConnector(options['DEFAULT.webserver_verify_ca'], CONNECT_TIMEOUT_MS), ...TIMEOUTS });
   const state: CacheState = {
-    ...{ folder, maxBytes, glance, log, clock, metrics, entries },
+    ...{ folder, maxBytes, options, glance, log, clock, metrics, entries },
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),
     closing: new AbortController(),
     downloads: new Set(),

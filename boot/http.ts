@@ -10,6 +10,7 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
+import type { ImageServerOptions } from '../wire/image-servers';
 import { volumesOf, type VolumeStore } from '../store/volumes';
 import { urlHost, withHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
@@ -43,6 +44,8 @@ type HttpBootOptions = Pick<
   | 'pxe.image_cache_size'
   | 'boot.cache_root'
   | 'DEFAULT.webserver_verify_ca'
+  | keyof ImageServerOptions
+  | 'pxe.ipxe_timeout'
   | 'agent.api_ca_file'
 >;
 export interface HttpBootSetup {
@@ -104,6 +107,8 @@ interface Sources {
   /** Known once the service listens. */
   readonly httpUrl: () => string;
   readonly myIp: string;
+  /** [pxe]ipxe_timeout */
+  readonly ipxeTimeout: number;
 }
 /**
  * Returns the number of bytes sent, or undefined if the request was refused.
@@ -127,7 +132,7 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
   }
 }
 
-function createAnswer({ cache, files, served, store, log, httpUrl, myIp }: Sources): Answer {
+function createAnswer({ cache, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): Answer {
   /** The script with URLs that the machine can reach: where it named another address of this host than my_ip, they have that one too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
     const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
@@ -147,7 +152,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl, myIp }: Sourc
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    return sendScript(response, reachable(request, ipxeScript(boot, httpUrl(), iscsi)));
+    return sendScript(response, reachable(request, ipxeScript(boot, httpUrl(), { iscsi, timeoutSeconds: ipxeTimeout })));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -280,17 +285,14 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
-    verifyCa: options['DEFAULT.webserver_verify_ca'],
-    ...{ glance, log, clock, metrics },
+    ...{ options, glance, log, clock, metrics },
   });
   const files = createBootFiles({ store, filter, cache, log, requests, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
-  const handle = createHandler(createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl, myIp: options['DEFAULT.my_ip'] }), {
-    log,
-    clock,
-    metrics,
-  });
+  const { 'DEFAULT.my_ip': myIp, 'pxe.ipxe_timeout': ipxeTimeout } = options;
+  const answer = createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl, myIp, ipxeTimeout });
+  const handle = createHandler(answer, { log, clock, metrics });
   const limits: ClientLimits = {
     connections: shareLimits(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
     readTimeoutMs: READ_TIMEOUT_MS,

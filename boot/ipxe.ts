@@ -5,13 +5,18 @@ import type { IscsiBoot, IscsiVolume } from '../wire/iscsi';
 /** Attempts until the machine reboots. It then uses DHCP again, which finds a server that moved. */
 const ATTEMPTS = 10;
 
+interface ScriptParts {
+  /** Present for purpose `volume`. */
+  readonly iscsi?: IscsiBoot | undefined;
+  /** For the download of a kernel or a ramdisk. Absent or 0: no limit. */
+  readonly timeoutSeconds?: number;
+}
 /**
  * The script of a machine.
  * @param httpUrl without a trailing slash
- * @param iscsi present for purpose `volume`
  */
-export const ipxeScript = (boot: ServedBoot, httpUrl: string, iscsi?: IscsiBoot): string =>
-  ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl, iscsi), ''].join('\n');
+export const ipxeScript = (boot: ServedBoot, httpUrl: string, parts: ScriptParts = {}): string =>
+  ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl, parts), ''].join('\n');
 
 /** Fetches the script of the machine by the address of the interface that iPXE booted from. */
 export const startScript = (httpUrl: string): string => ['#!ipxe', `chain ${httpUrl}/ipxe/\${mac:hexhyp}`, ''].join('\n');
@@ -36,12 +41,19 @@ const retried = (lines: readonly string[]): readonly string[] => [
 ];
 
 /** UEFI iPXE passes the initrd to the kernel only if both lines name it. */
-const kernelAndRamdisk = ({ token, kernel_args: args }: ServedBoot, httpUrl: string, ...more: readonly string[]) =>
-  retried([
-    `kernel ${httpUrl}/boot/${token}/kernel ${[...kernelArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
-    `initrd --name ramdisk ${httpUrl}/boot/${token}/ramdisk || goto again`,
+function kernelAndRamdisk(
+  { token, kernel_args: args }: ServedBoot,
+  httpUrl: string,
+  { timeoutSeconds = 0 }: ScriptParts,
+  ...more: readonly string[]
+): readonly string[] {
+  const limit = timeoutSeconds > 0 ? `--timeout ${timeoutSeconds * 1000} ` : '';
+  return retried([
+    `kernel ${limit}${httpUrl}/boot/${token}/kernel ${[...kernelArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
+    `initrd ${limit}--name ramdisk ${httpUrl}/boot/${token}/ramdisk || goto again`,
     'boot || goto again',
   ]);
+}
 
 /**
  * Boots the first disk. With BIOS the script does it, because many BIOSes stop after a boot ROM returns. UEFI tries its next boot entry
@@ -72,15 +84,13 @@ const iscsiDrives = ({ initiator, volumes }: IscsiBoot): readonly string[] =>
   ]);
 
 /** iPXE replaces `${mac}` with the address of the interface that it booted from. */
-const SCRIPTS: Readonly<
-  Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string, iscsi: IscsiBoot | undefined) => readonly string[]>
-> = {
-  ramdisk: (boot, httpUrl) => kernelAndRamdisk(boot, httpUrl, 'BOOTIF=${mac}'),
-  instance: (boot, httpUrl) =>
+const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string, parts: ScriptParts) => readonly string[]>> = {
+  ramdisk: (boot, httpUrl, parts) => kernelAndRamdisk(boot, httpUrl, parts, 'BOOTIF=${mac}'),
+  instance: (boot, httpUrl, parts) =>
     boot.files['boot_iso'] === undefined
-      ? kernelAndRamdisk(boot, httpUrl)
+      ? kernelAndRamdisk(boot, httpUrl, parts)
       : retried([`sanboot --no-describe ${httpUrl}/boot/${boot.token}/boot_iso || goto again`]),
-  volume: (_boot, _httpUrl, iscsi) => (iscsi ? iscsiDrives(iscsi) : ['exit 1']),
+  volume: (_boot, _httpUrl, { iscsi }) => (iscsi ? iscsiDrives(iscsi) : ['exit 1']),
   disk: () => disk,
 };
 

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { request, type Dispatcher } from 'undici';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
 import type { ServiceClient } from '../wire/keystone/services';
+import { imageServerLogin, type ImageServerOptions } from '../wire/image-servers';
 import { glanceId, showImage } from '../wire/openstack/glance';
 
 export interface UpstreamFile {
@@ -17,7 +18,7 @@ export interface UpstreamFile {
 export async function fromWebServer(
   url: string,
   conditions: Readonly<Record<string, string>>,
-  { dispatcher, signal }: { readonly dispatcher: Dispatcher; readonly signal: AbortSignal },
+  { dispatcher, signal, options }: { readonly dispatcher: Dispatcher; readonly signal: AbortSignal; readonly options: ImageServerOptions },
 ): Promise<UpstreamFile> {
   const { statusCode, headers, body } = await request(withoutCredentials(url), {
     dispatcher,
@@ -25,7 +26,7 @@ export async function fromWebServer(
     headers: {
       'accept-encoding': 'identity',
       // Not sent after a redirection to another host.
-      ...basicAuthorization(credentialsOf(url)),
+      ...basicAuthorization(imageServerLogin(url, options) ?? credentialsOf(url)),
       ...conditions,
     },
   });

@@ -180,7 +180,7 @@ export function readConfiguration(files: readonly string[], environment: Environ
   for (const { section, name } of GUARDS) unknown.delete(`${section}.${name ?? ''}`);
   const valueOf = (row: OptionRow): unknown => {
     const text = raw.get(keyOf(row));
-    if (text === undefined || (text === '' && row.default === null)) return row.default;
+    if (text === undefined || (text === '' && row.default === null && !row.emptyIsList)) return row.default;
     try {
       return convert(row, substitute(text, row.section, raw));
     } catch (error) {

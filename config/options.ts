@@ -14,6 +14,8 @@ export interface OptionRow {
   readonly min?: number;
   readonly max?: number;
   readonly secret?: true;
+  /** An empty value is an empty list, and not the same as no value: the default is null. */
+  readonly emptyIsList?: true;
   /** May occur several times in a file. The values are then joined with commas. */
   readonly repeated?: true;
   /** The former section and name, used if the option itself is not set. */
@@ -76,6 +78,8 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, used if no bootloader is set.' },
   { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', kind: 'boolean', default: true, help: 'Callers with the role admin may use every image in Glance. False: only those that are public, or that belong to or are shared with the project of [glance].' },
   { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives: True (those of the system), False (no verification), or a file or folder, which replaces those of the system.' },
+  { section: 'DEFAULT', name: 'webserver_connection_timeout', kind: 'integer', default: 60, min: 1, max: 3600, help: 'Seconds for a request to a web server of images, checksums or config drives. Downloads of whole images have half an hour.' },
+  { section: 'DEFAULT', name: 'webserver_verify_timeout', kind: 'integer', default: 5, min: 1, max: 3600, help: 'Seconds for the request (HEAD) that checks whether an image is there.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. oslo has the same effect as json-rpc; none disables RPC.' },
   { section: 'DEFAULT', name: 'rbac_service_role_elevated_access', kind: 'boolean', default: false, help: 'Callers with the role service in the project of rbac_service_project_name have the rights of the system.' },
   { section: 'DEFAULT', name: 'rbac_service_project_name', kind: 'string', default: 'service', help: 'Name of the project of services (rbac_service_role_elevated_access).' },
@@ -268,7 +272,7 @@ export const OPTIONS = [
   ...inSection('cinder', TLS_ROWS),
   ...inSection('cinder', ADAPTER_ROWS),
   ...inSection('cinder', ENDPOINT_ROWS),
-  { section: 'cinder', name: 'retries', kind: 'integer', default: 3, min: 0, help: 'No effect: connect_retries and status_code_retries say how often requests are repeated.' },
+  { section: 'cinder', name: 'retries', kind: 'integer', default: 3, min: 0, help: 'Accepted for compatibility; no effect: see status_code_retries.' },
   { section: 'cinder', name: 'action_retries', kind: 'integer', default: 3, min: 0, help: 'How often the detachment of volumes is repeated after a failure.' },
   { section: 'cinder', name: 'action_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between attempts to detach volumes.' },
   // [nova]
@@ -351,7 +355,13 @@ export const OPTIONS = [
   { section: 'conductor', name: 'deploy_ramdisk', kind: 'string', default: null, help: 'Initramfs of the agent ramdisk for nodes without driver_info deploy_ramdisk.' },
   { section: 'conductor', name: 'rescue_kernel', kind: 'string', default: null, help: 'Kernel of the rescue ramdisk for nodes without driver_info rescue_kernel: path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'rescue_ramdisk', kind: 'string', default: null, help: 'Initramfs of the rescue ramdisk for nodes without driver_info rescue_ramdisk.' },
+  { section: 'conductor', name: 'deploy_kernel_by_arch', kind: 'dict', default: {}, help: 'Kernels of the agent ramdisk by properties cpu_arch of the node, as aarch64:URL. They come before deploy_kernel, where deploy_ramdisk_by_arch has the architecture too.' },
+  { section: 'conductor', name: 'deploy_ramdisk_by_arch', kind: 'dict', default: {}, help: 'Initramfs of the agent ramdisk by properties cpu_arch of the node.' },
+  { section: 'conductor', name: 'rescue_kernel_by_arch', kind: 'dict', default: {}, help: 'Kernels of the rescue ramdisk by properties cpu_arch of the node. They come before rescue_kernel, where rescue_ramdisk_by_arch has the architecture too.' },
+  { section: 'conductor', name: 'rescue_ramdisk_by_arch', kind: 'dict', default: {}, help: 'Initramfs of the rescue ramdisk by properties cpu_arch of the node.' },
+  { section: 'conductor', name: 'error_on_ramdisk_config_inconsistency', kind: 'boolean', default: false, help: 'Refuse nodes for which only one of kernel and ramdisk is set, in driver_info or by architecture. False: the log has a warning, and both come from the other options.' },
   { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: "UEFI boot loader of generated ISO images, for nodes without driver_info bootloader: an image of an EFI system partition, or an EFI program such as GRUB's gcdx64.efi. Path, file:// or http(s):// URL." },
+  { section: 'conductor', name: 'bootloader_by_arch', kind: 'dict', default: {}, help: 'UEFI boot loaders of generated ISO images by properties cpu_arch of the node, as aarch64:URL. They come before bootloader.' },
   { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Links are followed first.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port.' },
@@ -359,6 +369,11 @@ export const OPTIONS = [
   { section: 'deploy', name: 'external_callback_url', kind: 'string', default: null, help: 'URL of the API for ramdisks that boot from virtual media. Default: the URL for other ramdisks.' },
   { section: 'deploy', name: 'configdrive_use_object_store', kind: 'boolean', default: false, formerly: 'conductor.configdrive_use_swift', help: 'Agents get config drives from Swift, by a temporary URL, and not within their command: see [swift].' },
   { section: 'deploy', name: 'ramdisk_image_download_source', kind: 'string', default: 'local', choices: ['http', 'local', 'swift'], help: 'Where BMCs download the ISO images of nodes. http: from their original URL; local: from the HTTP boot service, which caches them. swift: as http, but ISO images of Glance by temporary URLs from Swift.' },
+  { section: 'deploy', name: 'image_server_auth_strategy', kind: 'string', default: 'noauth', choices: ['noauth', 'http_basic'], help: 'Authentication of this program and its agents at the web servers of images, by image_server_user and image_server_password.' },
+  { section: 'deploy', name: 'image_server_user', kind: 'string', default: null, help: 'User name at the web servers of images.' },
+  { section: 'deploy', name: 'image_server_password', kind: 'string', default: null, secret: true, help: 'Password at the web servers of images. Every host that image_server_auth_hosts allows gets it.' },
+  { section: 'deploy', name: 'image_server_auth_hosts', kind: 'list', default: [], help: 'Hosts that get user name and password: names, or domains with a dot in front (.example.com). Default: see image_server_auth_permit_unknown_hosts.' },
+  { section: 'deploy', name: 'image_server_auth_permit_unknown_hosts', kind: 'boolean', default: true, help: 'Without image_server_auth_hosts, every host that an image is requested from gets user name and password. False: none.' },
   { section: 'deploy', name: 'http_root', kind: 'string', default: null, help: 'Folder with additional files for the HTTP boot service. Default: httpboot under the state directory.' },
   { section: 'deploy', name: 'default_boot_mode', kind: 'string', default: 'uefi', choices: ['uefi', 'bios'], help: 'Boot mode of nodes whose capabilities do not set one.' },
   { section: 'deploy', name: 'fast_track', kind: 'boolean', default: false, help: 'Use agents that already run before a deployment (fast track). driver_info fast_track overrides it for a node. The power interface agent requires it.' },
@@ -386,6 +401,7 @@ export const OPTIONS = [
   { section: 'pxe', name: 'ipxe_bootfile_name', kind: 'string', default: 'undionly.kpxe', help: 'iPXE boot file in BIOS mode.' },
   { section: 'pxe', name: 'uefi_ipxe_bootfile_name', kind: 'string', default: 'snponly.efi', help: 'iPXE boot file in UEFI mode.' },
   { section: 'pxe', name: 'ipxe_bootfile_name_by_arch', kind: 'dict', default: {}, help: 'iPXE boot files for other architectures, as arch-mode:file or arch:file (aarch64:ipxe-arm64.efi, x86_64-uefi:ipxe.efi).' },
+  { section: 'pxe', name: 'ipxe_timeout', kind: 'integer', default: 0, min: 0, max: 86400, help: 'Seconds that iPXE may take to download a kernel or a ramdisk. 0: any time.' },
   { section: 'pxe', name: 'image_cache_size', kind: 'integer', default: 20480, min: 1, help: "Size of the HTTP boot service's cache of kernels, ramdisks and images from other servers, in MiB." },
   // [dhcp]
   { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none', 'dnsmasq', 'neutron'], help: "builtin: this program serves DHCP. dnsmasq: a dnsmasq does, and reads files that this program writes ([dnsmasq]). neutron: Neutron's DHCP agents do (network interfaces flat and neutron). none: another DHCP server does. (Default of Ironic: neutron.)" },
@@ -456,7 +472,7 @@ export const OPTIONS = [
   { section: 'ironic_networking', name: 'switch_config_file', kind: 'string', default: '', help: 'File with the switches whose ports nodes are connected to (docs/network/switches.md). Required by the network interface ironic-networking.' },
   { section: 'ironic_networking', name: 'enabled_switch_drivers', kind: 'list', default: [], help: 'Drivers of switches: generic-switch (the devices of networking-generic-switch), noop.' },
   { section: 'ironic_networking', name: 'generic_switch_python', kind: 'string', default: '', ours: true, help: 'Python with the package networking-generic-switch, as /opt/switches/bin/python. Required by the driver generic-switch.' },
-  { section: 'ironic_networking', name: 'allowed_vlans', kind: 'list', default: null, help: 'VLANs that ports may get, as 100,102-104. Default: all. A switch of the file can have its own list.' },
+  { section: 'ironic_networking', name: 'allowed_vlans', kind: 'list', default: null, emptyIsList: true, help: 'VLANs that ports may get, as 100,102-104. Empty: none. Default: all. A switch of the file can have its own list.' },
   { section: 'ironic_networking', name: 'cleaning_network', kind: 'string', default: '', help: 'Switch port configuration for cleaning, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },
   { section: 'ironic_networking', name: 'rescuing_network', kind: 'string', default: '', help: 'Switch port configuration for rescuing, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },
   { section: 'ironic_networking', name: 'provisioning_network', kind: 'string', default: '', help: 'Switch port configuration for provisioning, as access/native_vlan=100. A node can set its own in driver_info. Default: that of extra.switchport of each port.' },

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -150,6 +151,23 @@ describe('a host', () => {
     const findings = of(await check(changes), what);
     expect(findings).toContainEqual([severity, expect.stringMatching(message)]);
     expect(JSON.stringify(findings)).not.toContain('hush');
+  });
+
+  it('with a web server that asks for a login', async () => {
+    const server = createHttpServer(({ headers }, response) => {
+      response.writeHead(headers.authorization === `Basic ${Buffer.from('u:hush').toString('base64')}` ? 200 : 401).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const kernel = { 'conductor.deploy_kernel': `http://127.0.0.1:${port}/kernel` };
+    const login = { 'deploy.image_server_auth_strategy': 'http_basic', 'deploy.image_server_user': 'u' } as const;
+    const shown = `[conductor]deploy_kernel = http://127.0.0.1:${port}/kernel`;
+    const kernelOf = async (changes: Partial<LoadedOptions>) => of(await check({ ...kernel, ...changes }), 'agent')[0];
+    expect(await kernelOf({})).toEqual(['warning', `${shown}: 127.0.0.1:${port} answers 401`]);
+    expect(await kernelOf({ ...login, 'deploy.image_server_password': 'hush' })).toEqual(['ok', shown]);
+    expect(await kernelOf(login)).toEqual(['warning', expect.stringMatching(/: Missing \['image_server_password'\] fields/)]);
+    server.closeAllConnections();
+    server.close();
   });
 
   it('with a certificate, and with a key of another one', async () => {

@@ -1,4 +1,5 @@
 /** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
+import { configuredRamdisk, wholePair } from '../../drivers/common/configured-ramdisk';
 import { checkImage, locateImage } from '../../drivers/common/images';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
@@ -15,7 +16,7 @@ import { validationOf } from './validate';
 const PROBE_MS = 8_000;
 const KINDS: readonly InterfaceKind[] = ['power', 'deploy', 'boot', 'management', 'network', 'storage'];
 const INSTANCE_IMAGES = ['image_source', 'boot_iso', 'kernel', 'ramdisk'] as const;
-const RAMDISK_IMAGES = ['deploy_kernel', 'deploy_ramdisk'] as const;
+const RAMDISK_IMAGES = ['kernel', 'ramdisk'] as const;
 
 /** Without the traits, which have a check of their own. */
 async function validated(task: NodeTask): Promise<Probes['validation']> {
@@ -27,12 +28,11 @@ async function validated(task: NodeTask): Promise<Probes['validation']> {
 /** The images that a deployment fetches by URL. */
 function imagesOf(task: NodeTask): readonly { readonly name: string; readonly href: string }[] {
   const { node, options } = task;
+  const { byArch, common } = configuredRamdisk(options, node, 'deploy');
+  const configured = /pxe|http/.test(node.boot_interface ?? '') ? (wholePair(byArch) ?? common) : undefined;
   const named: readonly (readonly [string, unknown])[] = [
     ...INSTANCE_IMAGES.map((name) => [name, node.instance_info[name]] as const),
-    ...RAMDISK_IMAGES.map(
-      (name) =>
-        [name, node.driver_info[name] ?? (/pxe|http/.test(node.boot_interface ?? '') ? options[`conductor.${name}`] : null)] as const,
-    ),
+    ...RAMDISK_IMAGES.map((name) => [`deploy_${name}`, node.driver_info[`deploy_${name}`] ?? configured?.[name]] as const),
   ];
   return named.flatMap(([name, href]) => (typeof href === 'string' && href !== '' ? [{ name, href }] : []));
 }

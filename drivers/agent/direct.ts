@@ -22,6 +22,7 @@ import { deliveredConfigdrive } from './configdrive';
 import { findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { type ImageSource, checkLocation, checksumOf, formatOf, locateImage, requireChecksum, servedAs } from '../common/images';
 import { reachableFrom } from '../common/reach';
+import { imageServerLogin } from '../../wire/image-servers';
 import type { GlanceImage } from '../../wire/openstack/glance';
 import { type DeployInterface, type Outcome, type Task, failed } from '../interfaces';
 
@@ -202,10 +203,20 @@ async function imageInfo(task: Task, location: ImageSource, configdrive: string 
     stream_raw_images: task.options['agent.stream_raw_images'],
     ...(await checksumOf(instance, location, task)),
     ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
+    ...loginOf(task),
     node_uuid: uuid,
     image_type: 'whole-disk',
     ...(configdrive === undefined ? {} : { configdrive }),
   };
+}
+
+/** The HTTP boot service of this program asks for none. */
+function loginOf({ node, options }: Task): JsonObject {
+  const url = text(node.instance_info['image_url']);
+  const login = url.startsWith(`${options['deploy.http_url']}/`) ? undefined : imageServerLogin(url, options);
+  if (!login) return {};
+  const { username, password } = login;
+  return { image_server_auth_strategy: 'http_basic', image_server_user: username, image_server_password: password };
 }
 
 /** Makes the agent install the boot loader (UEFI only: whole-disk images boot from a BIOS as they are), then prepares the boot from disk. */

@@ -2,6 +2,7 @@
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
+import { configuredRamdisk, wholePair, type Pair, type RamdiskMode } from '../common/configured-ramdisk';
 import { type GlanceTask, validImage } from '../common/glance-images';
 import { type ImageSource, checkImage, locateImage, servedAs } from '../common/images';
 import type { Property, Task } from '../interfaces';
@@ -20,7 +21,8 @@ export const rescueProperties: Readonly<Record<string, Property>> = {
   },
 };
 
-export type RamdiskMode = 'deploy' | 'rescue';
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
 /** The purpose of a ramdisk that boots in the node's current state. */
 export const ramdiskMode = ({ provision_state: state }: NodeRecord): RamdiskMode =>
   ['rescuing', 'rescue wait', 'rescue failed', 'unrescuing', 'unrescue failed'].includes(state) ? 'rescue' : 'deploy';
@@ -43,18 +45,44 @@ export function requireAll(what: string, values: Readonly<Record<string, unknown
 }
 
 const MISSING = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration";
+/** Throws MissingParameterValue, or logs: `[conductor]error_on_ramdisk_config_inconsistency` decides. */
+function checkHalf(
+  { kernel, ramdisk }: Pair,
+  task: Task,
+  messageOf: (has: 'kernel' | 'ramdisk', lacks: 'kernel' | 'ramdisk') => string,
+): void {
+  if (Boolean(kernel) === Boolean(ramdisk)) return;
+  const message = kernel ? messageOf('kernel', 'ramdisk') : messageOf('ramdisk', 'kernel');
+  if (task.options['conductor.error_on_ramdisk_config_inconsistency']) throw new Fault('MissingParameterValue', { message });
+  task.log.warn(message);
+}
+
 /** The agent's kernel and ramdisk: both from the node, or both from the options. Throws MissingParameterValue that begins with `missing`. */
 export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ramdisk {
-  const { [`${mode}_kernel`]: ownKernel, [`${mode}_ramdisk`]: ownRamdisk } = task.node.driver_info;
-  if (typeof ownKernel === 'string' && typeof ownRamdisk === 'string' && ownKernel && ownRamdisk) {
-    return { kernel: ownKernel, ramdisk: ownRamdisk, trusted: false };
-  }
-  const { [`conductor.${mode}_kernel` as const]: kernel, [`conductor.${mode}_ramdisk` as const]: ramdisk } = task.options;
+  const { uuid, driver_info: info, properties } = task.node;
+  const own = { kernel: text(info[`${mode}_kernel`]), ramdisk: text(info[`${mode}_ramdisk`]) };
+  const ownPair = wholePair(own);
+  if (ownPair) return { ...ownPair, trusted: false };
+  const ambiguous = `This configuration is ambiguous. Node ${uuid} cannot boot a ramdisk.`;
+  checkHalf(
+    own,
+    task,
+    (has, lacks) => `Node ${uuid} driver_info has an override for ${mode}_${has}, but not for ${mode}_${lacks}. ${ambiguous}`,
+  );
+  const { byArch, common } = configuredRamdisk(task.options, task.node, mode);
+  const archPair = wholePair(byArch);
+  if (archPair) return { ...archPair, trusted: true };
+  checkHalf(
+    byArch,
+    task,
+    (has, lacks) =>
+      `CONF.conductor.${mode}_${has}_by_arch has a value for ${text(properties['cpu_arch'])} servers, but doesn't have one in CONF.conductor.${mode}_${lacks}_by_arch. ${ambiguous}`,
+  );
   requireAll(missing, {
-    [`${mode}_kernel`]: kernel,
-    [`${mode}_ramdisk`]: ramdisk,
+    [`${mode}_kernel`]: common.kernel,
+    [`${mode}_ramdisk`]: common.ramdisk,
   });
-  return { kernel: kernel!, ramdisk: ramdisk!, trusted: true };
+  return { kernel: common.kernel!, ramdisk: common.ramdisk!, trusted: true };
 }
 
 /** Checks the file, URL or image in Glance before any machine is touched, and returns it in the form of BootRecord.files. */
@@ -64,8 +92,6 @@ export async function servable(href: string, trusted: boolean, task: Task): Prom
   const source: ImageSource = isPath ? { kind: 'file', path: href } : locateImage(href, allowed);
   return servedAs(await checkImage(source, trusted ? null : allowed, task));
 }
-
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** What an instance in memory boots from. */
 export type InMemoryImages = { readonly boot_iso?: string; readonly kernel?: string; readonly ramdisk?: string };

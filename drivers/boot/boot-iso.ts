@@ -3,18 +3,10 @@ import { access } from 'node:fs/promises';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import { Fault } from '../../model/errors';
 import type { JsonObject, MediumContent } from '../../model/records';
-import {
-  inMemoryImages,
-  instanceArguments,
-  kernelArguments,
-  needsAgent,
-  ramdiskOf,
-  requireAll,
-  servable,
-  type RamdiskMode,
-} from '../agent/ramdisk';
+import { inMemoryImages, instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll, servable } from '../agent/ramdisk';
 import { bootModeOf, isTrue } from '../common/boot-settings';
 import { imageTempUrl } from '../common/glance-images';
+import type { RamdiskMode } from '../common/configured-ramdisk';
 import { locateImage } from '../common/images';
 import { glanceId } from '../../wire/openstack/glance';
 import type { Property, Task } from '../interfaces';
@@ -70,7 +62,10 @@ async function loaders(
 ): Promise<Partial<Pick<Extract<MediumContent, { readonly kind: 'iso' }>, 'bootloader' | 'isolinux' | 'ldlinux'>>> {
   const { options, node } = task;
   const own = text(node.driver_info['bootloader']);
-  const common = options['conductor.bootloader'] ?? options['DEFAULT.esp_image'];
+  const byArch = options['conductor.bootloader_by_arch'];
+  const arch = text(node.properties['cpu_arch']) ?? '';
+  const ofArch = Object.hasOwn(byArch, arch) ? byArch[arch] : undefined;
+  const common = ofArch ?? options['conductor.bootloader'] ?? options['DEFAULT.esp_image'];
   const mode = bootModeOf(task);
   const [isolinux, ldlinux] = [
     await firstOf([options['DEFAULT.isolinux_bin'], OTHER_ISOLINUX]),

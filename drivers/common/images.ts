@@ -13,13 +13,18 @@ import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
 import type { Upload } from '../../wire/keystone/exchange';
 import { glanceId, glanceUrl, isGlanceUrl } from '../../wire/openstack/glance';
+import { imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
 import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** What requests to web servers need; a task has it. */
 export interface Fetching {
   readonly signal: AbortSignal;
-  readonly options: { readonly 'DEFAULT.webserver_verify_ca': string };
+  readonly options: ImageServerOptions & {
+    readonly 'DEFAULT.webserver_verify_ca': string;
+    readonly 'DEFAULT.webserver_connection_timeout': number;
+    readonly 'DEFAULT.webserver_verify_timeout': number;
+  };
 }
 
 /** Where an image is stored. */
@@ -38,7 +43,6 @@ interface Checksum {
 /** Folders that no option can allow. */
 const BLOCKED = ['/dev', '/sys', '/proc', '/boot', '/etc', '/run'];
 const CONNECT_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
 /** For whole files. */
 const DOWNLOAD_TIMEOUT_MS = 30 * 60_000;
 /** Checksum files of whole mirrors have some hundred kilobytes. */
@@ -140,9 +144,13 @@ function agentFor(verifyCa: string): Agent {
 }
 
 /** fetch accepts no URL with credentials. They go as basic authentication, which fetch drops at a redirection to another host. */
-async function send(href: string, init: RequestInit, { signal, options }: Fetching, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
-  const headers = { ...(init.headers as Record<string, string>), ...basicAuthorization(credentialsOf(href)) };
-  const limited = timeoutSignal(timeoutMs, signal);
+async function send(href: string, init: RequestInit, { signal, options }: Fetching, wholeFileMs?: number): Promise<Response> {
+  const headers = {
+    ...(init.headers as Record<string, string>),
+    ...basicAuthorization(imageServerLogin(href, options) ?? credentialsOf(href)),
+  };
+  const seconds = options[`DEFAULT.webserver_${init.method === 'HEAD' ? 'verify' : 'connection'}_timeout`];
+  const limited = timeoutSignal(wholeFileMs ?? seconds * 1000, signal);
   const dispatcher = agentFor(options['DEFAULT.webserver_verify_ca']);
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited, dispatcher });
 }

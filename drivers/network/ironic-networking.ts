@@ -1,11 +1,21 @@
 /** The network interface of Ironic's standalone networking: moves the switch ports of a node between VLANs, without Neutron. */
 import { Fault, reasonOf } from '../../model/errors';
-import type { PortRecord } from '../../model/records';
+import type { PortgroupRecord, PortRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import { SwitchError, type PortVlans, type Switches } from '../../wire/switches/switches';
 import type { NetworkInterface, PortChange, Task } from '../interfaces';
 import { noopNetwork } from './noop';
-import { isComplete, switchPortOfNetwork, switchPortOfPort, switchportOf, switchportProblem, type SwitchPort } from './switch-port';
+import {
+  isComplete,
+  lagOf,
+  lagProblem,
+  shapeProblem,
+  switchPortOfNetwork,
+  switchPortOfPort,
+  switchportOf,
+  switchportProblem,
+  type SwitchPort,
+} from './switch-port';
 
 type NetworkName = 'cleaning' | 'provisioning' | 'rescuing' | 'inspection' | 'servicing' | 'idle';
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
@@ -24,6 +34,13 @@ interface Link {
 function linkOf({ local_link_connection: link }: PortRecord): Link | undefined {
   const { switch_id: switchId, port_id: port } = link;
   return typeof switchId === 'string' && switchId !== '' && typeof port === 'string' && port !== '' ? { switchId, port } : undefined;
+}
+
+/** As `linkOf`; one that is not whole leads to no switch, so that the change fails: the machine must not stay where it is unnoticed. */
+function attemptedLink(port: PortRecord): Link | undefined {
+  const { switch_id: switchId, port_id: name } = port.local_link_connection;
+  if (Object.keys(port.local_link_connection).length === 0) return undefined;
+  return linkOf(port) ?? { switchId: typeof switchId === 'string' ? switchId : '', port: typeof name === 'string' ? name : '' };
 }
 
 function switchesOf({ connections }: Task): Switches {
@@ -52,7 +69,7 @@ interface Place extends Link {
 }
 const placesOf = (task: Task, network: NetworkName | null): readonly Place[] =>
   task.ports.flatMap((port) => {
-    const link = linkOf(port);
+    const link = attemptedLink(port);
     // A tenant's network is the ports' own.
     if (link === undefined || (network === null && switchportOf(port) === undefined)) return [];
     const wanted = portIn(task, port, network);
@@ -117,9 +134,9 @@ const NETWORKS: Readonly<Partial<Record<ProvisionState, NetworkName | null>>> = 
 /** @throws InvalidParameterValue */
 function validatePort({ node }: Task, port: PortRecord): void {
   const switchport = switchportOf(port);
-  if (switchport === undefined) return;
-  const problem = switchportProblem(switchport);
+  const problem = switchport === undefined ? shapeProblem(port.extra['switchport']) : switchportProblem(switchport);
   if (problem !== undefined) throw invalid(`Invalid switchport configuration for port ${port.uuid}: ${problem}`);
+  if (switchport === undefined) return;
   if (port.pxe_enabled && switchport['mode'] !== 'access')
     throw invalid(
       `Port ${port.uuid} is PXE-enabled but has switchport mode '${String(switchport['mode'])}'. PXE-enabled ports must use 'access' mode when switchport configuration is present.`,
@@ -132,6 +149,31 @@ function validatePort({ node }: Task, port: PortRecord): void {
   }
   const missing = ['switch_id', 'port_id'].filter((name) => !link[name]).map((name) => `'${name}'`);
   if (missing.length > 0) throw invalid(`Port ${port.uuid} local_link_connection missing required field(s): ${missing.join(', ')}`);
+}
+
+/** The ports of a link aggregate must be on a switch. @throws InvalidParameterValue */
+function validatePortgroup({ ports }: Task, portgroup: PortgroupRecord): void {
+  const lag = lagOf(portgroup);
+  const problem = lag === undefined ? shapeProblem(portgroup.extra['lag']) : lagProblem(lag);
+  if (problem !== undefined) throw invalid(`Invalid LAG configuration for portgroup ${portgroup.uuid}: ${problem}`);
+  if (lag === undefined) return;
+  const members = ports.filter(({ portgroup_uuid: own }) => own === portgroup.uuid);
+  if (members.length === 0) throw invalid(`Portgroup ${portgroup.uuid} has LAG configuration but no member ports`);
+  const named = (lacking: readonly PortRecord[]): string => lacking.map(({ uuid }) => uuid).join(', ');
+  const plain = members.filter((port) => switchportOf(port) === undefined);
+  const apart = members.filter((port) => switchportOf(port) !== undefined && linkOf(port) === undefined);
+  const errors = [
+    ...(plain.length === 0 ? [] : [`member ports ${named(plain)} lack switchport configuration`]),
+    ...(apart.length === 0 ? [] : [`member ports ${named(apart)} lack proper local_link_connection with switch_id and port_id fields`]),
+  ];
+  if (errors.length > 0) throw invalid(`Portgroup ${portgroup.uuid} has LAG configuration but: ${errors.join('; ')}`);
+}
+
+/** Finds a network that cannot be read before the machine boots. Ports may appear at the inspection. @throws InvalidParameterValue */
+function validateNetwork(task: Task, network: NetworkName): void {
+  networkOf(task, network);
+  if (placesOf(task, network).length > 0) return;
+  task.log.warn('no port of the node has a switch port in a network', { network });
 }
 
 /** Moves the old place of a port back to the idle network, and its new place into the network of the state. */
@@ -175,7 +217,10 @@ export const ironicNetworking: NetworkInterface = {
       : undefined,
   validate: async (task) => {
     for (const port of task.ports) validatePort(task, port);
+    for (const portgroup of await task.portgroups()) validatePortgroup(task, portgroup);
   },
+  validateInspection: async (task) => validateNetwork(task, 'inspection'),
+  validateRescue: async (task) => validateNetwork(task, 'rescuing'),
   addProvisioningNetwork: (task) => add(task, 'provisioning'),
   removeProvisioningNetwork: (task) => remove(task, 'provisioning'),
   addCleaningNetwork: (task) => add(task, 'cleaning'),

@@ -53,13 +53,17 @@ export function switchPortOfNetwork(value: string, network: string): SwitchPort 
 
 const isVlan = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 4094;
 
+const filled = (given: unknown): JsonObject | undefined =>
+  typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).length > 0 ? (given as JsonObject) : undefined;
+/** What is neither empty nor an object. */
+export const shapeProblem = (given: unknown): string | undefined =>
+  !given || (typeof given === 'object' && Object.keys(given).length === 0) || filled(given) !== undefined
+    ? undefined
+    : `${repr(given)} is not of type 'object'`;
 /** The `switchport` of a port's `extra`; undefined: it has none. */
-export const switchportOf = ({ extra }: { readonly extra: JsonObject }): JsonObject | undefined => {
-  const given = extra['switchport'];
-  return typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).length > 0
-    ? (given as JsonObject)
-    : undefined;
-};
+export const switchportOf = ({ extra }: { readonly extra: JsonObject }): JsonObject | undefined => filled(extra['switchport']);
+/** The `lag` of a portgroup's `extra`; undefined: it has none. */
+export const lagOf = ({ extra }: { readonly extra: JsonObject }): JsonObject | undefined => filled(extra['lag']);
 
 /** Undefined: it names no mode. @throws InvalidParameterValue */
 export function switchPortOfPort(switchport: JsonObject | undefined): SwitchPort | undefined {
@@ -78,20 +82,37 @@ export function switchPortOfPort(switchport: JsonObject | undefined): SwitchPort
 export const isComplete = (port: SwitchPort | undefined): port is SwitchPort =>
   port !== undefined && (port.mode === 'access' ? port.nativeVlan !== null : port.allowedVlans !== null);
 
-/** The schema of `switchport`. @returns the first thing that is wrong */
-export function switchportProblem(switchport: JsonObject): string | undefined {
-  const { mode, native_vlan: native, allowed_vlans: allowed, lag_name: lag, mtu, ...others } = switchport;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) return `Additional properties are not allowed (${repr(unknown)} was unexpected)`;
-  if (mode === undefined) return "'mode' is a required property";
-  if (native === undefined) return "'native_vlan' is a required property";
+/** What the schemas of `switchport` and `lag` share. */
+function vlansProblem({ mode, native_vlan: native, allowed_vlans: allowed, mtu }: JsonObject): string | undefined {
   if (!isMode(mode)) return `${repr(mode)} is not one of ${repr([...MODES])}`;
-  if (!isVlan(native)) return `${repr(native)} is not a VLAN from 1 to 4094`;
+  if (native !== undefined && !isVlan(native)) return `${repr(native)} is not a VLAN from 1 to 4094`;
   if (mode === 'access' && allowed !== undefined) return 'allowed_vlans is not for the mode access';
   if (mode !== 'access' && (!Array.isArray(allowed) || allowed.length === 0)) return "'allowed_vlans' is a required property";
   if (Array.isArray(allowed) && (allowed.length > 100 || !allowed.every(isVlan) || new Set(allowed).size < allowed.length))
     return 'allowed_vlans is not a list of up to 100 different VLANs from 1 to 4094';
-  if (lag !== undefined && (typeof lag !== 'string' || lag.length > 255)) return `${repr(lag)} is no lag_name`;
   if (mtu !== undefined && (typeof mtu !== 'number' || !Number.isInteger(mtu) || mtu > 9216)) return `${repr(mtu)} is no mtu`;
   return undefined;
+}
+function membersProblem(given: JsonObject, required: readonly string[], optional: readonly string[]): string | undefined {
+  const unknown = Object.keys(given).find((name) => !required.includes(name) && !optional.includes(name));
+  if (unknown !== undefined) return `Additional properties are not allowed (${repr(unknown)} was unexpected)`;
+  const missing = required.find((name) => given[name] === undefined);
+  return missing === undefined ? undefined : `${repr(missing)} is a required property`;
+}
+
+/** The schema of `switchport`. @returns the first thing that is wrong */
+export function switchportProblem(switchport: JsonObject): string | undefined {
+  const { lag_name: lag } = switchport;
+  const problem = membersProblem(switchport, ['mode', 'native_vlan'], ['allowed_vlans', 'lag_name', 'mtu']) ?? vlansProblem(switchport);
+  if (problem !== undefined) return problem;
+  return lag !== undefined && (typeof lag !== 'string' || lag.length > 255) ? `${repr(lag)} is no lag_name` : undefined;
+}
+
+const AGGREGATION_MODES = ['lacp', 'static'];
+/** The schema of a portgroup's `lag`. @returns the first thing that is wrong */
+export function lagProblem(lag: JsonObject): string | undefined {
+  const { aggregation_mode: mode } = lag;
+  const problem = membersProblem(lag, ['mode', 'aggregation_mode'], ['native_vlan', 'allowed_vlans', 'mtu']) ?? vlansProblem(lag);
+  if (problem !== undefined) return problem;
+  return AGGREGATION_MODES.includes(String(mode)) ? undefined : `${repr(mode)} is not one of ${repr(AGGREGATION_MODES)}`;
 }

@@ -155,10 +155,9 @@ async function detachVolume(task: Task, id: string, connector: Connector, tolera
       await describeUse(task, id, 'detached');
     });
   } else if (volume?.status === 'attaching' && isBegun(task, id)) {
-    await tolerating(async () => {
-      await disconnect(task, id, connector);
-      await unreserve(task, id);
-    });
+    // It may never have been connected.
+    await tolerating(() => disconnect(task, id, connector));
+    await tolerating(() => unreserve(task, id));
   }
   if (isBegun(task, id)) await forgetBegun(task);
 }

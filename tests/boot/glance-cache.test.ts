@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { openCache, type Cache } from '../../boot/cache';
 import { systemClock } from '../../model/clock';
+import { optionsOf } from '../support/options';
 import { silentLog } from '../../model/log';
 import { ServiceError, type ServiceClient } from '../../wire/keystone/services';
 
@@ -33,7 +34,7 @@ async function glanceWith(image: object | Error, pieces: readonly Buffer[] = [BY
     },
   };
   cache = await openCache({
-    ...{ folder: join(folder, String((caches += 1))), maxBytes: 2 ** 20, verifyCa: 'True', glance: glance as ServiceClient },
+    ...{ folder: join(folder, String((caches += 1))), maxBytes: 2 ** 20, options: optionsOf(), glance: glance as ServiceClient },
     ...{ log: silentLog, clock: systemClock },
   });
 }

@@ -19,6 +19,7 @@ import { ownCertificate } from '../../wire/http/certificate';
 import { cpioArchive } from '../../wire/images/cpio';
 import { testClock } from '../support/clock';
 import { filterWith } from '../support/pxe-filter';
+import { optionsOf } from '../support/options';
 import { servicesOf } from '../support/services';
 import { startTlsServer } from '../support/fakes/tls-server';
 
@@ -116,6 +117,7 @@ const setup = (): HttpBootSetup => ({
   glance,
   hosts: ['127.0.0.1'],
   options: {
+    ...optionsOf(),
     'DEFAULT.my_ip': '192.0.2.9',
     'boot.http_port': 0,
     'boot.https_port': null,
@@ -305,7 +307,7 @@ describe('the files of a boot', () => {
     expect((await get(target, { range: 'bytes=8-8' })).body.toString()).toBe('1');
 
     // A cache that was opened later knows what came before, and asks whether it changed.
-    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', glance, log, clock: systemClock });
+    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, options: optionsOf(), glance, log, clock: systemClock });
     const read = async (): Promise<string> => {
       const file = await later.open(files.kernel!);
       const parts = await file.read(0, file.size - 1).toArray();
@@ -316,7 +318,7 @@ describe('the files of a boot', () => {
     expect(asked.at(-1)!.headers['if-none-match']).toBe('"1"');
     await later.close();
     version = 2;
-    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', glance, log, clock: systemClock });
+    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, options: optionsOf(), glance, log, clock: systemClock });
     const file = await latest.open(files.kernel);
     expect(Buffer.concat((await file.read(0, 8).toArray()) as Buffer[]).toString()).toBe('version 2');
     await file.release();
@@ -440,7 +442,14 @@ describe('with [agent]api_ca_file', () => {
 it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () => {
   const secure = await startTlsServer(path('web.pem'), (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good'));
   const open = async (verifyCa: string): Promise<number> => {
-    const cache = await openCache({ folder: path(`cache-${verifyCa.length}`), maxBytes: 10, verifyCa, glance, log, clock: systemClock });
+    const cache = await openCache({
+      folder: path(`cache-${verifyCa.length}`),
+      maxBytes: 10,
+      options: optionsOf({ 'DEFAULT.webserver_verify_ca': verifyCa }),
+      glance,
+      log,
+      clock: systemClock,
+    });
     try {
       const file = await cache.open(`${secure.url}/kernel`);
       await file.release();
@@ -452,6 +461,26 @@ it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () =>
   await expect(open('True')).rejects.toThrow(/self-signed certificate/);
   expect(await open(secure.ca)).toBe(4);
   await secure.close();
+});
+
+it('logs in at the web servers that [deploy]image_server_auth_hosts names', async () => {
+  const seen: (string | undefined)[] = [];
+  upstreamDoes = ({ headers }, response) => {
+    seen.push(headers.authorization);
+    response.writeHead(200, { 'content-length': 4 }).end('good');
+  };
+  for (const host of ['127.0.0.1', 'elsewhere']) {
+    const options = optionsOf({
+      'deploy.image_server_auth_strategy': 'http_basic',
+      'deploy.image_server_user': 'u',
+      'deploy.image_server_password': 'p',
+      'deploy.image_server_auth_hosts': [host],
+    });
+    const cache = await openCache({ folder: path(`cache-${host}`), maxBytes: 10, options, glance, log, clock: systemClock });
+    await (await cache.open(`${upstreamUrl}/kernel`)).release();
+    await cache.close();
+  }
+  expect(seen).toEqual([`Basic ${Buffer.from('u:p').toString('base64')}`, undefined]);
 });
 
 it('does not throw on what is no HTTP, and cuts it off', async () => {
@@ -469,7 +498,7 @@ it('throws away what did not come whole in an earlier run', async () => {
   mkdirSync(path('other'));
   writeFileSync(path('other', 'half'), 'x');
   writeFileSync(path('other', 'broken.json'), '{');
-  const cache = await openCache({ folder: path('other'), maxBytes: 1, verifyCa: 'True', glance, log, clock: systemClock });
+  const cache = await openCache({ folder: path('other'), maxBytes: 1, options: optionsOf(), glance, log, clock: systemClock });
   await cache.close();
   expect(readdirSync(path('other'))).toEqual([]);
   expect(existsSync(path('cache'))).toBe(true);

@@ -38,9 +38,17 @@ it('boots kernel and ramdisk, and tries again', () => {
   );
 });
 
+it.each(['ramdisk', 'instance'] as const)('limits the downloads of a %s', (purpose) => {
+  const script = ipxeScript(boot({ purpose }), 'http://x', { timeoutSeconds: 7 }).split('\n');
+  expect(script.filter((line) => line.includes('--timeout')).map((line) => line.split(' ').slice(0, 3).join(' '))).toEqual([
+    'kernel --timeout 7000',
+    'initrd --timeout 7000',
+  ]);
+});
+
 it('has a label for each goto', () => {
   for (const purpose of ['ramdisk', 'instance', 'volume', 'disk'] as const) {
-    const script = ipxeScript(boot({ purpose }), 'http://10.0.0.1:8080', ISCSI).split('\n');
+    const script = ipxeScript(boot({ purpose }), 'http://10.0.0.1:8080', { iscsi: ISCSI }).split('\n');
     const labels = script.filter((line) => line.startsWith(':')).map((line) => line.slice(1));
     const wanted = script.flatMap((line) => /goto (\w+)/.exec(line)?.[1] ?? []);
     expect(wanted.filter((label) => !labels.includes(label))).toEqual([]);
@@ -57,7 +65,7 @@ it('boots an instance that lives in memory: its kernel, or its ISO image', () =>
 });
 
 it('boots from iSCSI volumes, without a secret that is a command', () => {
-  const script = ipxeScript(boot({ purpose: 'volume' }), 'http://10.0.0.1:8080', ISCSI).split('\n');
+  const script = ipxeScript(boot({ purpose: 'volume' }), 'http://10.0.0.1:8080', { iscsi: ISCSI }).split('\n');
   expect(script.slice(script.indexOf('imgfree') + 1, script.indexOf(':again'))).toEqual([
     'sanunhook --drive 0x80 ||',
     'sanunhook --drive 0x81 ||',

@@ -54,6 +54,13 @@ describe('options', () => {
     expect(warnings).toEqual([]);
   });
 
+  it.each([
+    ['', null],
+    ['allowed_vlans =', []],
+    ['allowed_vlans = 5, 7-8', ['5', '7-8']],
+  ])('an empty list is not the same as none where both have a meaning: %j', (text, expected) => {
+    expect(load(`[ironic_networking]\n${text}\n`).options['ironic_networking.allowed_vlans']).toEqual(expected);
+  });
   it('collect what is given several times, where each counts', () => {
     const [one, other] = ['{"name": "a"}', '{"name": "b"}'];
     const { options } = load(`[inspector]\npci_device_alias = ${one}\npci_device_alias = ${other}\nadd_ports = all\nadd_ports = pxe\n`);

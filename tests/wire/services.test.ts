@@ -7,8 +7,11 @@ import { createServices, ServiceError, type ServiceCall } from '../../wire/keyst
 
 interface Reply {
   readonly status: number;
-  readonly body?: object;
+  /** A text is sent as it is. */
+  readonly body?: object | string;
+  readonly location?: string;
 }
+const SILENT: Reply = { status: 0 };
 const requests: { readonly line: string; readonly headers: IncomingMessage['headers']; readonly body: string }[] = [];
 let replies: Reply[] = [];
 const server = createServer((request, response) => {
@@ -16,8 +19,9 @@ const server = createServer((request, response) => {
   request.on('data', (chunk: Buffer) => void chunks.push(chunk));
   request.on('end', () => {
     requests.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: Buffer.concat(chunks).toString() });
-    const { status, body } = replies.shift() ?? { status: 200, body: {} };
-    response.writeHead(status).end(JSON.stringify(body));
+    const { status, body, location } = replies.shift() ?? { status: 200, body: {} };
+    if (status !== 0)
+      response.writeHead(status, location === undefined ? {} : { location }).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
 });
 let url: string;
@@ -99,6 +103,30 @@ it('the endpoint of a service has its version behind it', async () => {
   expect(await services.swift.endpoint()).toBe(`${url}/v2.0`);
   expect(await services.neutron.projectId()).toBeUndefined();
   await Promise.all(Object.values(services).map((one) => one.close()));
+});
+it.each<[string, Reply, object | number]>([
+  ['a redirection, which is not followed', { status: 302, location: '/elsewhere' }, { kind: 'failing', status: 302 }],
+  ['credentials that are refused', { status: 401 }, { kind: 'failing', status: 401 }],
+  ['too much that was asked', { status: 413, body: 'too large' }, { kind: 'failing', status: 413, reason: 'HTTP status 413' }],
+  ['garbage', { status: 200, body: '<html>' }, 200],
+  ['an error in garbage', { status: 500, body: '<html>' }, { kind: 'failing', status: 500, reason: 'HTTP status 500' }],
+  ['too much', { status: 200, body: `"${'x'.repeat(5 * 1024 * 1024)}"` }, { kind: 'away' }],
+  ['nothing at all', SILENT, { kind: 'away' }],
+])('an answer that is %s', async (_, reply, expected) => {
+  replies = [reply];
+  const answer = await ask({ endpoint_override: url, timeout: reply === SILENT ? 0.05 : 60 });
+  if (typeof expected === 'number') expect(answer).toBe(expected);
+  else expect(answer).toMatchObject(expected);
+  expect(requests).toHaveLength(1);
+});
+it.each([302, 404, 500])('neither streams nor uploads take the status %i', async (status) => {
+  const parts = { clock: { now: () => 0, sleep: async () => {} }, signal: new AbortController().signal };
+  const { swift } = createServices({ 'swift.endpoint_override': url, 'swift.auth_type': 'none' }, parts);
+  const error = { kind: 'failing', status };
+  replies = [{ status }, { status }];
+  await expect(swift.stream('/a', {}, parts.signal)).rejects.toMatchObject(error);
+  await expect(swift.upload('/a', { body: Readable.from([Buffer.from('x')]), size: 1 }, {}, parts.signal)).rejects.toMatchObject(error);
+  await swift.close();
 });
 it('a status can be accepted', async () => {
   replies = [{ status: 404 }];

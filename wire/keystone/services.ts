@@ -16,7 +16,7 @@ export type ServiceName = keyof typeof SERVICES;
 export interface ServiceCall extends Partial<ServiceRequest> {
   /** The client's id of a chain of requests over services. */
   readonly globalRequestId?: string | undefined;
-  /** Statuses of 400 and more that are no errors. */
+  /** Statuses of 300 and more that are no errors. */
   readonly accept?: readonly number[];
   /** Aborts the request, besides the end of the program. */
   readonly signal?: AbortSignal;
@@ -70,6 +70,8 @@ export class ServiceError extends Error {
   }
 }
 
+/** Redirections are not followed, so one has no answer and stored nothing. */
+const isDone = ({ status }: { readonly status: number }): boolean => status < 300;
 const MAX_REASON = 500;
 /** The first text `message` (or `title`) in an error body: {NeutronError: {message}}, {badRequest: {message}}, {errors: [{title}]}. */
 function messageIn(body: unknown, depth = 0): string | undefined {
@@ -209,13 +211,13 @@ function createServiceClient(section: ServiceName, values: Readonly<Record<strin
     projectId: () => ask((transport) => transport.projectId()),
     async stream(path, headers, signal) {
       const response = await ask((transport) => transport.stream(path, headers, signal));
-      if (response.status < 400) return response;
+      if (isDone(response)) return response;
       response.body.on('error', () => {}).destroy();
       throw new ServiceError(section, 'failing', `HTTP status ${response.status}`, response.status);
     },
     async upload(path, upload, headers, signal) {
       const status = await ask((transport) => transport.upload(path, upload, headers, signal));
-      if (status >= 400) throw new ServiceError(section, 'failing', `HTTP status ${status}`, status);
+      if (!isDone({ status })) throw new ServiceError(section, 'failing', `HTTP status ${status}`, status);
     },
     async request(path, { method = 'GET', headers, body, globalRequestId, accept = [], signal } = {}) {
       const request = {
@@ -224,7 +226,7 @@ function createServiceClient(section: ServiceName, values: Readonly<Record<strin
         ...(body === undefined ? {} : { body }),
       };
       const response = await ask((transport) => transport.request(path, request, signal));
-      if (response.status < 400 || accept.includes(response.status)) return response;
+      if (isDone(response) || accept.includes(response.status)) return response;
       throw new ServiceError(section, 'failing', reasonOf(response), response.status);
     },
     async close() {

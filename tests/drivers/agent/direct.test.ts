@@ -309,6 +309,26 @@ describe('write_image', () => {
       },
     });
   });
+  it.each([
+    ['an image server', () => `${base}/disk.img`, ['127.0.0.1'], true],
+    ['an image server that is not named', () => `${base}/disk.img`, ['elsewhere'], false],
+    ['the HTTP boot service', () => 'http://10.0.0.1:8080/boot/x/image', [], false],
+  ])('has the login for %s: %s %j %s', async (_, url, hosts, has) => {
+    const { task } = await withAgentTask(running, {
+      node: { instance_info: { image_source: `${base}/disk.img`, image_url: url(), image_checksum: MD5 } },
+      options: {
+        'deploy.image_server_auth_strategy': 'http_basic',
+        'deploy.image_server_user': 'u',
+        'deploy.image_server_password': 'p',
+        'deploy.image_server_auth_hosts': hosts,
+      },
+    });
+    await step('write_image')(task);
+    const { image_info: image } = sent().args as { image_info: JsonObject };
+    expect(Object.fromEntries(Object.entries(image).filter(([key]) => key.startsWith('image_server_')))).toEqual(
+      has ? { image_server_auth_strategy: 'http_basic', image_server_user: 'u', image_server_password: 'p' } : {},
+    );
+  });
   it('says the sum of a file, and the format that the operator gave', async () => {
     const { task } = await withAgentTask(running, {
       node: {

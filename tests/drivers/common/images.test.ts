@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkLocation, checksumOf, findChecksum, formatOf, locate, requireChecksum } from '../../../drivers/common/images';
+import { optionsOf } from '../../support/options';
 import { NODE_UUID, nodeRecord } from '../../support/task';
 import { startTlsServer, type TlsWebServer } from '../../support/fakes/tls-server';
 
-const never = { signal: new AbortController().signal, options: { 'DEFAULT.webserver_verify_ca': 'True' } };
+const never = { signal: new AbortController().signal, options: optionsOf() };
 const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
 const SHA256 = 'a'.repeat(64);
 const SHA512 = 'B'.repeat(128);
@@ -93,6 +94,31 @@ describe('checkLocation', () => {
     const secret = { kind: 'http', url: url.replace('/none', '/secret') } as const;
     expect(await checkLocation(secret, null, never)).toBe(secret);
   });
+  it('logs in as [deploy]image_server_auth_strategy says, and nowhere else', async () => {
+    const location = { kind: 'http', url: `${base}/secret` } as const;
+    const login = {
+      'deploy.image_server_auth_strategy': 'http_basic',
+      'deploy.image_server_user': 'user',
+      'deploy.image_server_password': 'hunter2',
+    } as const;
+    const fetching = (hosts: string[]) => ({ ...never, options: optionsOf({ ...login, 'deploy.image_server_auth_hosts': hosts }) });
+    expect(await checkLocation(location, null, fetching(['127.0.0.1']))).toEqual(location);
+    await expect(checkLocation(location, null, fetching(['elsewhere']))).rejects.toThrow('Got HTTP code 404');
+    const half = { ...never, options: optionsOf({ ...login, 'deploy.image_server_password': null }) };
+    await expect(checkLocation(location, null, half)).rejects.toMatchObject({
+      status: 400,
+      message: `Validation of image href ${location.url} failed, reason: Missing ['image_server_password'] fields from HTTP(S) basic auth config`,
+    });
+  });
+  it('waits for a server as long as [DEFAULT]webserver_verify_timeout says', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/image`;
+    const brief = { ...never, options: optionsOf({ 'DEFAULT.webserver_verify_timeout': 1 }) };
+    await expect(checkLocation({ kind: 'http', url }, null, brief)).rejects.toThrow(/timeout/);
+    silent.closeAllConnections();
+    silent.close();
+  });
   it('refuses a missing file, and a folder', async () => {
     for (const path of [join(folder, 'none'), folder]) {
       await expect(checkLocation({ kind: 'file', path }, [folder], never)).rejects.toThrow('Specified image file not found.');
@@ -145,7 +171,7 @@ describe('web servers with TLS', () => {
     );
   });
   afterAll(() => secure.close());
-  const verifying = (verifyCa: string) => ({ ...never, options: { 'DEFAULT.webserver_verify_ca': verifyCa } });
+  const verifying = (verifyCa: string) => ({ ...never, options: optionsOf({ 'DEFAULT.webserver_verify_ca': verifyCa }) });
   const image = () => ({ kind: 'http', url: `${secure.url}/image` }) as const;
 
   it('are verified by the authorities of the system', async () => {

@@ -3,7 +3,7 @@ import type { NetworkInterface } from '../../../drivers/interfaces';
 import type { Options } from '../../../config/options';
 import type { JsonObject, NodeRecord, PortRecord } from '../../../model/records';
 import { SwitchError, type Switches } from '../../../wire/switches/switches';
-import { portRecord, testTask } from '../../support/task';
+import { portgroupRecord, portRecord, testTask } from '../../support/task';
 
 const LINK = { switch_id: 'sw', port_id: 'p1' };
 const TENANT = { switchport: { mode: 'access', native_vlan: 14 } };
@@ -17,6 +17,8 @@ interface Given {
   readonly info?: JsonObject;
   readonly ports?: readonly Partial<PortRecord>[];
   readonly state?: NodeRecord['provision_state'];
+  /** Of the portgroup `group`. */
+  readonly lag?: unknown;
   /** The port whose changes fail. */
   readonly bad?: string;
 }
@@ -25,23 +27,26 @@ function bench({
   info = {},
   ports = [{ local_link_connection: LINK, extra: TENANT }],
   state = 'available',
+  lag,
   bad,
 }: Given = {}) {
   const done: string[] = [];
   const make =
     (what: string): Switches['update'] =>
     async (switchId, port, { mode, nativeVlan, allowedVlans, defaultVlan }) => {
+      if (switchId === '') throw new SwitchError('Switch  could not be found');
       if (port === bad) throw new SwitchError('Failed to configure network port: refused');
       done.push([what, switchId, port, mode, nativeVlan, ...allowedVlans, `(${defaultVlan})`].join(' '));
     };
   const switches: Switches = { update: make('update'), reset: make('reset'), close: async () => {} };
-  const { task } = testTask({
+  const { task, complaints } = testTask({
     node: { driver_info: info, provision_state: state },
     options,
     ports: ports.map((port, index) => portRecord({ uuid: `port-${index + 1}`, ...port })),
+    portgroups: [portgroupRecord({ uuid: 'group', extra: lag === undefined ? {} : { lag } })],
     connections: { switches },
   });
-  return { task, done };
+  return { task, done, complaints };
 }
 
 type Operation = keyof NetworkInterface & `${'add' | 'remove' | 'configure' | 'unconfigure'}${string}`;
@@ -59,7 +64,7 @@ it.each<readonly [Operation, Given, readonly string[]]>([
     ['update sw p1 trunk 1 2 3 (10)'],
   ],
   ['addServicingNetwork', { options: {} }, ['update sw p1 access 14 (null)']],
-  ['addCleaningNetwork', { ports: [{ extra: TENANT }, { local_link_connection: { switch_id: 'sw' } }] }, []],
+  ['addCleaningNetwork', { ports: [{ extra: TENANT }] }, []],
   ['addCleaningNetwork', { ports: [{ local_link_connection: LINK }] }, ['update sw p1 access 12 (10)']],
   ['configureTenantNetworks', { ports: [{ local_link_connection: LINK }] }, []],
   ['addInspectionNetwork', { ports: [{ local_link_connection: LINK }] }, []],
@@ -86,6 +91,23 @@ it.each<readonly [Operation, string]>([
   await expect(ironicNetworking[operation](task)).rejects.toMatchObject({ name: 'NetworkError', message: reason });
   expect(done).toHaveLength(2);
 });
+it.each(['addCleaningNetwork', 'removeCleaningNetwork', 'configureTenantNetworks'] as const)(
+  '%s fails for a port whose place is not whole, and passes over one without any',
+  async (operation) => {
+    const port = { extra: TENANT };
+    const { task, done } = bench({
+      ports: [
+        { ...port, local_link_connection: {} },
+        { ...port, local_link_connection: LINK },
+      ],
+    });
+    await ironicNetworking[operation](task);
+    expect(done).toHaveLength(1);
+    const half = bench({ ports: [{ ...port, local_link_connection: { port_id: 'p1', switch_info: 'x' } }] });
+    await expect(ironicNetworking[operation](half.task)).rejects.toThrow(/for port port-1: Switch  could not be found/);
+  },
+);
+
 it('without drivers is an error that names the option', async () => {
   const { task } = testTask({ options: NETWORKS, ports: [portRecord({ local_link_connection: LINK })] });
   await expect(ironicNetworking.addCleaningNetwork(task)).rejects.toThrow(/^No switch drivers are available/);
@@ -111,6 +133,8 @@ describe('validate', () => {
       'available',
       "Port port-1 is PXE-enabled but has switchport mode 'trunk'. PXE-enabled ports must use 'access' mode when switchport configuration is present.",
     ],
+    [{ extra: { switchport: [] } }, 'available', undefined],
+    [{ extra: { switchport: 'access' } }, 'available', "for port port-1: 'access' is not of type 'object'"],
     [{ extra: { switchport: { mode: 'x' } } }, 'available', 'Invalid switchport configuration for port port-1: '],
   ])('%j in %s', async (port, state, problem) => {
     const { task } = bench({ ports: [port], state });
@@ -118,6 +142,53 @@ describe('validate', () => {
     if (problem === undefined) await attempt;
     else await expect(attempt).rejects.toThrow(problem);
   });
+});
+
+describe('validate of a portgroup', () => {
+  const LAG = { mode: 'access', native_vlan: 14, aggregation_mode: 'lacp' };
+  const member = { portgroup_uuid: 'group', local_link_connection: LINK, extra: TENANT, pxe_enabled: false };
+  it.each<readonly [unknown, readonly Partial<PortRecord>[], string | undefined]>([
+    [LAG, [member, member], undefined],
+    [undefined, [], undefined],
+    [{}, [], undefined],
+    ['lacp', [member], "Invalid LAG configuration for portgroup group: 'lacp' is not of type 'object'"],
+    [{ mode: 'access' }, [member], "Invalid LAG configuration for portgroup group: 'aggregation_mode' is a required property"],
+    [LAG, [{ ...member, portgroup_uuid: 'other' }], 'Portgroup group has LAG configuration but no member ports'],
+    [
+      LAG,
+      [{ ...member, extra: {} }, { ...member, local_link_connection: { switch_id: 'sw' }, extra: TENANT }, member],
+      'Port port-2 local_link_connection missing required field',
+    ],
+    [
+      LAG,
+      [{ ...member, extra: {} }, member],
+      'Portgroup group has LAG configuration but: member ports port-1 lack switchport configuration',
+    ],
+    [
+      LAG,
+      [{ ...member, local_link_connection: {} }],
+      'Portgroup group has LAG configuration but: member ports port-1 lack proper local_link_connection with switch_id and port_id fields',
+    ],
+  ])('%j with the ports %j: %s', async (lag, ports, problem) => {
+    const { task } = bench({ ports, lag, state: 'inspecting' });
+    const attempt = ironicNetworking.validate!(task);
+    if (problem === undefined) await attempt;
+    else await expect(attempt).rejects.toThrow(problem);
+  });
+});
+
+it.each([
+  ['inspection', 'validateInspection'],
+  ['rescuing', 'validateRescue'],
+] as const)('the network for %s is checked before', async (network, check) => {
+  const options = (value: string): Partial<Options> => ({ [`ironic_networking.${network}_network`]: value });
+  await expect(ironicNetworking[check]!(bench({ options: options('access') }).task)).rejects.toThrow(
+    `Invalid ${network} network value 'access'`,
+  );
+  await ironicNetworking[check]!(bench({ options: options('access/native_vlan=5') }).task);
+  const without = bench({ ports: [] });
+  await ironicNetworking[check]!(without.task);
+  expect(without.complaints).toEqual([`no port of the node has a switch port in a network {"network":"${network}"}`]);
 });
 
 describe('a changed port', () => {

@@ -1,4 +1,4 @@
-import { isComplete, switchPortOfNetwork, switchPortOfPort, switchportProblem } from '../../../drivers/network/switch-port';
+import { isComplete, switchPortOfNetwork, switchPortOfPort, switchportProblem, lagProblem } from '../../../drivers/network/switch-port';
 
 it.each([
   ['access/native_vlan=100', { mode: 'access', nativeVlan: 100, allowedVlans: null }, true],
@@ -59,4 +59,15 @@ it.each([
 ])('the schema of switchport: %j', (switchport, problem) => {
   if (problem instanceof RegExp) expect(switchportProblem(switchport)).toMatch(problem);
   else expect(switchportProblem(switchport)).toBe(problem);
+});
+it.each([
+  [{ mode: 'access', aggregation_mode: 'static' }, undefined],
+  [{ mode: 'trunk', native_vlan: 5, allowed_vlans: [6, 7], aggregation_mode: 'lacp', mtu: 9000 }, undefined],
+  [{ mode: 'access', aggregation_mode: 'pagp' }, "'pagp' is not one of ['lacp', 'static']"],
+  [{ mode: 'trunk', aggregation_mode: 'lacp' }, "'allowed_vlans' is a required property"],
+  [{ mode: 'access', native_vlan: 4095, aggregation_mode: 'lacp' }, '4095 is not a VLAN from 1 to 4094'],
+  [{ mode: 'access', aggregation_mode: 'lacp', lag_name: 'a' }, "Additional properties are not allowed ('lag_name' was unexpected)"],
+  [{ aggregation_mode: 'lacp' }, "'mode' is a required property"],
+])('the schema of lag: %j', (lag, problem) => {
+  expect(lagProblem(lag)).toBe(problem);
 });

@@ -171,6 +171,24 @@ it.each([
   });
 });
 
+it('a volume whose connection fails is free again, even when Cinder cannot end the connection', async () => {
+  const cinder = cinderInMemory();
+  const volume = await cinder.create();
+  const client: ServiceClient = {
+    ...cinder.client,
+    request: async (path, call) => {
+      const [action] = Object.keys(call?.body ?? {});
+      if (action === 'os-initialize_connection' || action === 'os-terminate_connection')
+        throw new ServiceError('cinder', 'failing', 'HTTP status 500: no backend', 500);
+      return cinder.client.request(path, call);
+    },
+  };
+  const { task, node } = cinderTask({ client }, [targetOf(volume)], {});
+  await expect(cinderStorage.attachVolumes!(task)).rejects.toThrow(/^Failed to initialize connection .*no backend$/);
+  expect(await cinder.look(volume)).toMatchObject({ status: 'available', attachments: 0 });
+  expect(node().driver_internal_info).not.toHaveProperty('attaching_volume');
+});
+
 it('a deployment attaches the volume that it boots, and the end of the instance detaches and forgets it', async () => {
   const cinder = cinderInMemory();
   const id = await cinder.create();

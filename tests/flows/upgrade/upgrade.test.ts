@@ -76,7 +76,7 @@ const SITES: Readonly<Record<string, Site>> = {
     },
     withoutEffect: [
       ...['[DEFAULT]use_stderr', '[DEFAULT]hash_ring_algorithm', '[DEFAULT]tempdir', '[agent]certificates_path', '[api]api_workers'],
-      ...['[conductor]bootloader_by_arch', '[database]sqlite_synchronous', '[deploy]default_boot_option', '[deploy]iso_master_path'],
+      ...['[database]sqlite_synchronous', '[deploy]default_boot_option', '[deploy]iso_master_path'],
       ...['[oslo_messaging_notifications]location', '[oslo_messaging_notifications]transport_url', '[metrics]backend'],
       ...['[pxe]boot_retry_timeout', '[pxe]images_path', '[pxe]instance_master_path', '[pxe]tftp_master_path'],
       ...['[pxe]enable_netboot_fallback', '[pxe]ipxe_fallback_script'],

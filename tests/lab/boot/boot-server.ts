@@ -11,6 +11,7 @@ import type { Log } from '../../../model/log';
 import type { ServedBoot } from '../../../model/records';
 import type { Store } from '../../../store/store';
 import { dhcpStore } from '../../support/fakes/dhcp-store';
+import { optionsOf } from '../../support/options';
 import { servicesOf } from '../../support/services';
 import { urlHost } from '../../../wire/addresses';
 import { filterWith } from '../../support/pxe-filter';
@@ -44,6 +45,7 @@ async function main(): Promise<void> {
     ...common,
     hosts: [address],
     options: {
+      ...optionsOf(),
       ...url,
       'DEFAULT.my_ip': address,
       'boot.http_port': 8080,

@@ -1,0 +1,46 @@
+import { imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
+import type { Options } from '../../config/options';
+import { optionsOf } from '../support/options';
+
+const LOGIN = { username: 'images', password: 'hush' };
+const given = (hosts: readonly string[], permitsUnknown = true, changes: Partial<Options> = {}): ImageServerOptions =>
+  optionsOf({
+    'deploy.image_server_auth_strategy': 'http_basic',
+    'deploy.image_server_user': LOGIN.username,
+    'deploy.image_server_password': LOGIN.password,
+    'deploy.image_server_auth_hosts': [...hosts],
+    'deploy.image_server_auth_permit_unknown_hosts': permitsUnknown,
+    ...changes,
+  });
+
+it.each<[string, readonly string[], boolean, boolean]>([
+  ['http://anywhere/x', [], true, true],
+  ['http://anywhere/x', [], false, false],
+  ['https://images.example.com:8443/x', ['images.example.com'], false, true],
+  ['https://IMAGES.example.com/x', ['Images.Example.com'], true, true],
+  ['https://images.example.com.evil.test/x', ['images.example.com', '.example.com'], true, false],
+  ['https://evil.test/images.example.com', ['images.example.com'], true, false],
+  ['https://images.example.com@evil.test/x', ['images.example.com'], true, false],
+  ['https://a.example.com/x', ['.example.com'], true, true],
+  ['https://example.com/x', ['.example.com'], true, false],
+  ['https://badexample.com/x', ['.example.com'], true, false],
+  ['http://[2001:db8::1]:80/x', ['2001:db8::1'], true, true],
+  ['file:///x', [], true, false],
+  ['http://', [], true, false],
+])('%s with the hosts %j (unknown ones: %s) gets the login: %s', (url, hosts, permitsUnknown, gets) => {
+  expect(imageServerLogin(url, given(hosts, permitsUnknown))).toEqual(gets ? LOGIN : undefined);
+});
+
+it('nobody gets it by default', () => {
+  const noauth = given([], true, { 'deploy.image_server_auth_strategy': 'noauth' });
+  expect(imageServerLogin('http://x/y', noauth)).toBeUndefined();
+});
+
+it.each<[Partial<Options>, string]>([
+  [{ 'deploy.image_server_user': null }, "['image_server_user']"],
+  [{ 'deploy.image_server_user': '', 'deploy.image_server_password': null }, "['image_server_user', 'image_server_password']"],
+])('a login that is not whole is an error: %j', (changes, missing) => {
+  expect(() => imageServerLogin('http://x/y', given([], true, changes))).toThrow(
+    `Missing ${missing} fields from HTTP(S) basic auth config`,
+  );
+});

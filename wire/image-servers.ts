@@ -1,0 +1,36 @@
+/** The login of this program and its agents at the web servers of images, as [deploy]image_server_… says. */
+
+interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+export interface ImageServerOptions {
+  readonly 'deploy.image_server_auth_strategy': string;
+  readonly 'deploy.image_server_user': string | null;
+  readonly 'deploy.image_server_password': string | null;
+  readonly 'deploy.image_server_auth_hosts': readonly string[];
+  readonly 'deploy.image_server_auth_permit_unknown_hosts': boolean;
+}
+
+/** A name of the list is this host; one with a dot in front is every host of that domain. The port does not matter. */
+const isNamed = (host: string, names: readonly string[]): boolean =>
+  names.some((name) => {
+    const known = name.toLowerCase();
+    return known.startsWith('.') ? host.endsWith(known) : host === known;
+  });
+
+/**
+ * Undefined: the host gets none.
+ * @throws Error when user name or password is missing
+ */
+export function imageServerLogin(href: string, options: ImageServerOptions): Login | undefined {
+  if (options['deploy.image_server_auth_strategy'] !== 'http_basic' || !/^https?:/i.test(href) || !URL.canParse(href)) return undefined;
+  const hosts = options['deploy.image_server_auth_hosts'];
+  const host = new URL(href).hostname.replace(/^\[(.*)\]$/, '$1');
+  const isPermitted = hosts.length === 0 ? options['deploy.image_server_auth_permit_unknown_hosts'] : isNamed(host, hosts);
+  if (!isPermitted) return undefined;
+  const { 'deploy.image_server_user': username, 'deploy.image_server_password': password } = options;
+  if (username && password) return { username, password };
+  const missing = [...(username ? [] : ["'image_server_user'"]), ...(password ? [] : ["'image_server_password'"])];
+  throw new Error(`Missing [${missing.join(', ')}] fields from HTTP(S) basic auth config`);
+}
