@@ -212,7 +212,7 @@ const KINDS = { ipmi: 'IPMI (`ipmi`)', redfish: 'Redfish (`redfish`)' } as const
 const link = (proof: Proof | undefined): string => {
   if (proof === undefined) return '';
   const [file] = proof.split(': ');
-  return `[✔](../tests/${file})`;
+  return `[✔](../../tests/${file})`;
 };
 export function hardwarePage(): string {
   const table = (type: HardwareRow['type']): readonly string[] => [
@@ -236,17 +236,17 @@ export function hardwarePage(): string {
     '',
     '- **bent**: a service of the tests that returns wrong responses on purpose.',
     '- **simulator**: `bloomery simulate`. These programs test it in turn:',
-    '  - ipmitool, FreeIPMI, pyghmi and sushy; serial over LAN: ipmitool and ipmiconsole ([ipmi-sol.test.ts](../tests/lab/ipmi/ipmi-sol.test.ts))',
-    '  - ipmitool and plain HTTP, with a machine in QEMU behind it ([simulate-qemu.test.ts](../tests/lab/simulator/simulate-qemu.test.ts))',
-    '  - real Ironic ([simulator.test.ts](../tests/reference/hardware/simulator.test.ts)); [redfish.test.ts](../tests/reference/hardware/redfish.test.ts) compares its findings with ours on the same machine',
-    '  - DMTF’s validators of the protocol and the schemas ([redfish-validators.test.ts](../tests/lab/redfish/redfish-validators.test.ts))',
+    '  - ipmitool, FreeIPMI, pyghmi and sushy; serial over LAN: ipmitool and ipmiconsole ([ipmi-sol.test.ts](../../tests/lab/ipmi/ipmi-sol.test.ts))',
+    '  - ipmitool and plain HTTP, with a machine in QEMU behind it ([simulate-qemu.test.ts](../../tests/lab/simulator/simulate-qemu.test.ts))',
+    '  - real Ironic ([simulator.test.ts](../../tests/reference/hardware/simulator.test.ts)); [redfish.test.ts](../../tests/reference/hardware/redfish.test.ts) compares its findings with ours on the same machine',
+    '  - DMTF’s validators of the protocol and the schemas ([redfish-validators.test.ts](../../tests/lab/redfish/redfish-validators.test.ts))',
     "- **sushy-tools** 2.2.0, **virtualbmc** 3.3.0, OpenIPMI's **ipmi_sim** and **pyghmi**'s fake BMC come from their own packages.",
     '- **real**: a physical BMC. Nobody has reported one yet.',
     '',
     'These tables do not have interfaces that do not use a BMC themselves:',
     '',
-    '- `agent` inspection ([inspection.test.ts](../tests/lab/inspection/inspection.test.ts))',
-    '- `discoverd`, tested with the real ironic-inspector 12.5 and with our own service ([discoverd.test.ts](../tests/lab/inspection/discoverd.test.ts))',
+    '- `agent` inspection ([inspection.test.ts](../../tests/lab/inspection/inspection.test.ts))',
+    '- `discoverd`, tested with the real ironic-inspector 12.5 and with our own service ([discoverd.test.ts](../../tests/lab/inspection/discoverd.test.ts))',
     '',
     ...table('ipmi'),
     ...table('redfish'),
