@@ -11,7 +11,7 @@ import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
 import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
-import { readOptions, withSetup, type SetupArguments } from './commands/setup';
+import { namingDatabaseUrl, readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
 import { ConfigurationError, loadOptions } from './config/load';
 import { checkHost } from './host-checks';
@@ -143,11 +143,7 @@ export async function runProgram(words?: readonly string[]): Promise<void> {
     await (words === undefined ? createProgram().parseAsync() : createProgram().parseAsync(words, { from: 'user' }));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    // The variable wins over the option.
-    const named = process.env['DATABASE_URL']
-      ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL')
-      : message;
-    console.error(`bloomery: ${named}`);
+    console.error(`bloomery: ${namingDatabaseUrl(message)}`);
     process.exit(error instanceof ConfigurationError ? 2 : 1);
   }
 }

@@ -3,13 +3,19 @@ import { Option, type Command } from 'commander';
 import { examine, type ExaminedOption } from '../config/examine';
 import { readConfiguration } from '../config/load';
 import type { LoadedOptions } from '../config/options';
-import { configurationFiles, databaseUrl, withSetup, type SetupArguments } from './setup';
+import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from './setup';
 
 interface HostFinding {
   readonly what: string;
   readonly severity: 'ok' | 'note' | 'warning' | 'refused';
   readonly message: string;
 }
+/** The Debian package's service, for example, reads another file than commands do by default. */
+const NO_FILE: HostFinding = {
+  what: 'configuration',
+  severity: 'note',
+  message: 'no file was read: name it with --config-file; without this, /etc/ironic/ironic.conf is read if it exists',
+};
 /** The checks of the host, which know the whole program. */
 export type CheckHost = (host: {
   readonly options: LoadedOptions;
@@ -84,11 +90,13 @@ export function addCheckCommand(
     )
     .option('--json', 'print the findings as JSON')
     .action(async ({ stateDir, roles: named, json, ...given }: CheckArguments) => {
-      const configuration = readConfiguration(configurationFiles(given), process.env);
+      const files = configurationFiles(given);
+      const configuration = readConfiguration(files, process.env);
       const { options } = configuration;
       const examined = examine(configuration);
       const selected = named ?? roles.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
-      const host = await checkHost({ options, roles: selected, stateDir, databaseUrl: databaseUrl(options) });
+      const found = await checkHost({ options, roles: selected, stateDir, databaseUrl: databaseUrl(options) });
+      const host = [...(files.length === 0 ? [NO_FILE] : []), ...found.map((one) => ({ ...one, message: namingDatabaseUrl(one.message) }))];
       const summary = summaryOf(examined, host);
       process.stdout.write(
         json

@@ -85,8 +85,20 @@ const roff = (text: string): string =>
     .replaceAll('-', '\\-')
     .replace(/^([.'])/gm, '\\&$1');
 const heading = (name: string, section: number, version: string, about: string): string =>
-  `.TH ${name} ${section} "" "Bloomery ${version}" "Bloomery"\n.SH NAME\n${roff(about)}\n`;
-const item = (term: string, text: string): string => `.TP\n\\fB${roff(term)}\\fR\n${roff(text)}\n`;
+  `.TH ${name} ${section} "" "Bloomery ${version}" "Bloomery"\n.ad l\n.SH NAME\n${roff(about)}\n`;
+/** Long values may break after commas and slashes, or a line is longer than the page. */
+const breakable = (text: string): string => text.replace(/(?<=\w)[,/](?=\S)/g, '$&\\:');
+const item = (term: string, text: string): string => `.TP\n\\fB${breakable(roff(term))}\\fR\n${roff(text)}\n`;
+
+const FILES = [
+  ['/etc/ironic/ironic.conf', 'The configuration, unless --config-file or --config-dir names files.'],
+  [
+    '/etc/bloomery/ironic.conf, /etc/default/bloomery',
+    'The configuration and the variables of the service of the Debian package. Commands read neither by themselves.',
+  ],
+  ['/var/lib/bloomery', 'The embedded database, the caches and the boot files.'],
+  ['/usr/share/doc/bloomery/docs', 'The documentation, in the Debian package.'],
+] as const;
 
 function commandPage(program: Command): string {
   const help = program.createHelp();
@@ -96,14 +108,15 @@ function commandPage(program: Command): string {
       ...help.visibleArguments(command).map((one) => item(`<${one.name()}>`, help.argumentDescription(one))),
       ...help.visibleOptions(command).map((one) => item(one.flags, help.optionDescription(one))),
     ];
-    const examples = (EXAMPLES[path] ?? []).map((line) => `.PP\n.EX\n${roff(line)}\n.EE\n`);
-    return `${title}${rows.join('')}${examples.join('')}${path === '' ? '.SH COMMANDS\n' : ''}`;
+    const examples = (EXAMPLES[path] ?? []).map((line) => `${roff(line)}\n`);
+    return `${title}${rows.join('')}.PP\nExamples:\n.PP\n.EX\n${examples.join('')}.EE\n${path === '' ? '.SH COMMANDS\n' : ''}`;
   });
   return [
     heading('BLOOMERY', 1, program.version()!, `bloomery - ${program.description()}`),
     `.SH SYNOPSIS\n\\fBbloomery\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR ...]\n`,
     ...parts,
     `.SH EXIT STATUS\n0: it is done. 1: it failed, or the answer is no. 2: the arguments or the configuration are wrong.\n`,
+    `.SH FILES\n${FILES.map(([path, text]) => item(path, text)).join('')}`,
     `.SH SEE ALSO\n\\fBbloomery.conf\\fR(5)\n`,
   ].join('');
 }

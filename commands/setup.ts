@@ -7,7 +7,7 @@ import { ConfigurationError, loadOptions, type Loaded } from '../config/load';
 import type { LoadedOptions } from '../config/options';
 
 const defaultStateDir = (): string =>
-  process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local/state'), 'bloomery');
+  process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] || join(homedir(), '.local/state'), 'bloomery');
 
 const append = (file: string, before: readonly string[]): readonly string[] => [...before, file];
 
@@ -60,3 +60,6 @@ function configurationsIn(folder: string): readonly string[] {
 /** DATABASE_URL wins over [database]connection; undefined: the embedded database. */
 export const databaseUrl = (options: LoadedOptions): string | undefined =>
   process.env['DATABASE_URL'] || options['database.connection'] || undefined;
+/** A message about the URL of the database names the variable if the URL comes from it. */
+export const namingDatabaseUrl = (message: string): string =>
+  process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL') : message;

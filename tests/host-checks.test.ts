@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -188,26 +188,29 @@ describe('a host', () => {
   });
 });
 
-it('the command prints it, and its status says how it is', async () => {
-  const path = join(folder, 'ironic.conf');
-  const [api, http] = [await freePort(), await freePort()];
-  writeFileSync(path, `[api]\nport = ${api}\nports = 1\n[boot]\nhttp_host = 127.0.0.1\nhttp_port = ${http}\ntftp = false\n`);
+/** `bloomery check --json` with this DATABASE_URL. */
+async function checkCommand(url: string, ...words: readonly string[]) {
   const written: string[] = [];
   const output = jest.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
-  const words = ['check', '--config-file', path, '--state-dir', join(folder, 'state'), '--json'];
   const before = [process.env['DATABASE_URL'], process.exitCode] as const;
-  process.env['DATABASE_URL'] = database.connection();
+  process.env['DATABASE_URL'] = url;
   try {
-    await createProgram().parseAsync(['node', 'bloomery', ...words]);
-    expect(process.exitCode).toBe(1);
+    await createProgram().parseAsync(['node', 'bloomery', 'check', '--state-dir', join(folder, 'state'), '--json', ...words]);
+    const answer = JSON.parse(written.join('')) as { options: object[]; host: Finding[]; status: number };
+    return { ...answer, exit: process.exitCode };
   } finally {
     output.mockRestore();
     if (before[0] === undefined) delete process.env['DATABASE_URL'];
     else process.env['DATABASE_URL'] = before[0];
     process.exitCode = before[1];
   }
-  const answer = JSON.parse(written.join('')) as { options: object[]; host: Finding[]; status: number };
-  expect(answer.status).toBe(1);
+}
+it('the command prints it, and its status says how it is', async () => {
+  const path = join(folder, 'ironic.conf');
+  const [api, http] = [await freePort(), await freePort()];
+  writeFileSync(path, `[api]\nport = ${api}\nports = 1\n[boot]\nhttp_host = 127.0.0.1\nhttp_port = ${http}\ntftp = false\n`);
+  const answer = await checkCommand(database.connection(), '--config-file', path);
+  expect([answer.status, answer.exit]).toEqual([1, 1]);
   expect(answer.options).toContainEqual({
     option: '[api]ports',
     from: `${path} line 3`,
@@ -215,4 +218,13 @@ it('the command prints it, and its status says how it is', async () => {
     message: 'did you mean [api]port?',
   });
   expect(answer.host.map(({ what }) => what)).toEqual(expect.arrayContaining(['database', 'ports', 'clock', 'agent']));
+});
+it('the command says that it read no file, and that the URL of the database comes from the variable', async () => {
+  const empty = join(folder, 'no-files');
+  mkdirSync(empty);
+  const { host, status } = await checkCommand('mysql://a:b@127.0.0.1/c', '--config-dir', empty, '--roles', 'conductor');
+  expect(status).toBe(2);
+  const messageOf = (name: string): string | undefined => host.find(({ what }) => what === name)?.message;
+  expect(messageOf('configuration')).toMatch(/^no file was read: /);
+  expect(messageOf('database')).toMatch(/^DATABASE_URL must be a postgresql:\/\/ URL, not mysql:\/\/;/);
 });

@@ -22,7 +22,7 @@ function npmPackage(time) {
   return { [`bloomery-${version}.tgz`]: gzip(tar(below('package', [...programFiles(), licences()]), time)) };
 }
 
-/** Unpacked anywhere: bin/bloomery with its own Node. */
+/** Unpacked anywhere: the wrapper `bloomery` starts the program with its own Node. */
 function tarball(time) {
   const name = `bloomery-${version}-linux-x64`;
   const wrapper = `#!/bin/sh\nhere=$(dirname "$(readlink -f "$0")")\nexec "$here/node" "$here/bin/bloomery" "$@"\n`;
@@ -44,6 +44,8 @@ function debianPackage(time) {
       path: 'usr/share/doc/bloomery/copyright',
       data: Buffer.concat([readFileSync(join(root, 'LICENSE')), Buffer.from('\n'), licences().data]),
     },
+    // Messages name pages as docs/install.md.
+    { path: 'usr/share/doc/bloomery/docs', target: '../../../lib/bloomery/docs' },
     { path: 'usr/share/doc/bloomery/changelog.gz', data: gzip(readFileSync(join(root, 'CHANGELOG.md'))) },
     manual('bloomery.1', 1),
     manual('bloomery.conf.5', 5),
