@@ -85,7 +85,7 @@ const roff = (text: string): string =>
     .replaceAll('-', '\\-')
     .replace(/^([.'])/gm, '\\&$1');
 const heading = (name: string, section: number, version: string, about: string): string =>
-  `.TH ${name} ${section} "" "Bloomery ${version}" "Bloomery"\n.ad l\n.SH NAME\n${roff(about)}\n`;
+  `.TH ${name} ${section} "" "Bloomery ${version}" "Bloomery"\n.ad l\n.nh\n.SH NAME\n${roff(about)}\n`;
 /** Long values may break after commas and slashes, or a line is longer than the page. */
 const breakable = (text: string): string => text.replace(/(?<=\w)[,/](?=\S)/g, '$&\\:');
 const item = (term: string, text: string): string => `.TP\n\\fB${breakable(roff(term))}\\fR\n${roff(text)}\n`;
