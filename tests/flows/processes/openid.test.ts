@@ -21,9 +21,10 @@ let port: number;
 let url: string;
 
 async function startProvider(kid: string): Promise<void> {
-  const program = join(__dirname, '../../support/openid-provider.mjs');
+  const program = join(__dirname, '../../support/fakes/openid-provider.mjs');
   provider = spawn(process.execPath, [program, String(port), kid, folder, `${url}/ui/login/oidc`], { stdio: ['ignore', 'pipe', 'ignore'] });
-  await once(provider.stdout!, 'data');
+  const ended = once(provider, 'exit').then(() => Promise.reject(new Error('the provider ended')));
+  await Promise.race([once(provider.stdout!, 'data'), ended]);
 }
 async function stopProvider(): Promise<void> {
   if (!provider) return;

@@ -40,10 +40,11 @@ beforeAll(async () => {
       },
     },
   );
-  const program = join(__dirname, '../../support/openid-provider.mjs');
+  const program = join(__dirname, '../../support/fakes/openid-provider.mjs');
   const words = [program, String(providerPort), 'first', folder, `${url}/ui/login/oidc`];
   provider = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'ignore'] });
-  await once(provider.stdout!, 'data');
+  const ended = once(provider, 'exit').then(() => Promise.reject(new Error('the provider ended')));
+  await Promise.race([once(provider.stdout!, 'data'), ended]);
   for (const [name, owner] of Object.entries({ mine: 'p1', other: 'p2' }))
     await createNode(url, 'ann', { name, owner, driver: 'fake-hardware' });
   browser = await startBrowser();

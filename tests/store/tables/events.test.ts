@@ -17,7 +17,7 @@ async function since(position: string): Promise<readonly EventRecord[]> {
   await database.query(`INSERT INTO events (at, node_uuid, kind, payload) VALUES (now(), 'n', 'last', '{}')`);
   for (;;) {
     const told = (await events().read(position, 100)).events;
-    if (told.at(-1)?.node_uuid === 'n') {
+    if ((told.at(-1)?.kind as string | undefined) === 'last') {
       await database.query(`DELETE FROM events WHERE kind = 'last'`);
       return told.slice(0, -1);
     }
