@@ -15,6 +15,7 @@ import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { inventoriesAmong } from './store/inventory-objects';
 import type { StoreOptions } from './store/postgres';
+import { checkImageServerLogin } from './wire/image-servers';
 import { verifies } from './wire/authorities';
 import { ServiceError, type Services } from './wire/keystone/services';
 import { swiftContainer } from './wire/openstack/swift';
@@ -202,6 +203,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       ];
     },
   },
+  { what: 'login at image servers', check: ({ options, roles }) => (roles.includes('conductor') ? checkImageServerLogin(options) : []) },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {
     what: 'Keystone',

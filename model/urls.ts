@@ -4,7 +4,8 @@ export interface Credentials {
   readonly username: string;
   readonly password: string;
 }
-const PARTS = /^([a-z][a-z\d+.-]*:\/\/)([^/?#]*)@/i;
+/** For http, a backslash ends the authority as a slash does (WHATWG URL, "relative slash state"). */
+const PARTS = /^([a-z][a-z\d+.-]*:\/\/)([^/?#\\]*)@/i;
 
 /** The same within a text, which may be JSON. */
 const IN_TEXT = /(:\/\/)[^\s/?#"'<>\\]+@/g;

@@ -19,18 +19,35 @@ const isNamed = (host: string, names: readonly string[]): boolean =>
     return known.startsWith('.') ? host.endsWith(known) : host === known;
   });
 
+/** Programs differ in where the host of such a URL begins or ends. */
+const AMBIGUOUS = /[\\\s\p{Cc}]/u;
+
+/** The missing options of the login. */
+const missingOf = (options: ImageServerOptions): readonly string[] =>
+  (['image_server_user', 'image_server_password'] as const).filter((name) => !options[`deploy.${name}`]);
+/** For the start. @throws Error when user name or password is missing */
+export function checkImageServerLogin(options: ImageServerOptions): readonly string[] {
+  if (options['deploy.image_server_auth_strategy'] !== 'http_basic') return [];
+  const missing = missingOf(options).map((name) => `[deploy]${name}`);
+  if (missing.length > 0) throw new Error(`[deploy]image_server_auth_strategy = http_basic needs ${missing.join(' and ')}`);
+  return options['deploy.image_server_auth_hosts'].length === 0 && options['deploy.image_server_auth_permit_unknown_hosts']
+    ? ['every host that a user names for an image gets the login of [deploy]image_server_user: name the hosts in image_server_auth_hosts']
+    : [];
+}
+
 /**
  * Undefined: the host gets none.
  * @throws Error when user name or password is missing
  */
 export function imageServerLogin(href: string, options: ImageServerOptions): Login | undefined {
-  if (options['deploy.image_server_auth_strategy'] !== 'http_basic' || !/^https?:/i.test(href) || !URL.canParse(href)) return undefined;
+  if (options['deploy.image_server_auth_strategy'] !== 'http_basic' || !/^https?:/i.test(href) || AMBIGUOUS.test(href)) return undefined;
+  if (!URL.canParse(href)) return undefined;
   const hosts = options['deploy.image_server_auth_hosts'];
   const host = new URL(href).hostname.replace(/^\[(.*)\]$/, '$1');
   const isPermitted = hosts.length === 0 ? options['deploy.image_server_auth_permit_unknown_hosts'] : isNamed(host, hosts);
   if (!isPermitted) return undefined;
   const { 'deploy.image_server_user': username, 'deploy.image_server_password': password } = options;
   if (username && password) return { username, password };
-  const missing = [...(username ? [] : ["'image_server_user'"]), ...(password ? [] : ["'image_server_password'"])];
+  const missing = missingOf(options).map((name) => `'${name}'`);
   throw new Error(`Missing [${missing.join(', ')}] fields from HTTP(S) basic auth config`);
 }

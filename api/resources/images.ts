@@ -63,8 +63,12 @@ const IMAGES: Resource<ImageRecord> = {
   },
   create: (record, { store }) => store.images.create(record as NewOf<ImageRecord, 'name' | 'image_source'>),
   // The fields that describe the file are checked together, and are written together: of two changes at once the last one stays whole.
-  update: ({ uuid, image_source, image_checksum, image_os_hash_algo, image_os_hash_value }, changes, { store }) =>
-    store.images.update(uuid, { image_source, image_checksum, image_os_hash_algo, image_os_hash_value, ...changes }),
+  update({ uuid, ...before }, changes, { store }) {
+    const { image_source, image_checksum, image_os_hash_algo, image_os_hash_value } = before;
+    const file = { image_source, image_checksum, image_os_hash_algo, image_os_hash_value };
+    const isOfFile = Object.keys(changes).some((name) => Object.hasOwn(file, name));
+    return store.images.update(uuid, isOfFile ? { ...file, ...changes } : changes);
+  },
   remove: ({ uuid }, { store }) => store.images.remove(uuid),
 };
 

@@ -1,4 +1,4 @@
-import { imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
+import { checkImageServerLogin, imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
 import type { Options } from '../../config/options';
 import { optionsOf } from '../support/options';
 
@@ -26,6 +26,10 @@ it.each<[string, readonly string[], boolean, boolean]>([
   ['https://badexample.com/x', ['.example.com'], true, false],
   ['http://[2001:db8::1]:80/x', ['2001:db8::1'], true, true],
   ['file:///x', [], true, false],
+  ['http://images.example.com\\@evil.test/x', ['images.example.com'], true, false],
+  ['http://images.example.com\\@evil.test/x', [], true, false],
+  ['http://ima\tges.example.com/x', ['images.example.com'], true, false],
+  ['http://user:word@images.example.com/x', ['images.example.com'], true, true],
   ['http://', [], true, false],
 ])('%s with the hosts %j (unknown ones: %s) gets the login: %s', (url, hosts, permitsUnknown, gets) => {
   expect(imageServerLogin(url, given(hosts, permitsUnknown))).toEqual(gets ? LOGIN : undefined);
@@ -43,4 +47,20 @@ it.each<[Partial<Options>, string]>([
   expect(() => imageServerLogin('http://x/y', given([], true, changes))).toThrow(
     `Missing ${missing} fields from HTTP(S) basic auth config`,
   );
+});
+
+describe('at the start', () => {
+  it.each<[ImageServerOptions, number]>([
+    [given([], true), 1],
+    [given([], false), 0],
+    [given(['images.example.com'], true), 0],
+    [given([], true, { 'deploy.image_server_auth_strategy': 'noauth', 'deploy.image_server_user': null }), 0],
+  ])('warns when every host gets the login', (options, warnings) => {
+    expect(checkImageServerLogin(options)).toHaveLength(warnings);
+  });
+  it('refuses a login that is not whole', () => {
+    expect(() => checkImageServerLogin(given([], false, { 'deploy.image_server_password': null }))).toThrow(
+      '[deploy]image_server_auth_strategy = http_basic needs [deploy]image_server_password',
+    );
+  });
 });

@@ -72,3 +72,14 @@ it('writes the fields that describe a file together: of two changes at once the 
   const other = { image_source: 'http://192.0.2.1/other', image_os_hash_algo: null, image_os_hash_value: null };
   expect((await api.ask('GET', `/v1/images/${UUID}`)).body).toMatchObject(other);
 });
+it('leaves the file of another change as it is when only the description changes', async () => {
+  await create({ uuid: UUID });
+  const { images } = api.database.store();
+  const update = jest.spyOn(images, 'update').mockImplementationOnce(async (uuid, changes) => {
+    await images.update(uuid, { image_source: 'http://192.0.2.1/other' });
+    return images.update(uuid, changes);
+  });
+  const changed = await patch([{ op: 'add', path: '/description', value: 'new' }]);
+  update.mockRestore();
+  expect([changed.status, changed.body]).toMatchObject([200, { description: 'new', image_source: 'http://192.0.2.1/other' }]);
+});
