@@ -112,7 +112,7 @@ async function attachVolume(task: Task, { uuid, volume_id: id }: VolumeTargetRec
       message: `Failed to get volume ${id} from cinder for node ${task.node.uuid}: Volume ${id} could not be found.`,
     });
   const isAttached = volume.attachment !== undefined;
-  // Who attached it, also saved where it is.
+  // Whoever attached the volume has also saved its connection information.
   if (isAttached && !isBegun(task, id)) return;
   if (!isAttached && !(isBegun(task, id) && volume.status === 'attaching')) {
     await task.saveInternal({ [ATTACHING]: id });
@@ -144,8 +144,10 @@ async function detachVolume(task: Task, id: string, connector: Connector, tolera
       return undefined;
     }
   };
-  const volume = await tolerating(() => findVolume(task, id));
+  const found = await tolerating(async () => ({ volume: await findVolume(task, id) }));
+  const volume = found?.volume;
   const { attachment } = volume ?? {};
+  let isReleased = found !== undefined;
   if (volume && attachment) {
     // An earlier attempt may have come so far.
     if (volume.status !== 'detaching') await tolerating(() => beginDetaching(task, id));
@@ -157,9 +159,14 @@ async function detachVolume(task: Task, id: string, connector: Connector, tolera
   } else if (volume?.status === 'attaching' && isBegun(task, id)) {
     // It may never have been connected.
     await tolerating(() => disconnect(task, id, connector));
-    await tolerating(() => unreserve(task, id));
+    isReleased = false;
+    await tolerating(async () => {
+      await unreserve(task, id);
+      isReleased = true;
+    });
   }
-  if (isBegun(task, id)) await forgetBegun(task);
+  // Otherwise the reservation may still be there, and the next attempt must recognise it as this node's.
+  if (isReleased && isBegun(task, id)) await forgetBegun(task);
 }
 
 /** Repeated as [cinder]action_retries says. */
@@ -172,7 +179,8 @@ async function detachAll(task: Task, aborting: boolean): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
       // An active machine is off, or goes off: that ends its connections too.
-      const tolerate = node.provision_state === 'active' || (aborting && attempt > 0);
+      // Without retries, the first attempt of an abort is the last: it goes on to the other volumes.
+      const tolerate = node.provision_state === 'active' || (aborting && attempt >= Math.min(1, retries));
       for (const { volume_id: id } of targets) await detachVolume(task, id, connector, tolerate);
       return;
     } catch (error) {

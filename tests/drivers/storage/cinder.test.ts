@@ -189,6 +189,46 @@ it('a volume whose connection fails is free again, even when Cinder cannot end t
   expect(node().driver_internal_info).not.toHaveProperty('attaching_volume');
 });
 
+it('recognises its reservation later, when Cinder refused to release it', async () => {
+  const cinder = cinderInMemory();
+  const volume = await cinder.create();
+  let isAway = true;
+  const client: ServiceClient = {
+    ...cinder.client,
+    request: async (path, call) => {
+      const [action = ''] = Object.keys(call?.body ?? {});
+      if (isAway && action !== '' && action !== 'os-reserve') throw new ServiceError('cinder', 'failing', 'HTTP status 500: no backend', 500);
+      return cinder.client.request(path, call);
+    },
+  };
+  const made = cinderTask({ client }, [targetOf(volume)], { options: { 'cinder.action_retries': 0 } });
+  await expect(cinderStorage.attachVolumes!(made.task)).rejects.toThrow(/no backend$/);
+  expect(await cinder.look(volume)).toMatchObject({ status: 'attaching' });
+  expect(made.node().driver_internal_info).toHaveProperty('attaching_volume', volume);
+  isAway = false;
+  await cinderStorage.detachVolumes!(made.task);
+  expect(await cinder.look(volume)).toMatchObject({ status: 'available', attachments: 0 });
+  expect(made.node().driver_internal_info).not.toHaveProperty('attaching_volume');
+});
+
+it('the end of a failed attachment goes on to the other volumes, also without retries', async () => {
+  const cinder = cinderInMemory();
+  const [first, second] = [await cinder.create(), await cinder.create()];
+  const client: ServiceClient = {
+    ...cinder.client,
+    request: async (path, call) => {
+      const [action] = Object.keys(call?.body ?? {});
+      const isRefused = path.includes(second) ? action === 'os-initialize_connection' : action === 'os-begin_detaching';
+      if (isRefused) throw new ServiceError('cinder', 'failing', 'HTTP status 500: no backend', 500);
+      return cinder.client.request(path, call);
+    },
+  };
+  const targets = [targetOf(first), targetOf(second, { boot_index: 1 })];
+  const { task } = cinderTask({ client }, targets, { options: { 'cinder.action_retries': 0 } });
+  await expect(cinderStorage.attachVolumes!(task)).rejects.toThrow(/no backend$/);
+  expect(await cinder.look(second)).toMatchObject({ status: 'available', attachments: 0 });
+});
+
 it('a deployment attaches the volume that it boots, and the end of the instance detaches and forgets it', async () => {
   const cinder = cinderInMemory();
   const id = await cinder.create();
