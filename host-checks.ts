@@ -218,12 +218,7 @@ function ownPath({ resolved, roles }: CheckContext, source: string): string | un
   const own = `${resolved['deploy.http_url']}/`;
   return roles.includes('boot') && source.startsWith(own) ? source.slice(own.length).split(/[?#]/, 1)[0] : undefined;
 }
-async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', context: CheckContext): Promise<Result> {
-  const option = `[conductor]${name}`;
-  const source = context.options[`conductor.${name}`];
-  if (source === null || source === '')
-    return ['warning', `${option} is not set: nodes that boot from the network need ${name} in driver_info`];
-  const shown = `${option} = ${withoutUrlCredentials(source)}`;
+async function ramdiskFinding(shown: string, source: string, context: CheckContext): Promise<Result> {
   const path = ownPath(context, source);
   if (path !== undefined) {
     const root = context.resolved['deploy.http_root'];
@@ -247,6 +242,29 @@ async function ramdiskFinding(name: 'deploy_kernel' | 'deploy_ramdisk', context:
   } catch (error) {
     return ['warning', `${shown}: ${(error as Error).message}`];
   }
+}
+/** The kernel or the ramdisk of the agent: of all nodes, and of nodes by architecture. */
+async function ramdiskFindings(name: 'kernel' | 'ramdisk', context: CheckContext): Promise<readonly Result[]> {
+  const option = `deploy_${name}` as const;
+  const other = `deploy_${name === 'kernel' ? 'ramdisk' : 'kernel'}` as const;
+  const common = context.options[`conductor.${option}`];
+  const byArch = context.options[`conductor.${option}_by_arch`];
+  const counterparts = context.options[`conductor.${other}_by_arch`];
+  const found: Result[] = [];
+  if (common) found.push(await ramdiskFinding(`[conductor]${option} = ${withoutUrlCredentials(common)}`, common, context));
+  else {
+    const except = Object.keys(byArch).length > 0 ? ` without an entry in ${option}_by_arch` : '';
+    found.push(['warning', `[conductor]${option} is not set: nodes${except} that boot from the network need ${option} in driver_info`]);
+  }
+  for (const [arch, source] of Object.entries(byArch)) {
+    const shown = `[conductor]${option}_by_arch, ${arch}: ${withoutUrlCredentials(source)}`;
+    found.push(
+      Object.hasOwn(counterparts, arch)
+        ? await ramdiskFinding(shown, source, context)
+        : ['warning', `${shown}: ${other}_by_arch has no ${arch}, so nodes of this architecture cannot boot a ramdisk`],
+    );
+  }
+  return found;
 }
 
 async function loaderFindings({ resolved }: CheckContext): Promise<readonly Result[]> {
@@ -392,7 +410,7 @@ const CHECKS: readonly HostCheck[] = [
   {
     what: 'agent',
     roles: ['conductor'],
-    check: async (context) => [await ramdiskFinding('deploy_kernel', context), await ramdiskFinding('deploy_ramdisk', context)],
+    check: async (context) => [...(await ramdiskFindings('kernel', context)), ...(await ramdiskFindings('ramdisk', context))],
   },
   { what: 'boot loaders', roles: ['boot'], check: loaderFindings },
   {

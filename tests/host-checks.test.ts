@@ -139,6 +139,24 @@ describe('a host', () => {
       'warning',
       /: this server answers there, and \/nowhere has no a\/kernel$/,
     ],
+    [
+      'agent',
+      { 'conductor.deploy_kernel_by_arch': { x86_64: '/nowhere/x86' }, 'conductor.deploy_ramdisk_by_arch': { x86_64: '/nowhere/ramdisk' } },
+      'warning',
+      /deploy_kernel_by_arch, x86_64: \/nowhere\/x86: ENOENT/,
+    ],
+    [
+      'agent',
+      { 'conductor.deploy_ramdisk_by_arch': { aarch64: '/nowhere/arm' } },
+      'warning',
+      /deploy_ramdisk is not set: nodes without an entry in deploy_ramdisk_by_arch that boot/,
+    ],
+    [
+      'agent',
+      { 'conductor.deploy_ramdisk_by_arch': { aarch64: 'http://u:hush@192.0.2.1/arm' } },
+      'warning',
+      /deploy_ramdisk_by_arch, aarch64: \S+: deploy_kernel_by_arch has no aarch64/,
+    ],
     ['agent', { 'conductor.deploy_kernel': 'http://u:hush@[::1]:2/kernel' }, 'warning', /= http:\/\/\[::1\]:2\/kernel: /],
     [
       'users',

@@ -197,7 +197,8 @@ it('recognises its reservation later, when Cinder refused to release it', async 
     ...cinder.client,
     request: async (path, call) => {
       const [action = ''] = Object.keys(call?.body ?? {});
-      if (isAway && action !== '' && action !== 'os-reserve') throw new ServiceError('cinder', 'failing', 'HTTP status 500: no backend', 500);
+      if (isAway && action !== '' && action !== 'os-reserve')
+        throw new ServiceError('cinder', 'failing', 'HTTP status 500: no backend', 500);
       return cinder.client.request(path, call);
     },
   };
