@@ -142,7 +142,7 @@ export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcry
   const exempt = roles === undefined;
   return {
     identify: async (headers, path, method, source) => {
-      if (isPublic(path, method)) return { ...NOBODY, exempt };
+      if (isPublic(path, method)) return exempt ? { ...NOBODY, exempt } : NOBODY;
       const { user, password } = credentialsOf(headers.authorization);
       const all = current(users, 'users', 'Problem reading auth user file');
       if (!(await isRight({ user, password, source }, all)))
