@@ -129,7 +129,9 @@ export interface Subnet {
 export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet {
   const link = linkOf(packet) ?? (packet.ciaddr === ANY_ADDRESS ? undefined : packet.ciaddr);
   const asked = link === undefined ? undefined : subnets.find(({ policy }) => isOnSubnet(policy, link));
-  return asked ?? subnets.find((one) => one.interface === name) ?? subnets[0]!;
+  const own = subnets.find((one) => one.interface === name);
+  // Only subnets behind relays use this interface. A direct packet is in none of them, and one of another interface must not answer it.
+  return asked ?? own ?? subnets.find((one) => one.interface === undefined) ?? subnets[0]!;
 }
 
 /**

@@ -50,6 +50,7 @@ it('reads a range of IPv6', () => {
 it.each<[string, Environment, string]>([
   ['a range without a netmask', { DHCP_RANGE: '172.22.0.10,172.22.0.100' }, 'it needs a netmask'],
   ['a broken netmask', { DHCP_RANGE: '172.22.0.10,172.22.0.100,255.0.255.0' }, 'it needs a netmask'],
+  ['a prefix that is too long', { DHCP_RANGE: 'fd00:77::1:10,fd00:77::1:ff,129' }, 'it needs a netmask'],
   ['no range', { DHCP_RANGE: 'eno1' }, 'it is not FIRST,LAST,MASK'],
   ['a lease time that is none', { DHCP_RANGE: `${RANGE},soon` }, 'soon is no lease time'],
   ['an option that cannot be sent', { DHCP_RANGE: RANGE, DHCP_OPTIONS: 'option:tzdb-timezone,UTC' }, 'cannot be sent'],

@@ -87,7 +87,9 @@ export function fatLayout({ label, files, atLeast = 0, now }: FatSpecification):
   for (let copy = 0; copy < COPIES; copy++) fat.copy(head, (RESERVED + copy * fatSectors) * SECTOR);
   const rows = (folder: Folder): Buffer[] => [
     ...[...folder.folders].flatMap(([name, inner], index) => entries(name, index, DIRECTORY, starts.get(inner)!, 0, now)),
-    ...[...folder.files].flatMap(([name, { path, size }], index) => entries(name, index, 0, places.get(path)!, size, now)),
+    ...[...folder.files].flatMap(([name, { path, size }], index) =>
+      entries(name, folder.folders.size + index, 0, places.get(path)!, size, now),
+    ),
   ];
   Buffer.concat([entry(label.padEnd(11), VOLUME, 0, 0, now), ...rows(root)]).copy(head, rootAt);
   const fill = (folder: Folder, parent: Folder): void => {

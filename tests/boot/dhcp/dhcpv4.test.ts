@@ -473,9 +473,16 @@ describe('several subnets', () => {
     ["that of the relay's address", { giaddr: '10.5.0.254' }, 'eth1', far],
     ['that of the link selection (RFC 3527)', { giaddr: '10.0.0.9', options: { relayAgentInformation: linkSelection } }, 'eth1', far],
     ['that of the client that renews', { ciaddr: '10.5.0.101' }, 'eth2', far],
+    ['none of another interface', {}, 'eth3', far],
     ['that of the interface for an address of no subnet', { ciaddr: '192.0.2.1' }, 'eth2', other],
   ])('an answer is from %s', (_, packet, name, expected) => {
     expect(subnetFor(all, name, { ...template, options: {}, ...packet })).toBe(expected);
+  });
+  it('a direct packet gets none where all subnets are behind relays', async () => {
+    const { ask } = server({ network: far.policy.network, gateway: '10.5.0.254' }, far.pool);
+    expect(await ask(from('boots', { messageType: MESSAGE.discover }))).toMatchObject({
+      reason: 'no addresses for the subnet of this relay',
+    });
   });
   it('link selection is echoed, and the answer goes to the relay', async () => {
     const { ask } = server({ network: far.policy.network, gateway: '10.5.0.254' }, far.pool);

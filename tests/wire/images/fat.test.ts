@@ -116,6 +116,12 @@ it('marks the entries of a long name with their order and the checksum of the sh
     [1, 0x0f, sum],
   ]);
 });
+it('gives a file and a folder short names of their own', () => {
+  const image = fatImage({ label: 'x', files: { 'config.d/A': Buffer.from('x'), 'config.text': Buffer.from('y') }, now: NOW });
+  const rootAt = (1 + 2 * image.readUInt16LE(22)) * 512;
+  const names = [2, 4].map((index) => image.toString('latin1', rootAt + 32 * index, rootAt + 32 * index + 11));
+  expect(names).toEqual(['CONF~1     ', 'CONF~2     ']);
+});
 /** All but the root folder, in sectors; FAT §4.1 sets the limits. */
 it.each([
   [4084, 'FAT12', 1],
