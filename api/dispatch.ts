@@ -29,7 +29,7 @@ interface ParsedRequest {
   /** Scheme and host for links. */
   readonly base: string;
   readonly body: Buffer;
-  /** Most values in the body. */
+  /** The most JSON values that the body may have. */
   readonly values: number;
   readonly caller: Caller;
   readonly peer: Peer;

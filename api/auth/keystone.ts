@@ -106,7 +106,7 @@ export function keystone({ options, log, clock, metrics, serviceType, spellings,
       const contents = await tokens(token, { source, allowExpired: service?.allowExpired ?? false });
       if (!contents) throw refused();
       const { accessRules, serviceTypes, caller } = contents;
-      // A service makes requests of its own, which no rule of the user names.
+      // With a service token the access rules do not apply: they list the user's own requests, not those of the service.
       const mayRequest = (): boolean =>
         serviceType !== null &&
         serviceTypes.includes(serviceType) &&

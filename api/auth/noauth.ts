@@ -1,6 +1,6 @@
 /**
- * [DEFAULT]auth_strategy = noauth: no authentication, and everything is allowed. As in Ironic, the identity of the caller is what its
- * headers claim, and decides nothing.
+ * [DEFAULT]auth_strategy = noauth: no authentication, and everything is allowed except by the policies that show secrets
+ * (policy/ineffectiveness.ts). As in Ironic, the identity of the caller is what its headers claim.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { NOBODY } from '../../policy/caller';

@@ -15,11 +15,11 @@ export function cutOff(request: IncomingMessage, lingerMs = LINGER_MS): void {
   if (request.complete || socket.destroyed) return;
   let left = MOST_DISCARDED;
   request.on('data', () => {
-    // To pause it would not help: the request reads on.
+    // Pausing the request would not help: Node continues to read from the socket.
     if (--left === 0) socket.destroy();
   });
   request.resume();
-  // What Node calls when the last response of a connection is written.
+  // Node calls this function when the last response of a connection is written.
   socket.destroySoon = () => void socket.end();
   request.once('end', () => socket.end(() => socket.destroy()));
   const late = setTimeout(() => socket.destroy(), lingerMs);
