@@ -1,5 +1,5 @@
 /**
- * [DEFAULT]auth_strategy = noauth: no authentication, and everything is allowed except by the policies that show secrets
+ * [DEFAULT]auth_strategy = noauth: no authentication, and everything is allowed. Only the policies about showing secrets are evaluated
  * (policy/ineffectiveness.ts). As in Ironic, the identity of the caller is what its headers claim.
  */
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,4 +1,4 @@
-/** [DEFAULT]http_basic_roles_file: the roles and scopes of the users of http_basic, in the format of ironic.conf with one section per user. */
+/** [DEFAULT]http_basic_roles_file: roles and scopes of the users of http_basic, in the format of ironic.conf with one section per user. */
 import { parseIni } from '../../config/ini';
 import { GRANT_OPTIONS, NO_GRANT, scopeProblem, type Grant } from '../../policy/grants';
 
