@@ -45,7 +45,7 @@ export function createVocabulary(resource: Resource, serviceProject: string | nu
     target: (name) => {
       if (name === SERVICE_PROJECT) return serviceProject === null ? undefined : () => serviceProject;
       if (name === `${resource}.owner`) return (_caller, target) => target?.owner;
-      // As in Ironic, what has no lessee has no such value either; an owner is null.
+      // As in Ironic, a target without a lessee does not have this value; in a target without an owner, the owner is null.
       if (name === `${resource}.lessee`) return (_caller, target) => target?.lessee ?? undefined;
       return name === 'system' ? undefined : CREDENTIALS.get(name);
     },
