@@ -52,7 +52,7 @@ export function createVocabulary(resource: Resource, serviceProject: string | nu
   };
 }
 
-/** @throws RuleError for a member of a credential, which none has */
+/** @throws RuleError for a rule about a member of a credential: the values of credentials have no members */
 export function checkCredentials(rule: Rule): void {
   for (const check of checksOf(rule))
     if (check.kind === 'credential' && check.path.length > 1 && CREDENTIALS.has(check.path[0]!))

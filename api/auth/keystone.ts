@@ -40,7 +40,7 @@ interface KeystoneParts {
   readonly metrics: Metrics;
   /** Type of the service that requests are sent to, in access rules. */
   readonly serviceType: string | null;
-  /** Of the paths of that service. */
+  /** The spellings of that service's paths. */
   readonly spellings: Spellings;
   /** Absent: the first request authenticates this server. */
   readonly loginStatus?: LoginStatus;

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 
-/** Characters of a header that are read. */
+/** The most characters of a header that are read. */
 const MOST_CHARACTERS = 1024;
 const MOST_ROLES = 100;
 

@@ -12,7 +12,7 @@ export interface BodyLimits {
   readonly bytes: number;
   /** The most values in the JSON. */
   readonly values: number;
-  /** The path takes large bodies without authentication. */
+  /** The path takes large bodies without authentication: that of inspection data. */
   readonly isPublic: boolean;
 }
 /** Config drives, inventories and records of recorders have limits of their own. The last row is for all other paths. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 
 /** How long a client may continue to send a refused body. */
 const LINGER_MS = 5000;
-/** Chunks of the rest that are received. Each is work, however few bytes it has. */
+/** The most chunks of the rest that are received. Each is work, however few bytes it has. */
 const MOST_DISCARDED = 1000;
 /**
  * Discards the rest of the body for a moment, so that the client can read the response. Then closes the connection. To be called when the

@@ -27,7 +27,7 @@ export class Unauthenticated extends Error {
     readonly sentence: string,
     /** A user of the server whose password was wrong, for the audit log. */
     readonly claimedUser?: string,
-    /** Replaces the response of http_basic. */
+    /** Replaces the default response, which is that of http_basic. */
     readonly response?: {
       readonly body: object;
       /** The value of WWW-Authenticate. */

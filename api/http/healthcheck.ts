@@ -53,7 +53,7 @@ export interface HealthChecks {
 }
 interface CheckInput {
   readonly options: HealthcheckOptions;
-  /** The server's port of the connection. */
+  /** The local port of the connection. */
   readonly port: number | undefined;
   readonly checks: HealthChecks;
 }

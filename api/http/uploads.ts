@@ -1,6 +1,6 @@
 /**
- * Bodies that are being received and processed: how many, how many bytes of them, and how many large ones are parsed at once; in all and
- * of each source. Half-sent bodies would otherwise fill the memory.
+ * Limits the bodies that are being received and processed, in all and of each source: their number, their bytes, and how many large ones
+ * are parsed at once. Half-sent bodies would otherwise fill the memory.
  */
 import type { IncomingMessage } from 'node:http';
 import { createShares, type ShareLimits } from '../../wire/shares';

@@ -42,7 +42,7 @@ export interface AgentAddresses {
   report(node: KnownNode, reason: 'source' | 'callback', event: string): Promise<void>;
 }
 
-/** An agent never has these addresses: unspecified, link-local (also of metadata services), multicast and reserved (RFC 6890). */
+/** An agent never has these addresses: unspecified, link-local, multicast, reserved (RFC 6890), or of a cloud's metadata service. */
 const NEVER = networksOf(['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254']);
 const LOOPBACK = networksOf(['127.0.0.0/8', '::1']);
 const LISTENER_PORTS = ['api.port', 'boot.http_port', 'DEFAULT.listen_port', 'json_rpc.port', 'metrics.prometheus_port'] as const;

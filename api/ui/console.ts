@@ -113,7 +113,7 @@ interface ConsoleWatch {
   readonly clock: Clock;
   /** Seconds; 0: no limit. */
   readonly limits: { readonly idle: number; readonly session: number };
-  /** When the browser or the machine has sent something. */
+  /** When the browser or the machine last sent something, in milliseconds of `clock`. */
   readonly lastTraffic: () => number;
   /** Rejects when the user may not use the console any more. */
   readonly authorise: () => Promise<unknown>;
