@@ -1,4 +1,4 @@
-/** Dispatches a parsed request to its handler. Checks route, Accept, policy, arguments, body and version gates, in Ironic's order. */
+/** Dispatches a parsed request to its handler. Checks route, Accept, arguments, body, version gates and policy, in Ironic's order. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
 import { Fault } from '../model/errors';
@@ -29,7 +29,7 @@ interface ParsedRequest {
   /** Scheme and host for links. */
   readonly base: string;
   readonly body: Buffer;
-  /** Most values in the body. */
+  /** The most JSON values that the body may have. */
   readonly values: number;
   readonly caller: Caller;
   readonly peer: Peer;

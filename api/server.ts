@@ -1,6 +1,6 @@
 /**
- * The API's HTTP server: metrics and log, then an Express router. The order of its middleware is CORS, probes, OPTIONS, the API.
- * Not an Express application, which gives each request and response another prototype: that alone costs as much as the router.
+ * The API's HTTP server: metrics and log, then an Express router. The order of its middleware is CORS, probes, the page, OPTIONS, the API.
+ * It is not an Express application, which gives each request and response another prototype: that alone costs as much as the router.
  * Only this file converts faults to responses. Handlers use neither Express nor sockets (resource/handler.ts).
  */
 import type { Options } from '../config/options';
@@ -282,7 +282,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const { bare } = target;
     const source = sourceOf(request, options);
     refuseForged(request, options);
-    // Before anything else of the request is read.
+    // Before the body is read.
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     const admin = caller.exempt || caller.roles.includes('admin') ? ({ admin: true } as const) : {};
     const service = caller.roles.includes('service') ? ({ service: true } as const) : {};
@@ -352,7 +352,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   return (request, response, next) => void respond(request, response).catch(next);
 }
 
-/** A request of a script of the page: for a challenge the browser would show a dialogue of its own. */
+/** Whether a script of the page sent the request. It gets no WWW-Authenticate, for which the browser would show a dialogue of its own. */
 const isOfScript = ({ headers }: IncomingMessage): boolean =>
   headers['sec-fetch-site'] === 'same-origin' && headers['sec-fetch-mode'] !== 'navigate';
 
@@ -365,7 +365,7 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
   const { 'WWW-Authenticate': challenge, ...others } = explained;
   const headers = challenge === undefined || isOfScript(request) ? others : explained;
   if (error instanceof Unauthenticated) report.claimedUser = error.claimedUser;
-  // Otherwise the client left while its request was read.
+  // An unknown error on a closed connection means that the client left while its request was read.
   if (known || !request.socket.destroyed) report.status = status;
   if (!known && !request.socket.destroyed)
     log.error('request failed', {
@@ -410,7 +410,7 @@ export function createApi(parts: ApiParts): RequestListener {
   return (request, response) => {
     report(request, response);
     router(request as Request, response as Response, (error: unknown) => {
-      // Failed probes, and targets that are no URL, which the router passes over. The API answers its own errors.
+      // Called for failed probes, and for targets that are no URL, for which the router runs no middleware. The API answers its own errors.
       if (response.headersSent) {
         log.error('request failed', { path: request.url, error: reasonOf(error) });
         response.destroy();

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * Cached JSON (api/resource/fragments.ts) is valid while `revision` is equal, so every write of a node or a port must raise it. The program's
- * statements do so; the trigger covers all others, such as manual changes. A conductor's revision changes with its registration, not with its
- * heartbeats.
+ * Cached JSON (api/resource/fragments.ts) is valid while `revision` is equal, so every write of a node or a port must raise it. The
+ * program's statements do so; the trigger covers all others, such as manual changes. A conductor's revision changes with its registration,
+ * not with its heartbeats.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

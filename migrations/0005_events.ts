@@ -52,8 +52,8 @@ const stepTrigger = (flow: (typeof FLOWS)[number]): string => {
 };
 
 /**
- * Events of nodes, written in the same transaction as the change (docs/reference/events.md). Triggers write them, so that no statement can omit them.
- * They fire only for the columns that events contain. store/tables/events.ts explains the column `transaction`.
+ * Events of nodes, written in the same transaction as the change (docs/reference/events.md). Triggers write them, so that no statement can
+ * omit them. They fire only for the columns that events contain. store/tables/events.ts explains the column `transaction`.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * RPC addresses of conductors, and the instance that a row belongs to (null: none, its reservations are invalid). Secrets that the processes on
- * this database share.
+ * RPC addresses of conductors, and the instance that a row belongs to (null: none, so that its reservations are invalid). Secrets that the
+ * processes on this database share.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

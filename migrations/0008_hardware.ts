@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * Hardware records of recorders on running hosts (docs/recorder.md): the latest record of each node, and the changes. A push writes no indexed
- * column, so that a report of an unchanged record writes one page. The record is compressed by the program. When an instance ends, a trigger
- * removes token and record in the same transaction.
+ * Hardware records of recorders on running hosts (docs/recorder.md): the latest record of each node, and the changes. A push writes no
+ * indexed column, so that a report of an unchanged record writes one page. The program compresses the record. When an instance ends, a
+ * trigger removes token and record in the same transaction.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

@@ -1,4 +1,4 @@
-/** A machine may have a lease in each pool: leases are by address. */
+/** A machine may have a lease in each pool, so the primary key of a lease is its address, not the MAC address. */
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {

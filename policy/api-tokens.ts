@@ -25,5 +25,5 @@ export function isApiToken(text: string, key: string): boolean {
   const bytes = Buffer.from(text.slice(API_TOKEN_PREFIX.length), 'base64url');
   return timingSafeEqual(codeOf(bytes.subarray(0, RANDOM_BYTES), key), bytes.subarray(RANDOM_BYTES));
 }
-/** What the database has of a token. It has enough random bytes for a hash without salt. */
+/** The database stores only this hash of a token. A token has enough random bytes for a hash without salt. */
 export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('hex');

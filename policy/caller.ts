@@ -16,7 +16,7 @@ export interface Caller {
   readonly roles: readonly string[];
   /** The scope of the token is the whole system. */
   readonly system: boolean;
-  /** Policies do not count: this caller may do everything. */
+  /** This caller may do everything. Only the policies of ALWAYS_EVALUATED (ineffectiveness.ts) apply. */
   readonly exempt: boolean;
   /** The name of the token of `bloomery token`. Absent: the caller used none. */
   readonly tokenName?: string;

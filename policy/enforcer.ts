@@ -6,15 +6,15 @@ import { checkReferences, compileRules, type RuleSet } from './rule-set';
 import { POLICIES, type PolicyRow } from './rules';
 import { createVocabulary, resourceOf, type Resource, type Target } from './vocabulary';
 
-/** Ironic's names of rules have it in policy files, but not in openapi.yaml. */
+/** Ironic's rule names have this prefix in policy files, but not in openapi.yaml. */
 const PREFIX = 'baremetal:';
-/** Rules of single steps. There are those that operators define. */
+/** The rules of single steps. Only rules that operators define exist. */
 const STEP = 'step:execute:';
 export const STEP_RULE = PREFIX + STEP;
 
 export interface Enforcer {
   /**
-   * @param policy without `baremetal:`. A step (`step:execute:…`) is allowed unless the operator's rules name it
+   * @param policy without `baremetal:`. A step (`step:execute:…`) that no rule of the operator names is allowed
    * @param target absent: whether the caller may do this to any resource
    */
   allowed(caller: Caller, policy: string, target?: Target): boolean;
@@ -43,14 +43,14 @@ function defaultOf({ name, check, former }: PolicyRow, files: FileRules, newOnly
   const rule = parseRule(check);
   if (!former) return rule;
   const formerRule = parseRule(former.check);
-  // A file that replaces the former rule means this one too, unless it repeats a default.
+  // A file that replaces the former rule replaces this one too, unless the replacement repeats a default.
   const replaced = former.name === undefined ? undefined : files.get(former.name);
   const text = replaced && formatRule(replaced);
   if (replaced && text !== formatRule(formerRule) && text !== `rule:${name}`) return replaced;
   return newOnly || former.check === check ? rule : { kind: 'or', rules: [rule, formerRule] };
 }
 
-/** All rules that count, by name: those of the files, and the defaults of others. */
+/** All rules in effect, by name: those of the files, and the defaults of the others. */
 export function effectiveRules(options: PolicyOptions, files: FileRules): RuleSet {
   const newOnly = options['oslo_policy.enforce_new_defaults'];
   const rules = new Map(files);
@@ -92,12 +92,13 @@ export function compilePolicies(options: PolicyOptions, files: FileRules): Reado
   return policies;
 }
 
-/** As in oslo.policy, what has neither another scope is a project's. */
+/** As in oslo.policy, a caller whose scope is neither the system nor a domain has the scope of a project. */
 export const scopeOf = ({ system, domain }: Caller): 'system' | 'project' | 'domain' =>
   system ? 'system' : domain === null ? 'project' : 'domain';
 
 /**
- * In Ironic, a caller without any scope is the owner of what has no owner, because both are None. Here it also needs to pass without that.
+ * In Ironic, a caller without a project owns the resources that have no owner, because both values are None. Here such a caller must also
+ * pass the check without a target.
  */
 export const passes = (check: Policy['check'], caller: Caller, target: Target | undefined): boolean =>
   check(caller, target) && (caller.project !== null || caller.system || target?.owner !== null || check(caller, undefined));

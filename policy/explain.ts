@@ -6,21 +6,21 @@ import { compileRules, ruleNamed } from './rule-set';
 import { POLICIES } from './rules';
 import { createVocabulary, resourceOf, type Target } from './vocabulary';
 
-/** A check that decided. */
+/** An alternative of a rule, and the check in it that decided. */
 interface Clause {
-  /** The alternative that it belongs to. */
+  /** The alternative, as in policy files. */
   readonly text: string;
-  /** What of it decided, with the rules on the way: `rule:a → role:b`. */
+  /** The check that decided, after the rules that refer to it: `rule:a → role:b`. */
   readonly decided: string;
   readonly passed: boolean;
 }
 export interface Explanation {
   readonly allowed: boolean;
-  /** The rule that counts. */
+  /** The rule in effect. */
   readonly rule: string;
   /** Why the scope of the caller does not fit; absent: it fits. */
   readonly scope?: string;
-  /** One that allows it, or all that do not. */
+  /** The first alternative that passes, or all alternatives if none passes. */
   readonly clauses: readonly Clause[];
 }
 
@@ -30,7 +30,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
   const vocabulary = createVocabulary(resourceOf(name.replace(/^baremetal:/, '')), serviceProjectOf(options));
   const refer = compileRules(set, vocabulary);
   const allows = (rule: Rule): boolean => passes(compileRule(rule, vocabulary, refer), caller, target);
-  /** What decided, in words. */
+  /** The checks that decided, as text. */
   const deciding = (rule: Rule): string => {
     switch (rule.kind) {
       case 'rule': {
@@ -39,7 +39,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
       }
       case 'not':
         return `not ${deciding(rule.rule)}`;
-      // All members decide, or the first that differs from the others.
+      // For `or` the first member that passes decides, for `and` the first that does not. If there is none, all members decide.
       case 'and':
       case 'or': {
         const one = rule.rules.find((member) => allows(member) === (rule.kind === 'or'));

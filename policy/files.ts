@@ -26,7 +26,7 @@ export interface PolicyFiles {
 class PolicyFileError extends Error {}
 
 const MAX_FILE_BYTES = 256 * 1024;
-/** Of a folder, with those that are passed over. */
+/** The most entries of a folder. Entries that are no files count, hidden ones do not. */
 const MAX_FILES = 100;
 /** What the YAML of a policy file may have: a rule with its comments has 10 to 20 lexemes, and is nested three times at most. */
 const MAX_LEXEMES = 10_000;
@@ -170,8 +170,8 @@ export async function readPolicyFiles(paths: readonly string[]): Promise<PolicyF
 /** The name of Ironic's default: such a file is optional. */
 const OPTIONAL = 'policy.yaml';
 /**
- * A file that is gone could have been stricter than the defaults.
- * @param before the files of the rules that count now
+ * Refuses to continue without a policy file that is gone, because its rules could have been stricter than the defaults.
+ * @param before the files of the rules in effect
  * @throws PolicyFileError
  */
 export function checkPresence({ 'oslo_policy.policy_file': file }: PlaceOptions, { files }: PolicyFiles, before: readonly string[]): void {
@@ -192,7 +192,7 @@ export function compileFiles(options: PolicyOptions, { rules, places }: PolicyFi
   }
 }
 
-/** What in the files has no effect, though nothing is wrong with it: one line each. */
+/** Warnings, one line each: valid rules that nothing uses, and names in rules that do not exist. */
 export function warningsOf(options: PolicyOptions, { rules, places }: PolicyFiles): readonly string[] {
   const known = POLICIES.map(({ name }) => name);
   const set = effectiveRules(options, rules);

@@ -3,7 +3,7 @@ import { NOBODY, type Caller } from './caller';
 import { withImpliedRoles } from './implied-roles';
 
 type Scope = Pick<Caller, 'project' | 'projectName' | 'projectDomain' | 'domain' | 'system'>;
-/** What a caller may use the API as. */
+/** The roles and the scope of a caller. */
 export type Grant = Pick<Caller, 'roles'> & Scope;
 
 export const NO_GRANT: Grant = {
@@ -15,7 +15,7 @@ export const NO_GRANT: Grant = {
   system: NOBODY.system,
 };
 
-/** Characters of an id or a name, and entries of a list. */
+/** The most characters of an id or a name, and the most entries of a list. */
 const MOST_CHARACTERS = 255;
 const MOST_ROLES = 100;
 /** Whether it is an id or a name that a column of the database can hold. */

@@ -34,11 +34,11 @@ const SHOWN = 100;
 const quoted = (text: string): string => `"${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}"`;
 
 export const MAX_RULE_LENGTH = 16_384;
-/** Of parentheses and `not`. */
+/** The deepest nesting of parentheses and `not`. */
 export const MAX_RULE_DEPTH = 64;
 
 const LEADING = /^\(+/;
-/** Python divides at other control characters than JavaScript does. */
+/** Refused, because Python splits text at other control characters than JavaScript does. */
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\0-\u0008\u000e-\u001f\u007f-\u009f\ufeff]/;
 const STRING = /^(?:'[^'\\]*'|"[^"\\]*")$/;
@@ -243,7 +243,7 @@ export type Check<Caller, Target> = (caller: Caller, target: Target) => boolean;
 /** Values are compared as Python writes them. */
 const textOf = (value: Exclude<Value, undefined>): string => (typeof value === 'string' ? value : repr(value));
 
-/** Whether the value at the path reads like that. On the way, any member of a list counts. */
+/** Whether the value at the path is `text` when it is written as text. Of a list on the way, one matching member is enough. */
 function matches(value: Value, path: readonly string[], at: number, text: string): boolean {
   if (!Array.isArray(value)) return memberMatches(value, path, at, text);
   for (const member of value as readonly Value[]) if (memberMatches(member, path, at, text)) return true;
@@ -256,7 +256,7 @@ function memberMatches(value: Value, path: readonly string[], at: number, text: 
   return matches((value as Readonly<Record<string, Value>>)[path[at]!], path, at + 1, text);
 }
 
-/** The text of a template; undefined if the target has not all of its values. */
+/** The text of a template; undefined if the target lacks one of its values. */
 function compileTemplate<Caller, Target>(
   { texts, names }: Template,
   vocabulary: Vocabulary<Caller, Target>,

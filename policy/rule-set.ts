@@ -3,13 +3,13 @@ import { checksOf, compileRule, RuleError, type Check, type Rule, type Vocabular
 
 export interface RuleSet {
   readonly rules: ReadonlyMap<string, Rule>;
-  /** The rule in place of those that do not exist. Without it, nobody passes them. */
+  /** The name of the rule in place of rules that do not exist. If it does not exist either, nobody passes them. */
   readonly defaultRule: string;
 }
 /** A rule that cannot be used, because of the rules that it refers to. */
 export class CircleError extends RuleError {
   constructor(
-    /** The rules on the way. */
+    /** The names of the rules that refer to each other, in order. */
     readonly names: readonly string[],
     message: string,
   ) {
@@ -17,19 +17,19 @@ export class CircleError extends RuleError {
   }
 }
 
-/** Checks of an evaluation. Rules that use others twice, which use others twice, would take for ever. */
+/** The most checks of an evaluation. Their number doubles with each level of rules that refer to another rule twice. */
 const MAX_CHECKS = 20_000;
-/** References of references. */
+/** The longest chain of rules that refer to rules. */
 const MAX_DEPTH = 64;
 
-/** The rule that counts for a name; undefined if nobody passes. */
+/** The rule in effect for a name; undefined if nobody passes. */
 export const ruleNamed = ({ rules, defaultRule }: RuleSet, name: string): Rule | undefined => rules.get(name) ?? rules.get(defaultRule);
 
 /** @throws CircleError if a rule refers to itself, also by way of others, or to too many others */
 export function checkReferences(set: RuleSet): void {
   /** How many checks the evaluation of a rule takes at most, and how deep its references go. */
   const sizes = new Map<Rule, { readonly checks: number; readonly depth: number }>();
-  /** The rules on the way from the first one. */
+  /** The chain of rules from the first one to the current one, with their names. */
   const under = new Map<Rule, string>();
   const sizeOf = (name: string, rule: Rule): { readonly checks: number; readonly depth: number } => {
     const known = sizes.get(rule);

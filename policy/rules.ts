@@ -11,7 +11,7 @@ export interface PolicyRow {
   readonly scopes: readonly Scope[];
   readonly help: string;
   /**
-   * The rule before system scope. Its check counts too with [oslo_policy]enforce_new_defaults off.
+   * The rule before system scope. With [oslo_policy]enforce_new_defaults off, passing its check is enough.
    * `name`: the rule had another name, and a policy file that replaces that one replaces this one too.
    */
   readonly former?: { readonly name?: string; readonly check: string };

@@ -45,14 +45,14 @@ export function createVocabulary(resource: Resource, serviceProject: string | nu
     target: (name) => {
       if (name === SERVICE_PROJECT) return serviceProject === null ? undefined : () => serviceProject;
       if (name === `${resource}.owner`) return (_caller, target) => target?.owner;
-      // As in Ironic, what has no lessee has no such value either; an owner is null.
+      // As in Ironic, a target without a lessee does not have this value; in a target without an owner, the owner is null.
       if (name === `${resource}.lessee`) return (_caller, target) => target?.lessee ?? undefined;
       return name === 'system' ? undefined : CREDENTIALS.get(name);
     },
   };
 }
 
-/** @throws RuleError for a member of a credential, which none has */
+/** @throws RuleError for a rule about a member of a credential: the values of credentials have no members */
 export function checkCredentials(rule: Rule): void {
   for (const check of checksOf(rule))
     if (check.kind === 'credential' && check.path.length > 1 && CREDENTIALS.has(check.path[0]!))

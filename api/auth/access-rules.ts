@@ -2,7 +2,7 @@
 import type { Spellings } from '../resource/spellings';
 import type { AccessRule } from '../../wire/keystone/tokens';
 
-/** `{name}` and `*`: characters up to the next slash, at least one. `**`: any characters. */
+/** `{name}` and `*` match one or more characters up to the next slash. `**` matches any characters, or none. */
 type Part = { readonly literal: string } | { readonly wild: 'segment' | 'rest' };
 const partsOf = (pattern: string): readonly Part[] =>
   [...pattern.matchAll(/\{[^{}]*\}|\*\*|\*|[^{}*]+|[{}]/g)].map(([text]) => {
@@ -10,7 +10,7 @@ const partsOf = (pattern: string): readonly Part[] =>
     return text === '*' || (text.length > 1 && text.startsWith('{')) ? { wild: 'segment' } : { literal: text };
   });
 
-/** In time of pattern × path, because users write the patterns. */
+/** Takes time of pattern length × path length. A regular expression could take much more, and users write the patterns. */
 function matchesPath(pattern: string, path: string): boolean {
   /** 1 at the positions where the parts so far may end. */
   let ends = new Uint8Array(path.length + 1);
@@ -40,10 +40,10 @@ interface RuledRequest {
 }
 /** Rules are compared without the trailing slash of their path. */
 const unslashed = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
-/** No path of the API is longer. */
+/** In characters. No path of the API is longer. */
 const LONGEST_PATH = 1024;
 /**
- * Every path that the request stands for needs a rule.
+ * Whether a rule allows each path that the request stands for (spellings.ts).
  * @param serviceType of this service; null: no rule allows anything
  */
 export function isAllowed(

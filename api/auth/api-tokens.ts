@@ -9,10 +9,10 @@ import type { Store } from '../../store/store';
 import { invalidToken, type TokenKind } from './beside';
 import { remember } from './remember';
 
-/** A token that is revoked is refused after this time. */
+/** How long an answer of the database is cached. A revoked token may be accepted during this time. */
 const CACHE_TTL_MS = 3000;
 const CACHE_SIZE = 4096;
-/** As the database rounds it. */
+/** The database also records at most one use of a token in an hour. */
 const USE_EVERY_MS = 3_600_000;
 
 interface ApiTokenParts {

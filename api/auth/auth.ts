@@ -23,7 +23,7 @@ interface AuthParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly enforcer: Enforcer;
-  /** Where requests are sent to. */
+  /** The service that requests are sent to. */
   readonly service: 'baremetal' | 'baremetal-introspection';
   /** Absent: the paths of the service have no older spellings. */
   readonly spellings?: Spellings;
@@ -58,7 +58,7 @@ function strategyOf({ options, log, clock, metrics, service, spellings = UNALIAS
       return noauth;
   }
 }
-/** Without authentication there are none: they would only take rights away. */
+/** With noauth no tokens are accepted: everything is allowed, so tokens would only take rights away. */
 function tokenKindsOf({ options, log, clock, store, signal = NEVER }: AuthParts, base: Strategy): readonly TokenKind[] {
   if (base === noauth) return [];
   return [

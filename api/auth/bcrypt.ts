@@ -18,7 +18,7 @@ const WORKER = `
   parentPort.on('message', ({ password, digest }) => parentPort.postMessage(compareSync(password, digest)));`;
 
 const ONE_AT_A_TIME = { inAll: 1, ofSource: 1 };
-/** Further checks are refused. A source has fewer, so that one that guesses passwords leaves room for others. */
+/** Further checks are refused. The limit of one source is lower, so that a client that guesses passwords leaves room for others. */
 const WAITING = { inAll: 256, ofSource: 128 };
 
 /** The worker starts at the first check. It does not keep the process alive. */
@@ -37,7 +37,7 @@ export function createBcrypt(): Bcrypt {
       running?.fail(error);
     });
     started.on('message', (right: boolean) => running?.done(right));
-    // After the listeners, because adding one refs the worker again.
+    // After the listeners, because adding a listener refs the worker again.
     started.unref();
     return started;
   };

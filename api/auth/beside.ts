@@ -20,7 +20,7 @@ export interface TokenKind {
 const CHALLENGE = 'Bearer realm="Baremetal API"';
 const refusal = (message: string, challenge: string): Unauthenticated =>
   new Unauthenticated(401, message, undefined, { body: { error: { message, code: 401 } }, challenge });
-/** The reason is not for the client, who may be guessing. */
+/** The response does not say why the token is invalid, because the client may be guessing tokens. */
 export const invalidToken = (): Unauthenticated => refusal('The token is not valid', `${CHALLENGE}, error="invalid_token"`);
 
 /** RFC 6750 §2.1; `X-Auth-Token` as clients of OpenStack send it. */
@@ -41,7 +41,7 @@ export const tokensOnly: Strategy = {
   },
 };
 
-/** The strategy, and tokens of these kinds. */
+/** Accepts tokens of these kinds, and otherwise what the strategy accepts. */
 export const beside = (base: Strategy, kinds: readonly TokenKind[]): Strategy => ({
   async identify(headers, path, method, source) {
     if (!isPublic(path, method))

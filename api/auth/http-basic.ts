@@ -1,6 +1,6 @@
 /**
- * [DEFAULT]auth_strategy = http_basic: users and bcrypt digests in an htpasswd file. Each of these users may do everything, or what the
- * file of roles says.
+ * [DEFAULT]auth_strategy = http_basic: users and bcrypt digests in an htpasswd file. [DEFAULT]http_basic_roles_file has the roles of these
+ * users. Without it, each of them may do everything.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { reasonOf } from '../../model/errors';
@@ -60,12 +60,12 @@ function credentialsOf(header: string | undefined): Omit<Login, 'source'> {
 
 /** Time to live of a successful check. bcrypt is slow by design, and clients send many requests. */
 const CACHE_TTL_MS = 60_000;
-/** Logins that were right once: their checks go before those of logins that never were. */
+/** Entries of the cache. An expired entry stays: the login was right once, so its check goes before those of other logins. */
 const CACHE_SIZE = 1024;
 
 /** The largest file, in bytes: room for tens of thousands of users. */
 const MOST_BYTES = 4 * 2 ** 20;
-/** Reads a file of the options now. @throws HtpasswdError, with a line for the operator, when it cannot be used */
+/** Reads the file that an option names. @throws HtpasswdError, with a line for the operator, when the file cannot be used */
 function usableFile<T>(option: string, path: string, parse: (text: string) => T): () => T {
   const file = watchedFile(path, MOST_BYTES, parse);
   try {
@@ -97,20 +97,20 @@ export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcry
     try {
       return file();
     } catch (error) {
-      // Once for each version of the file.
+      // Logged once for each version of the file: the same version throws the same error object.
       if (error !== logged) log.error(`cannot read the ${what}`, { error: reasonOf(error) });
       logged = error;
       throw new Unauthenticated(503, sentence);
     }
   };
   /**
-   * Successful checks and when they expire. The key is an HMAC, so that no password is stored. It contains the digest, so that a changed
-   * file invalidates it.
+   * Successful checks and when they expire. The key is an HMAC, so that no password is stored. The HMAC covers the digest, so that a
+   * changed digest in the file invalidates the entry.
    */
   const known = new Map<string, number>();
   const key = randomBytes(32);
 
-  /** Checks under way: the same login is checked once, however often it comes meanwhile. */
+  /** Checks in progress. Concurrent requests with the same login share one check. */
   const checking = new Map<string, Promise<boolean>>();
 
   async function check(fingerprint: string, login: Login, digest: string | undefined, other: string): Promise<boolean> {
@@ -129,7 +129,7 @@ export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcry
       .digest('base64');
     const until = known.get(fingerprint);
     if (until !== undefined && until > clock.now()) return true;
-    // An unknown user costs the same work, so that the time does not reveal which users exist.
+    // A login of an unknown user is checked against another user's digest, so that the time does not reveal which users exist.
     const other = all.values().next().value;
     if (other === undefined) return false;
     const running = checking.get(fingerprint);

@@ -40,7 +40,7 @@ interface KeystoneParts {
   readonly metrics: Metrics;
   /** Type of the service that requests are sent to, in access rules. */
   readonly serviceType: string | null;
-  /** Of the paths of that service. */
+  /** The spellings of that service's paths. */
   readonly spellings: Spellings;
   /** Absent: the first request authenticates this server. */
   readonly loginStatus?: LoginStatus;
@@ -106,7 +106,7 @@ export function keystone({ options, log, clock, metrics, serviceType, spellings,
       const contents = await tokens(token, { source, allowExpired: service?.allowExpired ?? false });
       if (!contents) throw refused();
       const { accessRules, serviceTypes, caller } = contents;
-      // A service makes requests of its own, which no rule of the user names.
+      // With a service token the access rules do not apply: they list the user's own requests, not those of the service.
       const mayRequest = (): boolean =>
         serviceType !== null &&
         serviceTypes.includes(serviceType) &&

@@ -1,12 +1,12 @@
 /**
- * [DEFAULT]auth_strategy = noauth: no authentication, and everything is allowed. As in Ironic, the identity of the caller is what its
- * headers claim, and decides nothing.
+ * [DEFAULT]auth_strategy = noauth: no authentication, and everything is allowed. Only the policies about showing secrets are evaluated
+ * (policy/ineffectiveness.ts). As in Ironic, the identity of the caller is what its headers claim.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 
-/** Characters of a header that are read. */
+/** The most characters of a header that are read. */
 const MOST_CHARACTERS = 1024;
 const MOST_ROLES = 100;
 

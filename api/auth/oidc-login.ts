@@ -1,6 +1,6 @@
 /**
  * The log-in of the page at the OpenID provider: authorization code with PKCE (OpenID Connect Core 1.0 §3.1, RFC 7636).
- * Nothing is stored between the two requests of a log-in: a cookie has a random secret, and state, nonce and code verifier are hashes of it.
+ * Nothing is stored between the two requests of a log-in: a cookie holds a random secret; state, nonce and code verifier are hashes of it.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Options } from '../../config/options';
@@ -14,7 +14,7 @@ import type { Login } from './sessions';
 
 type LoginOptions = ProviderOptions & Pick<Options, 'oidc.client_id' | 'oidc.client_secret' | 'oidc.login_parameters' | 'oidc.scopes'>;
 
-/** What the page says about a log-in that failed. */
+/** Why a log-in failed. The page has a message for each of these words. */
 export type LoginProblem = 'denied' | 'expired' | 'provider' | 'token';
 export class LoginFailed extends Error {
   constructor(
@@ -26,8 +26,8 @@ export class LoginFailed extends Error {
 }
 export interface OpenIdLogin {
   /**
-   * The URL of the provider that asks the user.
-   * @param secret random text, which the cookie of the log-in has
+   * @param secret random text, which the cookie of the log-in holds
+   * @returns the URL of the provider at which the user logs in
    * @throws LoginFailed
    */
   begin(secret: string, redirectUri: string): Promise<string>;
@@ -41,7 +41,7 @@ export interface OpenIdLogin {
 const RUNNING = { inAll: 16, ofSource: 4 };
 const WAITING = { inAll: 256, ofSource: 32 };
 const LONGEST_VALUE = 4096;
-/** A token is replaced after this part of its life. */
+/** The part of a token's lifetime after which it is renewed. */
 const RENEWAL_PART = 0.75;
 
 const derived = (purpose: string, secret: string): string => createHash('sha256').update(`${purpose} ${secret}`).digest('base64url');

@@ -23,7 +23,7 @@ type OidcOptions = ProviderOptions &
 /** Longer tokens are refused before anything of them is read. */
 const MOST_TOKEN_CHARACTERS = 12_288;
 const MOST_ROLES = 1000;
-/** Verified tokens and when they expire here; the signature is not verified again meanwhile. */
+/** How long a verified token is cached. Its signature is not verified again during this time. */
 const CACHE_TTL_MS = 60_000;
 const CACHE_SIZE = 4096;
 
@@ -70,9 +70,9 @@ function callerOf(claims: Claims, options: OidcOptions): Caller {
   return { ...NOBODY, user, userName: nameIn(claims, options['oidc.user_name_claim']) ?? user, ...grantOf(claims, options) };
 }
 
-/** RFC 9068 §4: `at+jwt`. Many providers write `JWT`, or nothing. Other types are no access tokens, such as `logout+jwt` (RFC 8725 §3.11). */
+/** RFC 9068 §4: `at+jwt`. Many providers write `JWT` or nothing. Other types are no access tokens, e.g. `logout+jwt` (RFC 8725 §3.11). */
 const ACCESS_TOKEN = /^(?:(?:application\/)?at\+jwt|jwt)$/i;
-/** Keycloak has the type of its tokens in a claim: `Bearer`, `ID`, `Refresh`, `Logout`. */
+/** Keycloak writes the type of its tokens into the claim `typ`: `Bearer`, `ID`, `Refresh`, `Logout`. */
 const isAccessToken = (type: unknown, { typ: claimed }: Claims): boolean =>
   (type === undefined || (typeof type === 'string' && ACCESS_TOKEN.test(type))) && (claimed === undefined || claimed === 'Bearer');
 

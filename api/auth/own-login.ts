@@ -4,13 +4,13 @@ import type { Log } from '../../model/log';
 import { reasonOf } from '../../model/errors';
 import { KeystoneError } from '../../wire/keystone/sender';
 
-/** What the health check knows of it. Shared by the services of a process. */
+/** The result of this login, for the health check. The services of a process share it. */
 export interface LoginStatus {
-  /** Why Keystone refuses this server, without secrets. Undefined: it does not, or it was not asked yet. */
+  /** Why Keystone refuses this server, without secrets. Undefined: Keystone does not refuse it, or was not asked yet. */
   refusal: string | undefined;
 }
 interface OwnLogin {
-  /** Authenticates in the background, and again until it succeeds. Does nothing while it runs. */
+  /** Authenticates in the background, and tries again until it succeeds. Does nothing while an earlier call still tries. */
   start(): void;
 }
 
@@ -27,7 +27,7 @@ interface LoginParts {
 }
 export function createOwnLogin({ authenticate, status, clock, log, signal }: LoginParts): OwnLogin {
   let running = false;
-  /** The log has each reason once. */
+  /** The last reason in the log. A reason is logged again only after another one. */
   let logged: string | undefined;
 
   async function run(): Promise<void> {

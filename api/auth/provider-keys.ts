@@ -1,4 +1,4 @@
-/** The keys of the OpenID provider in memory. Requests with known keys never wait for the provider. */
+/** A cache of the keys, or of the endpoints, of the OpenID provider. Requests with known keys never wait for the provider. */
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -8,7 +8,7 @@ import { Unauthenticated } from '../http/errors';
 const FETCH_EVERY_MS = 30_000;
 /** Keys are fetched again after this time. */
 const FRESH_MS = 600_000;
-/** Keys are used so long while the provider does not answer. */
+/** How long keys are used while the provider does not answer. */
 const USABLE_MS = 86_400_000;
 
 /** @throws Unauthenticated 503 when there are no usable keys */
@@ -27,7 +27,7 @@ export function createProviderKeys<Keys>(fetch: () => Promise<Keys>, clock: Cloc
   let fetching: Promise<void> | undefined;
   let hasFailed = false;
 
-  /** Rejects nothing: the outcome is in `latest` and `hasFailed`. */
+  /** Never rejects: the outcome is in `latest` and `hasFailed`. */
   const refresh = async (): Promise<void> => {
     if (!fetching && clock.now() - attemptedAt < FETCH_EVERY_MS) return;
     attemptedAt = clock.now();

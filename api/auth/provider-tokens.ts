@@ -7,7 +7,7 @@ import { Unauthenticated } from '../http/errors';
 import { invalidToken } from './beside';
 import { createProviderKeys } from './provider-keys';
 
-/** The package has ES modules only. */
+/** A dynamic import, because the package has ES modules only. */
 const loadJose = () => import('jose');
 type Jose = Awaited<ReturnType<typeof loadJose>>;
 
@@ -17,7 +17,7 @@ export interface ProviderParts<Some extends ProviderOptions> {
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Absent: from the provider. */
+  /** Fetches the keys. Absent: from the provider. */
   readonly fetch?: () => Promise<KeySet>;
 }
 export type Claims = Readonly<Record<string, unknown>>;
@@ -74,7 +74,7 @@ export function createTokenVerifier({ options, clock, log, signal, fetch }: Prov
         },
       );
       const claims = payload as Claims & { readonly exp: number; readonly iat: number };
-      // jose does not check it without a maximum age.
+      // jose checks that `iat` is not in the future only if a maximum age is given.
       if (claims.iat * 1000 > clock.now() + tolerance * 1000) throw invalidToken();
       return { claims, type: protectedHeader.typ };
     } catch (error) {

@@ -1,8 +1,8 @@
 /** The requests that need no authentication, whatever the strategy. */
 
-/** Version discovery and ramdisk endpoints. Matched unescaped, so that the router cannot read them otherwise. */
+/** Version discovery and ramdisk endpoints. Matched before percent-decoding, so that the router cannot read another path in it. */
 const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
-/** Recorders authenticate with a token of their own. */
+/** The pushes of recorders, which authenticate with a token of their own. */
 const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
 
 /** @param path as in the request, without trailing slashes */

@@ -10,7 +10,7 @@ import { Unauthenticated } from '../http/errors';
 import type { Auth } from '../resource/handler';
 import { isPublic } from './public-paths';
 
-/** The request headers that the credentials of a session become. */
+/** The credentials of a session, as the request header that carries them. */
 type Credentials = { readonly authorization: string } | { readonly 'x-auth-token': string };
 /** What a log-in results in. */
 export interface Login {
@@ -25,7 +25,7 @@ export interface Login {
 }
 interface Session {
   readonly caller: Caller;
-  /** Requests that change something repeat it in X-CSRF-Token. */
+  /** Requests other than GET and HEAD must repeat this value in X-CSRF-Token. */
   readonly csrf: string;
 }
 export interface Sessions {
@@ -33,20 +33,20 @@ export interface Sessions {
   readonly auth: Auth;
   /** @returns the session and its cookie. @throws Unauthenticated */
   open(login: Login, source: string): Promise<Session & { readonly cookie: string }>;
-  /** Undefined: the request has no valid cookie, or what its session has is not accepted any more. */
+  /** Undefined: the request has no valid cookie, or the credentials of its session are not accepted any more. */
   find(headers: IncomingHttpHeaders, source: string): Promise<Session | undefined>;
   close(headers: IncomingHttpHeaders): void;
 }
 
 export const SESSION_COOKIE = 'bloomery_session';
-/** Of a session that is not used, and of any session. */
+/** The lifetime of a session that is not used, and of any session. */
 const IDLE_MS = 3_600_000;
 export const SESSION_SECONDS = 43_200;
-/** After a renewal that failed for a reason that may pass. */
+/** The time until the next attempt after a renewal that failed for a temporary reason. */
 const RENEW_AGAIN_MS = 10_000;
 const MOST_SESSIONS = 1000;
 const MOST_SESSIONS_OF_USER = 20;
-/** A path that needs authentication. */
+/** A path that needs authentication. Credentials are checked as if they came with a request for it. */
 const PROTECTED = '/v1/nodes';
 const SAFE_METHODS = ['GET', 'HEAD'];
 
@@ -60,7 +60,7 @@ export function cookieOf({ cookie = '' }: IncomingHttpHeaders, name: string): st
 }
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
 const isSame = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(hashOf(a)), Buffer.from(hashOf(b)));
-/** Fetch metadata: browsers say where a request comes from. Pages of other origins never use the cookie, even those of the same site. */
+/** Browsers say in Sec-Fetch-Site where a request comes from. The cookie is ignored in requests of other origins, even of the same site. */
 const isFromElsewhere = (headers: IncomingHttpHeaders): boolean => !['same-origin', 'none', undefined].includes(headers['sec-fetch-site']);
 
 interface StoredSession {
@@ -101,7 +101,7 @@ export function createSessions(auth: Auth, clock: Clock, random: (bytes: number)
       session.login = { ...session.login, renewal: { at: clock.now() + RENEW_AGAIN_MS, renew: next } };
     }
   }
-  /** Renewed in time; requests that come meanwhile wait for the same renewal. @throws Unauthenticated */
+  /** The credentials, renewed if that is due. Concurrent requests wait for the same renewal. @throws Unauthenticated */
   async function credentialsOf(session: StoredSession): Promise<Credentials> {
     const { renewal } = session.login;
     if (renewal && clock.now() >= renewal.at) {

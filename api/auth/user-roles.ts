@@ -1,4 +1,4 @@
-/** [DEFAULT]http_basic_roles_file: the roles and the scope of the users of http_basic, in the format of ironic.conf, a section for each. */
+/** [DEFAULT]http_basic_roles_file: roles and scopes of the users of http_basic, in the format of ironic.conf with one section per user. */
 import { parseIni } from '../../config/ini';
 import { GRANT_OPTIONS, NO_GRANT, scopeProblem, type Grant } from '../../policy/grants';
 

@@ -12,7 +12,7 @@ import { remember } from './remember';
 
 interface TokenUse {
   readonly source: string;
-  /** Also a token that has expired. */
+  /** A token that has expired is valid too. */
   readonly allowExpired: boolean;
 }
 export interface ValidatedTokens<Contents> {
@@ -23,7 +23,7 @@ export interface ValidatedTokens<Contents> {
   (token: string, use: TokenUse): Promise<Contents | undefined>;
 }
 interface Parts<Contents> {
-  /** Asks Keystone. Throws without its response. */
+  /** Asks Keystone. Throws if Keystone does not answer whether the token is valid. */
   readonly validate: (token: string, allowExpired: boolean) => Promise<Contents | undefined>;
   readonly cacheMs: number;
   readonly clock: Clock;
@@ -31,13 +31,13 @@ interface Parts<Contents> {
   readonly metrics: Metrics;
 }
 
-/** Real ones have some hundred characters. Others reach no cache and no Keystone, whose web server may refuse long headers. */
+/** Real tokens have some hundred characters. Other texts reach neither the cache nor Keystone, whose web server may refuse long headers. */
 const TOKEN = /^[\x21-\x7e]{1,2048}$/;
-/** Results in memory, of each kind. */
+/** Entries of each cache: of valid tokens, of rejected tokens, of failures. */
 const CACHE_SIZE = 4096;
-/** A token that another process of Keystone cannot verify yet is valid soon. */
+/** How long a rejection is cached. Short, because a token that one process of Keystone cannot verify yet may be valid soon. */
 const REJECTED_MS = 10_000;
-/** After a failure, so long each validation fails at once; after one that the token may have caused, only those of that token. */
+/** After a failure, every validation fails at once for this time. If the token may have caused the failure, only its own validations do. */
 const PAUSE_MS = 1000;
 const RUNNING = { inAll: 16, ofSource: 8 };
 const WAITING = { inAll: 512, ofSource: 128 };
@@ -56,7 +56,7 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
   parts: Parts<Contents>,
 ): ValidatedTokens<Contents> {
   const { validate, cacheMs, clock, log, metrics } = parts;
-  /** An entry that is too old still says that the token was valid, so that its validation goes before those of unknown tokens. */
+  /** An expired entry stays: it shows that the token was valid, so that its validation goes before those of unknown tokens. */
   const valid = new Map<string, { readonly contents: Contents; readonly until: number }>();
   const rejected = new Map<string, number>();
   const failed = new Map<string, number>();
@@ -65,7 +65,7 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
   /** Keys are HMACs, so that no token is stored. */
   const secret = randomBytes(32);
   let pausedUntil = -Infinity;
-  /** The log has one line in that time. */
+  /** The log has at most one line about failures in PAUSE_MS. */
   let loggedUntil = -Infinity;
 
   async function ask(token: string, useKey: string, allowExpired: boolean): Promise<Contents | undefined> {
@@ -98,7 +98,7 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
     } else if (cacheMs > 0) remember(valid, key, { contents, until: clock.now() + cacheMs }, CACHE_SIZE);
     return contents;
   }
-  /** Keystone's answer differs for a token that has expired. */
+  /** The key of a result that depends on `allowExpired`: Keystone's answer differs for a token that has expired. */
   const keyOfUse = (key: string, allowExpired: boolean): string => (allowExpired ? `${key} expired` : key);
 
   return async (given, use) => {

@@ -17,12 +17,12 @@ export interface AuditEntry {
   readonly token_name?: string | undefined;
   readonly project: string | null;
   readonly roles?: readonly string[] | undefined;
-  /** Of the client, or what the proxy says that it is. Null: a Unix socket. */
+  /** The address of the client, or the one that a proxy reports. Null: a Unix socket. */
   readonly address: string | null;
   readonly method: string;
   /** Without the query. */
   readonly path: string;
-  /** In openapi.yaml. Absent: the request was refused before its operation was known. */
+  /** The operationId in openapi.yaml. Absent: the request was refused before its operation was known. */
   readonly operation?: string | undefined;
   /** As in the request. */
   readonly node?: string | undefined;
@@ -43,13 +43,13 @@ export interface AuditLog {
   record(entry: AuditEntry): void;
 }
 
-/** As the options of [audit] say. */
+/** Whether the options of [audit] select the request. */
 export function isAudited(options: Options, method: string, { route, status }: RequestReport): boolean {
   if (options['audit.ignore_req_list'].some((name) => name.toUpperCase() === method)) return false;
   return status === undefined || status >= 400 || !options['audit.ignore_path_list'].includes(route);
 }
 
-/** Characters of a text, and entries of a list. */
+/** The most characters of a text, and the most entries of a list. */
 const MOST_TEXT = 256;
 const MOST_ENTRIES = 32;
 /** Undefined for anything but text. */
@@ -72,7 +72,7 @@ interface AuditedRequest extends Pick<AuditEntry, 'time' | 'service' | 'method' 
   readonly address: string;
   readonly report: RequestReport;
 }
-/** Only what the request names, never values of its fields. */
+/** The entry has the names of what the request is about, and never values of its fields. */
 export function auditEntry({ time, service, address, method, path, report }: AuditedRequest): AuditEntry {
   const { route, origin, roles = [], claimedUser, operation, body, vendorMethod, created, status } = report;
   const isVendor = route.includes('vendor_passthru');

@@ -8,14 +8,14 @@ import { JSON_LIMITS, JsonLimitError, parseStrictJson, type JsonLimits } from '.
 import { Unread } from './errors';
 
 export interface BodyLimits {
-  /** Also after it is unpacked. */
+  /** The most bytes, as sent and after decompression. */
   readonly bytes: number;
-  /** Values in its JSON. */
+  /** The most values in the JSON. */
   readonly values: number;
-  /** It may be large without authentication. */
+  /** The path takes large bodies without authentication: that of inspection data. */
   readonly isPublic: boolean;
 }
-/** Config drives, inventories and records of recorders have limits of their own. Any other path has the last row. */
+/** Config drives, inventories and records of recorders have limits of their own. The last row is for all other paths. */
 const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption, values: number])[] = [
   [/\/states\/provision(?:\/[^/]*)?$/, 'api.max_json_body_size_provision', JSON_LIMITS.request.values],
   [/continue_inspection$/, 'api.max_json_body_size_inspection', JSON_LIMITS.inspection.values],
@@ -36,9 +36,9 @@ const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Pleas
 
 /** Bytes of the first buffer of a body whose length is unknown. */
 const FIRST_BUFFER = 16 * 1024;
-/** Bytes on the wire, besides twice those of the body: chunks may have long extensions. */
+/** Bytes on the wire that a body may have in addition to twice its own length: chunks may have long extensions (RFC 9112 §7.1.1). */
 const FRAMING_FLOOR = 512 * 1024;
-/** Each chunk is work, however few bytes it has: chunks of any body, and bytes of it that allow another one. */
+/** Each chunk is work, however few bytes it has. Any body may have this many chunks, and one more for every BYTES_OF_CHUNK bytes. */
 const CHUNKS_FLOOR = 4096;
 const BYTES_OF_CHUNK = 16;
 /** Chunks that are received before other work has its turn. */
@@ -55,7 +55,7 @@ export const hasBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean 
 export async function readBody(request: IncomingMessage, limit: number, reserve: (bytes: number) => void): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? FIRST_BUFFER);
   if (request.headers['content-length'] !== undefined && announced > limit) throw tooLarge();
-  // One buffer that grows: a body in chunks of one byte would otherwise take hundreds of bytes for each.
+  // One buffer that grows. Otherwise a body in chunks of one byte would take hundreds of bytes of memory for each chunk.
   const before = request.socket.bytesRead;
   let chunks = 0;
   const first = Math.min(announced, FIRST_BUFFER);
@@ -80,7 +80,7 @@ export async function readBody(request: IncomingMessage, limit: number, reserve:
 }
 
 /**
- * Calls `add` for each chunk until the end of the body. An async iterator takes ten times as long, which counts for chunks of one byte.
+ * Calls `add` for each chunk until the end of the body. An async iterator takes ten times as long, which matters for chunks of one byte.
  * The rest is not read after `add` throws: the client of a refused request still gets the response on this connection.
  * @throws what `add` throws; Error when the connection ends before the body
  */
@@ -121,7 +121,7 @@ function forEachChunk(request: IncomingMessage, add: (chunk: Buffer) => void): P
   });
 }
 
-/** Real JSON shrinks to a twentieth at best, gzip can reach a thousandth. */
+/** Decompressed bytes for each byte of the body. Real JSON shrinks to a twentieth at best; gzip can reach a thousandth. */
 const MAX_RATIO = 100;
 /** Bytes that any body may unpack to. */
 const UNPACKED_FLOOR = 1024 * 1024;
@@ -136,7 +136,7 @@ export async function unpacked({ headers }: Pick<IncomingMessage, 'headers'>, bo
   }
 }
 
-/** Ironic answers 500 to malformed JSON. */
+/** A 400. Ironic answers 500 to malformed JSON. */
 const malformed = (reason: string, cause: unknown): Fault =>
   new Fault('Invalid', { message: `The request body is not valid JSON: ${reason}` }, { cause });
 const REFUSALS: Readonly<Record<JsonLimitError['limit'], (error: JsonLimitError) => Error>> = {

@@ -1,4 +1,4 @@
-/** Compressed responses for the page: a fleet in JSON is a tenth of its size then. Other clients get what Ironic sends them. */
+/** Compresses responses for the page: the JSON of many nodes shrinks to a tenth. Other clients get uncompressed ones, as from Ironic. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';

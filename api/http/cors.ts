@@ -26,20 +26,20 @@ export type Cors = (method: string | undefined, headers: IncomingHttpHeaders) =>
 const permittedOrigin = (origin: string, allowed: readonly string[]): string | undefined =>
   allowed.includes(origin) ? origin : allowed.includes('*') ? '*' : undefined;
 
-/** Pages of other origins may send it only after a preflight request (OPTIONS). */
+/** Pages of other origins may send this type only after a preflight request (OPTIONS). */
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/i;
-/** Host and port, without a default one. Undefined for `null`, the origin of pages without one. */
+/** Host and port, without a default port. Undefined if the text is no URL, such as `null`, the Origin of pages without an origin. */
 const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined);
 /** Whether a page of this server sent the request: browsers say so in `Origin`, which no page can change. */
 export function isOfOwnPage(request: IncomingMessage, options: Options): boolean {
   const { origin = '', host = '' } = request.headers;
   const from = hostOf(origin);
-  // Behind a proxy the scheme of the origin may be another.
+  // Only hosts are compared: behind a proxy the scheme of the origin may differ.
   return from !== undefined && [baseOf(request, options), `http://${host}`].some((own) => hostOf(own) === from);
 }
 /**
- * Whether a page of another origin may have sent this request unasked: browsers send forms, plain text and empty bodies with the login of
- * their user. For methods other than POST they make a preflight request first.
+ * Whether a page of another origin may have sent this request without a preflight request. Browsers send forms, plain text and empty
+ * bodies so, with the login of their user. For methods other than POST they make a preflight request first.
  */
 function isForged(request: IncomingMessage, options: Options): boolean {
   const { method, headers } = request;

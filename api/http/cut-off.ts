@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 
 /** How long a client may continue to send a refused body. */
 const LINGER_MS = 5000;
-/** Chunks of the rest that are received. Each is work, however few bytes it has. */
+/** The most chunks of the rest that are received. Each is work, however few bytes it has. */
 const MOST_DISCARDED = 1000;
 /**
  * Discards the rest of the body for a moment, so that the client can read the response. Then closes the connection. To be called when the
@@ -15,11 +15,11 @@ export function cutOff(request: IncomingMessage, lingerMs = LINGER_MS): void {
   if (request.complete || socket.destroyed) return;
   let left = MOST_DISCARDED;
   request.on('data', () => {
-    // To pause it would not help: the request reads on.
+    // Pausing the request would not help: Node continues to read from the socket.
     if (--left === 0) socket.destroy();
   });
   request.resume();
-  // What Node calls when the last response of a connection is written.
+  // Node calls this function when the last response of a connection is written.
   socket.destroySoon = () => void socket.end();
   request.once('end', () => socket.end(() => socket.destroy()));
   const late = setTimeout(() => socket.destroy(), lingerMs);

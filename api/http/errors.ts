@@ -11,7 +11,7 @@ export class Refusal extends Error {
     super(description);
   }
 }
-/** A body that was not read: too large, too deep, or from a page of another origin. */
+/** A request whose body is refused: too large, too deep, wrongly encoded, from a page of another origin, or one of too many at once. */
 export class Unread extends Error {
   constructor(
     readonly status: number,
@@ -27,7 +27,7 @@ export class Unauthenticated extends Error {
     readonly sentence: string,
     /** A user of the server whose password was wrong, for the audit log. */
     readonly claimedUser?: string,
-    /** Replaces the response of http_basic. */
+    /** Replaces the default response, which is that of http_basic. */
     readonly response?: {
       readonly body: object;
       /** The value of WWW-Authenticate. */

@@ -1,16 +1,17 @@
-/** The delay of the event loop, as far as it lasts: one long piece of work does not count, load that stays does. */
+/** Measures the lasting delay of the event loop: load that stays counts, one long piece of work does not. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const PERIOD_MS = 10_000;
 const PERIODS = 3;
+/** In a millisecond. */
 const NANOSECONDS = 1e6;
 
 interface DelayWatch {
-  /** Milliseconds: the least 99th percentile of the last periods; 0 until there are enough. */
+  /** Milliseconds: the lowest 99th percentile of the last PERIODS periods; 0 until so many have passed. */
   lasting(): number;
   stop(): void;
 }
-/** The least of the last values, 0 until there are enough. */
+/** The least of the last `count` values; 0 until there are so many. */
 export function createLeast(count: number): { add(value: number): void; least(): number } {
   let values: readonly number[] = [];
   return {

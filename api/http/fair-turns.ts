@@ -8,7 +8,7 @@ interface TurnLimits {
   readonly refusal: () => Error;
 }
 /**
- * @param isPreferred it runs before other work; the limits of waiting are for either kind by itself, and preferred work has none of its source
+ * @param isPreferred the work runs before other work. The waiting limits count each kind by itself; preferred work has none per source
  * @throws the refusal, and what `work` throws
  */
 export type FairTurns = <T>(source: string, work: () => Promise<T>, isPreferred?: boolean) => Promise<T>;
@@ -33,7 +33,7 @@ export function createFairTurns({ running: mostRunning, waiting: mostWaiting, re
     for (const [source, queue] of queues) {
       if (!running.take(source, 1)) continue;
       const start = queue.shift()!;
-      // The source goes to the end.
+      // The source goes to the end of the order.
       queues.delete(source);
       if (queue.length > 0) queues.set(source, queue);
       waiting.give(source, 1);

@@ -1,5 +1,5 @@
-import type { Options } from '../../config/options';
 /** The base URL of links: the host of the request, or the one that a proxy reports. */
+import type { Options } from '../../config/options';
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 

@@ -43,7 +43,7 @@ interface CheckResult {
 }
 const OK: CheckResult = { available: true, reason: 'OK' };
 const DISABLED: CheckResult = { available: false, reason: 'DISABLED BY FILE' };
-/** What the extensions of oslo.middleware's backends check. */
+/** The data of the backends that oslo.middleware does not have. */
 export interface HealthChecks {
   readonly isDatabaseUp: () => Promise<boolean>;
   /** Milliseconds above which the delay of the event loop stayed during the last half minute. */
@@ -53,7 +53,7 @@ export interface HealthChecks {
 }
 interface CheckInput {
   readonly options: HealthcheckOptions;
-  /** The server's port of the connection. */
+  /** The local port of the connection. */
   readonly port: number | undefined;
   readonly checks: HealthChecks;
 }

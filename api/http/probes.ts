@@ -11,12 +11,12 @@ export interface ProbeAnswer {
   readonly type?: string;
   readonly text: string;
 }
-/** @param path as in the request, without the query. Undefined, at once or later: not a probe. */
+/** @param path as in the request, without the query. Returns undefined, or a promise of it, if the request is not a probe. */
 export type Probes = (request: IncomingMessage, path: string) => Promise<ProbeAnswer | undefined> | undefined;
 
 const METRICS_PATH = '/metrics';
 
-/** A part that is absent has no path. */
+/** Without `scrape` there is no `/metrics`, without `healthcheck` no `/healthcheck`. */
 export const createProbes =
   ({ scrape, healthcheck }: { readonly scrape?: Scrape; readonly healthcheck?: Healthcheck }): Probes =>
   (request, path) => {

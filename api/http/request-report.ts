@@ -21,7 +21,7 @@ export interface RequestReport {
   vendorMethod?: unknown;
   /** The URL of a new resource. */
   created?: string | undefined;
-  /** Of the response, also if the client did not wait for it. Absent: none was made. */
+  /** The status of the response, also if the client did not wait for it. Absent: no response was made. */
   status?: number;
 }
 export const reportFields = ({ origin, node }: RequestReport): object => ({

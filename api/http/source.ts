@@ -7,7 +7,7 @@ import { networkOf } from '../../wire/http/client-limits';
 type ProxyOptions = Pick<Options, 'oslo_middleware.enable_proxy_headers_parsing'>;
 type Connection = Pick<IncomingMessage, 'headers' | 'socket'>;
 
-/** The last element of the header, which the proxy next to the server added: the others are the client's word. */
+/** The last element of the header, which the proxy next to the server added. The client may have written the others. */
 const lastOf = (header: string | string[] | undefined): string | undefined => [header].flat().at(-1)?.split(',').at(-1)?.trim();
 /** RFC 7239 §6: `for=192.0.2.1`, `for="[2001:db8::1]:4711"`. */
 const FORWARDED_FOR = /(?:^|;)\s*for="?(\[[^\]"]*\]|[^;:"\s]*)/i;
@@ -18,7 +18,7 @@ function reportedSource({ headers }: Connection, options: ProxyOptions): string 
   return lastOf(headers['x-forwarded-for']) || FORWARDED_FOR.exec(lastOf(headers.forwarded) ?? '')?.[1] || undefined;
 }
 
-/** Behind a proxy ([oslo_middleware]enable_proxy_headers_parsing) it is the address that the proxy reports; `` on a Unix socket. */
+/** The client's address; behind a proxy ([oslo_middleware]enable_proxy_headers_parsing) the one that it reports; `` on a Unix socket. */
 export const addressOf = (request: Connection, options: ProxyOptions): string =>
   reportedSource(request, options) ?? request.socket.remoteAddress ?? '';
 /** The network of the client, for limits. */
@@ -34,8 +34,8 @@ export interface Peer {
   readonly listenerPort: number | undefined;
 }
 /**
- * Without the option no header is believed: many proxies pass on what their client sends. Behind a proxy on this host the client is then
- * unknown, since the address of the connection is the proxy's.
+ * Without [oslo_middleware]enable_proxy_headers_parsing no header is believed: many proxies pass on what their client sends. Behind a proxy
+ * on this host the client is then unknown, since the address of the connection is the proxy's.
  */
 export function peerOf(request: Connection, options: ProxyOptions): Peer {
   const { headers, socket } = request;

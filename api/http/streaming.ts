@@ -6,7 +6,7 @@ import { Fault } from '../../model/errors';
 export interface Sink {
   /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
-  /** Resolves when the client has read it. Throws after a timeout. */
+  /** Resolves when the client has read enough for more text. Throws Fault TemporaryFailure after a timeout. */
   write(text: string): Promise<void>;
   /** Sends the final text to a client that may not read any more. */
   end(text: string): Promise<void>;
@@ -38,7 +38,7 @@ export async function sendStream(
   stopping.addEventListener('abort', end);
   if (stopping.aborted) end();
 
-  /** Whether one of these happened in time. */
+  /** Whether one of the events happened in time. */
   const happens = (milliseconds: number, ...events: readonly string[]): Promise<boolean> =>
     new Promise((resolve) => {
       const waiting = new AbortController();

@@ -37,7 +37,7 @@ export function segmentsOf(path: string): string[] {
 }
 
 const NO_QUERY: Readonly<Record<string, unknown>> = {};
-/** A repeated name has a list. Safe for the name `__proto__`. */
+/** The value of a repeated name is a list. The name `__proto__` is safe. */
 export function queryOf(search: string): Readonly<Record<string, unknown>> {
   if (search === '') return NO_QUERY;
   const query = new Map<string, string | string[]>();

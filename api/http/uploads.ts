@@ -1,6 +1,6 @@
 /**
- * Bodies that are being received and processed: how many, how many bytes of them, and how many large ones are parsed at once; in all and
- * of each source. Half-sent bodies would otherwise fill the memory.
+ * Limits the bodies that are being received and processed, in all and of each source: their number, their bytes, and how many large ones
+ * are parsed at once. Half-sent bodies would otherwise fill the memory.
  */
 import type { IncomingMessage } from 'node:http';
 import { createShares, type ShareLimits } from '../../wire/shares';
@@ -12,9 +12,9 @@ import { createFairTurns } from './fair-turns';
 const REQUESTS: ShareLimits = { inAll: 1024, ofSource: 256 };
 /** Bytes of bodies from their first byte to the end of the response. */
 const BYTES: ShareLimits = { inAll: 256 << 20, ofSource: 128 << 20 };
-/** The same of paths that need no authentication and take large bodies. */
+/** The same limits for paths that take large bodies without authentication. */
 const PUBLIC_BYTES: ShareLimits = { inAll: 64 << 20, ofSource: 32 << 20 };
-/** Large bodies without authentication that are unpacked, parsed and processed at once; and those that wait for it. */
+/** Bodies for such paths that are unpacked, parsed and processed at once; and bodies that wait for their turn. */
 const TURNS: ShareLimits = { inAll: 4, ofSource: 2 };
 const WAITING: ShareLimits = { inAll: 512, ofSource: 256 };
 
@@ -22,7 +22,7 @@ const NO_BODY = Buffer.alloc(0);
 const busy = (): Unread => new Unread(503, 'Too many requests are being received; please try again later.');
 
 /**
- * @param work gets the body, unpacked
+ * @param work gets the decompressed body
  * @throws Unread, what `work` throws
  */
 type Receive = <T>(request: IncomingMessage, source: string, limits: BodyLimits, work: (body: Buffer) => Promise<T>) => Promise<T>;

@@ -1,4 +1,4 @@
-/** The HTTP server of the introspection service: ironic-inspector's API on a port of its own, with the same versions, errors and headers. */
+/** The HTTP server of the introspection service: ironic-inspector's API on its own port, with the same versions, errors and headers. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Options } from '../../config/options';
@@ -140,9 +140,9 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
     const operation = route.methods[head ? 'GET' : request.method!];
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     report.operation = operation.operationId;
-    // The public paths differ from the API's.
     const source = sourceOf(request, options);
     refuseForged(request, options);
+    // `identify` knows only the public paths of the API; `/` stands for those of this service.
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : path, request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;

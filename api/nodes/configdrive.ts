@@ -24,7 +24,7 @@ export function checkConfigdrive(target: string, drive: unknown, minor: number, 
     throw invalid('Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string');
 }
 
-/** The limit of the partition that ramdisks create for it. */
+/** The largest partition that ramdisks create for a config drive. */
 const MAX_MIB = 64;
 const GZIP = [0x1f, 0x8b];
 /** RFC 1952 §2.3.1: ISIZE, the last four bytes. */

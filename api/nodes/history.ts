@@ -14,7 +14,7 @@ const TRUNCATED_LENGTH = 251;
 /** Columns that are not shown, but sortable. */
 const ALSO_SORTABLE = ['id', 'updated_at'];
 
-/** @param nodeUuid of the node in the path, also for an entry of another node: Ironic does not compare them */
+/** @param nodeUuid of the node in the path, for links. Links to an entry of another node have it too: Ironic does not compare the nodes. */
 function presenter({ minor, base }: Request, { document }: ApiContext, nodeUuid: string, detail: boolean) {
   const rows = rowsToShow(document.fields('HistoryEntry'), minor, detail ? undefined : BRIEF);
   const links = (uuid: string) => [{ href: `${base}/v1/nodes/${nodeUuid}/history/${uuid}`, rel: 'self' }];

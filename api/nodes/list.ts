@@ -67,7 +67,7 @@ interface ListFilters {
   /** On /detail any text counts as true. */
   readonly include_children?: boolean | string | null;
 }
-/** @param project whose nodes are listed; absent: those of all */
+/** @param project whose nodes are listed; absent: the nodes of all projects */
 function filterOf(query: Arguments, project: string | undefined): NodeFilter {
   const where = Object.fromEntries(EXACT.filter((name) => (query[name] ?? undefined) !== undefined).map((name) => [name, query[name]]));
   const {
@@ -89,7 +89,7 @@ function filterOf(query: Arguments, project: string | undefined): NodeFilter {
   };
 }
 
-/** The order of values that a caller may not read would reveal them. With rows of several owners, it would reveal some. */
+/** Refuses to sort by a field that the caller may not read in every node, because the order would reveal its values. */
 function checkReadableOrder(key: string, request: Request, context: ApiContext, fields: readonly FieldRow[]): void {
   const guarded = fields.filter(({ name, readPolicy }) => name === key && readPolicy !== null);
   if (guarded.length > 0 && !nodeAccess(request, context, guarded, true).isUniform) checkSortable(key, []);
@@ -150,7 +150,7 @@ async function list(request: Request, context: ApiContext, path: string, fields:
 export const nodeListHandlers: Handlers = {
   listNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
   listNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
-  // The UUID of the path is the filter of that name.
+  // The path parameter `chassis_uuid` is an argument, and so a filter of the list.
   listChassisNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
   listChassisNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
 };

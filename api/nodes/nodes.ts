@@ -51,7 +51,7 @@ function isOwnNode(request: Request, context: ApiContext): boolean {
   checkPolicy(request, context, 'node:create');
   return false;
 }
-/** @param isOwn a caller whose scope is not the system becomes the owner */
+/** @param isOwn from isOwnNode: the caller's project becomes the owner, unless the caller's scope is the system */
 function ownerOf(record: Values, { caller }: Request, isOwn: boolean): string | null {
   if (caller.system || !isOwn) return (record['owner'] as string | null | undefined) ?? null;
   if (record['owner'] && record['owner'] !== caller.project)

@@ -1,4 +1,4 @@
-/** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks the rules that depend on the state. */
+/** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks further rules that depend on the state. */
 import { Fault } from '../../model/errors';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';

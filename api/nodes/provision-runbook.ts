@@ -7,7 +7,7 @@ import { checkPolicy } from '../resource/access';
 import type { Request, ApiContext } from '../resource/handler';
 import { checkStepPolicies } from '../resource/step-policies';
 
-/** A trait of the node approves a runbook: from this version on one of the runbook's traits, before it the runbook's name. */
+/** From this version on, a node approves a runbook by having one of the runbook's traits; before, by having its name as a trait. */
 const TRAITS_SINCE = 112;
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 

@@ -15,7 +15,7 @@ const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { r
     return { error: reasonOf(error) };
   });
 
-/** Errors of the BMC and of the ramdisk's images have addresses, which the caller may not read in `driver_info` and `last_error` either. */
+/** Hides errors of the BMC and of images from callers that may not read `driver_info` or `last_error`, because they contain addresses. */
 function readableProbes(probes: Probes, node: NodeRecord, request: Request, context: ApiContext): Probes {
   const { unreadable } = nodeAccess(request, context, context.document.fields('Node'), false).to(node);
   if (!unreadable.has('driver_info') && !unreadable.has('last_error')) return probes;
@@ -48,7 +48,7 @@ export const readinessHandlers: Handlers = {
       ports,
       bootRequests,
       waitEnd: waitEnd(node, context.options),
-      // Its UUID is a field of the node.
+      // Only the name is hidden: the allocation's UUID is a field of the node.
       allocation: allocation && (isVisible ? allocation : { ...allocation, name: null }),
       conductor: conductorOf(conductors, node)?.hostname,
       probes: 'error' in probes ? probes : readableProbes(probes, node, request, context),

@@ -27,7 +27,7 @@ async function showStates(request: Request, context: ApiContext): Promise<Answer
   const { minor } = request;
   const node = await nodeOf(request, context, 'node:get_states');
   const rules = rewritesFor(minor);
-  // Ironic shows what it redacts in the node.
+  // Unlike here, Ironic shows values in the states that it redacts in the node.
   const shown = readableNode(node, request, context) as unknown as Readonly<Record<string, unknown>>;
   const rows = context.document.fields('States').filter(({ gate }) => open(gate, minor));
   return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, shown[name])])) };
@@ -93,7 +93,7 @@ function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: nu
   if (target === 'service' && minor < VERBS['service']!.since) throw unacceptable();
 }
 
-/** The children that a step runs on. The caller must be allowed to change the state of each, also of those that it does not name. */
+/** Checks the children that a step runs on: those that it names, or else all. The caller must be allowed to change the state of each. */
 async function checkChildren(
   { step, limit_child_node_execution: limit }: JsonObject,
   node: NodeRecord,

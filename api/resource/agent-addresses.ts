@@ -1,6 +1,6 @@
 /**
- * Which addresses are an agent's: what it may name in callback_url, because the conductor calls it there with the agent's token, and where
- * requests for its node may come from.
+ * Checks the addresses of agents: the host in callback_url, to which the conductor sends requests with the agent's token, and the source
+ * of requests for a node.
  */
 import { networkInterfaces } from 'node:os';
 import type { Options } from '../../config/options';
@@ -38,11 +38,11 @@ export interface AgentAddresses {
   objectionToCallback(nodeUuid: string, url: URL, peer: Peer): Promise<string | undefined>;
   /** Why the request is not one of the node's machine ([api]agent_source_check); undefined: it may be. */
   objectionToSource(nodeUuid: string, peer: Peer): Promise<string | undefined>;
-  /** Counts a refused request, and writes it into the history of the node, but few of them. */
+  /** Counts a refused request, and writes it into the history of the node, at most once in REPORT_EVERY_MS for each node. */
   report(node: KnownNode, reason: 'source' | 'callback', event: string): Promise<void>;
 }
 
-/** An agent never has these addresses: unspecified, link-local (also of metadata services), multicast and reserved (RFC 6890). */
+/** An agent never has these addresses: unspecified, link-local, multicast, reserved (RFC 6890), or of a cloud's metadata service. */
 const NEVER = networksOf(['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254']);
 const LOOPBACK = networksOf(['127.0.0.0/8', '::1']);
 const LISTENER_PORTS = ['api.port', 'boot.http_port', 'DEFAULT.listen_port', 'json_rpc.port', 'metrics.prometheus_port'] as const;
@@ -56,7 +56,7 @@ const isLocal = ({ address, isReported }: Peer): boolean => address !== undefine
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number | undefined => (port === '' ? DEFAULT_PORTS[protocol] : Number(port));
 
-/** Refused requests of one node enter its history once in this time, and the next entry counts the others. Bounds what a machine can write. */
+/** Refused requests of a node enter its history once in this time; the next entry counts the others. Bounds what a machine can write. */
 const REPORT_EVERY_MS = 300_000;
 const MAX_REPORTED_NODES = 10_000;
 const MAX_EVENT = 1000;
@@ -90,7 +90,7 @@ export function createAgentAddresses({ store, options, clock, metrics, random }:
         'and [agent]callback_hosts does not contain it'
       );
     },
-    // A proxy on this host that reports no addresses hides them.
+    // Local requests pass: a proxy on this host that reports no addresses hides where they come from.
     objectionToSource: async (nodeUuid, peer) => (isLocal(peer) ? undefined : sources.objection(nodeUuid, peer.address)),
     async report({ uuid, provision_state: state }, reason, event) {
       metrics.count('bloomery_agent_requests_refused_total', { reason });

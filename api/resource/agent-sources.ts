@@ -29,7 +29,7 @@ export interface AgentSources {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-/** Addresses may have the length of their network. */
+/** Addresses may end with a prefix length (`/24`). */
 const addressesOf = (values: readonly unknown[]): readonly string[] =>
   values.filter(isText).flatMap((text) => canonicalAddress(text.split('/')[0]!) ?? []);
 
@@ -82,14 +82,14 @@ function allowedNetworks(entries: readonly string[]): { readonly common: readonl
     named: parsed.flatMap(({ name, network }) => (name === undefined ? [] : [{ name, networks: networksOf([network]) }])),
   };
 }
-/** What may name the network that the node's agent runs in. */
+/** The keys of driver_info that may name the network that the node's agent runs in. The conductor group may name it too. */
 const NETWORK_KEYS = ['provisioning_network', 'cleaning_network', 'inspection_network', 'rescuing_network', 'servicing_network'];
 const networkNamesOf = ({ driver_info: info, conductor_group: group }: NodeRecord): readonly unknown[] => [
   ...NETWORK_KEYS.map((key) => info[key]),
   group,
 ];
 
-/** What follows a MAC address in a lease of DHCPv6 is an IAID. */
+/** Characters of a MAC address. In a DHCPv6 lease, an IAID follows it. */
 const MAC_LENGTH = 17;
 
 const MOST_NAMED = 8;
@@ -116,7 +116,7 @@ export function createAgentSources({ store, options, clock }: AgentSourceParts):
     };
   };
   const configured = async (nodeUuid: string): Promise<KnownInterfaces> => configuredIn((await store.nodes.find(nodeUuid)).network_data);
-  /** [api]agent_source_check → what it compares with, the cheapest first. */
+  /** [api]agent_source_check → where the known addresses come from, the cheapest source first. */
   const KNOWN: Readonly<Record<string, readonly ((nodeUuid: string) => Promise<KnownInterfaces>)[]>> = {
     lease: [leased],
     known: [leased, configured, inspected],

@@ -39,9 +39,9 @@ interface Listener {
 /** The number of events that a query reads, and that a listener gets in a turn of the event loop. */
 const PAGE = 200;
 const CACHE_SIZE = 2000;
-/** Listeners behind the cache that read the table at once. The others wait. */
+/** How many listeners behind the cache read the table at once. The others wait. */
 const CATCHING_UP: ShareLimits = { inAll: 4, ofSource: 2 };
-/** Listeners that get events in a turn of the event loop, if there is time: each filters and writes up to a page. */
+/** The most listeners that get events in a turn of the event loop (wire/turns.ts): each filters and writes up to a page. */
 const IN_A_TURN = 8;
 /** The pause after a failed query. */
 const RETRY_MS = 2000;
@@ -53,7 +53,7 @@ export async function pageAfter(store: Store, after: string, atMost: number, pro
   return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.endPosition(), gap: true };
 }
 
-/** What many wait for, each until its signal is aborted. */
+/** `ring` wakes all callers that wait in `next`. A caller also wakes when its signal is aborted. */
 function createBell(): { readonly ring: () => void; readonly next: (signal: AbortSignal) => Promise<void> } {
   const wakers = new Set<() => void>();
   return {

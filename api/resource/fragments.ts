@@ -1,6 +1,6 @@
 /**
- * A cache of responses: the JSON of one row in one shape, as bytes. Each request compares it with the row's revision. A list reads ids
- * and revisions, then only the rows that are not cached at that revision. See docs/decisions/0005-fragments.md.
+ * A cache of responses: the JSON of one row in one shape, as bytes. Each request compares the revision of a fragment with that of its row.
+ * A list reads ids and revisions, then only the rows that are not cached at that revision. See docs/decisions/0005-fragments.md.
  */
 import { hash } from 'node:crypto';
 import type { Metrics } from '../../model/metrics';
@@ -18,8 +18,8 @@ interface CachedRow extends RowVersion {
 }
 interface FragmentRequest<Row extends CachedRow, Version extends RowVersion> {
   /**
-   * Everything beside the row that its JSON depends on (`shapeOf`). It may differ between rows, such as the fields that the caller may
-   * read. A rendered row is cached under the shape of the row as it was read, which may be newer than its version.
+   * Everything besides the row that its JSON depends on (`shapeOf`). It may differ between rows, for example because the caller may read
+   * different fields of them. A rendered row is cached under the shape of the row as it was read, which may be newer than its version.
    */
   readonly shape: (row: Version | Row) => string;
   /** The current ids and revisions from the database. */
@@ -30,7 +30,7 @@ interface FragmentRequest<Row extends CachedRow, Version extends RowVersion> {
   readonly renderer: () => (row: Row) => unknown;
 }
 export interface Fragments {
-  /** The JSON of each row, in the order of `versions`, none of it older than they are. */
+  /** The JSON of each row, in the order of `versions`, and not older than its version. Rows that were deleted meanwhile are missing. */
   of<Row extends CachedRow, Version extends RowVersion>(request: FragmentRequest<Row, Version>): Promise<readonly Fragment[]>;
   /** Bytes in the cache. */
   readonly size: number;

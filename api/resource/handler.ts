@@ -32,7 +32,7 @@ export interface Strategy {
 /** Authentication and authorization. */
 export interface Auth extends Strategy {
   /**
-   * A step (`step:execute:…`) is allowed unless the operator's rules name it.
+   * A step (`step:execute:…`) that no rule of the operator names is allowed.
    * @param target the projects that the resource belongs to; absent: whether the caller may do this to any resource
    */
   allowed(caller: Caller, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
@@ -52,7 +52,7 @@ export interface Request {
   readonly source: string;
   /** The path as in the request. */
   readonly path: string;
-  /** Below 1.91 a trailing `.json` was removed from the path. A name may really end so. */
+  /** A trailing `.json` was removed from the path (below 1.91). It may belong to a name. */
   readonly jsonSuffix: boolean;
   readonly origin: Origin;
   /** Called with the node of the path once it is found, for the audit log. */

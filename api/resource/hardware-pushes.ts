@@ -1,6 +1,6 @@
 /**
  * The pushes of recorders to this process. Pushes of an unchanged record are written in batches, once a second. A process that is killed
- * before loses only the timestamps of the last second. Also limits the pushes of each node per minute.
+ * before it writes loses only the timestamps of the last second. Also limits the pushes of each node per minute.
  */
 import { createHash } from 'node:crypto';
 import type { Options } from '../../config/options';

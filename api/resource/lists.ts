@@ -48,18 +48,16 @@ export function checkSortable(key: string, sortable: readonly string[]): void {
   if (!sortable.includes(key)) throw invalid(`The sort_key value "${key}" is an invalid field for sorting`);
 }
 
-/**
- * @param also further parameters of the next page, in Ironic's order
- * @param last the marker of the last item
- */
 export interface NextPage {
   readonly base: string;
   readonly path: string;
   readonly page: Page;
   readonly limit: number;
+  /** The marker of the last item. */
   readonly last: string | undefined;
   /** The first parameters of the next page's query. */
   readonly first?: readonly (readonly [string, unknown])[];
+  /** Further parameters, in Ironic's order. */
   readonly also: readonly (readonly [string, unknown])[];
 }
 /** The link to the next page; undefined if there is none. */
@@ -75,7 +73,7 @@ export function envelope(name: string, items: readonly unknown[], next: NextPage
 }
 const COMMA = Buffer.from(',');
 /**
- * The same for rendered items. The last item is the marker of the next page.
+ * As `envelope`, for rendered items. The last item is the marker of the next page.
  * @param count rows of the page when its ids were read. Rows may have been deleted since, and there is still a next page.
  */
 export function envelopeOf(name: string, items: readonly Fragment[], count: number, next: Omit<NextPage, 'last'>): readonly Buffer[] {

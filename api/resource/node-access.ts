@@ -1,4 +1,4 @@
-/** The fields of a node that a caller may read, by policies of their own. Everybody who sees the node sees its other fields. */
+/** Which fields of a node a caller may read. Some fields have a policy of their own; everybody who sees the node sees the others. */
 import type { NodeRecord } from '../../model/records';
 import type { FieldRow } from '../schema/document';
 import type { Target } from '../../policy/vocabulary';
@@ -26,7 +26,7 @@ interface Readable {
   readonly unmasked: ReadonlySet<string>;
 }
 export interface NodeAccess {
-  /** The projects of the node do not matter. */
+  /** The caller may read the same fields of all nodes, whatever their projects. */
   readonly isUniform: boolean;
   /** @param node may be absent if `isUniform` */
   to(node?: Target): Readable;
@@ -34,7 +34,7 @@ export interface NodeAccess {
 
 /**
  * @param rows the fields that are shown
- * @param isList as in Ironic, a list checks the threshold once and without a node
+ * @param isList as in Ironic, a list checks the policy `node:get:filter_threshold` once and without a node
  */
 export function nodeAccess(
   { caller }: Pick<Request, 'caller'>,
@@ -73,7 +73,7 @@ export function nodeAccess(
   };
 }
 
-/** The node without texts that the caller may not read, for answers with parts of it. */
+/** The node with `last_error` and `reservation` redacted if the caller may not read them, for responses with parts of a node. */
 export function readableNode(
   node: NodeRecord,
   request: Pick<Request, 'caller'>,

@@ -1,4 +1,4 @@
-/** Finds nodes by UUID or name and checks what refers to them. */
+/** Finds nodes by UUID or name, and checks references to nodes and to chassis. */
 import { Fault } from '../../model/errors';
 import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../../model/idents';
 import { str } from '../../model/python';
@@ -24,7 +24,7 @@ export function checkName(name: unknown, minor: number, error: string): void {
 }
 
 /**
- * The node that limits a list. A node that does not belong to the project of the list is answered as one that does not exist.
+ * The node that the filter of a list names. A node that does not belong to the project of the list is answered as one that does not exist.
  * @param project absent: the list shows all
  */
 export async function nodeOfFilter(
@@ -57,10 +57,11 @@ export const nodeByIdent = (ident: string, minor: number, { store }: ApiContext)
 /**
  * The node of the path. Callers that may not see it get the same response as for a node that does not exist.
  * @param policy of the operation
+ * @param suffix `.json`, which was removed from the path, may belong to the node's name
  */
 export const nodeOf = (request: Request, context: ApiContext, policy: string, suffix = false): Promise<NodeRecord> =>
   allowedNode(request, context, policy, suffix, (ident) => context.store.nodes.find(ident));
-/** The same for operations that may not need the whole record. */
+/** As nodeOf, for operations that may not need the whole record. A name may end with `.json`. */
 export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeSummary> =>
   allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
 

@@ -93,7 +93,7 @@ export function checkDirection({ query }: Request): void {
 /** Checks `fields` and `sort_dir` as Ironic's schema of the query does. */
 export function checkStrict(request: Request, rows: readonly FieldRow[], strict: boolean | 'versioned' = true): void {
   const ordered = [...rows].sort((one, other) => (one.name < other.name ? -1 : 1));
-  // Later fields come last.
+  // Fields of later versions come last.
   if (strict === 'versioned') ordered.sort((one, other) => one.gate.since - other.gate.since);
   const names = ordered.map(({ name }) => name);
   const unknown = ((request.query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
@@ -285,7 +285,7 @@ async function removeOf<RecordType extends ResourceRecord>(
   return { status: 204 };
 }
 
-/** The handlers of its five operations, by the names that they have in openapi.yaml: `listX` in the plural, `createX`, `showX` and so on. */
+/** The handlers of a resource's five operations, by their operationIds in openapi.yaml: `listX` in the plural, `createX`, `showX`, … */
 export function handlersOf<RecordType extends ResourceRecord>(resource: Resource<RecordType>, plural = `${resource.schema}s`): Handlers {
   return {
     [`list${plural}`]: (request, context) => listOf(resource, request, context),

@@ -1,6 +1,6 @@
 /**
- * Finds the operation of a method and a path. Most of the code handles errors. A gate that is closed may be 404, 405 or 406. A further
- * segment may be a field. A method that only members have is a missing argument. See docs/decisions/0003-openapi.md.
+ * Finds the operation of a method and a path. Most of the code handles errors. A closed gate may be 404, 405 or 406. A further segment may
+ * name a field. If only the members of a collection have the method, an argument is missing. See docs/decisions/0003-openapi.md.
  */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
@@ -128,7 +128,7 @@ class Router {
     );
   }
 
-  /** The path does not have the method. */
+  /** Throws the error for a path that does not have the method. */
   private wrongMethod(path: PathItem, method: string, segments: readonly string[], minor: number): never {
     // Below a node, the router checks the identifier before the method.
     if (path.segments[2] === '{node_ident}' && path.segments[1] === 'nodes' && (segments.length === 4 || method !== 'GET'))
@@ -156,7 +156,10 @@ class Router {
     throw new Refusal(405, '', { Allow: [...new Set(allowed)].sort().join(', ') });
   }
 
-  /** The request's path continues below a known path. */
+  /**
+   * The request's path continues below a known path.
+   * @param isField the next segment names a field, even if it is reserved
+   */
   private behind(method: string, segments: readonly string[], minor: number, isField: boolean): Match {
     for (let length = Math.min(segments.length - 1, this.deepest); length > 1; length--) {
       const start = segments.slice(0, length);

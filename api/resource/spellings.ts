@@ -1,4 +1,4 @@
-/** The paths of the API that a request path stands for, whatever its spelling. Access rules of application credentials name these. */
+/** The paths of the API that a request path stands for, whatever its spelling. Access rules of application credentials name these paths. */
 import { segmentsOf, targetOf } from '../http/target';
 import type { Document, PathItem } from '../schema/document';
 import { fits, paramsOf } from './routes';
@@ -23,7 +23,7 @@ function isEscaped(path: string): boolean {
 
 export function createSpellings({ paths, aliases }: Pick<Document, 'paths' | 'aliases'>): Spellings {
   const templateOf = new Map(aliases.map((alias) => [alias, paths.find(({ operations }) => operations === alias.operations)!.segments]));
-  /** Undefined: the request has the identifier in its query or its body. */
+  /** The path that an alias stands for. Undefined: the request has the identifier in its query or its body. */
   const canonical = (alias: PathItem, segments: readonly string[]): string | undefined => {
     const params = paramsOf(alias, segments);
     const named = templateOf.get(alias)!.map((part) => (part.startsWith('{') ? params[part.slice(1, -1)] : part));
@@ -33,7 +33,7 @@ export function createSpellings({ paths, aliases }: Pick<Document, 'paths' | 'al
     const older = aliases.filter((alias) => fits(alias, segments));
     return older.length > 0 ? older.map((alias) => canonical(alias, segments)) : [joined(segments)];
   };
-  /** The last segment is an identifier, which may end with the suffix. */
+  /** Whether the last segment is an identifier, which may itself end with the suffix. */
   const endsWithParameter = (segments: readonly string[]): boolean => {
     const found = [...aliases, ...paths].filter((path) => fits(path, segments));
     return found.every(({ segments: template }) => template.at(-1)!.startsWith('{'));
@@ -41,7 +41,7 @@ export function createSpellings({ paths, aliases }: Pick<Document, 'paths' | 'al
 
   return (path) => {
     const segments = segmentsOf(targetOf(path).bare || '/');
-    // What cannot be unescaped is no identifier. An escaped slash is part of an identifier here, and would be a separator in a rule.
+    // Text that cannot be unescaped is no identifier. An escaped slash is part of an identifier here, and would be a separator in a rule.
     if (!isEscaped(path) || segments.some((segment) => segment.includes('/'))) return undefined;
     const last = segments.at(-1) ?? '';
     const bare = last.endsWith(SUFFIX) ? [...segments.slice(0, -1), last.slice(0, -SUFFIX.length)] : segments;

@@ -34,7 +34,7 @@ const nodeOfAllocations = (ident: string, request: Request, context: ApiContext)
 
 /**
  * Converts names and UUIDs to UUIDs, in the request's order.
- * @param project whose nodes may be candidates; absent: those of all
+ * @param project whose nodes may be candidates; null: the nodes of all projects
  */
 async function candidatesOf(idents: readonly string[], project: string | null, { store }: ApiContext): Promise<readonly string[]> {
   const among = { children: 'all', ...(project === null ? {} : { project }) } as const;
@@ -50,8 +50,8 @@ async function candidatesOf(idents: readonly string[], project: string | null, {
 }
 
 /**
- * The owner of a new allocation. Without `create_restricted` it is the caller's project.
- * @throws Fault HTTPForbidden, NotAuthorized
+ * The owner of a new allocation. It is the caller's project if only the policy `create_restricted` allows the creation.
+ * @throws Fault HTTPForbidden, OwnerNotAuthorized
  */
 function ownerOf(values: Values, request: Request, context: ApiContext): unknown {
   const { caller } = request;
@@ -77,7 +77,7 @@ function ownerOf(values: Values, request: Request, context: ApiContext): unknown
   return given || caller.project;
 }
 
-/** The project whose nodes may be candidates; null: those of all. */
+/** The project whose nodes may be candidates; null: the nodes of all projects. */
 const projectOfCandidates = ({ caller }: Request, { auth }: ApiContext): string | null =>
   auth.allowed(caller, 'allocation:create_restricted') ? null : caller.project;
 
@@ -94,7 +94,7 @@ async function checked(values: Values, request: Request, context: ApiContext): P
   if (!resourceClass && !node) throw invalid('The resource_class field is mandatory when not backfilling');
   return {
     ...values,
-    // A node in use may have its instance's UUID already.
+    // Backfilling: the allocation of a node that is in use gets the UUID of its instance.
     ...(uuid || !node?.instance_uuid ? {} : { uuid: node.instance_uuid }),
     resource_class: resourceClass || (node?.resource_class ?? null),
     candidate_nodes: named.length > 0 ? await candidatesOf(named, projectOfCandidates(request, context), context) : [],

@@ -19,7 +19,7 @@ function minorOf(version: string | undefined, { min, max }: Document): number {
 /** Rendered versions of a document, the latest request last. Each takes some hundred kilobytes, and ten milliseconds to render. */
 interface Rendered {
   readonly versions: Map<number, Promise<Buffer>>;
-  /** Resolves when the version before is rendered: other requests have their turn between two. */
+  /** Resolves when the version before is rendered. Versions are rendered one by one, and other requests have their turn in between. */
   last: Promise<unknown>;
 }
 const MAX_RENDERED = 8;

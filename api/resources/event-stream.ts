@@ -33,7 +33,7 @@ function wordsOf(
   return wrong === undefined ? words : invalid(`Invalid ${name}: "${wrong}"`);
 }
 
-/** Events of other kinds show what everybody sees who sees the node. */
+/** The policies that these kinds of events need besides `node:get`. Everybody who sees the node sees what events of other kinds show. */
 const POLICIES: Readonly<Partial<Record<EventKind, string>>> = {
   error: 'node:get:last_error',
   hardware: 'node:hardware:get',
@@ -84,7 +84,7 @@ function framedEvent(event: EventRecord): string {
   return text;
 }
 
-/** Characters that are written before the client has read them: the most that one which reads nothing holds. */
+/** Characters that are written before the client has read them. A client that reads nothing takes about so much memory. */
 const WRITTEN_AT_ONCE = 64 * 1024;
 function* framedTogether(events: readonly EventRecord[]): Generator<string> {
   let text = '';

@@ -1,4 +1,4 @@
-/** POST /v1/events: events of a network service about its ports. They are logged, as Ironic does; nothing waits for them. */
+/** POST /v1/events: events of a network service about its ports. As in Ironic, they are only logged; nothing waits for them. */
 import { originFields } from '../../model/origin';
 import type { Handlers } from '../resource/handler';
 

@@ -11,11 +11,11 @@ const HASH_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96,
 const SOURCE = /^(?:https?|file|glance|oci):\/\/[^\s\0]+$/;
 const CHECKSUM = /^(?:(?:https?|file):\/\/[^\s\0]+|[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$/i;
 
-/** Authority with a login (RFC 3986 §3.2.1), also in what a lenient reader takes for a URL. */
+/** An authority with a login (RFC 3986 §3.2.1), also in text that only a lenient parser takes for a URL. */
 const LOGIN = /^[a-z][\w+.-]*:[\\/]*[^/?#\\]*@/i;
 /** Queries that give access: Swift, S3, Azure. */
 const SIGNATURE = /[?&](?:temp_url_sig|x-amz-signature|sig)=/i;
-/** Every reader sees the URLs. */
+/** Refuses URLs that contain credentials, because everybody who may read images sees the URLs. Undefined: no problem. */
 function problemOfUrl(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined;
   if (LOGIN.test(text)) return 'a URL with a login cannot be stored here';
@@ -62,7 +62,7 @@ const IMAGES: Resource<ImageRecord> = {
     return values;
   },
   create: (record, { store }) => store.images.create(record as NewOf<ImageRecord, 'name' | 'image_source'>),
-  // The fields that describe the file are checked together, and are written together: of two changes at once the last one stays whole.
+  // The fields that describe the file are checked together, so they are written together: the last of two concurrent changes stays whole.
   update({ uuid, ...before }, changes, { store }) {
     const { image_source, image_checksum, image_os_hash_algo, image_os_hash_value } = before;
     const file = { image_source, image_checksum, image_os_hash_algo, image_os_hash_value };

@@ -65,7 +65,7 @@ interface ListQuery {
 }
 /** The node or the portgroup of the path. */
 type Parent = Readonly<Partial<Pick<PortRecord, 'node_uuid' | 'portgroup_uuid'>>>;
-/** The portgroup that limits a list. One of another project is answered as one that does not exist. */
+/** The portgroup that the filter of a list names. A portgroup of another project is answered as one that does not exist. */
 async function portgroupOfFilter(ident: string, project: string | undefined, { store, current }: ApiContext): Promise<PortgroupRecord> {
   const portgroup = await store.portgroups.find(ident);
   if (project === undefined || isOf(await current.node(portgroup.node_uuid), project)) return portgroup;

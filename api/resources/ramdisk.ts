@@ -93,7 +93,7 @@ async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promi
   return store.nodes.find(uuid);
 }
 
-/** Throws NotFound, as for a node that does not exist: the first request gets the token of the node's agent. */
+/** Throws NotFound, as for a node that does not exist. Without this check, the first request gets the agent's token, whoever sends it. */
 async function refuseForeignSource(
   node: Pick<NodeRecord, 'uuid' | 'provision_state'>,
   request: Request,
@@ -106,7 +106,7 @@ async function refuseForeignSource(
   throw notFound();
 }
 
-/** Lookups by MAC addresses that query the database at once: anybody may send them, and other requests wait for the same connections. */
+/** Bounds the lookups by MAC addresses that query the database at once. Anybody may send them, and all requests share the connections. */
 const inTurn = createFairTurns({
   running: { inAll: 4, ofSource: 2 },
   waiting: { inAll: 4096, ofSource: 2048 },
@@ -136,7 +136,7 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
   return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, context) };
 }
 
-/** The limit of a callback URL, and of one in the log. */
+/** The most characters of a callback URL, and of a callback URL in the log. */
 const MAX_CALLBACK = 2048;
 const MAX_LOGGED = 200;
 const STATUSES = ['start', 'end', 'error'];
@@ -207,7 +207,7 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, conte
   const callbackUrl = text('callback_url') ?? '';
   const [token, version, status] = [text('agent_token'), text('agent_version'), text('agent_status')];
   const callback = callbackOf(callbackUrl);
-  // Another machine, or an unexpected reboot: the node must be powered off first.
+  // Another machine sends the heartbeat, or the machine rebooted unexpectedly. The node must be powered off first.
   if (known !== undefined && known !== null && known !== callbackUrl)
     throw new Fault('Invalid', { message: 'Detected change in ramdisk provided "callback_url"' });
   if (token === undefined) throw invalid('Agent token is required for heartbeat processing.');
@@ -236,7 +236,7 @@ const discoveryOf = ({
   'DEFAULT.default_conductor_group': group,
 }: Options): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
 
-/** The microversion whose answer to inspection data is that of a lookup. Agents without a version use ironic-inspector's protocol. */
+/** Since this microversion, inspection data is answered as a lookup is. Agents without a version use ironic-inspector's protocol. */
 const ANSWERS_NODE = 84;
 const INSPECTED_COLUMNS = ['uuid', 'provision_state'] as const;
 type Inspected = Pick<NodeRecord, (typeof INSPECTED_COLUMNS)[number]>;
@@ -251,8 +251,8 @@ async function ownersOf(
   const uuids = [...new Set(nodeUuid ? [...owners, nodeUuid] : owners)];
   const found = uuids.length === 0 ? [] : await store.nodes.listColumns(INSPECTED_COLUMNS, { where: { uuid: uuids }, children: 'all' });
   if (found.length > 0 || bmcAddresses.length === 0) return found;
-  // Several machines may share the address of a BMC: then the conductor refuses the report. It looks for the node again, because it may be
-  // another process, which does not know where the request comes from.
+  // Several machines may share the address of a BMC: then the conductor refuses the report. The conductor looks for the node again, but
+  // may be another process, which does not know where the request comes from. So the source is checked here, for each of the nodes.
   return store.nodes.listColumns(INSPECTED_COLUMNS, { where: { provision_state: INSPECTED_STATES }, bmcAddresses, children: 'all' });
 }
 

@@ -6,7 +6,7 @@ import type { Handlers } from '../resource/handler';
 
 export const stateCountHandlers: Handlers = {
   listStateCounts: async (request, context) => {
-    // The counts are of all nodes: not for those who see only nodes of their project.
+    // The counts cover all nodes, so callers that see only the nodes of their project may not read them.
     checkPolicy(request, context, 'node:list_all');
     const { store, clock } = context;
     const now = clock.now();

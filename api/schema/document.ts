@@ -7,7 +7,8 @@ import type { Gate } from '../../model/versions';
 
 /**
  * The response of a closed gate. A status: an error of the router. With a message: a fault after the check of the arguments
- * (`early`: before it). `member`: the path is no route of its own. `handler`: the handler checks the version.
+ * (`early`: before it). `member`: the path is no route of its own, and its last segment may name a field. `handler`: the handler checks the
+ * version.
  */
 export type GateRefusal = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -242,7 +243,7 @@ function documentOf(source: Node): Document {
 
 /**
  * Loads openapi.yaml from the project's root. The build parses it and writes JSON, because parsing YAML takes 150 ms and JSON 2 ms.
- * The JSON counts as long as its hash matches the YAML file.
+ * The JSON contains the hash of the YAML file, and is used only while that hash is right.
  */
 export function loadDocument(): Document {
   const path = [join(__dirname, '../../openapi.yaml'), join(__dirname, '../../../openapi.yaml')].find((candidate) => existsSync(candidate));

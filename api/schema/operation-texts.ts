@@ -2,7 +2,7 @@
 
 export interface OperationText {
   readonly summary: string;
-  /** At the newest version; of each resource the fields that most requests have. */
+  /** A body at the newest version, with the fields that most requests have. */
   readonly example?: object;
 }
 

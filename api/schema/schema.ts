@@ -98,7 +98,10 @@ function moreRelevant(one: Problem, other: Problem, parent?: string): number {
   }
   return 0;
 }
-/** The first of the most relevant errors. Within a choice, the least relevant one, which is the deepest. `owner`: the choice's error. */
+/**
+ * The first of the most relevant errors. In a choice (anyOf, oneOf) it is the least relevant one, which is the deepest.
+ * `owner`: the error of the choice.
+ */
 function bestOf(problems: readonly Problem[], parent?: string): { readonly found: Problem; readonly owner: Problem | undefined } {
   let found = problems.reduce((most, one) => (moreRelevant(one, most, parent) > 0 ? one : most));
   let owner: Problem | undefined;
@@ -232,7 +235,7 @@ const FORMATS = {
   ipv6: isIPv6,
   'ipv6-prefix': (text: string) => isIP(text.replace(/\/\d{1,2}$/, '')) === 6,
 } as const;
-/** Above this number of values only the first error is collected. All errors of a huge body would allow denial of service. */
+/** Above this number of values only the first error is collected. Collecting all errors of a huge body would allow denial of service. */
 const MAX_VALUES = 2500;
 function isHuge(value: unknown): boolean {
   let count = 0;
@@ -250,7 +253,7 @@ export function createValidators(): Validators {
   return (key, schema, words = describe) => {
     const known = compiled.get(key);
     if (known) return known;
-    // The first request waits until its schema is compiled: half of that would be checks of the schema, and shorter code.
+    // The first request waits while its schema is compiled. Checking the schema and optimizing the code would double that time.
     const options = { verbose: true, strict: false, formats: FORMATS, validateSchema: false, meta: false, code: { optimize: false } };
     ajv ??= { first: new Ajv(options), all: new Ajv({ ...options, allErrors: true }) };
     const { first, all } = ajv;

@@ -1,4 +1,4 @@
-/** The files of the page, which `npm run build` writes to dist/ui. All are read at the start: a path of a request reaches no file system. */
+/** The files of the page, which `npm run build` writes to dist/ui. All are read at the start, so that requests never open files. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';

@@ -36,18 +36,18 @@ interface ConsoleParts {
 
 const PATH = '/ui/console/';
 const PROTOCOL = 'bloomery.console';
-/** A browser cannot set headers of a WebSocket; the token is one of the protocols that it offers. */
+/** A browser cannot set headers of a WebSocket, so the CSRF token is one of the protocols that it offers. */
 const CSRF_PREFIX = 'csrf.';
 /** Consoles of this process that are open at once. */
 const MOST_OPEN = 200;
-/** What a user types or pastes comes in such pieces. */
+/** Bytes. The page sends what a user types or pastes in pieces of at most this size. */
 const LARGEST_FRAME = 16 * 1024;
-/** Output that waits for the browser: beyond it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
+/** Bytes of output that wait for the browser. Above it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
 const MOST_UNSENT = 256 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The browser has to answer a ping until the next one, and the session and the rights are checked again. */
 const CHECK_EVERY_MS = 10_000;
-/** For the answer to a close frame. */
+/** The time that a client has to answer a close frame. */
 const CLOSE_TIMEOUT_MS = 1000;
 /** RFC 6455 §7.4; those from 4000 on are private. The page shows the reason. */
 const CLOSE = { ended: 1000, stopping: 1001, failed: 4000, refused: 4003 } as const;
@@ -64,7 +64,7 @@ function refuse(socket: Duplex, status: number): void {
   setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS).unref();
 }
 const statusOf = (error: unknown): number => (error instanceof Unauthenticated || error instanceof Fault ? error.status : 500);
-/** A reason has at most 123 bytes (§5.5). */
+/** A reason has at most 123 bytes (RFC 6455 §5.5). */
 const close = (client: WebSocket, code: number, reason: string): void => {
   client.close(
     code,
@@ -82,7 +82,7 @@ function addressIn(info: Readonly<Record<string, unknown>>): { readonly host: st
   const { protocol, hostname, port } = new URL(url);
   return protocol === 'tcp:' && port !== '' ? { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) } : undefined;
 }
-/** An address that reaches the host which uses it, or a name, which may stand for one. */
+/** Whether the address is a loopback or unspecified one, which reaches this host itself, or a name, which may resolve to one. */
 const mayBeThisHost = (host: string): boolean =>
   isIP(host) === 0 || isLoopback(canonicalAddress(host) ?? host) || host === '0.0.0.0' || host === '::';
 
@@ -108,12 +108,12 @@ function connectTo(address: { readonly host: string; readonly port: number }, si
     });
   });
 }
-/** Ends a console when one of these says so. */
+/** What decides when a console ends. */
 interface ConsoleWatch {
   readonly clock: Clock;
   /** Seconds; 0: no limit. */
   readonly limits: { readonly idle: number; readonly session: number };
-  /** When the browser or the machine has sent something. */
+  /** When the browser or the machine last sent something, in milliseconds of `clock`. */
   readonly lastTraffic: () => number;
   /** Rejects when the user may not use the console any more. */
   readonly authorise: () => Promise<unknown>;
@@ -127,7 +127,7 @@ async function watch(client: WebSocket, { clock, limits, lastTraffic, authorise,
   client.on('pong', () => (answered = true));
   for (;;) {
     await clock.sleep(CHECK_EVERY_MS, signal);
-    // Nothing is read of a client that sends faster than the line takes it.
+    // A paused client cannot answer: it sends faster than the console takes its input, so nothing is read from it.
     if (!answered && !client.isPaused) {
       client.terminate();
       return;
@@ -176,7 +176,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     const { headers } = request;
     const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
     const csrf = offered.find((name) => name.startsWith(CSRF_PREFIX))?.slice(CSRF_PREFIX.length) ?? '';
-    // As for a change, which needs the token.
+    // Checked as a PUT, because only requests that change something need the CSRF token.
     const source = sourceOf(request, options);
     const caller = await sessions.auth.identify({ ...headers, 'x-csrf-token': csrf }, `/v1/nodes/${uuid}/states/console`, 'PUT', source);
     const node = await store.nodes.find(uuid);
@@ -199,7 +199,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     const gone = new AbortController();
     const leave = (): void => gone.abort(new Error('the browser has gone'));
     client.once('close', leave);
-    // A frame that is too large, or none: the library closes the connection.
+    // The library closes the connection after a frame that is too large or malformed.
     client.on('error', () => {});
     client.pause();
     const stop = (): void => close(client, CLOSE.stopping, 'The server stops.');

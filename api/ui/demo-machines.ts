@@ -5,7 +5,7 @@ import { isObject } from '../../wire/bounded-json';
 import { Unread } from '../http/errors';
 
 const LARGEST_FILE = 1 << 20;
-/** That one click adds. */
+/** The most machines that one click adds. */
 const MOST_MACHINES = 50;
 
 /** @throws Unread when the file cannot be used */

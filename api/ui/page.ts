@@ -46,7 +46,7 @@ interface Page {
 }
 
 const NO_STORE = { 'Cache-Control': 'no-store' };
-/** The cookie of a log-in at an OpenID provider. Lax: the provider's redirection has to bring it. */
+/** The cookie of a log-in at an OpenID provider. It is SameSite=Lax, because the request after the provider's redirection must have it. */
 const LOGIN_COOKIE = 'bloomery_login';
 const LOGIN_PATH = '/ui/login/oidc';
 const LOGIN_SECONDS = 600;
@@ -85,7 +85,7 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
     may: session ? rightsOf(session.caller, auth, options) : NO_RIGHTS,
   });
 
-  /** The strategies have words for clients of the API; a user who logs in needs other ones. */
+  /** Replaces the strategies' error messages, which are for clients of the API, by one for a user who logs in. */
   const open: Sessions['open'] = (login, source) =>
     sessions.open(login, source).catch((error: unknown) => {
       if (!(error instanceof Unauthenticated) || error.status === 503) throw error;
@@ -94,7 +94,7 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
 
   const SESSION: Readonly<Record<string, (page: PageRequest) => Promise<Answer>>> = {
     async GET({ request, source }) {
-      // Without authentication everybody has the session of everybody.
+      // Without authentication there are no sessions, and everybody counts as logged in.
       const session =
         strategy === 'noauth'
           ? { caller: await auth.identify(request.headers, '/v1/nodes', 'GET', source), csrf: '' }
@@ -116,7 +116,7 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
       return { status: 204, headers: { ...NO_STORE, 'Set-Cookie': cookie(request, '', 0) } };
     },
   };
-  /** They have the passwords of their BMCs: for those who may add them. */
+  /** Only for callers that may create nodes: the machines' records contain the passwords of their BMCs. */
   const showDemoMachines = ({ request, source }: PageRequest, path: string): Promise<Answer> =>
     orRefusal(async () => {
       const caller = await auth.identify(request.headers, '/v1/nodes', 'GET', source);

@@ -1,10 +1,10 @@
-/** What the page offers to a user: the policies that allow them something, so that nothing is offered that answers 403. */
+/** The policies that allow a user something, so that the page offers nothing that the API would answer with 403. */
 import type { Options } from '../../config/options';
 import type { Caller } from '../../policy/caller';
 import type { Target } from '../../policy/vocabulary';
 import type { Auth } from '../resource/handler';
 
-/** The policies of what the page offers. The page shows everything else, and the errors of the API. */
+/** The policies of what the page offers only to users with the right. It offers everything else to all, and shows the API's errors. */
 const OFFERED = [
   ...['create', 'delete', 'update', 'set_provision_state', 'set_power_state', 'set_maintenance', 'clear_maintenance'].map(
     (operation) => `node:${operation}`,
@@ -18,18 +18,18 @@ const OFFERED = [
   ...['list_all', 'create', 'update', 'delete'].map((operation) => `inspection_rule:${operation}`),
   ...['runbook:list', 'allocation:list'],
 ] as const;
-/** With [api]project_admin_can_manage_own_nodes. */
+/** With [api]project_admin_can_manage_own_nodes, these policies are enough too. */
 const OF_OWN_NODES: Readonly<Record<string, string>> = {
   'node:create': 'node:create:self_owned_node',
   'node:delete': 'node:delete:self_owned_node',
 };
 
 export interface Rights {
-  /** Of every resource, and where the resource does not matter. */
+  /** The policies that are allowed for every resource, or that do not depend on a resource. */
   readonly any: readonly string[];
-  /** Of resources that the project of the user owns. */
+  /** The policies that are allowed for resources that the user's project owns. */
   readonly owned: readonly string[];
-  /** Of nodes that the project leases. */
+  /** The policies that are allowed for nodes that the user's project leases. */
   readonly leased: readonly string[];
 }
 export const NO_RIGHTS: Rights = { any: [], owned: [], leased: [] };
