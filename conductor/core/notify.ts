@@ -22,7 +22,7 @@ export function notifyProvision({ notifier, origin }: Context, before: NodeRecor
   announceNode(notifier, 'ironic-conductor', 'provision_set', status, node, also, origin);
 }
 
-/** @param wanted as the client named it */
+/** @param wanted the requested order, not the power state to which it leads */
 export const notifyPower = ({ context, node }: NodeTask, status: 'start' | 'end' | 'error', wanted: string): void =>
   announceNode(context.notifier, 'ironic-conductor', 'power_set', status, node, { to_power: wanted }, context.origin);
 

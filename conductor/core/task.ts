@@ -1,4 +1,4 @@
-/** Holds a node: makes a reservation, adds its fencing number to every write, and ends it whatever happens. */
+/** Holds a node: makes a reservation, which ends whatever happens, and adds its fencing number to every write. */
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';

@@ -17,6 +17,6 @@ export async function refuseWith(sentence: (reason: string) => string, check: ()
   }
 }
 
-/** The keys that a flow removes when it begins. It clears `last_error` too, which would forbid fast track with a running agent. */
+/** The keys that a flow removes when it begins. Ignores `last_error`, which would forbid fast track, since the flow clears it too. */
 export const forgottenAtBegin = (task: NodeTask, internal: InternalChanges): InternalChanges =>
   unlessNeeded(task, internal, { ...task.node, last_error: null });

@@ -98,7 +98,7 @@ export const tearDownAfterSteps = (task: NodeTask, list: ListedSteps): Promise<v
 
 async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<void> {
   const { kind, gerund } = list;
-  // A disk may be half erased: an operator must check the node before it is used. In maintenance the clean-up also spares the machine.
+  // A disk may be half erased: an operator must check the node before it is used. With the fault, the tear-down powers nothing off.
   const { maintenance_reason: before } = task.node;
   if (positionOf(task, kind).running)
     await task.save({ maintenance: true, fault: `${kind} failure`, maintenance_reason: before ?? reason });

@@ -18,7 +18,7 @@ const withoutPasswords = ({ instance_info: info }: NodeRecord): JsonObject =>
 /** Whether the node has the passwords of a rescue system, which the machine may be running. */
 export const isRescued = ({ instance_info: info }: NodeRecord): boolean => PASSWORDS.some((key) => Object.hasOwn(info, key));
 
-/** Checks interfaces before the response. Any Fault becomes this fault. */
+/** Checks interfaces before the response. Any Fault becomes `fault`. */
 export async function validateForRescue(
   task: NodeTask,
   fault: 'InstanceRescueFailure' | 'InstanceUnrescueFailure',

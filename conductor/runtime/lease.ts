@@ -17,8 +17,8 @@ export interface Lease {
    */
   readonly term: number;
   /**
-   * Registers the conductor. Returns the released nodes, which an earlier process with the name held. Undefined: another process has the
-   * name.
+   * Registers the conductor. Returns the nodes that it released, which an earlier process with the name held. Undefined: another process
+   * has the name.
    * @param probe whether a holder whose row is alive is gone; absent: such a holder keeps the name
    */
   register(probe?: (holder: ConductorRecord) => Promise<boolean>): Promise<readonly NodeRecord[] | undefined>;

@@ -22,8 +22,7 @@ function checkTraits({ node }: NodeTask): void {
 
 /**
  * A node with a boot volume should boot from that volume. A deployment that writes to the local disk would overwrite that disk, so it is
- * refused.
- * Throws InvalidParameterValue, or what the storage interface throws.
+ * refused. Throws InvalidParameterValue, or what the storage interface throws.
  */
 async function checkBootVolume(task: NodeTask): Promise<void> {
   const { uuid } = task.node;
