@@ -1,4 +1,4 @@
-/** All calls of the API to a conductor. Arguments and answers are plain JSON, so they can go over RPC. */
+/** All calls of the API to a conductor. Arguments and results are plain JSON, so they can go over RPC. */
 import type { HttpMethod, IndicatorTable, VirtualMediaType } from '../drivers/interfaces';
 import type { Probes } from '../model/readiness';
 import type { Reading } from './core/sensor-readings';
@@ -33,15 +33,15 @@ export type { HttpMethod, VirtualMediaType };
 export type { Lookup, NewAllocation, ProvisionArgs, VendorAnswer, VolumeKind };
 
 export interface Calls {
-  /** Fills the interfaces by the hardware type; throws when the type or an interface is not enabled (400). */
+  /** Missing interfaces become the defaults of the hardware type. Throws when the type or an interface is not enabled (400). */
   createNode(node: NewNode): Promise<NodeRecord>;
-  /** The rules by state, protected, retired, interfaces against the hardware type; under the node's lock. */
+  /** Checks the state, `protected` and `retired`, and the interfaces against the hardware type. Reserves nothing; throws NodeLocked. */
   updateNode(uuid: string, changes: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord>;
   deleteNode(uuid: string): Promise<void>;
   setMaintenance(uuid: string, on: boolean, reason?: string | null): Promise<void>;
-  /** Per interface kind (all but vendor). */
+  /** Interface kind (all but vendor) → whether the node has what the interface needs. */
   validate(uuid: string): Promise<Readonly<Record<string, Validation>>>;
-  /** The part of the readiness that only the node's conductor knows: it asks the machine and image servers, each at most some seconds. */
+  /** The readiness checks that only the node's conductor can make. It waits at most some seconds for the machine and the image servers. */
   probe(uuid: string): Promise<Probes>;
   /** Returns when accepted (202): state and body are checked, the node is locked, the event is fired. The work continues under the lock. */
   provision(uuid: string, verb: string, args: ProvisionArgs): Promise<void>;
@@ -53,14 +53,14 @@ export interface Calls {
   setBootDevice(uuid: string, device: string, persistent: boolean): Promise<void>;
   supportedBootDevices(uuid: string): Promise<readonly string[]>;
 
-  /** `{}` clears it. `objection`: the error of its schema, reported only if the node has RAID. Throws RaidNotSupported. */
+  /** `{}` clears the configuration. `objection`: its schema error, thrown only if the driver supports RAID. Throws RaidNotSupported. */
   setRaidConfig(uuid: string, config: JsonObject, objection?: string): Promise<void>;
-  /** Returns when accepted (202), as the next four. A later failure is in last_error. */
+  /** Returns when accepted (202), as do the next four calls. A later failure is in last_error. */
   setBootMode(uuid: string, mode: 'bios' | 'uefi'): Promise<void>;
   setSecureBoot(uuid: string, on: boolean): Promise<void>;
   setConsole(uuid: string, on: boolean): Promise<void>;
   attachVirtualMedia(uuid: string, device: VirtualMediaType, imageUrl: string, source: 'http' | 'local'): Promise<void>;
-  /** `null`: all of them. */
+  /** `null`: all devices. */
   detachVirtualMedia(uuid: string, devices: readonly VirtualMediaType[] | null): Promise<void>;
   getVirtualMedia(uuid: string): Promise<readonly JsonObject[]>;
   /** `null`: the console is off. */
@@ -75,12 +75,12 @@ export interface Calls {
   driverVendorMethods(driver: string): Promise<Readonly<Record<string, VendorMethodInfo>>>;
   callDriverVendor(driver: string, method: string, http: HttpMethod, args: JsonObject): Promise<VendorAnswer>;
 
-  /** One of the three changes. The API checked the traits. */
+  /** `change` has one of the three keys. The API has checked the traits already. */
   setTraits(uuid: string, change: { readonly replace?: readonly string[]; readonly add?: string; readonly remove?: string }): Promise<void>;
   createPort(port: NewPort): Promise<PortRecord>;
   updatePort(uuid: string, changes: PortChanges): Promise<PortRecord>;
   deletePort(uuid: string): Promise<void>;
-  /** Volume connectors and targets of a node: changed only while it is powered off. An empty change needs that too. */
+  /** A volume connector or target. Throws InvalidStateRequested unless its node is powered off, also for an empty change. */
   updateVolume<Kind extends VolumeKind>(kind: Kind, uuid: string, changes: ChangesOf<VolumeRecords[Kind]>): Promise<VolumeRecords[Kind]>;
   deleteVolume(kind: VolumeKind, uuid: string): Promise<void>;
 
@@ -96,18 +96,18 @@ export interface Calls {
 
   /** driver_info key → description. Throws DriverNotFound. */
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
-  /** The token for a ramdisk that looks its node up: made at the first call, `******` at each later one. */
+  /** The token for a ramdisk that looks up its node: a new one at the first call, `******` at each later one. */
   agentToken(uuid: string): Promise<string>;
   heartbeat(uuid: string, beat: Heartbeat): Promise<void>;
-  /** Answers the node of the inventory (in inspect wait, or just enrolled) with the token for its agent. The processing continues. */
+  /** Returns the node of the inventory (in inspect wait, or just enrolled) with the token for its agent. The processing continues. */
   continueInspection(lookup: Lookup, inventory: Inventory, pluginData: JsonObject): Promise<NodeRecord>;
 
   /** The introspection service. All return when accepted. `manageBoot`: the conductor boots the machine. */
   startIntrospection(uuid: string, manageBoot: boolean): Promise<void>;
   abortIntrospection(uuid: string): Promise<void>;
-  /** With the stored data, or with the given data. */
+  /** `null`: processes the stored data again. */
   reapplyIntrospection(uuid: string, data: JsonObject | null): Promise<void>;
-  /** The report of a ramdisk. Answers its node when it is processed. */
+  /** Processes the report of a ramdisk, then returns its node. */
   continueIntrospection(data: JsonObject): Promise<{ readonly uuid: string }>;
 }
 

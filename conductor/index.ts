@@ -1,4 +1,4 @@
-/** The conductor of this process: registered, its nodes recovered, its periodic work running, and the calls of the API. */
+/** Starts the conductor of this process: registers it, recovers its nodes, runs its periodic work, and serves the calls of the API. */
 import type { Options } from '../config/options';
 import { setMaxListeners } from 'node:events';
 import { reasonOf } from '../model/errors';
@@ -36,7 +36,7 @@ export interface RunningConductor extends ConductorApi {
   readonly host: string;
   /** Runs an operation in this process. */
   readonly perform: Perform;
-  /** Whether it is stopping: it takes no new work, other conductors do. */
+  /** Whether the conductor is stopping: then only other conductors take new work. */
   readonly isLeaving: () => boolean;
   /**
    * Takes no new work, waits for running work, then leaves the nodes as they are: another conductor, or the next start, continues them.
@@ -46,7 +46,7 @@ export interface RunningConductor extends ConductorApi {
   stop(how?: { readonly drain?: boolean; readonly now?: AbortSignal }): Promise<void>;
   /** For tests: resolves when no work is running. */
   idle(): Promise<void>;
-  /** For tests: how many rounds of periodic work, and polls of waiting nodes, are running. */
+  /** For tests: how much background work is running: rounds of periodic work, polls of waiting nodes, events for Nova. */
   rounds(): number;
 }
 
@@ -95,7 +95,7 @@ async function readInspectionOptions(options: Options): Promise<Pick<Context, 'b
 interface Running {
   readonly stopping: AbortController;
   isLeaving: boolean;
-  /** Rounds of periodic work, and polls. */
+  /** Running background work: rounds of periodic work, polls, events for Nova. */
   readonly rounds: Set<Promise<unknown>>;
 }
 
@@ -169,7 +169,7 @@ async function stopConductor(
   running.isLeaving = true;
   const logFailure = (what: string, work: Promise<void>): Promise<void> =>
     work.catch((error: unknown) => log.warn(what, { reason: reasonOf(error) }));
-  // From here on the other conductors take new work, and the nodes that wait.
+  // From here on the other conductors take new work, and the waiting nodes.
   await logFailure('the conductor is not marked as offline', lease.leave());
   workers.close();
   const ended = new AbortController();
@@ -194,11 +194,11 @@ export async function startConductor(parts: ConductorParts): Promise<RunningCond
   const hardware = createHardware(parts.options, parts.hardwareTypes, parts.interfaces, parts.log);
   const context = createContext(parts, hardware, inspection, running);
   await register(context.lease, parts, running.stopping.signal);
-  // Taken before the recovery of nodes, which may take all the others.
+  // Taken before the recovery of nodes, which may take all other workers.
   const place = context.workers.take();
   await resumeAbandoned(context);
   await takeOverNodes(context);
-  // Listed before clients make new ones.
+  // Listed before clients create new allocations.
   const unfinished = await unfinishedAllocations(context, 0);
   place.run(() => finishAllocations(context, unfinished));
   const periodics = runPeriodics(context);

@@ -1,6 +1,6 @@
 /**
  * All calls to a conductor, as a table: which conductor a call goes to, and what it runs there. The conductor of this process, the RPC
- * server and the RPC client are made of it.
+ * server and the RPC client use this table.
  */
 import { originFields, type Origin } from '../model/origin';
 import type { JsonObject, NodeRecord } from '../model/records';
@@ -36,7 +36,7 @@ import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './reque
 import { deleteVolume, updateVolume } from './requests/volumes';
 
 export type OperationName = keyof Calls;
-/** The conductor of a call: with this driver, in this group (absent: any), with the highest hash for the key. */
+/** Selects the conductor of a call: with this driver, in this group (absent: any), with the highest hash for the key. */
 export interface Addressee {
   readonly key: string;
   readonly driver?: string;
@@ -67,7 +67,7 @@ const volume = nodeOf(({ volumeConnectors, volumeTargets }, [kind, uuid]) =>
 );
 const newPort = nodeOf(async (_store, [made]) => made as { readonly node_uuid: string });
 const driver: Route = async (_store, [name]) => ({ key: name as string, driver: name as string });
-/** Without a group the conductor that makes the node sets its default. */
+/** Without a group, the conductor that creates the node sets its own default group. */
 const newNode: Route = async (_store, [made]) => {
   const { uuid, driver: name, conductor_group: group } = made as Pick<NodeRecord, 'uuid' | 'driver'> & { conductor_group?: string };
   return { key: uuid, driver: name, ...(group === undefined ? {} : { conductor_group: group.toLowerCase() }) };
@@ -78,7 +78,7 @@ const allocation: Route = async (store, [uuid]) => {
   const { node_uuid: ident } = await store.allocations.find(uuid as string);
   return ident === null ? { key: uuid as string } : node(store, [ident]);
 };
-/** A guess by the addresses: the conductor that gets it checks it, and may hold any node. */
+/** Guesses the node by UUID or MAC addresses. The conductor that gets the call finds the node itself, and may lock any node. */
 const inspected: Route = async (store, [lookup]) => {
   const { macs, nodeUuid, discovery } = lookup as Lookup;
   const [known] = await store.ports.byMacs(macs);
@@ -144,7 +144,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   createAllocation: { to: newAllocation, run: createAllocation },
   deleteAllocation: { to: allocation, run: deleteAllocation },
   driverProperties: { to: driver, repeatable: true, run: async (context, name) => propertiesOf(context, name) },
-  // Not repeatable: a second call would answer stars for a token that did not arrive, and the agent could not heartbeat.
+  // Not repeatable: if the token did not arrive, a second call would return `******`, and the agent could not send heartbeats.
   agentToken: { to: node, run: (context, uuid) => context.tokens.give(uuid) },
   heartbeat: { to: node, repeatable: true, run: heartbeat },
   continueInspection: { to: inspected, run: continueInspection },
@@ -160,7 +160,7 @@ export const isOperation = (name: unknown): name is OperationName => typeof name
 /** Runs an operation, here or on another conductor. */
 export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin | undefined, caller?: AbortSignal) => Promise<unknown>;
 
-/** In this process. All work that follows from the call has its origin. */
+/** Runs operations in this process. All work that follows from the call has its origin. */
 export const performHere =
   (context: Context): Perform =>
   (name, args, origin, caller) => {
@@ -173,7 +173,7 @@ export const performHere =
     return run(ours, ...args);
   };
 
-/** The table as the functions that the API calls. */
+/** Makes the functions that the API calls, one for each row of the table. */
 export function conductorApi(perform: Perform): ConductorApi {
   const functions: Record<string, unknown> = {
     from: (origin: Origin) => Object.assign(Object.create(functions) as object, { origin }),

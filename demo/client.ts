@@ -1,6 +1,6 @@
+/** A small client of the API for the demonstration. */
 import { timeoutSignal } from '../wire/timeout-signal';
 
-/** A small client of the API for the demonstration. */
 export interface ShownNode {
   readonly uuid: string;
   readonly name: string;

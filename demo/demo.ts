@@ -16,14 +16,14 @@ import { openDisplay } from './progress';
 import { booted } from './qemu';
 import { walk, type DemoImage, type DemoMachine } from './walk';
 
-/** Of this run: another demo may go on beside it. */
+/** The folder of this run, since another demo may run at the same time. Empty with --qemu. */
 let folder = '';
-/** Far more than a quiet host takes. */
+/** Limit of the whole demonstration, far more than an idle host needs. */
 const WITHIN_SECONDS = 300;
-/** The machines that go from enroll to active, and those that the page offers to add. */
+/** How many machines go from enroll to active, and how many more the page offers to add. */
 const [WALKED, OFFERED] = [3, 5];
 
-/** As people start it; `bloomery demo` names itself. */
+/** How the user started the demonstration, for messages. `bloomery demo` sets the variable. */
 const COMMAND = process.env['BLOOMERY_DEMO_COMMAND'] ?? 'npm run demo --';
 const USAGE = `${COMMAND} [OPTIONS]: three simulated machines from enroll to active
 
@@ -74,7 +74,7 @@ const sections = (apiPort: number): Sections => ({
 async function simulated(keep: boolean, port: number | undefined, stopped: Promise<void>): Promise<boolean> {
   const started = Date.now();
   folder = mkdtempSync(join(tmpdir(), 'bloomery-demo-'));
-  // The user of the embedded database has to get through it.
+  // The embedded database may run as another user, who must be able to enter the folder.
   chmodSync(folder, 0o755);
   mkdirSync(join(folder, 'state/httpboot'), { recursive: true });
   const sha256 = makeImage(join(folder, 'state/httpboot/demo.img'));
@@ -154,7 +154,7 @@ async function main(words: readonly string[]): Promise<number> {
   }
   if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536)) throw new Error(`--port ${port}: not a port\n${USAGE}`);
   let status = 0;
-  // Also in the middle of the demonstration, the server and the machines end with it.
+  // A signal ends the demonstration at any time, together with its server and machines.
   const stopped = new Promise<void>((done) => {
     for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }))
       process.on(signal, () => {
@@ -164,13 +164,13 @@ async function main(words: readonly string[]): Promise<number> {
   });
   const isComplete = await (qemu ? booted(keep, stopped) : simulated(keep, port === undefined ? undefined : Number(port), stopped)).catch(
     async (error: unknown) => {
-      // Ctrl-C also ends the programs that this one waits for. A signal that came meanwhile is noticed now.
+      // Ctrl-C also ends the programs that this one waits for, so their failure may arrive before the handler of the signal has run.
       await setImmediate();
       if (status === 0) throw error;
       return false;
     },
   );
-  // A run that failed leaves its log. Programs that a signal ended may still write.
+  // Not reached after an error, so that the log stays. Retries, because programs that a signal ended may still write.
   if (folder !== '') rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   return isComplete ? 0 : status;
 }

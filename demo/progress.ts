@@ -1,7 +1,7 @@
 /** Shows each machine's progress as a line on the terminal. */
 import type { ShownNode } from './client';
 
-/** State → percent of the way from enroll to active; steps divide a range. */
+/** State → percent of the way from enroll to active. In a range, the finished steps give the percentage. */
 const STATES: Readonly<Record<string, readonly [from: number, to: number, steps?: 'clean' | 'deploy']>> = {
   enroll: [0, 0],
   verifying: [3, 3],

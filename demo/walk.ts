@@ -90,7 +90,7 @@ export async function walk(
       await delay(250);
     }
     await show();
-    // A server that no longer answers is the failure of a machine below.
+    // If the server does not answer any more, the walk below reports that.
   })().catch(() => {});
   try {
     const walked = Promise.all(machines.map((machine) => walkOne(client, machine, image, deadline)));

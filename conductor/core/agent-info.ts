@@ -7,7 +7,7 @@ import type { Task } from '../../drivers/interfaces';
 import type { NodeRecord } from '../../model/records';
 import type { InternalChanges } from './node-task';
 
-/** Removes these keys. */
+/** Changes that remove these keys. */
 const none = (...keys: readonly string[]): InternalChanges => Object.fromEntries(keys.map((key) => [key, undefined]));
 
 /** The agent is gone, or counts as gone: an agent must look the node up again before its heartbeats count. */
@@ -29,14 +29,14 @@ export const FORGET_TOKEN_AND_URL: InternalChanges = none(
   'agent_verify_ca',
 );
 /**
- * Without the keys of an agent that is still needed: the node's power goes through it, or the next flow uses it.
+ * `forgotten`, but the token and the URL of an agent that is still needed stay: for the node's power, or for the next flow (fast track).
  * @param node as it is when the flow begins or ends
  */
 export function unlessNeeded(task: Task, forgotten: InternalChanges, node: NodeRecord = task.node): InternalChanges {
   if (!task.driver.power.throughAgent && !mayFastTrack(node, task.options)) return forgotten;
   return Object.fromEntries(Object.entries(forgotten).filter(([key]) => !Object.hasOwn(FORGET_TOKEN_AND_URL, key)));
 }
-/** Work in the machine that steps of Redfish interfaces started: it ends with the flow, however the flow ends. */
+/** What steps of Redfish interfaces started in the machine. It is forgotten when the flow ends, whatever its result. */
 const FORGET_REDFISH: InternalChanges = none('redfish_bios_state', 'raid_configs');
 /** How often the running step is polled: removed when the wait ends. */
 export const FORGET_POLL: InternalChanges = none('step_poll_every');

@@ -6,7 +6,7 @@ import { isInterrupted } from './interruption';
 /** The reason of a flow's failure, as the sentence for `last_error`. */
 export class FlowFailure extends Error {}
 
-/** Runs a part of a flow. Its error becomes the reason of the flow's failure, in this sentence. */
+/** Runs a part of a flow. Its error is thrown as a FlowFailure with the text of `sentence`. */
 export async function withFailureText<T>(task: NodeTask, sentence: (reason: string) => string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -17,7 +17,7 @@ export async function withFailureText<T>(task: NodeTask, sentence: (reason: stri
   }
 }
 
-/** Runs a part of a clean-up. Answers the reason of its failure; undefined: it succeeded. */
+/** Runs a part of a clean-up. Returns the reason of its failure; undefined: it succeeded. */
 export async function attempt(task: NodeTask, what: string, work: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await work();

@@ -2,7 +2,7 @@
 import type { BiosSetting } from '../../drivers/interfaces';
 import type { Store } from '../../store/store';
 
-/** Removes all other settings. A setting with the same value is not written. */
+/** Removes the stored settings that `settings` lacks. A setting with the same value is not written. */
 export async function replaceBiosSettings({ biosSettings }: Store, nodeUuid: string, settings: readonly BiosSetting[]): Promise<void> {
   const known = await biosSettings.ofNode(nodeUuid);
   const values = new Map(known.map(({ name, value }) => [name, value]));

@@ -1,4 +1,4 @@
-/** What the calls to a conductor take and answer: plain JSON. `conductor/conductor.ts` lists the calls. */
+/** Arguments and results of the calls to a conductor: plain JSON. `conductor/conductor.ts` lists the calls. */
 import type { HttpMethod } from '../../drivers/interfaces';
 import type { AllocationRecord, Json, JsonObject, NewOf, VolumeConnectorRecord, VolumeTargetRecord } from '../../model/records';
 
@@ -6,7 +6,7 @@ export interface Validation {
   readonly result: boolean;
   readonly reason?: string;
 }
-/** What comes with a provision verb, its body keys as clients name them. */
+/** The arguments of a provision verb, named like the keys of the request body. */
 export interface ProvisionArgs {
   readonly configdrive?: string | JsonObject | null;
   readonly clean_steps?: readonly JsonObject[];
@@ -24,7 +24,7 @@ export interface VendorMethodInfo {
   readonly require_exclusive_lock: boolean;
 }
 export interface VendorAnswer {
-  /** Accepted; the work goes on. */
+  /** Accepted: the work continues after the response. */
   readonly async: boolean;
   readonly result: Json;
 }
@@ -32,7 +32,7 @@ export interface Lookup {
   readonly macs: readonly string[];
   readonly bmcAddresses?: readonly string[];
   readonly nodeUuid?: string;
-  /** Whether the answer carries the agent's token. Otherwise the agent gets it at its lookup, and only one answer may have it. */
+  /** Whether the response carries the agent's token. Otherwise the agent gets it at its lookup, and only one response may have it. */
   readonly wantsToken?: boolean;
   /** How a machine with unknown addresses is enrolled; absent: it is not. */
   readonly discovery?: Discovery;
@@ -42,7 +42,7 @@ export interface Discovery {
   readonly conductor_group: string;
 }
 
-/** Volumes of a node: what it could boot from over a storage network. */
+/** Records about the volumes from which a node can boot over a storage network. */
 export interface VolumeRecords {
   readonly connector: VolumeConnectorRecord;
   readonly target: VolumeTargetRecord;

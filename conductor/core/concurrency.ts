@@ -3,7 +3,7 @@ import type { ProvisionState } from '../../model/states';
 import type { Context } from './context';
 
 export interface ConcurrencyLimit {
-  /** Ironic's word for it in the refusal. */
+  /** Ironic's name of the action, for the error message. */
   readonly action: string;
   readonly option: 'conductor.max_concurrent_deploy' | 'conductor.max_concurrent_clean';
   /** The nodes that count. */

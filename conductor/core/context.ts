@@ -55,26 +55,26 @@ export interface Context extends ConductorParts, Ownership {
   readonly workers: Workers;
   readonly locks: Locks;
   readonly heartbeats: HeartbeatBuffer;
-  /** When the flow of each node began, as far as it began in this process. */
+  /** When the flow of each node began, in milliseconds; only of flows that began in this process. */
   readonly flowStarts: Map<string, number>;
   readonly lease: Lease;
-  /** Nodes that a periodic of an interface is reading without a lock. */
+  /** Nodes that the periodic work of an interface is reading without a lock. */
   readonly nodesBeingRead: Set<string>;
   readonly bmcTurns: BmcTurns;
   readonly nova: NovaEvents;
   readonly tokens: Tokens;
   /** The request that caused this work; absent: none. */
   readonly origin?: Origin;
-  /** Aborted when the caller disconnects before the answer; absent: unknown, or no caller waits. */
+  /** Aborted when the caller disconnects before the response; absent: unknown, or no caller waits. */
   readonly caller?: AbortSignal | undefined;
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;
-  /** Polls the running step of a waiting node after so many seconds. */
+  /** Schedules a poll of the running step of a waiting node. */
   readonly pollLater: (nodeUuid: string, seconds: number) => void;
-  /** Whether a poll is due. */
+  /** Whether a poll of the node is scheduled. */
   readonly isPolling: (nodeUuid: string) => boolean;
-  /** Another conductor polls, or the step is over. */
+  /** Cancels the scheduled poll: another conductor polls the node, or its step is over. */
   readonly stopPolling: (nodeUuid: string) => void;
-  /** Counts running rounds of periodic work, and polls. */
+  /** Counts background work until it ends: rounds of periodic work, polls, events for Nova. */
   readonly track: <T>(work: Promise<T>) => Promise<T>;
 }

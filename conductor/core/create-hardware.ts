@@ -23,15 +23,15 @@ const everyKind = <T>(make: (kind: InterfaceKind) => T): Record<InterfaceKind, T
 /** The enabled interfaces of a type, best first. */
 const offered = (type: HardwareType, kind: InterfaceKind, enabled: readonly string[]): readonly string[] =>
   type[kind].filter((name) => enabled.includes(name));
-/** Ironic's own default of `default_*_interface` does not stop the start where nobody enabled it; there it would. */
+/** Ironic's own defaults of `default_*_interface`. If they are not enabled, they are ignored; Ironic would not start. */
 const IRONICS_DEFAULTS: Partial<Record<InterfaceKind, string>> = { storage: 'noop' };
-/** Whether its nodes may use other enabled interfaces too. */
+/** Whether nodes of the type may use every enabled interface of this kind. */
 const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => type[kind].includes(ANY);
 
 /**
  * Checks the options enabled_*_interfaces and default_*_interface against the drivers. Throws an Error for the operator when a hardware
- * type is unknown, has no interface of some kind, or does not support the configured default. The same when an interface cannot be used
- * with the configuration.
+ * type is unknown, has no interface of some kind, or does not support the configured default. Also throws it when an interface cannot be
+ * used with the configuration.
  */
 export function createHardware(
   options: Options,

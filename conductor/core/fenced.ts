@@ -11,7 +11,7 @@ const isHolding = (value: unknown): value is Holding => typeof value === 'object
 interface Pool<Args extends readonly unknown[], Answer> {
   request(...args: Args): Promise<Answer>;
 }
-/** The same check for each request that a driver sends during one call. */
+/** A pool of connections with the same check before each request. A driver may send many requests during one call. */
 export const fencedPool = <Args extends readonly unknown[], Answer, Made extends Pool<Args, Answer>>(
   pool: Made & Pool<Args, Answer>,
   { stillHeld }: Holding,
@@ -34,7 +34,7 @@ const fencedFunction = (owner: object, work: Work): Work => {
 };
 const isPlain = (value: object): boolean => Object.getPrototypeOf(value) === Object.prototype;
 
-/** A copy whose functions, also those of nested objects, check it when their first argument is a task. */
+/** A copy whose functions, also those of nested objects, make this check when their first argument is an exclusive task. */
 export function fenced<T>(made: T, owner: object = {}): T {
   if (typeof made === 'function') return fencedFunction(owner, made as unknown as Work) as T;
   if (Array.isArray(made)) return made.map((item: unknown) => fenced(item)) as T;

@@ -1,8 +1,8 @@
-/** Saves the firmware of a node as its driver read it, for `GET /v1/nodes/X/firmware`. */
+/** Saves the firmware versions of a node, as its driver read them, for `GET /v1/nodes/X/firmware`. */
 import type { FirmwareComponent } from '../../drivers/interfaces';
 import type { Store } from '../../store/store';
 
-/** The first version of a component stays. Another current version than before means that it was flashed. */
+/** `initial_version` never changes. If the current version differs from the stored one, the component was flashed. */
 export async function putFirmwareComponents(
   { firmwareComponents }: Store,
   nodeUuid: string,

@@ -4,7 +4,7 @@ import type { NodeTask } from './node-task';
 import { isInterrupted } from './interruption';
 import { validateInterface } from './validate';
 
-/** A failure is only logged. */
+/** Runs `work` if the interface is valid. A failure is only logged. */
 async function logFailure(task: NodeTask, kind: 'bios' | 'firmware', work: () => Promise<void>): Promise<void> {
   try {
     await validateInterface(task, kind);

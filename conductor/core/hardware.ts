@@ -9,14 +9,14 @@ export interface Hardware {
   readonly enabled: Readonly<Record<string, EnabledHardware>>;
   /**
    * All interfaces of a node: named ones are checked, the others are the type's defaults.
-   * Throws DriverNotFound, InvalidParameterValue (an interface that is not enabled, not supported, or has no default).
+   * Throws DriverNotFound, InvalidParameterValue (an interface that is not enabled, or that the type does not support).
    */
   fill(driver: string, names: InterfaceNames): InterfaceFields;
   /** Throws as `fill`. */
   driverOf(node: { readonly driver: string } & InterfaceFields): Driver;
 }
 
-/** The interface of a node that names none. Throws DriverNotFound. */
+/** The interface of a node that names none: the default of its hardware type. Throws DriverNotFound. */
 export function defaultInterface<Kind extends InterfaceKind>(
   { hardware, interfaces }: { readonly hardware: Hardware; readonly interfaces: Interfaces },
   driver: string,

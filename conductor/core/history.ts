@@ -37,7 +37,7 @@ export function entryOf(
   };
 }
 
-/** Deletes old entries over the limit of each node, one batch. Entries younger than the option's days do not count. */
+/** Deletes one batch of the old entries that exceed the limit of their node. Younger entries stay, and do not count towards the limit. */
 export async function trimHistory({ options, clock, store, log }: Context): Promise<void> {
   const days = options['conductor.node_history_minimum_days'];
   const gone = await store.history.trim({

@@ -1,4 +1,4 @@
-/** What stops work on a node without being a failure of the node. */
+/** The reasons to stop work on a node that are no failure of the node. */
 import { Fault } from '../../model/errors';
 import type { Context } from './context';
 

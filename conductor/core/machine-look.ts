@@ -1,4 +1,4 @@
-/** What a BMC reports together with the power state, and the node's row stores: health, boot mode, vendor. */
+/** Health, boot mode and vendor: a BMC reports them together with the power state, and the node's row stores them. */
 import type { MachineStatus, Task } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
@@ -7,7 +7,7 @@ import type { NodeTask } from './node-task';
 
 export type MachineReading = Pick<MachineStatus, 'power'> & Partial<MachineStatus>;
 
-/** One request to the BMC. The other values count only when power and management are the same interface. */
+/** Sends one request to the BMC. Only if power and management are the same interface, the result has more than the power state. */
 export async function readMachine(task: Task): Promise<MachineReading> {
   const { power } = task.driver;
   const { power_interface: ofPower, management_interface: ofManagement } = task.node;

@@ -1,4 +1,4 @@
-/** Metrics of flows, in labels that take few values. */
+/** Metrics of flows. Their labels have few values. */
 import { type Event, type ProvisionState, stateRow } from '../../model/states';
 import type { Context } from './context';
 

@@ -10,7 +10,7 @@ export interface HistoryEntry {
   /** The kind of work, in Ironic's words. */
   readonly type: string;
   readonly event: string;
-  /** It becomes the node's `last_error` too. */
+  /** Whether the event becomes the node's `last_error` too. */
   readonly error: boolean;
 }
 
@@ -19,8 +19,8 @@ export type InternalChanges = Readonly<Record<string, unknown>>;
 export interface NodeTask extends Task {
   readonly context: Context;
   /**
-   * Written with the next write, at the latest with the release of the node. Only for changes that may be lost with this conductor:
-   * nothing outside the database may depend on them before.
+   * Changes for the next write, at the latest for the release of the node. They are lost if this conductor dies before, so nothing outside
+   * the database may depend on them.
    */
   note(changes: NodeChanges, internal?: InternalChanges, history?: readonly NewHistory[]): void;
   /** Writes columns, keys of driver_internal_info, the noted changes, and what `also` writes, in one transaction. */
@@ -45,7 +45,7 @@ export interface TaskRequest {
   readonly purpose: string;
   /** `shared`: only reads; nothing is reserved, and nothing may be written. */
   readonly lock?: 'exclusive' | 'shared';
-  /** Retries while another holds the node, as [conductor]node_locked_retry_attempts says; default: NodeLocked at once. */
+  /** Retries while other work holds the node, as [conductor]node_locked_retry_attempts says; default: NodeLocked at once. */
   readonly retry?: boolean;
   /** No client waits for the work: it leaves the reserved workers free. */
   readonly ordinary?: true;

@@ -22,16 +22,16 @@ export function notifyProvision({ notifier, origin }: Context, before: NodeRecor
   announceNode(notifier, 'ironic-conductor', 'provision_set', status, node, also, origin);
 }
 
-/** @param wanted as the client named it */
+/** @param wanted the requested order, not the power state to which it leads */
 export const notifyPower = ({ context, node }: NodeTask, status: 'start' | 'end' | 'error', wanted: string): void =>
   announceNode(context.notifier, 'ironic-conductor', 'power_set', status, node, { to_power: wanted }, context.origin);
 
-/** The power of an instance's machine changed. */
+/** Tells Nova the new power state of an instance's machine. */
 export function tellNova({ nova, origin }: Context, { instance_uuid: instance, power_state: power }: NodeRecord): void {
   if (instance !== null && (power === 'power on' || power === 'power off')) nova.powerUpdate(instance, power, origin?.globalRequestId);
 }
 
-/** The power state of the machine differed from the node's, which is corrected now. */
+/** For a node whose power state was corrected, because it differed from the machine's. */
 export function notifyCorrected({ context, node }: NodeTask, before: NodeRecord['power_state']): void {
   if (node.power_state === before) return;
   tellNova(context, node);

@@ -1,4 +1,4 @@
-/** Periodic work on this conductor's nodes, so many at once. A failure for one node does not stop the others. */
+/** Periodic work on this conductor's nodes, on several at once. A failure for one node does not stop the work on the others. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import type { NodeFilter } from '../../store/store';
@@ -10,7 +10,7 @@ export interface OnNodes {
   readonly filter: NodeFilter;
   /** A condition beyond the columns; absent: all nodes. */
   readonly only?: (node: NodeRecord) => boolean;
-  /** How many at once; default: [conductor]periodic_max_workers. */
+  /** How many nodes at once; default: [conductor]periodic_max_workers. */
   readonly width?: number;
   readonly signal?: AbortSignal;
   readonly work: (node: NodeRecord) => Promise<unknown>;

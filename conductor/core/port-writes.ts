@@ -1,4 +1,4 @@
-/** What a task writes of its node's ports and portgroups: under the node's reservation, as everything that it writes. */
+/** How a task writes its node's ports and portgroups: under the node's reservation, like all its writes. */
 import { randomUUID } from 'node:crypto';
 import type { JsonObject, PortgroupRecord, PortRecord } from '../../model/records';
 import type { Store } from '../../store/store';
@@ -9,7 +9,7 @@ interface PortWriteParts {
   readonly put: (write: (store: Store) => Promise<void>) => Promise<void>;
   /** The ports of the task. */
   readonly ports: () => readonly PortRecord[];
-  /** Replaces them. */
+  /** Replaces the ports of the task. */
   readonly keep: (ports: readonly PortRecord[]) => void;
 }
 

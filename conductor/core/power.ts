@@ -10,7 +10,7 @@ import { notifyPower, tellNova } from './notify';
 import type { NodeTask, InternalChanges } from './node-task';
 import { isInterrupted } from './interruption';
 
-/** By order: the state that it ends in, and whether it ends the operating system of the machine, and so its agent. */
+/** Order → the power state to which it leads, and whether it ends the machine's operating system, and so its agent. */
 export const ORDERS: Readonly<
   Record<Power, { readonly ends: 'power on' | 'power off'; readonly endsSystem: boolean; readonly soft?: true }>
 > = {
@@ -58,7 +58,7 @@ async function order(task: NodeTask, target: Power, from: 'power on' | 'power of
 
 const hasOwnSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
 
-/** Changes the power of a parent or child node, unless it is right already. Throws `locked` when somebody holds that node. */
+/** Changes the power of a parent or child node, unless it is right already. Throws `locked` when other work holds that node. */
 async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
   const purpose = 'power of a parent or child node';
   const now = await task.withNode(uuid, { purpose, lock: 'shared' }, async (other) => other.driver.power.get(other));
@@ -82,8 +82,8 @@ async function changeRelatives(task: NodeTask, target: Power, seconds?: number):
 }
 
 /**
- * Brings the machine to a power state and waits for it. The node shows `target_power_state` meanwhile. A machine in that state gets no
- * request. Throws the driver's error, or PowerStateFailure; `last_error` then has the reason.
+ * Brings the machine to a power state and waits for it. The node shows `target_power_state` meanwhile. A machine that is in the state
+ * already gets no request. Throws the driver's error, or PowerStateFailure; `last_error` then has the reason.
  * @param seconds how long the machine may take; default: the options
  */
 export async function changePower(task: NodeTask, target: Power, seconds?: number): Promise<void> {

@@ -6,9 +6,9 @@ import type { JsonObject, NodeRecord } from '../../model/records';
 import type { Context } from './context';
 
 const TOKEN_BYTES = 32;
-/** Removed in one statement. */
+/** Rows that one statement removes. */
 const BATCH = 10_000;
-/** After so many rounds without a check the watch begins anew: the database was unreachable, or another conductor watched. */
+/** After more missed rounds the watch begins anew: the database was unreachable, or another conductor watched. */
 const MISSED_ROUNDS = 3;
 
 /** The recorder's key in the vendor data of the config drive. */
@@ -36,7 +36,7 @@ export interface RecorderWatch {
 }
 export const recorderWatch = (): RecorderWatch => ({ since: 0, last: -Infinity });
 
-/** A recorder has the whole time from the beginning of the watch: reports may have been lost before. */
+/** Nothing is stale during the first [recorder]stale_after seconds of a watch, since reports before the watch may have been lost. */
 export async function markStale({ options, clock, store, log }: Context, watch: RecorderWatch): Promise<number> {
   const now = clock.now();
   const after = options['recorder.stale_after'] * 1000;

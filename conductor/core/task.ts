@@ -1,4 +1,4 @@
-/** Holds a node: one reservation, whose fencing number every write carries, and a release whatever happens. */
+/** Holds a node: makes a reservation, which ends whatever happens, and adds its fencing number to every write. */
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -42,7 +42,7 @@ const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_
 
 /**
  * A task of a node that is reserved already, or that is only read.
- * @param term that of the lease when the node was reserved
+ * @param term the lease's term when the node was reserved
  */
 export const taskOf = async (context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<NodeTask> =>
   taskWith(context, reserved, await context.store.ports.ofNode(reserved.uuid), exclusive, term);
@@ -55,7 +55,7 @@ const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller
   project,
 });
 
-/** What a task takes from the conductor. Its requests to BMCs are fenced while it holds the node. */
+/** The members of a task that come from the conductor. The requests of an exclusive task to BMCs are fenced. */
 const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>['stillHeld'] | undefined) => ({
   context,
   ...(stillHeld ? { stillHeld } : {}),
@@ -212,14 +212,14 @@ async function whenFree<T>(context: Context, uuid: string, retry: boolean, work:
   }
 }
 
-/** From here on the work runs to its end, whether its caller waits or not. */
+/** The context of work that runs to its end even if its caller does not wait any more. */
 const withoutCaller = (context: Context): Context => (context.caller ? { ...context, caller: undefined } : context);
 
 const reserve = (context: Context, uuid: string, { retry = false }: TaskRequest): Promise<NodeTask> =>
   whenFree(context, uuid, retry, async () => {
     const { locks, host, store } = context;
     locks.add(uuid);
-    // Read before the reservation: a lease that ends in between ends the task.
+    // Read before the reservation, so that a lease that ends in between ends the task.
     const { term } = context.lease;
     try {
       const reserved = await store.nodes.reserve(uuid, host);
@@ -235,7 +235,7 @@ const reserve = (context: Context, uuid: string, { retry = false }: TaskRequest)
     }
   });
 
-/** How often the node may be written between the read and the write of a change. */
+/** Attempts at a change. An attempt fails if other work writes the node between the read and the write. */
 const CHANGE_TRIES = 10;
 /**
  * Changes a node without a reservation, in one conditional statement: the row must be as `decide` read it, and not reserved. For changes
@@ -273,7 +273,7 @@ async function release(context: Context, task: NodeTask): Promise<void> {
   const { uuid } = task.node;
   const ended = (): void => context.locks.remove(uuid);
   const failed = (error: unknown): void => {
-    // The periodic check of stray reservations ends it.
+    // The periodic check of stray reservations (recovery.ts) ends the reservation.
     if (!(error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound')))
       task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
   };

@@ -7,7 +7,7 @@ import type { NodeTask } from './node-task';
 /** Throws InvalidParameterValue, MissingParameterValue or UnsupportedDriverExtension. */
 export async function validateInterface(task: NodeTask, kind: InterfaceKind): Promise<void> {
   const chosen: Interface = task.driver[kind];
-  // The interface first: its own message about a missing key is Ironic's.
+  // The interface's own check comes first: its message about a missing key is Ironic's.
   await chosen.validate?.(task);
   const missing = Object.entries(chosen.properties ?? {})
     .filter(([key, property]) => property.required && (task.node.driver_info[key] ?? '') === '')

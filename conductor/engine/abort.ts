@@ -7,14 +7,14 @@ import { wake } from './waiting';
 
 const isFlowName = (name: unknown): name is FlowName => typeof name === 'string' && Object.hasOwn(FLOWS, name);
 
-/** Cleans up after an abort whose clean-up is not over. Another conductor may do it again from its beginning. */
+/** Cleans up after an abort whose clean-up is not over. Another conductor may repeat the clean-up from its beginning. */
 export async function finishAbort(task: NodeTask): Promise<void> {
   const unfinished = task.node.driver_internal_info[UNFINISHED_ABORT];
   const [name, variant] = typeof unfinished === 'string' ? unfinished.split(', ') : [];
   if (isFlowName(name)) await completeAbort(task, FLOWS[name], variant);
 }
 
-/** The flow fires the event, or only marks its running step. Answers the clean-up, which follows the answer to the client. */
+/** The flow fires the event, or only marks its running step. Returns the clean-up, which runs after the response to the client. */
 export async function abort(task: NodeTask): Promise<(() => Promise<void>) | undefined> {
   const { provision_state: state } = task.node;
   for (const flow of Object.values(FLOWS)) await flow.abort?.[state]?.(task);

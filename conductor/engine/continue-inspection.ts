@@ -17,7 +17,7 @@ import { lookupInspected, nodeNotFound } from '../inspection/lookup';
 import { storeRamdiskLogs } from '../inspection/store-ramdisk-logs';
 import { runHooks } from '../inspection/runner';
 
-/** Answers the node, with the token for its agent if that is wanted. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
+/** Returns the node, with its agent's token if `lookup` wants that. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
 export async function continueInspection(
   context: Context,
   lookup: Lookup,
@@ -36,7 +36,7 @@ export async function continueInspection(
     const { node: waiting } = task;
     const internal = lookup.wantsToken === true ? { agent_secret_token: await context.tokens.give(uuid) } : {};
     const heartbeat = { agent_last_heartbeat: bareTimestamp(task.clock.now()) };
-    // The node as it waited, as a lookup would answer it to the agent.
+    // The node as it was while it waited: a lookup by the agent would have returned the same.
     answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, ...internal } };
     if (isNew) {
       await task.write({ last_error: null }, heartbeat);
@@ -72,13 +72,13 @@ const processInspection = (task: NodeTask, inventory: Inventory, pluginData: Jso
     },
   );
 
-/** Of two reports of one machine at once, the second gets the lock when the first is processed. */
+/** Of two simultaneous reports of one machine, the second may get the lock only after the first was processed. */
 const isProcessed = async ({ context, node }: NodeTask): Promise<boolean> => context.store.discoveries.isFinished(node.uuid);
 
-/** The node stays in enroll, also after a failure: its operator sets how to reach the BMC. */
+/** The node stays in enroll, also after a failure, until its operator sets how to reach the BMC. */
 async function processDiscovered(task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<void> {
   const { context, node } = task;
-  // Without the address of its BMC the machine stays on.
+  // Unless the node has the address of its BMC, the machine stays on.
   const powerOff = (): Promise<unknown> =>
     attempt(task, 'powering off the discovered machine', async () => {
       await task.driver.power.validate?.(task);

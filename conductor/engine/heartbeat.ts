@@ -17,7 +17,7 @@ import { wake } from './waiting';
 
 const AGENT_STATUSES = ['start', 'end', 'error'];
 
-/** Refuses a heartbeat that is not from the node's agent. In the order of Ironic's checks. */
+/** Refuses a heartbeat that is not from the node's agent. The checks are in Ironic's order. */
 function checkHeartbeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): void {
   const internal = node.driver_internal_info;
   const refuse = (message: string): never => {
@@ -71,7 +71,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   if (isNews) {
     const recorded = await store.nodes.mergeInternal(uuid, { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) });
     if (!tokenIsRight(recorded, beat.agentToken)) {
-      // The machine was powered off, or its flow began again, between the check and the write: the URL is not the next agent's.
+      // The machine was powered off, or its flow began again, between the check and the write. The next agent may have another URL.
       await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
       return;
     }
@@ -88,8 +88,8 @@ const isTemporary = (error: unknown): boolean =>
   isDatabaseDown(error) || (error instanceof Fault && error.name === 'NoFreeConductorWorker');
 
 /**
- * Continues a waiting node: now, or when this process releases it. A heartbeat within a second after the last check of the step waits for
- * that second. Throws NoFreeConductorWorker. Answers whether it continued now.
+ * Continues a waiting node: now, or when this process releases it. A heartbeat less than a second after the last check of the
+ * step is postponed to the end of that second. Throws NoFreeConductorWorker. Returns whether the node continued now.
  */
 export async function wakeNode(context: Context, uuid: string, why: WakeReason): Promise<boolean> {
   // The agent got its answer, and may not send another heartbeat for minutes: temporary failures are retried.
@@ -108,7 +108,7 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason):
     await startTask(context, uuid, { purpose: why, ordinary: true }, async (task) => {
       const { provision_state: state, driver_internal_info: internal } = task.node;
       if (stateRow(state).heartbeat !== 'resume') return undefined;
-      // Without a URL the node's flow forgot the agent since.
+      // If the URL is gone, the node's flow has forgotten the agent since.
       if (why === 'heartbeat' && internal.agent_url === undefined) return undefined;
       if (why === 'poll' && internal.step_poll_every === undefined) return undefined;
       return () => wake(task, why);
@@ -118,8 +118,8 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason):
     if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
     if (context.locks.has(uuid)) later();
     else if (why === 'heartbeat') {
-      // Another host holds it, or nobody does: a reservation that could not be ended while the database was unreachable stands until the
-      // next check (recovery.ts). Tried again after a second.
+      // Another host holds the node, or the reservation is stray: it could not be ended while the database was unreachable, and lasts until
+      // the next check (recovery.ts). The node is tried again after a second.
       context.heartbeats.stepChecked(uuid);
       context.heartbeats.postpone(uuid, again);
     } else context.log.info(`node ${uuid} is held by another host, which continues it`);

@@ -23,7 +23,7 @@ export const interfacePeriodics = ({ interfaces }: Pick<Context, 'interfaces'>):
 const isMeant = (periodic: InterfacePeriodic, node: NodeRecord): boolean =>
   periodic.states.includes(node.provision_state) && periodic.only?.(node) !== false;
 
-/** Runs it on the nodes of this interface in one of its states, each held or only read. The outcome is that of the waiting step. */
+/** Runs on the nodes with this interface in its states: holds each, or only reads it (`check`). An outcome is that of the waiting step. */
 export async function runInterfacePeriodic(context: Context, { kind, name, periodic }: InterfacePeriodicRow): Promise<void> {
   const where = {
     [`${kind}_interface`]: name,
@@ -56,7 +56,7 @@ const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecor
     };
   });
 
-/** Holds the node only for a new outcome, and only if it still waits for the same step. */
+/** Reads the node without a lock. Holds it only for a new outcome, and only if it still waits for the same step. */
 async function look(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
   const { uuid } = listed;
   const { nodesBeingRead: lookedAt } = context;
@@ -87,7 +87,7 @@ async function lookAlone(context: Context, periodic: InterfacePeriodic, node: No
   });
 }
 
-/** Runs the `look` of a node's interface at once, when the node has just begun to wait, and not only at the next periodic. */
+/** Runs the `check` of a node's interfaces at once for a node that has just begun to wait, before the next round of periodic work. */
 export function lookSoon(context: Context, uuid: string): void {
   const work = async (): Promise<void> => {
     const node = await context.store.nodes.find(uuid);

@@ -24,7 +24,7 @@ export function createPolls(context: () => Context): Pick<Context, 'pollLater' |
         })
         .catch((error: unknown) => {
           if (signal.aborted || replaced.signal.aborted) return;
-          // The database is away, or all workers are busy: the node still waits.
+          // The database is unreachable, or all workers are busy: the node still waits.
           if (error instanceof Fault && error.status === 503) context().pollLater(uuid, seconds);
           else log.warn(`node ${uuid} was not polled`, { reason: reasonOf(error) });
         });

@@ -1,4 +1,4 @@
-/** PUT …/states/provision: checks the verb, fires its event, and runs its flow under the same lock after the answer. */
+/** PUT …/states/provision: checks the verb, fires its event, and runs its flow under the same lock after the response. */
 import { Fault } from '../../model/errors';
 import { VERBS, next, stateRow, type Event } from '../../model/states';
 import type { ProvisionArgs } from '../core/call-types';
@@ -11,7 +11,7 @@ import { applyOutcome } from '../flows/outcome';
 import { abort, unhold } from './abort';
 import { lookSoon } from './interface-periodics';
 
-/** A mistake must not take down, or erase, all machines at once: 503 over the limit, for every client. */
+/** Throws ConcurrentActionLimit (503) over the limit, for every client: a mistake must not take down, or erase, all machines at once. */
 async function checkLimit(context: Context, event: Event): Promise<void> {
   const limits = Object.values(FLOWS).flatMap(({ admit }) => admit[event]?.limit ?? []);
   for (const limit of limits) {
@@ -20,7 +20,7 @@ async function checkLimit(context: Context, event: Event): Promise<void> {
   }
 }
 
-/** Fires the event. Answers the work that follows the answer to the client, if any. */
+/** Fires the event. Returns the work that follows the response to the client, if any. */
 async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise<(() => Promise<void>) | undefined> {
   const { uuid, provision_state: from } = task.node;
   const name = stateRow(next(from, event)!).flow;
@@ -35,7 +35,7 @@ async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise
   return () => applyOutcome(task, flow, () => flow.begin(task));
 }
 
-/** Throws before anything changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. Returns when the work has started. */
+/** Returns when the work has started. Throws before anything has changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. */
 export async function provision(context: Context, uuid: string, verb: string, args: ProvisionArgs): Promise<void> {
   const event = Object.hasOwn(VERBS, verb) ? VERBS[verb]!.event : undefined;
   if (event) await checkLimit(context, event);

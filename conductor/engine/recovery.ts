@@ -1,6 +1,6 @@
 /**
- * Nodes that a conductor left in the middle of its work: their flow continues where that is safe, and fails where it is not. The position
- * of a flow is on the node (state, list of steps, index), so any conductor can do it.
+ * Nodes that a conductor left in the middle of its work: their flow continues where that is safe, and fails where it is not. The node's row
+ * has the position of the flow (state, list of steps, index), so any conductor can continue it.
  */
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
@@ -20,8 +20,8 @@ import { isInterrupted } from '../core/interruption';
 const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).working);
 
 /**
- * Power changes whose conductor is gone, or could not write while the database was unreachable. The flow of a working state is resumed;
- * only the power request of a client ends here.
+ * Power changes whose conductor is gone, or could not write while the database was unreachable. A client's power request fails here. In a
+ * working state only the target is cleared, because the flow is resumed.
  */
 async function endPowerChanges(context: Context): Promise<void> {
   const { store, locks, log } = context;
@@ -137,7 +137,7 @@ export const takeOverNodes = (context: Context): Promise<void> =>
 
 /** Deletes the rows of conductors that are gone for good. */
 export async function removeDeadConductors({ store, options, log }: Context): Promise<void> {
-  // Not rows that other conductors may still wait for.
+  // Rows whose expiry other conductors may still wait for must stay.
   const seconds = Math.max(options['conductor.conductor_cleanup_timeout'], 3 * options['conductor.heartbeat_timeout']);
   const gone = await store.conductors.removeExpired(seconds, options['conductor.conductor_cleanup_batch_size']);
   if (gone.length > 0) log.info(`the rows of dead conductors were deleted: ${gone.join(', ')}`);
@@ -149,7 +149,7 @@ export async function removeDeadConductors({ store, options, log }: Context): Pr
  */
 export async function endStrayReservations(context: Context): Promise<void> {
   const { store, host, locks, options, lease } = context;
-  // The process notes a node before it reserves it, so a listed node without a note has no task.
+  // The process adds a node to `locks` before it reserves the node. So a listed node of this host that is not in `locks` has no task.
   const reserved = await store.nodes.listColumns(['uuid', 'reservation', 'lock_fence'], { reserved: true, children: 'all' });
   for (const { uuid, reservation, lock_fence: fence } of reserved)
     if (reservation === host && !locks.has(uuid)) await store.nodes.release(uuid, fence);

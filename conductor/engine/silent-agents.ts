@@ -1,6 +1,6 @@
 /**
- * Agents that should have sent a heartbeat. An agent that runs a step and is not heard any more is asked for its command: its heartbeats
- * may be lost while it still answers. No answer is no reason to fail: the wait has its own limit.
+ * Agents that should have sent a heartbeat. A silent agent that runs a step is asked for the state of its command: its heartbeats may be
+ * lost although it can still respond. If it does not respond, the step does not fail: the wait has its own limit.
  */
 import { instantOf } from '../../model/clock';
 import type { NodeRecord } from '../../model/records';
@@ -20,7 +20,7 @@ function runsStep(node: NodeRecord): boolean {
 }
 
 export async function askSilentAgents(context: Context): Promise<void> {
-  // The agent is told to send a heartbeat within this time.
+  // The response to the agent's lookup tells it to send a heartbeat within this time.
   const oldest = context.clock.now() - context.options['api.ramdisk_heartbeat_timeout'] * 1000;
   await onNodes(context, {
     purpose: 'silent agents',

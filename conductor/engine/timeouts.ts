@@ -1,4 +1,4 @@
-/** Nodes that wait too long for their machine: they fail as their flow fails. */
+/** Fails nodes that wait too long for their machine, in the way of their flow. */
 import { waitEnd } from '../../model/readiness';
 import type { NodeRecord } from '../../model/records';
 import { STATES, isWaiting, stateRow, type ProvisionState } from '../../model/states';
@@ -11,7 +11,7 @@ import type { Flow } from '../flows/flow';
 /** The states with a limit. */
 export const LIMITED_STATES = (Object.keys(STATES) as ProvisionState[]).filter(isWaiting);
 
-/** Whether the wait is over its limit. A node in maintenance waits for its operator. */
+/** The flow whose wait is over its limit; undefined: it may wait. A node in maintenance waits for its operator, without a limit. */
 function overdueFlow(context: Context, node: NodeRecord): Flow | undefined {
   const { flow: name } = stateRow(node.provision_state);
   const end = waitEnd(node, context.options);

@@ -17,7 +17,7 @@ export async function wake(task: NodeTask, why: WakeReason, outcome?: Outcome): 
     else await flow.fail(task, flow.waiting.inMaintenance);
     return;
   }
-  // Most heartbeats find the step as it was, so this is all that they write. A poll must not prolong the wait, unless its outcome says so.
+  // Most heartbeats find the step still running, so they write only this. A poll must not prolong the wait, unless its outcome says so.
   const now = task.clock.now();
   if (why === 'heartbeat' || why === 'unhold')
     task.note({ provision_updated_at: timestamp(now) }, why === 'heartbeat' ? { agent_last_heartbeat: bareTimestamp(now) } : {});

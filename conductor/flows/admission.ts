@@ -7,7 +7,7 @@ export function refuseInMaintenance({ node }: NodeTask, op: string): void {
   if (node.maintenance) throw new Fault('NodeInMaintenance', { op, node: node.uuid });
 }
 
-/** Runs a check. Its refusal becomes this sentence, with status 400. */
+/** Runs a check. Its Fault with status 400 becomes InvalidParameterValue with the text of `sentence`. */
 export async function refuseWith(sentence: (reason: string) => string, check: () => Promise<void>): Promise<void> {
   try {
     await check();
@@ -17,6 +17,6 @@ export async function refuseWith(sentence: (reason: string) => string, check: ()
   }
 }
 
-/** What a flow forgets when it begins. It clears the last error, so that it may use an agent that runs already. */
+/** The keys that a flow removes when it begins. Ignores `last_error`, which would forbid fast track, since the flow clears it too. */
 export const forgottenAtBegin = (task: NodeTask, internal: InternalChanges): InternalChanges =>
   unlessNeeded(task, internal, { ...task.node, last_error: null });

@@ -21,7 +21,7 @@ export const adopt: Flow = {
       task,
       (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${withoutFullStop(reason)}.`,
       async () => {
-        // Such a machine boots over the network each time.
+        // With this deploy interface the machine boots over the network each time.
         if (task.driver.deploy.inMemory) await validateInterface(task, 'boot');
         await task.driver.deploy.prepare?.(task);
         await restoreConsole(task, 'taking over', 'takeover');
@@ -29,6 +29,6 @@ export const adopt: Flow = {
       },
     ),
   finish: (task) => task.fire('done'),
-  // The power state was read while somebody else used the machine.
+  // The stored power state may be wrong. Null, as in Ironic: power synchronisation reads the machine's state anew.
   fail: (task, reason) => task.fire('fail', { last_error: reason, power_state: null }),
 };

@@ -39,7 +39,7 @@ const list: ListedSteps = {
 };
 
 const isManual = (task: NodeTask): boolean => task.node.target_provision_state === 'manageable';
-/** The steps are those of a list, and not those to which driver and agent give a priority. */
+/** Whether the steps come from a client or a runbook, and not from the priorities of the driver and the agent. */
 const isListed = (task: NodeTask): boolean => task.node.driver_internal_info.declarative_cleaning === true;
 /** Whether automated cleaning is on: the node's own setting, else the option. */
 const isAutomated = (task: NodeTask): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
@@ -51,7 +51,7 @@ export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> =
   ...(steps ? { clean_steps: steps, cleaning_disable_ramdisk: disableRamdisk === true, declarative_cleaning: true } : {}),
 });
 
-/** Another conductor does it again as long as no list is saved. */
+/** If the conductor dies before the list is saved, another one begins again. */
 async function begin(task: NodeTask): Promise<StepOutcome> {
   if (!isManual(task) && !isAutomated(task)) {
     task.log.info('automated cleaning is disabled for this node');
@@ -71,7 +71,7 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
   return fromAgent ? clean.start(task, fromAgent) : wait;
 }
 
-/** What can be known before the ramdisk runs, and whether one is needed at all. */
+/** Checks what is known before the ramdisk runs, and saves whether the steps need a ramdisk at all. */
 async function checkBeforeRamdisk(task: NodeTask): Promise<void> {
   const asked = requestedSteps(task, list);
   const offered = offeredSteps(task.driver, 'clean');

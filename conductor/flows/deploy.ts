@@ -21,7 +21,7 @@ import type { Admission, Admitted } from './flow';
 import { powerOffAfter } from './outcome';
 import { abortedText, abortSteps, stepsFlow } from './steps-flow';
 
-/** Whether the image is a whole disk, as it says, or has no kernel of its own; in both of Ironic's spellings. Empty without an image. */
+/** Whether the image is a whole disk: by `image_type`, else if kernel and ramdisk are absent. Under both of Ironic's keys. */
 export function imageType({ instance_info: info }: NodeRecord): Required<Admitted> {
   if (!info.image_source) return { changes: {}, internal: {} };
   const whole = info.image_type ? info.image_type !== 'partition' : !info.kernel && !info.ramdisk;
@@ -86,7 +86,7 @@ const admission = (event: 'deploy' | 'rebuild'): Admission => ({
   },
 });
 
-/** Another conductor does it again as long as no list is saved. */
+/** If the conductor dies before the list is saved, another one begins again. */
 async function begin(task: NodeTask): Promise<StepOutcome> {
   await withFailureText(
     task,
@@ -106,7 +106,7 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
   return deploy.proceed(task, 0);
 }
 
-/** The agent runs: its own steps come into the list, and every step that the client named must be known now. */
+/** The agent runs: its own steps are added to the list, and every step that the client requested must be known now. */
 async function planWithAgent(task: NodeTask, fromAgent: readonly PlannedStep[]): Promise<void> {
   await withFailureText(
     task,
@@ -116,14 +116,14 @@ async function planWithAgent(task: NodeTask, fromAgent: readonly PlannedStep[]):
       const asked = await requestedDeploySteps(task, offered, false);
       const { running, index, steps: before } = positionOf(task, 'deploy');
       const steps = allowedSteps(task.context.options, 'deploy', deploySteps(asked, offered));
-      // The running step keeps running: the list goes on behind it, wherever it stands now.
+      // The running step continues, and the list continues after its new position.
       const current = running ?? before[index ?? 0];
       const at = current ? steps.findIndex((step) => stepId(step) === stepId(current)) : 0;
       await task.saveInternal({ ...savedList('deploy', steps, Math.max(at, 0)), steps_validated: true });
     },
   );
 }
-/** Answers whether the flow failed. */
+/** Returns whether the flow failed. */
 async function takeAgentSteps(task: NodeTask, steps: readonly PlannedStep[]): Promise<boolean> {
   try {
     await planWithAgent(task, steps);
@@ -135,16 +135,16 @@ async function takeAgentSteps(task: NodeTask, steps: readonly PlannedStep[]): Pr
   }
 }
 
-/** Undoes what was prepared. Answers what to add to the reason. */
+/** Undoes what was prepared. Returns what to add to the reason of the failure. */
 async function cleanUp(task: NodeTask): Promise<string> {
   const reason = await attempt(task, 'cleaning up the deployment', async () => task.driver.deploy.cleanUp?.(task));
   return reason === undefined ? '' : `. Also failed to clean up due to: ${reason}`;
 }
 
-/** The instance does not come to be: nothing stays attached for it. The next deployment attaches its volumes again. */
+/** No volume stays attached for an instance whose deployment failed. The next deployment attaches the volumes again. */
 const detachVolumes = (task: NodeTask) => attempt(task, 'detaching volumes', async () => task.driver.storage.detachVolumes?.(task));
 
-// The conductor refuses the agent at once.
+// Without the token, the conductor refuses the agent at once.
 const abort = abortSteps('deploy', FORGET_TOKEN_AND_URL);
 
 export const deploy = stepsFlow({
@@ -165,7 +165,7 @@ export const deploy = stepsFlow({
   },
   stepFailure: (task, reason) => {
     const { running } = positionOf(task, 'deploy');
-    // A driver's own sentence may name the step already.
+    // The driver's message may name the step already.
     return running && !reason.includes(stepId(running)) ? `Deploy step ${stepId(running)} failed: ${withoutFullStop(reason)}.` : reason;
   },
   finish: async (task) => {
@@ -174,7 +174,7 @@ export const deploy = stepsFlow({
     await task.fire('done', { deploy_step: {} }, unlessNeeded(task, FORGET_DEPLOYING));
   },
   fail: async (task, reason, how) => {
-    // After a failed step the machine is powered off; without a sign of its agent it is left as it is.
+    // After a failed step the machine is powered off, if the option says so. After a timeout it is left as it is.
     const ends = task.driver.deploy.agentSteps !== undefined && positionOf(task, 'deploy').running !== undefined && !how?.late;
     const also = await cleanUp(task);
     if (ends) await powerOffAfter(task, 'deploy.power_off_after_deploy_failure');
@@ -182,7 +182,7 @@ export const deploy = stepsFlow({
     await task.fire(
       'fail',
       { deploy_step: {}, last_error: also === '' ? reason : `${withoutFullStop(reason)}${also}` },
-      // Clients may look at the list.
+      // The list stays, so that clients can read it.
       { ...FORGET_DEPLOYING, ...FORGET_POLL, deploy_steps: task.node.driver_internal_info.deploy_steps },
     );
   },

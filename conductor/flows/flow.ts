@@ -1,6 +1,6 @@
 /**
- * What a flow is: all that the engine needs of it, as one record. `index.ts` lists the flows; the engine goes from the row of a node's
- * state, or from an event, to the flow.
+ * A flow as one record: all that the engine needs of it. `index.ts` lists the flows. The engine finds the flow by the row of a node's
+ * state, or by an event.
  */
 import type { Outcome, SavedKind } from '../../drivers/interfaces';
 import type { NodeChanges, NodeRecord } from '../../model/records';
@@ -18,7 +18,7 @@ export interface Admitted {
 export interface Admission {
   /** Over this limit the request is refused before the node is held. */
   readonly limit?: ConcurrencyLimit;
-  /** Checks the request before its answer. Throws the Fault that the client gets. */
+  /** Checks the request before the response. Throws the Fault that the client gets. */
   check(task: NodeTask, args: ProvisionArgs): Promise<Admitted>;
 }
 
@@ -38,9 +38,9 @@ interface Waiting {
   };
 }
 
-/** Cleans up after an abort, which the node's state shows already. Another conductor may do it again from its beginning. */
+/** Cleans up after an abort, which the node's state shows already. Another conductor may repeat the clean-up from its beginning. */
 export interface AfterAbort {
-  /** Where the abort leads. In another state somebody used the node since: nothing is left to do. */
+  /** The states to which the abort leads. In any other state a client has used the node since, and nothing is left to do. */
   readonly states: readonly ProvisionState[];
   /** @param variant as given to `unfinishedAbort` */
   work(task: NodeTask, variant?: string): Promise<void>;
@@ -66,19 +66,19 @@ export interface Flow {
   resume?(task: NodeTask): Promise<StepOutcome>;
   /** The kind of the flow's steps; absent: it has none. */
   readonly kind?: SavedKind;
-  /** The end of a hold wakes the flow at once, and not only the agent's next heartbeat. */
+  /** The end of a hold continues the flow at once, without waiting for the agent's next heartbeat. */
   readonly wakeAtUnhold?: true;
-  /** Whether the interface's periodic looks at the node as soon as the lock is free. */
+  /** Whether the periodic work of the interface reads the node as soon as the lock is free. */
   lookWhenReleased?(task: NodeTask): boolean;
 }
 
 /** Key of driver_internal_info: the flow whose abort is not cleaned up yet, with its variant. */
 export const UNFINISHED_ABORT = 'abort_unfinished';
-/** Goes with the event of the abort, and stays on the node until the clean-up is over. */
+/** Written with the event of the abort. Stays on the node until the clean-up is over. */
 export const unfinishedAbort = (flow: FlowName, variant?: string): InternalChanges => ({
   [UNFINISHED_ABORT]: variant === undefined ? flow : `${flow}, ${variant}`,
 });
-/** Runs the clean-up, unless somebody used the node since. */
+/** Runs the clean-up, unless a client has used the node since. */
 export async function completeAbort(task: NodeTask, { afterAbort }: Flow, variant?: string): Promise<void> {
   if (afterAbort?.states.includes(task.node.provision_state)) await afterAbort.work(task, variant);
   task.note({}, { [UNFINISHED_ABORT]: undefined });

@@ -1,4 +1,4 @@
-/** manageable, inspect failed → manageable, by way of inspect wait when the ramdisk looks. */
+/** manageable, inspect failed → manageable, by way of inspect wait when the ramdisk or a service inspects. */
 import { done } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -15,7 +15,7 @@ import { validateInterface } from '../core/validate';
 /** Keys of driver_internal_info that the end of an inspection removes. */
 const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined, discoverd_asked: undefined };
 
-/** Undoes what the inspection set up. Answers what to add to the reason. */
+/** Undoes what the inspection set up. Returns what to add to the reason of the failure. */
 async function cleanUp(task: NodeTask): Promise<string> {
   const { uuid } = task.node;
   const aborted = await attempt(task, 'aborting the inspection', async () =>
@@ -64,7 +64,7 @@ export const inspect: Flow = {
     await runHooks(task, outcome);
     return done;
   },
-  // A service that inspects works on the node itself, so it is asked once nobody holds the node.
+  // A service that inspects works on the node itself, so it is asked as soon as the node's lock is free.
   lookWhenReleased: (task) => task.driver.inspect.byService === true,
   waiting: {
     inMaintenance: 'Inspection aborted as node is in maintenance mode',

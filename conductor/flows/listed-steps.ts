@@ -15,7 +15,7 @@ import type { AfterAbort } from './flow';
 import { applyOutcome, powerOffAfter } from './outcome';
 import { abortedText, stepsFlow, type StepsFlow, type StepsFlowParts } from './steps-flow';
 
-/** The two differ in Ironic's words and in a few calls. */
+/** Cleaning and servicing differ in Ironic's words and in a few calls. */
 export interface ListedSteps {
   readonly kind: 'clean' | 'service';
   /** What the node is prepared for. */
@@ -32,7 +32,7 @@ export interface ListedSteps {
 
 export const runsWithoutRamdisk = ({ node }: NodeTask, { withoutRamdisk }: ListedSteps): boolean =>
   node.driver_internal_info[withoutRamdisk] === true;
-/** Until the list is made, the request of the client stands in its place. */
+/** The requested steps are saved in the place of the list until the list is made. */
 export const requestedSteps = (task: NodeTask, { kind }: ListedSteps): readonly AskedStep[] => askedSteps(positionOf(task, kind).steps);
 
 const cannot =
@@ -41,8 +41,8 @@ const cannot =
     `Cannot ${kind} node ${node.uuid}: ${reason}`;
 
 /**
- * What is wrong with a list whatever the agent offers: arguments, and unknown steps where no agent will run. Ironic tells it in
- * `last_error` afterwards.
+ * Finds the errors of a list that do not depend on the agent: arguments, and unknown steps if no agent will run. Ironic reports these
+ * errors later, in `last_error`.
  */
 export function checkList(task: NodeTask, list: ListedSteps, asked: readonly JsonObject[], withoutRamdisk: boolean): void {
   const { kind } = list;
@@ -55,7 +55,7 @@ export function checkList(task: NodeTask, list: ListedSteps, asked: readonly Jso
     throw new Fault('InvalidParameterValue', { message: cannot(task, list)(error.message) }, { cause: error });
   }
 }
-/** The check before the answer to a client that names the steps. */
+/** The checks before the response to a client that requests the steps. */
 export async function checkListRequest(
   task: NodeTask,
   list: ListedSteps,
@@ -98,7 +98,7 @@ export const tearDownAfterSteps = (task: NodeTask, list: ListedSteps): Promise<v
 
 async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<void> {
   const { kind, gerund } = list;
-  // A disk may be half erased: an operator must look before anybody uses the node. The maintenance also keeps the clean-up off the machine.
+  // A disk may be half erased: an operator must check the node before it is used. With the fault, the tear-down powers nothing off.
   const { maintenance_reason: before } = task.node;
   if (positionOf(task, kind).running)
     await task.save({ maintenance: true, fault: `${kind} failure`, maintenance_reason: before ?? reason });
@@ -114,7 +114,7 @@ export async function cleanUpAborted(task: NodeTask, list: ListedSteps): Promise
   const text = reason === undefined ? lastError : `Failed to tear down ${noun} after aborting the operation`;
   await task.write({ [`${kind}_step`]: {}, last_error: text }, forgotten);
 }
-/** The sentence of a step that failed. A driver's own sentence may name the step already. */
+/** The message about a step that failed. The driver's message may name the step already. */
 function stepFailure(task: NodeTask, { kind }: ListedSteps, reason: string): string {
   const { running } = positionOf(task, kind);
   return running && !reason.includes(`${running.interface}.${running.step}`)
@@ -129,7 +129,7 @@ export interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'adm
   readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges) => Promise<void>;
 }
 export interface ListedFlow extends StepsFlow {
-  /** Makes the list and runs it: the agent told its steps, or no ramdisk is needed. */
+  /** Makes the list and runs it: the agent has reported its steps, or no ramdisk is needed. */
   start(task: NodeTask, fromAgent: readonly PlannedStep[], also?: InternalChanges): Promise<StepOutcome>;
 }
 export function listedFlow(list: ListedSteps, { plan, ...parts }: ListedFlowParts): ListedFlow {

@@ -6,7 +6,7 @@ import type { NodeTask } from '../core/node-task';
 import type { StepOutcome } from '../steps/reserved-steps';
 import type { Flow } from './flow';
 
-/** The only place where an outcome becomes an event. */
+/** Runs `work` and turns its outcome into an event. An error of `work` fails the flow. */
 export async function applyOutcome(task: NodeTask, flow: Flow, work: () => Promise<StepOutcome>): Promise<void> {
   let reason: string;
   try {
@@ -33,7 +33,7 @@ async function startWaiting(task: NodeTask, pollEvery: number | undefined): Prom
   if (pollEvery !== undefined) task.context.pollLater(task.node.uuid, pollEvery);
 }
 
-/** Powers the machine off after a failure, if the option says so. A failure to do it is only logged. */
+/** Powers the machine off after a failure, if the option says so. An error of the power-off is only logged. */
 export async function powerOffAfter(
   task: NodeTask,
   option: `conductor.poweroff_in_${'clean' | 'service'}fail` | 'deploy.power_off_after_deploy_failure',

@@ -18,7 +18,7 @@ type Triple = readonly [number, number, number];
 
 const digest = (algorithm: HashAlgorithm, ...parts: readonly Buffer[]): Buffer =>
   createHash(algorithm).update(Buffer.concat(parts)).digest();
-/** The bytes, again and again, until there are so many. */
+/** Repeats the bytes up to this length. */
 const repeated = (bytes: Buffer, length: number): Buffer =>
   Buffer.concat(Array.from({ length: Math.ceil(length / bytes.length) }, () => bytes)).subarray(0, length);
 

@@ -15,10 +15,10 @@ const PASSWORDS = ['rescue_password', 'hashed_rescue_password'];
 /** instance_info without the passwords of the rescue system. */
 const withoutPasswords = ({ instance_info: info }: NodeRecord): JsonObject =>
   Object.fromEntries(Object.entries(info).filter(([key]) => !PASSWORDS.includes(key)));
-/** The passwords of a rescue system are on the node: the machine may run one. */
+/** Whether the node has the passwords of a rescue system, which the machine may be running. */
 export const isRescued = ({ instance_info: info }: NodeRecord): boolean => PASSWORDS.some((key) => Object.hasOwn(info, key));
 
-/** Checks interfaces before the answer. Any refusal becomes this fault. */
+/** Checks interfaces before the response. Any Fault becomes `fault`. */
 export async function validateForRescue(
   task: NodeTask,
   fault: 'InstanceRescueFailure' | 'InstanceUnrescueFailure',
@@ -42,7 +42,7 @@ export const rescue: Flow = {
         const { options, random } = task.context;
         const hashed = hashPassword(password, options['conductor.rescue_password_hash_algorithm'], random);
         const instance = { ...withoutPasswords(task.node), rescue_password: password, hashed_rescue_password: hashed };
-        // The rescue interface checks the password too, which is saved only when everything is valid.
+        // The rescue interface checks the password too. The password is saved only when everything is valid.
         const withPassword: NodeTask = { ...task, node: { ...task.node, instance_info: instance } };
         await validateForRescue(withPassword, 'InstanceRescueFailure', ['power', 'rescue', 'network']);
         return { changes: { last_error: null, instance_info: instance }, internal: FORGET_TOKEN_AND_URL };

@@ -35,7 +35,7 @@ const list: ListedSteps = {
 };
 const withoutRamdisk = (task: NodeTask): boolean => runsWithoutRamdisk(task, list);
 
-/** Another conductor does it again as long as no list is saved. */
+/** If the conductor dies before the list is saved, another one begins again. */
 async function begin(task: NodeTask): Promise<StepOutcome> {
   await validateForSteps(task, list);
   await cacheFacts(task);
@@ -46,7 +46,7 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
     const prepared = await prepareForSteps(task, list, async () => deploy.prepareService!(task));
     return prepared.kind === 'done' ? service.start(task, []) : prepared;
   }
-  // No agent will run: an unknown step fails when its turn comes.
+  // No agent will run, so an unknown step fails when the flow reaches it.
   return service.start(task, unknownSteps(task, offered), { service_disable_ramdisk: true });
 }
 const unknownSteps = (task: NodeTask, offered: readonly PlannedStep[]): readonly PlannedStep[] =>

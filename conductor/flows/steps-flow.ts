@@ -1,4 +1,4 @@
-/** What the flows with a list of steps share: how they wait for a step, go on after it, end early, and are resumed. */
+/** What the flows with a list of steps share: how they wait for a step, continue after it, end early, and are resumed. */
 import { failed, type Outcome, type PlannedStep, type SavedKind } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -12,10 +12,10 @@ import { findStep, stepId } from '../steps/steps';
 import { completeAbort, unfinishedAbort, type Flow, type WakeReason } from './flow';
 import { applyOutcome } from './outcome';
 
-/** What differs between them. */
+/** The parts in which these flows differ. */
 export interface StepsFlowParts extends Omit<Flow, 'waiting' | 'resume'> {
   readonly kind: SavedKind;
-  /** Stands before the reason when the agent does not tell its steps. */
+  /** Prefix of the reason when the agent's steps cannot be read. */
   readonly cannotLoad: string;
   readonly inMaintenance: string;
   readonly timeoutText: (node: NodeRecord) => string;
@@ -23,9 +23,9 @@ export interface StepsFlowParts extends Omit<Flow, 'waiting' | 'resume'> {
   stepFailure(task: NodeTask, reason: string): string;
   /** Whether the list does not have the agent's steps yet. */
   lacksAgentSteps(task: NodeTask): boolean;
-  /** The agent told its steps at a heartbeat. Answers whether that was all that the heartbeat is for. */
+  /** Takes the steps that the agent reported after a heartbeat. Returns whether this heartbeat needs no further work. */
   takeAgentSteps(task: NodeTask, steps: readonly PlannedStep[]): Promise<boolean>;
-  /** A step says that the agent runs already: its steps come into the list, behind the one that runs. */
+  /** Called when a step reports that the agent runs already: adds the agent's steps to the list, after the running step. */
   readonly addAgentSteps?: (task: NodeTask) => Promise<StepOutcome>;
 }
 export interface StepsFlow extends Flow, Pick<StepsFlowParts, 'stepFailure'> {
@@ -55,7 +55,7 @@ export function stepsFlow(parts: StepsFlowParts): StepsFlow {
 const notResumable = (task: NodeTask): Outcome =>
   failed(`The ${task.node.provision_state} state can't be resumed by conductor ${task.context.host}. Moving to fail state.`);
 
-/** Runs the running step again only if the step allows it. A step of the agent is asked for, and not started again. */
+/** Runs the running step again only if the step allows it. A step of the agent is not started again: the node waits for its result. */
 async function resumeSteps(task: NodeTask, flow: StepsFlow): Promise<StepOutcome> {
   const { index, running } = positionOf(task, flow.kind);
   if (index === undefined) return flow.begin(task);
@@ -72,7 +72,7 @@ async function wakeSteps(task: NodeTask, flow: StepsFlow & StepsFlowParts, why: 
       if (isInterrupted(task.context, error)) throw error;
       return `${flow.cannotLoad}: ${reasonOf(error)}`;
     });
-    // Undefined: the agent is busy, the next heartbeat asks again.
+    // Undefined: the agent is busy, and is asked again at its next heartbeat.
     if (steps === undefined) return;
     if (typeof steps === 'string') return flow.fail(task, steps);
     if (await flow.takeAgentSteps(task, steps)) return;
@@ -80,7 +80,7 @@ async function wakeSteps(task: NodeTask, flow: StepsFlow & StepsFlowParts, why: 
   await continueSteps(task, flow, why, outcome);
 }
 
-/** How the running step stands by its driver; the reason of a failure is a whole sentence. */
+/** The outcome of the running step, as its driver reports it. The reason of a failure is a whole sentence. */
 async function outcomeOf(task: NodeTask, flow: StepsFlow, running: PlannedStep, why: WakeReason): Promise<Outcome> {
   // A `wait` with seconds ends by its poll. Every other reserved step ends with the first heartbeat, or the end of the hold.
   if (reservedStep(running)) {
@@ -100,7 +100,7 @@ async function outcomeOf(task: NodeTask, flow: StepsFlow, running: PlannedStep, 
   }
 }
 
-/** Goes on with the list if the running step is over. */
+/** Continues with the list if the running step is over. */
 async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, known?: Outcome): Promise<void> {
   const { kind } = flow;
   const { steps, index = 0, running } = positionOf(task, kind);
@@ -114,7 +114,7 @@ async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, k
     if ((running as { abort_after?: boolean }).abort_after) return abortAfterStep(task, flow);
   }
   const from = running ? index + 1 : index;
-  // A poll of the step that is over would be taken for one of the next step.
+  // A poll that was scheduled for the finished step would count as a poll of the next step.
   task.context.stopPolling(task.node.uuid);
   await task.fire('resume', { [`${kind}_step`]: {} }, { ...savedList(kind, steps, from), step_poll_every: undefined });
   await applyOutcome(task, flow, () => flow.proceed(task, from));
@@ -134,7 +134,7 @@ export function abortedText(task: NodeTask, kind: SavedKind): string {
   const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
   return `By request, the ${kind} operation was aborted${during}`;
 }
-/** Marks a running step that cannot be stopped: the abort follows when it is over. Answers whether there is such a step. */
+/** Marks a running step that cannot be aborted: the abort follows when the step is over. Returns whether a step was marked. */
 export async function deferAbort(task: NodeTask, kind: SavedKind): Promise<boolean> {
   const { running } = positionOf(task, kind);
   if (!running || running.abortable) return false;

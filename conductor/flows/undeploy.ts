@@ -1,4 +1,4 @@
-/** active and other states with an instance → deleting → cleaning: the instance ends, and nothing of it stays on the node. */
+/** active and other states with an instance → deleting → cleaning: removes the instance and all that belongs to it from the node. */
 import { done, failed } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges } from '../../model/records';
@@ -31,7 +31,7 @@ const withoutInstance = (task: NodeTask): NodeChanges => ({
   ...(task.node.driver_internal_info.automatic_lessee === true ? { lessee: null } : {}),
 });
 
-/** The runbook of the cleaning that follows, or the reason why there is none: then the cleaning fails, and the node is not available. */
+/** The runbook of the cleaning that follows, if any; or the reason why it cannot be used. Then the cleaning fails. */
 const runbookOrReason = (task: NodeTask) =>
   automatedRunbook(task.context, task.node).catch((error: unknown) => {
     if (isInterrupted(task.context, error)) throw error;
@@ -40,14 +40,14 @@ const runbookOrReason = (task: NodeTask) =>
 
 async function tearDown(task: NodeTask): Promise<void> {
   if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
-  // The console stays enabled: the next instance has it again.
+  // The console stays enabled: the next deployment starts it again.
   if (task.node.console_enabled) await stopConsole(task);
   await task.driver.deploy.cleanUp?.(task);
   const outcome = await task.driver.deploy.tearDown(task);
   if (outcome.kind === 'failed') throw new Error(outcome.reason);
   if (outcome.kind !== 'done') throw new Error('the deploy interface cannot wait here');
 }
-/** The VIFs belong to the instance. The next one attaches its own. */
+/** The VIFs belong to the instance. The next instance attaches its own. */
 async function detachVifs(task: NodeTask): Promise<void> {
   const { network } = task.driver;
   for (const { id } of await network.vifList(task)) await network.vifDetach(task, id);

@@ -1,4 +1,4 @@
-/** enroll → manageable: the BMC answers with the credentials that the node has. */
+/** enroll → manageable: checks that the BMC accepts the node's credentials, and runs the verify steps. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
 import { cacheFacts } from '../core/hardware-facts';
 import { detectVendor } from '../core/machine-look';

@@ -7,11 +7,6 @@ import type { Store } from '../../store/store';
 import type { Lookup } from '../conductor';
 import { normalMac } from './hooks/interfaces';
 
-/**
- * A fast machine may report before its conductor has written `inspect wait`, so `inspecting` is accepted too. The state is checked again
- * under the node's lock.
- */
-
 /** Addresses in one line of the log: anyone may send thousands. */
 const MAX_LOGGED = 16;
 const logged = (addresses: readonly string[]): readonly string[] => addresses.slice(0, MAX_LOGGED).map((one) => one.slice(0, 64));
@@ -51,8 +46,9 @@ async function byBmc(store: Store, addresses: readonly string[], node: NodeRecor
 }
 
 /**
- * Returns the node, which is being inspected, or undefined if no node has these addresses. Throws Invalid if there is nothing to look
- * for, and NotFound for any other reason.
+ * Returns the node, which is being inspected, or undefined if no node has these addresses. A fast machine may report before its conductor
+ * has written `inspect wait`, so `inspecting` is accepted too; the state is checked again under the node's lock. Throws Invalid if there is
+ * nothing to look for, and NotFound for any other reason.
  */
 export async function lookupInspected(store: Store, lookup: Lookup, log: Log): Promise<NodeRecord | undefined> {
   const macs = [...new Set(lookup.macs.map(normalMac).filter((mac) => mac !== undefined))];

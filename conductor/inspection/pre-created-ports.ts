@@ -6,7 +6,7 @@ import { Fault } from '../../model/errors';
 import { isMac, newUuid } from '../../model/idents';
 import type { NodeTask } from '../core/node-task';
 
-/** Throws what the driver throws. A machine whose BMC cannot be queried, or reports no addresses, keeps its ports. */
+/** Does nothing if the driver cannot read MAC addresses, or if the BMC reports none. Throws what the driver throws. */
 export async function preCreatePorts(task: NodeTask): Promise<void> {
   const { store, random, options } = task.context;
   const { management } = task.driver;

@@ -132,7 +132,7 @@ interface HookRunOptions {
   /** Runs in the same transaction. */
   readonly writeMore?: (store: Store, pluginData: JsonObject) => Promise<void>;
 }
-/** What changed since the inspection before: an event, an entry of the node's history, and the changes for the API. */
+/** Writes what has changed since the previous inspection: an event, an entry of the node's history, and the changes for the API. */
 async function writeHardwareChanges(store: Store, { node, context }: NodeTask, changes: readonly HardwareChange[]): Promise<void> {
   if (changes.length === 0) return;
   const { payload, text } = announcementOf(changes, 'inspection');
@@ -193,7 +193,7 @@ export async function runHooks(task: NodeTask, findings: HookInput, runOptions: 
     await store.inventories.put(task.node.uuid, found);
     await runOptions.writeMore?.(store, storedPluginData);
   });
-  // After the transaction: addChanges must not wait for locks of others. The differences are for people only.
+  // After the transaction, in which addChanges must not wait for locks of other transactions. The differences are for people only.
   if (before) await noteHardwareChanges(task, before.inventory, inventory);
   await task.refresh();
 }

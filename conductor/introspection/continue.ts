@@ -20,7 +20,7 @@ import { applyIntrospectionRules } from './rules';
 const purpose = 'introspection data';
 const withFailures = (failures: readonly string[]): string =>
   `The following failures happened during running pre-processing hooks:\n${failures.join('\n')}`;
-/** Also the answer to a report that was sent twice, because the first one is being processed. */
+/** Also the response to a report that was sent twice: the first one is being processed already. */
 const introspectionNotFound = ({ macs, bmcAddresses, failures }: Report, why?: string): Fault => {
   const attributes = `{'bmc_address': ${repr(bmcAddresses)}, 'mac': ${repr(macs)}}`;
   const reason = why ?? `Could not find a node for attributes ${attributes}`;
@@ -135,7 +135,7 @@ async function storedReport({ store, options }: Context, uuid: string): Promise<
   const stored = await store.introspections.data(uuid, 'unprocessed');
   return stored && readReport(stored, options['inspector.add_ports']);
 }
-/** Like `endOnFailure`, for work without a client to answer. Returns whether the work succeeded. */
+/** Like `endOnFailure`, for work without a waiting client. Returns whether the work succeeded. */
 async function succeeds(task: NodeTask, record: IntrospectionRecord, work: () => Promise<void>): Promise<boolean> {
   try {
     await endOnFailure(task, record, work);

@@ -56,11 +56,11 @@ export async function endIntrospection(
   else log.warn('introspection failed', { reason: error });
 }
 
-/** The machine does not boot the ramdisk any more. */
+/** Makes sure that the machine does not boot the ramdisk any more. Failures are only logged. */
 export async function cleanUpBoot(task: NodeTask, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
   if (!boots) return;
   await attempt(task, 'cleaning up after introspection', () => task.driver.boot.cleanUpRamdisk(task));
   await attempt(task, 'removing the inspection network', () => task.driver.network.removeInspectionNetwork(task));
 }
-/** Throws what the driver throws. */
+/** Reboots a machine that must not be powered off. Throws what the driver throws. */
 export const powerOff = (task: NodeTask): Promise<void> => task.power(task.node.disable_power_off ? 'rebooting' : 'power off');

@@ -29,7 +29,7 @@ export interface Report {
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-/** The BMC does not know its address. */
+/** Addresses that mean that the ramdisk does not know the BMC's address. */
 const UNKNOWN = ['0.0.0.0', '::/0'];
 function bmcAddress(raw: JsonObject, inBand: 'bmc_address' | 'bmc_v6address', old: string): string | null {
   const { inventory } = raw;
@@ -118,7 +118,7 @@ const integer = (value: unknown): number | undefined => {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? Math.trunc(number) : undefined;
 };
-/** Members that the service has in a form of its own; the hooks' values belong to the node's inventory. */
+/** Members that the service stores in its own form. The hooks' values of these are only for the node's inventory. */
 const OWN = ['inventory', 'ipmi_address', 'ipmi_v6address', 'all_interfaces', 'interfaces', 'valid_interfaces', 'macs'];
 /** The data as rules see it and as it is stored: values of hooks replace the posted ones. */
 export function processedData({ data, inventory }: Report, pluginData: JsonObject): JsonObject {

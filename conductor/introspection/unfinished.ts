@@ -11,7 +11,7 @@ import { findIntrospection, endIntrospection, canBeIntrospected, transition, pow
 import { resumeProcessing, resumeReapply } from './continue';
 import { resumeStart } from './start';
 
-/** The machine is only powered off while its node is in a state that allows introspection. */
+/** Powers the machine off only if its node is in a state that allows introspection. */
 async function finishAbort(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
   if (record.manage_boot && canBeIntrospected(node))
@@ -39,7 +39,7 @@ export async function resumeIntrospection(task: NodeTask): Promise<void> {
 
 /**
  * Returns when accepted; nothing happens if there is nothing to abort. The machine is powered off when the node's lock is free, because
- * the caller may hold it. If the lock cannot be had here, recovery (recovery.ts) does it. Throws NotFound, Conflict.
+ * the caller may hold it. If this conductor does not get the lock, recovery (recovery.ts) does it. Throws NotFound, Conflict.
  */
 export async function abortIntrospection(context: Context, uuid: string): Promise<void> {
   await findIntrospection(context, uuid);

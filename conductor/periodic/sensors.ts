@@ -46,7 +46,7 @@ export interface SensorMemory {
   /** When the conductor's own metrics were last sent. */
   own: Times;
 }
-/** Metrics cover at most so many machines. */
+/** Metrics cover at most this number of machines. */
 const MOST_NODES = 20_000;
 
 /** Registers the metrics that are read from the returned state at each scrape. */

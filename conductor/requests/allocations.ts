@@ -162,7 +162,10 @@ async function backfill(context: Context, allocation: NewAllocation, uuid: strin
   });
 }
 
-/** Throws AllocationAlreadyExists, AllocationDuplicateName, NoFreeConductorWorker; with a node also AllocationFailed, NodeAssociated, NodeLocked. */
+/**
+ * Throws AllocationAlreadyExists, AllocationDuplicateName, NoFreeConductorWorker; with a node also AllocationFailed, NodeAssociated,
+ * NodeLocked.
+ */
 export async function createAllocation(context: Context, allocation: NewAllocation, node?: string): Promise<AllocationRecord> {
   if (node !== undefined) return backfill(context, allocation, node);
   const worker = context.workers.take();
@@ -175,7 +178,7 @@ export async function createAllocation(context: Context, allocation: NewAllocati
   }
 }
 
-/** Returns what must be written besides when a node loses its instance. */
+/** Returns the additional write for a node that loses its instance: it removes the allocation. */
 export const endAllocation = ({ allocation_uuid: uuid }: NodeRecord) =>
   uuid === null
     ? undefined

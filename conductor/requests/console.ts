@@ -36,7 +36,7 @@ export async function restoreConsole(task: NodeTask, doing: string, recordedAs?:
   notifyConsole(task, 'console_restore', 'error');
 }
 
-/** The console stays enabled: a later deployment starts it again. */
+/** `console_enabled` stays true: a later deployment starts the console again. */
 export async function stopConsole(task: NodeTask): Promise<void> {
   notifyConsole(task, 'console_stop', 'start');
   try {

@@ -6,7 +6,7 @@ import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
-/** Clients know the missing feature by this name. */
+/** @param extension Ironic's name of the missing feature, which clients know */
 const unsupported = ({ node }: NodeTask, extension: string): Fault =>
   new Fault('UnsupportedDriverExtension', { driver: node.driver, extension });
 

@@ -21,7 +21,7 @@ const INTERFACE_FIELDS = INTERFACE_KINDS.map((kind) => `${kind}_interface` as co
 const UPDATABLE_STATES: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable', 'available'];
 const DELETABLE: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 
-/** Throws Ironic's error if no living conductor serves such a node. */
+/** Throws Invalid, with Ironic's message, if no living conductor serves this driver in this group. */
 async function checkServed({ store, options }: Context, driver: string, group: string): Promise<void> {
   const { conductors } = await store.conductors.alive(options['conductor.heartbeat_timeout']);
   if (serving(conductors, { driver, conductor_group: group }).length === 0)
@@ -46,7 +46,10 @@ function checkSizes(uuid: string | undefined, properties: JsonObject | null | un
   });
 }
 
-/** Throws Invalid (no conductor serves it), InvalidParameterValue (an interface, a property), NodeAlreadyExists, DuplicateName, InstanceAssociated. */
+/**
+ * Throws Invalid (no conductor serves the node), InvalidParameterValue (an interface, a property), NodeAlreadyExists, DuplicateName,
+ * InstanceAssociated.
+ */
 export async function createNode(context: Context, node: NewNode): Promise<NodeRecord> {
   const { options, hardware, store } = context;
   const group = (node.conductor_group ?? options['DEFAULT.default_conductor_group']).toLowerCase();
@@ -68,7 +71,7 @@ const invalid = (message: string): never => {
   throw new Fault('InvalidParameterValue', { message });
 };
 
-/** Whether the state allows changes at all. */
+/** Throws InvalidState if the node's state allows no changes. In maintenance the instance may be removed in every state. */
 function checkTransit(node: NodeRecord, changes: NodeChanges): void {
   const frees = node.maintenance && Object.keys(changes).length === 1 && changes.instance_uuid === null;
   if (node.target_provision_state !== null && !stateRow(node.provision_state).changeable && !frees)
@@ -161,7 +164,7 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
   });
 }
 
-/** Turning it off clears reason and fault. Throws NodeLocked, NodeNotFound. */
+/** The end of maintenance clears reason and fault. Throws NodeLocked, NodeNotFound. */
 export async function setMaintenance(context: Context, uuid: string, on: boolean, reason?: string | null): Promise<void> {
   await changeUnlocked(context, uuid, async () =>
     on ? { maintenance: true, maintenance_reason: reason ?? null } : { maintenance: false, maintenance_reason: null, fault: null },

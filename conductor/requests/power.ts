@@ -7,7 +7,7 @@ import { startTask } from '../core/task';
 import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 
-/** PUT …/states/power: checks, then the change goes on after the answer. Throws InvalidParameterValue, PowerStateFailure, NodeLocked. */
+/** Checks the request; the change continues after the response. Throws InvalidParameterValue, PowerStateFailure, NodeLocked. */
 export async function setPower(context: Context, uuid: string, target: string, seconds?: number): Promise<void> {
   if (!Object.hasOwn(ORDERS, target)) {
     const { provision_state: state } = await context.store.nodes.find(uuid);
@@ -24,7 +24,7 @@ export async function setPower(context: Context, uuid: string, target: string, s
     if (ends === 'power off' && task.node.disable_power_off) throw new Fault('PowerStateFailure', { pstate: target });
     await task.save({ target_power_state: ends, last_error: null });
     return async () => {
-      // A failure is on the node already: `last_error` says what happened.
+      // `changePower` has stored the reason of a failure in `last_error` already.
       await changePower(task, power, seconds).catch((error: unknown) => {
         if (isInterrupted(context, error)) throw error;
         task.log.warn(`power: ${target} failed`, { reason: reasonOf(error) });

@@ -6,7 +6,7 @@ import { withTask } from '../core/task';
 
 /**
  * Throws RaidNotSupported, InvalidParameterValue.
- * @param objection the schema's error, thrown only if the driver supports RAID at all
+ * @param objection the error that the schema found, thrown only if the driver supports RAID at all
  */
 export async function setRaidConfig(context: Context, uuid: string, config: JsonObject, objection?: string): Promise<void> {
   await withTask(context, uuid, { purpose: 'setting target RAID config', retry: true }, async (task) => {

@@ -12,13 +12,13 @@ import type { NodeTask } from '../core/node-task';
 import { missingDeploySteps } from '../steps/deploy-request';
 import { validationOf } from './validate';
 
-/** Limit of all checks, which run in parallel. */
+/** Limit of all checks together. */
 const PROBE_MS = 8_000;
 const KINDS: readonly InterfaceKind[] = ['power', 'deploy', 'boot', 'management', 'network', 'storage'];
 const INSTANCE_IMAGES = ['image_source', 'boot_iso', 'kernel', 'ramdisk'] as const;
 const RAMDISK_IMAGES = ['kernel', 'ramdisk'] as const;
 
-/** Without the traits, which have a check of their own. */
+/** Does not check the traits, for which the readiness has a check of its own. */
 async function validated(task: NodeTask): Promise<Probes['validation']> {
   const results: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
   for (const kind of KINDS) results[kind] = await validationOf(task, kind, false);

@@ -4,7 +4,7 @@ import { readingsOf, type Reading } from '../core/sensor-readings';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
-/** None, if the management interface of the node reads no sensors. */
+/** Returns an empty list if the management interface of the node reads no sensors. */
 export async function readSensors(context: Context, uuid: string): Promise<readonly Reading[]> {
   return withTask(context, uuid, { purpose: 'read sensors', lock: 'shared' }, async (task) => {
     await validateInterface(task, 'management');

@@ -49,7 +49,7 @@ export async function attachVirtualMedia(
   });
 }
 
-/** @param devices null: all of them */
+/** @param devices null: all devices */
 export async function detachVirtualMedia(context: Context, uuid: string, devices: readonly VirtualMediaType[] | null): Promise<void> {
   await inBackground(context, uuid, {
     purpose: 'detaching virtual media',

@@ -8,7 +8,7 @@ import type { Context } from '../core/context';
 import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 
-/** States in which an unused node's volumes may go, whatever its power state. */
+/** States of an unused node, in which its volumes may be deleted whatever its power state is. */
 const UNUSED: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 /** Unique fields. They are part of every change, so that an error can name them. */
 const KEYS = { connector: ['type', 'connector_id'], target: ['boot_index'] } as const;

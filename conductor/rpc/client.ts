@@ -86,7 +86,7 @@ export function createRpcClient(setup: {
   const { options, secret, clock, random, log, metrics = silentMetrics } = setup;
   const ca = options['json_rpc.cafile'];
   let connector = connectorOf(options);
-  /** Connections that are open stay. */
+  /** Only new connections use the new authorities. */
   const watch = watchFiles(ca === null ? [] : [ca], () => {
     if (ca === null) return;
     try {

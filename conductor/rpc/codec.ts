@@ -68,7 +68,7 @@ export const encodeCall = (id: string, { method, args, origin }: RpcCall): strin
   return JSON.stringify({ jsonrpc: '2.0', id, method, params: { args: given, ...(origin ? { origin } : {}) } });
 };
 
-/** Codes of JSON-RPC, and our own: a Fault, and a conductor that is stopping. */
+/** Codes of JSON-RPC, and our own: a Fault, a conductor that does not execute the call, clocks that differ too much. */
 export const CODES = {
   parse: -32700,
   request: -32600,

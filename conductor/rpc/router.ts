@@ -41,7 +41,7 @@ function noConductor(name: OperationName, { key, driver, conductor_group: group 
   return new Fault(name === 'createNode' ? 'NoConductor' : 'NoValidHost', { reason });
 }
 
-/** All calls of the API in this process use it. */
+/** Makes the functions for all calls of the API in this process. */
 export function createRouter({ store, clock, log, options, here, client }: RouterSetup): ConductorApi {
   const timeout = options['conductor.heartbeat_timeout'];
 
@@ -61,7 +61,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
     return responsible.hostname === here?.host || (here && responsible.address === null) ? undefined : responsible;
   }
 
-  /** Calls the conductor as long as its heartbeats arrive. */
+  /** Calls the conductor, and waits only while its row is renewed. */
   async function callAt(callee: ConductorRecord, call: Parameters<RpcClient['call']>[1]): Promise<unknown> {
     const { hostname, address, instance } = callee;
     if (!client || address === null) throw new NoResponse(`conductor ${hostname} cannot be reached by other processes`, false);

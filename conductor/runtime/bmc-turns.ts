@@ -6,7 +6,7 @@ export interface BmcTurns {
   alone<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
-/** The name of a node's BMC: nodes may share one. Power states are read under the node's UUID instead: thousands may share an address. */
+/** The name of a node's BMC: nodes may share a BMC. Reads of power states use the UUID instead: thousands of nodes may share an address. */
 export function bmcOf({ uuid, driver_info: info }: Pick<NodeRecord, 'uuid' | 'driver_info'>): string {
   const { redfish_address: redfish, ipmi_address: ipmi, ipmi_port: port } = info;
   if (typeof redfish === 'string') return redfish.toLowerCase();

@@ -1,6 +1,6 @@
 /**
- * Makes many heartbeats at once cheap. The times of heartbeats without news are written in batches. A step that was just checked is checked
- * once more, a second later.
+ * Reduces the work for many simultaneous heartbeats. The times of heartbeats that report nothing new are written in batches. A heartbeat
+ * right after a check of the running step does not cause a second check at once, but one a second later.
  */
 import type { Clock } from '../../model/clock';
 import { bareTimestamp } from '../../model/clock';
@@ -9,13 +9,13 @@ import type { Log } from '../../model/log';
 import type { Store } from '../../store/store';
 
 export interface HeartbeatBuffer {
-  /** Records a heartbeat without news: its time is on the node within a second. */
+  /** Records a heartbeat that reports nothing new: its time is written to the node within a second. */
   stamp(nodeUuid: string, agentUrl: string): void;
   /** The running step was checked, and still runs. */
   stepChecked(nodeUuid: string): void;
-  /** Whether the step was checked less than a second ago: then `check` runs once after that second, for all calls until then. */
+  /** Returns whether the step was checked less than a second ago. Then `check` runs once after that second, for all calls until then. */
   postpone(nodeUuid: string, check: () => void): boolean;
-  /** Writes the rest. */
+  /** Writes the times that are not written yet. */
   close(): Promise<void>;
 }
 interface BufferParts {
@@ -26,7 +26,7 @@ interface BufferParts {
 }
 
 const WRITE_INTERVAL_MS = 500;
-/** In one statement. */
+/** Times that one statement writes. */
 const BATCH = 500;
 /** An agent sends a heartbeat every minute or less often, and when a step is over, which rarely happens right after a check. */
 const CHECK_INTERVAL_MS = 1000;
@@ -44,7 +44,7 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
   const writeSoon = async (): Promise<void> => {
     await clock.sleep(WRITE_INTERVAL_MS, signal).catch(() => {});
     writing = undefined;
-    // The next heartbeats are written again.
+    // Times that were not written are lost; the next heartbeats bring later ones.
     await write().catch((error: unknown) => log.warn('the times of some heartbeats were not written', { reason: reasonOf(error) }));
   };
 

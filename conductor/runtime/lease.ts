@@ -1,6 +1,6 @@
 /**
- * The conductor's row as a lease: the reservations of this host count while the row is renewed. The conductor sends requests to machines
- * only while its last renewal is so young that no other conductor can have taken the node over; see docs/decisions/0006.
+ * The conductor's row as a lease: the reservations of this host are valid while the row is renewed. The conductor sends requests to
+ * machines only while its last renewal is so young that no other conductor can have taken the node over; see docs/decisions/0006.
  */
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -13,17 +13,18 @@ import type { Store } from '../../store/store';
 export type Probed = 'answers' | 'gone' | 'silent';
 export interface Lease {
   /**
-   * The number of this registration. Another conductor may hold what was reserved under an earlier one.
+   * The number of this registration. Another conductor may hold the nodes that were reserved under an earlier registration.
    */
   readonly term: number;
   /**
-   * Registers. Answers the nodes that were released: an earlier process with the name held them. Undefined: another process has the name.
+   * Registers the conductor. Returns the nodes that it released, which an earlier process with the name held. Undefined: another process
+   * has the name.
    * @param probe whether a holder whose row is alive is gone; absent: such a holder keeps the name
    */
   register(probe?: (holder: ConductorRecord) => Promise<boolean>): Promise<readonly NodeRecord[] | undefined>;
   /** Renews the row. A conductor that was declared dead registers again, and `returned` is called. */
   renew(): Promise<void>;
-  /** Whether reservations of this term surely still count: at once while the last renewal is young, else after a renewal. */
+  /** Whether reservations of this term are certainly still valid: at once while the last renewal is young, else after a renewal. */
   holds(term: number): true | Promise<boolean>;
   /**
    * For how many seconds the row was renewed without a gap; infinite for a new conductor. After a gap the database may have been
@@ -32,11 +33,11 @@ export interface Lease {
   secondsUnbroken(): number;
   /** Marks the conductor as offline: it gets no new work, and keeps its reservations. */
   leave(): Promise<void>;
-  /** Ends the lease: no reservation counts any more. */
+  /** Ends the lease: no reservation is valid any more. */
   end(): Promise<void>;
 }
 
-/** The share of the timeout in which the lease surely counts. The rest is for requests that are under way. */
+/** The share of the timeout during which the lease is certainly valid. The rest is for requests that are under way. */
 const SAFE_SHARE = 0.75;
 
 export interface LeaseSetup {
@@ -56,12 +57,12 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
   let term = 0;
   let instance: string | undefined;
   let isLeaving = false;
-  /** When the last successful renewal began. */
+  /** When the last successful renewal began, in milliseconds by both clocks. */
   let since: readonly number[] | undefined;
   let renewing: Promise<void> | undefined;
   let backSince = Number.NEGATIVE_INFINITY;
 
-  // Both clocks: the monotonic one may stop while the host sleeps, the other may be changed.
+  // By both clocks: the monotonic clock may stop while the host sleeps, and the wall clock may be changed.
   const moment = (): readonly number[] => [clock.now(), clock.monotonic?.() ?? 0];
   const isSure = (): boolean => {
     const now = moment();

@@ -11,7 +11,7 @@ export interface Locks {
   add(nodeUuid: string): void;
   /** Wakes waiting work, then calls the remembered function. */
   remove(nodeUuid: string): void;
-  /** Until this process releases the node, at most so long. */
+  /** Waits until this process releases the node, the time is over, or the signal is aborted. */
   wait(nodeUuid: string, milliseconds: number, signal: AbortSignal): Promise<void>;
   /** Calls `wake` once when the node is released. A second call before that changes nothing. */
   remember(nodeUuid: string, wake: () => void): void;

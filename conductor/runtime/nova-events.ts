@@ -1,6 +1,6 @@
 /**
- * Tells Nova about the power of its servers (`power-update`), so that it does not change it back. The flow that changed the power does not wait
- * for Nova, and does not fail without it.
+ * Tells Nova the power states of its servers (`power-update`), so that Nova does not change them back. The flow that changed the power
+ * does not wait for Nova, and does not fail if Nova is unreachable.
  */
 import type { Log } from '../../model/log';
 import { reasonOf } from '../../model/errors';
@@ -9,7 +9,7 @@ import type { ServiceClient } from '../../wire/keystone/services';
 
 type ReportedPower = 'power on' | 'power off';
 export interface NovaEvents {
-  /** Of one server the last state counts: it replaces one that was not sent yet. */
+  /** Sends the state in the background. It replaces an earlier state of the server that was not sent yet. */
   powerUpdate(serverUuid: string, power: ReportedPower, globalRequestId?: string): void;
 }
 interface NovaParts {
@@ -25,7 +25,7 @@ interface NovaParts {
 /** The first version of Nova's API with this event. */
 const MICROVERSION = '2.76';
 const TAGS: Readonly<Record<ReportedPower, string>> = { 'power on': 'POWER_ON', 'power off': 'POWER_OFF' };
-/** Pauses before the attempts after the first one. */
+/** Pauses before the second and the third attempt. */
 const RETRY_PAUSES_MS = [1000, 5000];
 /** Servers with an event that is not sent yet. More are dropped: Nova reads the power of all servers every ten minutes. */
 const MAX_SERVERS = 20_000;
@@ -37,7 +37,7 @@ interface PowerEvent {
   readonly globalRequestId: string | undefined;
 }
 
-/** Undefined: Nova has taken the event. */
+/** Returns the reason why Nova refused the event; undefined: Nova accepted it. */
 async function send(
   nova: ServiceClient,
   serverUuid: string,
@@ -57,7 +57,7 @@ async function send(
   if (typeof code !== 'number') return 'the response has no code';
   return code < 400 ? undefined : `code ${code}`;
 }
-/** Nova may not answer for a moment; an error about the event itself stays one. */
+/** Whether a later attempt may succeed: Nova is unreachable or overloaded. An error about the event itself would occur again. */
 const isTemporary = (error: unknown): boolean => {
   const { kind, status } = error as { readonly kind?: unknown; readonly status?: unknown };
   return kind === 'away' || (typeof status === 'number' && (status >= 500 || status === 429));

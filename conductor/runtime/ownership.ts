@@ -16,8 +16,8 @@ export interface Ownership {
 }
 
 /**
- * @param alive the conductors that are alive; none, not even this one (after a database outage): then every node belongs to this one
- * @param isLeaving then no node belongs to it
+ * @param alive the conductors that are alive. If there are none (after a database outage), every node belongs to this conductor
+ * @param isLeaving whether this conductor stops: then no node belongs to it
  */
 export function createOwnership(host: string, alive: () => Promise<AliveConductors>, isLeaving: () => boolean): Ownership {
   let shared: string | undefined;

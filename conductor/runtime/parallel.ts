@@ -1,5 +1,5 @@
 /**
- * Runs `each` on the items of a list or a generator, at most `width` at once, until the signal. `each` must catch its own errors.
+ * Runs `each` on the items of a list or a generator, at most `width` at once, until the signal is aborted. `each` must catch its errors.
  */
 export async function inParallel<T>(
   items: Iterable<T> | AsyncIterable<T>,

@@ -3,7 +3,7 @@ import type { NodeRecord } from '../../model/records';
 import { isSameSecret } from '../../model/masks';
 import type { Store } from '../../store/store';
 
-/** Answer to a later lookup: only the agent of the first lookup may know the token. */
+/** Response to a later lookup: only the agent of the first lookup may know the token. */
 const MASKED_TOKEN = '******';
 const TOKEN_BYTES = 32;
 
@@ -13,7 +13,7 @@ const knownToken = (node: Pick<NodeRecord, 'driver_internal_info'>): string | un
   return typeof token === 'string' && token !== '' ? token : undefined;
 };
 
-/** Compares in constant time, so that the answer time says nothing about a guess. */
+/** Compares in constant time, so that the response time says nothing about a guess. */
 export function tokenIsRight(node: Pick<NodeRecord, 'driver_internal_info'>, given: string | undefined): boolean {
   const known = knownToken(node);
   if (known === undefined || given === undefined) return false;
@@ -21,7 +21,7 @@ export function tokenIsRight(node: Pick<NodeRecord, 'driver_internal_info'>, giv
 }
 
 export interface Tokens {
-  /** Makes the node's token and answers it once; `******` when there is one already. Throws NodeNotFound. */
+  /** Creates the node's token and returns it; returns `******` if the node has a token already. Throws NodeNotFound. */
   give(nodeUuid: string): Promise<string>;
 }
 export const createTokens = (store: Store, random: (bytes: number) => Buffer): Tokens => ({

@@ -1,9 +1,9 @@
-/** Work that continues after the answer to its request: limited in number, and awaited when the conductor stops. */
+/** Work that continues after the response to its request: limited in number, and awaited when the conductor stops. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 
-/** A worker for one piece of work, taken before the answer to a client: used once, or given back. */
+/** A worker for one piece of work, taken before the response to a client: used once, or given back. */
 export interface Place {
   run(work: () => Promise<void>): void;
   giveBack(): void;

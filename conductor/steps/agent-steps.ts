@@ -9,7 +9,7 @@ export async function agentStepsOf(task: NodeTask, kind: SavedKind): Promise<rea
   return deploy.agentSteps ? deploy.agentSteps(task, kind) : [];
 }
 
-/** The same for an agent that ran before the flow. Undefined also when it cannot be reached yet: its next heartbeat continues. */
+/** The same for an agent that ran before the flow. Undefined also when it cannot be reached yet: its next heartbeat continues the flow. */
 export async function runningAgentSteps(task: NodeTask, kind: SavedKind): Promise<readonly PlannedStep[] | undefined> {
   try {
     return await agentStepsOf(task, kind);

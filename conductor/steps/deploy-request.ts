@@ -1,4 +1,4 @@
-/** What a deployment is asked to do, by its client and by deploy templates: the checks that `deploy`, `rebuild` and `validate` share. */
+/** The steps that a client and deploy templates request of a deployment, and the checks that `deploy`, `rebuild` and `validate` share. */
 import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { DeployTemplateRecord, JsonObject } from '../../model/records';
@@ -21,8 +21,8 @@ function checkTraits({ node }: NodeTask): void {
 }
 
 /**
- * A node with a boot volume is meant to boot from it. A deployment that writes to its local disk would overwrite that disk, so it is refused.
- * Throws InvalidParameterValue, or what the storage interface throws.
+ * A node with a boot volume should boot from that volume. A deployment that writes to the local disk would overwrite that disk, so it is
+ * refused. Throws InvalidParameterValue, or what the storage interface throws.
  */
 async function checkBootVolume(task: NodeTask): Promise<void> {
   const { uuid } = task.node;
@@ -37,7 +37,7 @@ async function checkBootVolume(task: NodeTask): Promise<void> {
   });
 }
 
-/** Those whose name is among the traits that the instance requires. */
+/** The deploy templates whose name is among the traits that the instance requires. */
 async function templatesOf({ node, context }: NodeTask): Promise<readonly DeployTemplateRecord[]> {
   const traits = node.instance_info.traits;
   if (!Array.isArray(traits) || traits.length === 0) return [];
@@ -55,7 +55,7 @@ const userSteps = (task: NodeTask): readonly AskedStep[] =>
 
 /**
  * The steps of the client and of the deploy templates, checked. The client's step takes the place of a template's.
- * @param unknownLater a step that nobody offers may be the agent's
+ * @param unknownLater accepts a step that is not offered, since the agent may offer it later
  */
 export async function requestedDeploySteps(
   task: NodeTask,
@@ -77,7 +77,7 @@ export async function requestedDeploySteps(
   return [...user, ...templated.filter((step) => !taken.has(stepId(step)))];
 }
 
-/** The agent's own deploy steps, as far as the node's agent told them; undefined: it did not. */
+/** The deploy steps that the node's agent has reported; undefined: it has reported none yet. */
 function knownAgentSteps({ node }: NodeTask): readonly PlannedStep[] | undefined {
   const cached = node.driver_internal_info.agent_cached_deploy_steps;
   return typeof cached === 'object' && cached !== null ? (Object.values(cached).flat() as readonly PlannedStep[]) : undefined;

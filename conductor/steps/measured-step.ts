@@ -1,10 +1,10 @@
-/** Measures how long a step takes, in labels that take few values. */
+/** Measures how long a step takes. The metric's labels have few values. */
 import type { PlannedStep } from '../../drivers/interfaces';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { findStep, type SavedKind } from './steps';
 import type { NodeTask } from '../core/node-task';
 
-/** In place of the names of an agent's steps, which are unlimited. */
+/** Replaces the names of an agent's steps, whose number is unlimited. */
 const OTHER = 'other';
 
 /** Runs a step, and measures the call: its outcome, or `left` when it ended without one (the conductor stops, the lock was lost). */

@@ -51,7 +51,7 @@ export const isDropped = (asked: Named): boolean => isReservedName(asked) && ask
 export const reservedStep = (asked: Named): ReservedStep | undefined =>
   asked.interface === 'power' ? RESERVED.find((one) => one.step === asked.step) : undefined;
 
-/** As it stands in lists, for checks and for the saved list. */
+/** A reserved step in the form that lists have, for checks and for the saved list. */
 export const plannedReserved = (asked: Named, kind: StepKind): PlannedStep | undefined => {
   const found = reservedStep(asked);
   return (

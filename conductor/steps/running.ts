@@ -33,7 +33,7 @@ export function positionOf(task: NodeTask, kind: SavedKind): Position {
     running: running.step === undefined ? undefined : (running as PlannedStep),
   };
 }
-/** The list as keys to save; `index` absent: nothing has begun. */
+/** The list as keys of driver_internal_info; `index` absent: no step has begun. */
 export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
   [KEYS[kind].list]: steps,
   [KEYS[kind].index]: index,
@@ -45,7 +45,7 @@ function ownStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<St
   return own?.run(task, step.args ?? {});
 }
 
-/** Runs the step on each child, or on the children that it names, one after the other. A child's step may not wait. */
+/** Runs the step on each child, or on the children that it names, one after the other. Unless an option permits it, no child may wait. */
 async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   const { limit_child_node_execution: only = [] } = step;
   const children = await task.context.store.nodes.list({
@@ -82,9 +82,9 @@ async function runStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Prom
 }
 
 /**
- * The loop of cleaning, deployment and servicing. Each step is saved before it runs, and cleared in the write of the next. A step on the
- * node runs or ran; an index without a step names the next one. Ends with `wait`, `hold`, a failure, or `done` after the last step.
- * @param addAgentSteps called when a step says that the agent runs already: its steps come into the list, behind the running step
+ * The loop of cleaning, deployment and servicing. Each step is saved before it runs, and cleared in the write of the next. A saved step
+ * runs or ran; an index without a saved step is that of the next step. Ends with `wait`, `hold`, a failure, or `done` after the last step.
+ * @param addAgentSteps called when a step reports that the agent runs already: adds the agent's steps to the list, after the running step
  */
 export async function runSteps(
   task: NodeTask,
@@ -95,7 +95,7 @@ export async function runSteps(
   const { column, index } = KEYS[kind];
   for (let at = from; ; at++) {
     task.signal.throwIfAborted();
-    // Read again each time: an agent's steps may have come into the list.
+    // Read again each time: the agent's steps may have been added to the list.
     const { steps } = positionOf(task, kind);
     const step = steps[at];
     if (!step) break;
@@ -111,7 +111,7 @@ export async function runSteps(
     }
     task.note({ [column]: {} }, { [index]: at + 1 });
   }
-  // The machine may be powered off next: first the node must say that all steps are done.
+  // The machine may be powered off next: before that, the row must show that all steps are done.
   await task.write({}, {});
   return done;
 }

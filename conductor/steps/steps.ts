@@ -35,7 +35,7 @@ const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<Interfa
 /** `deploy.write_image`: the name of a step in messages, and its identity. */
 export const stepId = ({ interface: kind, step }: { readonly interface: string; readonly step: string }): string => `${kind}.${step}`;
 
-/** Descending by priority; ties by interface, then as they came. */
+/** Descending by priority; ties by interface, then in the given order. */
 export const inOrder = (kind: StepKind, steps: readonly PlannedStep[]): readonly PlannedStep[] => {
   const rank = (step: PlannedStep): number => INTERFACE_ORDER[kind][step.interface as InterfaceKind] ?? 0;
   return [...steps].sort((a, b) => b.priority - a.priority || rank(b) - rank(a));
@@ -95,7 +95,7 @@ export const overrides = (option: Readonly<Record<string, string>>): Readonly<Re
       .map(([id, priority]) => [id, Number(priority)]),
   );
 
-/** Without the steps that the operator disallows. */
+/** Returns the steps that the operator does not disallow. */
 export const allowedSteps = (options: Options, kind: SavedKind, steps: readonly PlannedStep[]): readonly PlannedStep[] =>
   steps.filter((step) => !options[`api.disallow_${kind}_steps`].includes(stepId(step)));
 
@@ -123,7 +123,7 @@ export interface AskedStep {
 export const askedSteps = (steps: readonly object[]): readonly AskedStep[] =>
   (steps as readonly AskedStep[]).filter((step) => !isDropped(step));
 
-/** The database changes the order of an object's members. These are the orders that clients know: of requested steps, and of a driver's. */
+/** The database changes the order of an object's members. Clients expect these orders, for requested steps and for a driver's steps. */
 const MEMBERS = ['interface', 'step', 'args', 'order', 'execute_on_child_nodes', 'limit_child_node_execution', 'abortable', 'priority'];
 const OWN_MEMBERS = ['step', 'priority', 'abortable', 'argsinfo', 'interface', 'requires_ramdisk'];
 export function shaped<T extends object>(step: T): T {
@@ -138,7 +138,7 @@ function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | un
   // The steps of a child are checked when the step runs on it.
   if (asked.execute_on_child_nodes) return [];
   if (!offered) return [`node does not support this ${kind} step: ${showStep(asked)}`];
-  // A list that is checked again with the ramdisk shows the driver's members of its steps.
+  // When a list is checked again with the ramdisk, messages show the members that the offer adds to its steps.
   const { abortable = false, priority } = offered;
   const shown = showStep(kind === 'deploy' || withoutRamdisk ? asked : { ...asked, abortable, priority });
   const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
@@ -167,7 +167,7 @@ const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) =>
   list: (value) => Array.isArray(value),
   object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 };
-/** Checks the JSON types of arguments of the driver's own steps. Throws InvalidParameterValue. */
+/** Checks the JSON types of arguments of the driver's and the conductor's own steps. Throws InvalidParameterValue. */
 export function checkArguments(driver: Driver, kind: StepKind, asked: readonly AskedStep[]): void {
   const errors = asked
     .filter((step) => !step.execute_on_child_nodes)
@@ -193,10 +193,10 @@ function repeated(kind: SavedKind, asked: readonly AskedStep[]): readonly string
 }
 
 export interface Checking {
-  /** A step that nobody offers yet may be the agent's: it is checked later. */
+  /** A step that is not offered may be the agent's: it is checked later. */
   readonly unknownLater?: boolean;
   readonly withoutRamdisk?: boolean;
-  /** Stands before the errors. */
+  /** Precedes the errors in the message. */
   readonly prefix?: string;
 }
 /** Finds the offered step of a requested one: the node's, or the conductor's own. */
@@ -252,7 +252,7 @@ export function deploySteps(asked: readonly AskedStep[], offered: readonly Plann
   );
 }
 
-/** The driver's step of this name; undefined: it is the agent's. */
+/** The driver's step of this name; undefined: it may be a reserved step or the agent's. */
 export const findStep = (
   driver: Driver,
   kind: StepKind,

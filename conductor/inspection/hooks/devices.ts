@@ -5,7 +5,7 @@ import type { Change, InspectionData } from './hook';
 
 type Loose = Readonly<Record<string, unknown>>;
 const objectsOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.filter(isObject) : []);
-/** A ramdisk sends them beside the inventory, a Redfish service within it. */
+/** A ramdisk sends PCI devices in plugin_data, a Redfish service in the inventory. */
 const pciDevices = ({ pluginData, inventory }: InspectionData): readonly Loose[] => {
   const fromRamdisk = objectsOf(pluginData['pci_devices']);
   return fromRamdisk.length > 0 ? fromRamdisk : objectsOf((inventory as Loose)['pci_devices']);

@@ -15,7 +15,7 @@ export type Change =
   /** Changes the port with this address, which the same inspection may create. */
   | { readonly on: 'port update'; readonly mac: string; readonly changes: PortChanges }
   | { readonly on: 'port removal'; readonly uuid: string }
-  /** Undefined removes it. */
+  /** An undefined value removes the member. */
   | { readonly on: 'plugin_data'; readonly name: string; readonly value: unknown };
 
 export interface HookOptions extends Pick<
@@ -56,6 +56,6 @@ export interface Hook {
 }
 
 export const invalidInventory = (node: NodeRecord, reason: string): Fault => new Fault('InvalidNodeInventory', { node: node.uuid, reason });
-/** A failure without a prefix. */
+/** A failure whose message has no prefix. */
 export const plainFailure = (message: string): Fault => new Fault('HardwareInspectionFailure', { message });
 export const inspectionFailure = (reason: string): Fault => plainFailure(`Failed to inspect hardware. Reason: ${reason}`);

@@ -46,7 +46,7 @@ export const HOOKS: readonly Hook[] = [
     name: 'architecture',
     apply: ({ node, inventory }) => {
       const value = inventory.cpu?.architecture;
-      // The BMC does not know it.
+      // The BMC does not know the architecture.
       if (value === '') return [];
       if (typeof value === 'string') return [{ on: 'property', name: 'cpu_arch', value }];
       throw invalidInventory(

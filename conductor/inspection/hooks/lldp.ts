@@ -1,7 +1,7 @@
 /** LLDP (IEEE 802.1AB-2016 §8): decodes the TLVs that ramdisks report into the facts of a switch and its port. */
 import { isIPv6 } from 'node:net';
 
-/** The header is removed. */
+/** A TLV without its header of two bytes. */
 export interface Tlv {
   readonly type: number;
   readonly value: Buffer;
@@ -114,7 +114,7 @@ const DOT1: Readonly<Record<number, Parse>> = {
   7: linkAggregation,
 };
 
-/** RFC 4836, ifMauAutoNegCapBits, from the highest bit but one. */
+/** RFC 4836, ifMauAutoNegCapBits, from bit 14 down. */
 const PHYSICAL: readonly string[] = [
   ...['10BASE-T hdx', '10BASE-T fdx', '10BASE-T4', '100BASE-TX hdx', '100BASE-TX fdx', '100BASE-T2 hdx', '100BASE-T2 fdx', 'PAUSE fdx'],
   ...['Asym PAUSE fdx', 'Sym PAUSE fdx', 'Asym and Sym PAUSE fdx', '1000BASE-X hdx', '1000BASE-X fdx', '1000BASE-T hdx', '1000BASE-T fdx'],

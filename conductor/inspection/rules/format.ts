@@ -45,7 +45,7 @@ export interface Names {
 }
 /**
  * @param records names whose members are attributes
- * @param convert converts the value at the end of a path before it is convert; the path begins with the name
+ * @param convert converts the value at the end of a path before it becomes text; the path begins with the name
  * @throws FormatError
  */
 export function format(
