@@ -14,7 +14,7 @@ export async function setBootDevice(task: Task, device: string, persistent: bool
   await management.setBootDevice(task, device, forcedPersistence(task.node.driver_info['force_persistent_boot_device']) ?? persistent);
 }
 
-/** Always and Never decide. Of the older booleans only true has an effect. */
+/** `Always` and `Never` replace the caller's choice. Of the older boolean values, only true has an effect. */
 function forcedPersistence(value: unknown): boolean | undefined {
   if (value === 'Never') return false;
   return value === 'Always' || isTrue(value) ? true : undefined;
@@ -64,7 +64,7 @@ function requestedBootMode(node: NodeRecord): BootMode | undefined {
 
 /** Milliseconds for a BMC's answer: a client is waiting. */
 const QUERY_MS = 10_000;
-/** The BMC's answer; undefined: it gives none. Throws UnsupportedDriverExtension for a machine that lacks the feature. */
+/** The BMC's answer; undefined: an error, or none in time. Throws UnsupportedDriverExtension for a machine that lacks the feature. */
 async function queryBmc<T>(task: Task, query: (limited: Task) => Promise<T>): Promise<T | undefined> {
   const signal = timeoutSignal(QUERY_MS, task.signal);
   try {
@@ -113,7 +113,7 @@ export async function checkBootMode(task: Task): Promise<void> {
 
 /** Enables secure boot for an instance that requests it. Throws the BMC's error. */
 export const configureSecureBoot = (task: Task): Promise<void> => switchSecureBoot(task, true);
-/** Disables it when the instance ends. A machine without secure boot stays as it is. */
+/** Disables secure boot when an instance ends that requested it. A machine without secure boot stays as it is. */
 export const forgetSecureBoot = (task: Task): Promise<void> => switchSecureBoot(task, false);
 async function switchSecureBoot(task: Task, on: boolean): Promise<void> {
   if (!instanceRequest(task.node).secureBoot) return;

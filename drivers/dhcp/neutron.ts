@@ -5,7 +5,7 @@ import { currentVif } from '../network/vifs';
 import type { Task } from '../interfaces';
 import type { DhcpOption, DhcpProvider } from './provider';
 
-/** Options of the IP versions in which the port has addresses. */
+/** Sets the options of those IP versions in which the port has addresses. */
 async function setOptions(task: Task, vif: string, options: readonly DhcpOption[]): Promise<void> {
   const { fixedIps } = await findPort(task, vif);
   const versions = new Set(fixedIps.map(({ ip_address: address }) => (address?.includes(':') ? 6 : 4)));
@@ -36,6 +36,6 @@ export const neutron: DhcpProvider = {
       });
     await task.clock.sleep(task.options['neutron.port_setup_delay'] * 1000, task.signal);
   },
-  // The options go with the ports.
+  // Neutron deletes the options with the ports.
   clean: async () => {},
 };

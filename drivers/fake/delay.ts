@@ -15,7 +15,7 @@ export function delayOf(text: string, spread: number): number {
   return from + (spread % (to - from + 1));
 }
 
-/** Waits as long as the option says. The clock's milliseconds spread the waits of a range. */
+/** Waits as long as the option says. For a range, the current time in milliseconds selects the duration. */
 export const pause =
   (option: DelayOption) =>
   async (task: Task): Promise<void> => {

@@ -5,7 +5,7 @@ import { type Outcome, type Task, type VendorInterface, type VendorMethod, done,
 
 const vending = pause('fake.vendor_delay');
 
-/** Whether `bar` is the word. */
+/** A method that returns whether its argument `bar` is the word. */
 const guess = (name: string, word: string, options: Pick<VendorMethod<Task>, 'async' | 'exclusive'> = {}): VendorMethod<Task> => ({
   ...options,
   http: ['POST'],
