@@ -50,7 +50,7 @@ export const INTERFACES: Interfaces = {
   vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 
-/** The interfaces that every hardware type supports, the best first. Names without an implementation keep the place for it. */
+/** The interfaces that every hardware type supports, the best first. Names without an implementation yet mark their place in the order. */
 const generic = {
   bios: ['no-bios'],
   boot: ['ipxe', 'pxe', 'http-ipxe', 'http'],

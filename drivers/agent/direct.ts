@@ -219,7 +219,7 @@ function loginOf({ node, options }: Task): JsonObject {
   return { image_server_auth_strategy: 'http_basic', image_server_user: username, image_server_password: password };
 }
 
-/** Makes the agent install the boot loader (UEFI only: whole-disk images boot from a BIOS as they are), then prepares the boot from disk. */
+/** Makes the agent install the boot loader (UEFI only: a BIOS boots whole-disk images as they are), then prepares the boot from disk. */
 async function prepareInstanceBoot(task: Task): Promise<Outcome> {
   const { node } = task;
   if (!(await task.driver.storage.shouldWriteImage(task))) return prepareInstance(task);

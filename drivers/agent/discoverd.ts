@@ -59,7 +59,7 @@ export function discoverdService(options: DiscoverdOptions): IntrospectionClient
   });
 }
 
-/** Whether the service was asked for the current inspection. The mark is the start time, so that marks of earlier inspections do not count. */
+/** Whether the service was asked for the current inspection. The mark is its start time: marks of earlier inspections do not count. */
 const isRequested = (node: NodeRecord): boolean =>
   node.inspection_started_at !== null && node.driver_internal_info['discoverd_asked'] === node.inspection_started_at;
 

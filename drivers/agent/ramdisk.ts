@@ -57,7 +57,7 @@ function checkHalf(
   task.log.warn(message);
 }
 
-/** The agent's kernel and ramdisk: both from the node, or both from the options. Throws MissingParameterValue that begins with `missing`. */
+/** The agent's kernel and ramdisk: both from the node, or both from the options. Throws MissingParameterValue, beginning with `missing`. */
 export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ramdisk {
   const { uuid, driver_info: info, properties } = task.node;
   const own = { kernel: text(info[`${mode}_kernel`]), ramdisk: text(info[`${mode}_ramdisk`]) };

@@ -45,8 +45,8 @@ function instanceRequest(node: NodeRecord): FirmwareRequest {
 }
 
 /**
- * The boot mode that the node requests: the instance's capability, its image's property, the machine's capability, or the mode of an earlier
- * boot; undefined: none. Throws InvalidParameterValue when the instance's mode contradicts the machine's.
+ * The boot mode that the node requests: the instance's capability, its image's property, the machine's capability, or the mode of an
+ * earlier boot; undefined: none. Throws InvalidParameterValue when the instance's mode contradicts the machine's.
  */
 function requestedBootMode(node: NodeRecord): BootMode | undefined {
   const instance = instanceRequest(node);
@@ -133,9 +133,9 @@ export const bootModeOf = (task: Task): BootMode =>
   requestedBootMode(task.node) ?? (task.options['deploy.default_boot_mode'] === 'bios' ? 'bios' : 'uefi');
 
 /**
- * Makes the boot modes of machine and node agree. A requested mode is set on the machine; without a request, the machine's own mode is stored
- * in driver_internal_info.deploy_boot_mode. Fails when the machine has another mode that cannot be changed. A machine that reports no mode
- * counts as being in the requested one.
+ * Makes the boot modes of machine and node agree. A requested mode is set on the machine; without a request, the machine's own mode is
+ * stored in driver_internal_info.deploy_boot_mode. Fails when the machine has another mode that cannot be changed. A machine that reports
+ * no mode counts as being in the requested one.
  */
 export async function syncBootMode(task: Task): Promise<void> {
   const control = task.driver.management.bootMode;

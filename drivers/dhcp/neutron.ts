@@ -1,4 +1,4 @@
-/** `[dhcp]dhcp_provider = neutron`: Neutron's DHCP agents answer. The options are attributes of the Neutron ports that the node uses now. */
+/** `[dhcp]dhcp_provider = neutron`: Neutron's DHCP agents answer. The options are set on the Neutron ports that the node uses now. */
 import { Fault, reasonOf } from '../../model/errors';
 import { findPort, updatePort } from '../network/neutron-api';
 import { currentVif } from '../network/vifs';

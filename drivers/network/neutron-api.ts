@@ -51,14 +51,14 @@ function portOf(value: unknown): NeutronPort {
 const reasonOfNeutron = (error: unknown): string => (error instanceof ServiceError ? error.reason : String(error));
 export const isNotFound = (error: unknown): boolean => error instanceof ServiceError && error.status === 404;
 
-/** Sends a request and answers the body. Throws ServiceError, and LockLost before a change. */
+/** Sends a request and returns the body. Throws ServiceError; before a change, also LockLost. */
 async function ask(task: Task, path: string, { method = 'GET', ...call }: ServiceCall = {}): Promise<Readonly<Record<string, unknown>>> {
   if (method !== 'GET') await task.stillHeld?.();
   const { globalRequestId, signal } = task;
   const { body } = await task.connections.services.neutron.request(path, { method, globalRequestId, signal, ...call });
   return isObject(body) ? body : {};
 }
-/** Work on Neutron whose failure is a NetworkError with this text. */
+/** Runs `work`, and turns a ServiceError into a NetworkError with this message. */
 export async function orNetworkError<T>(task: Task, message: (reason: string) => string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -120,7 +120,7 @@ async function networksNamed(task: Task, nameOrId: string): Promise<readonly Neu
   return objects((await ask(task, `/networks?${queryOf({ name: nameOrId })}`))['networks']).map(networkOf);
 }
 /**
- * A network by UUID or name. Throws InvalidParameterValue unless it is exactly one, NetworkError.
+ * A network by UUID or name. Throws InvalidParameterValue unless there is exactly one, NetworkError.
  * @param what for the message
  */
 export async function findNetwork(task: Task, nameOrId: string, what: string): Promise<NeutronNetwork> {

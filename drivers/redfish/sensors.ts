@@ -1,6 +1,6 @@
 /**
- * Sensors of machines with a Redfish service, in the shape that Ironic's consumers know: kind → sensor → fields. Read from Thermal and Power,
- * or, where a chassis lacks them, from their successors ThermalSubsystem and PowerSubsystem (DSP2046).
+ * Sensors of machines with a Redfish service, in the shape that Ironic's consumers know: kind → sensor → fields. Read from Thermal and
+ * Power, or, where a chassis lacks them, from their successors ThermalSubsystem and PowerSubsystem (DSP2046).
  */
 import { Fault, reasonOf } from '../../model/errors';
 import type { Json, JsonObject } from '../../model/records';
@@ -72,7 +72,7 @@ const fieldsOf = (fields: Fields, body: unknown): Record<string, Json> =>
     ]),
   );
 type Sensors = Record<string, JsonObject>;
-/** Object.fromEntries: a service's name may be `__proto__`. */
+/** Uses Object.fromEntries because a name from the service may be `__proto__`. */
 const named = (entries: readonly (readonly [string, JsonObject])[]): Sensors => Object.fromEntries(entries.slice(0, MOST));
 
 /** The resources of a machine that sensors are read from. */
