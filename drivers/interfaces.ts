@@ -1,4 +1,4 @@
-/** What a driver is: objects of tables and functions. A driver gets a Task and returns an Outcome. */
+/** The interfaces of drivers: objects of tables and functions. Their functions get a Task; most return an Outcome. */
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -72,7 +72,7 @@ export interface Task {
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
-  /** Who requested this work. Absent: nobody waits for it any more, or nobody requested it. */
+  /** The user who requested this work. Absent: no user requested it, or the request has ended. */
   readonly caller?: { readonly admin: boolean; readonly service?: boolean; readonly project: string | null };
   /**
    * True: the reservation certainly holds. Otherwise the promise resolves once that is certain. It rejects when the reservation is lost,
@@ -191,7 +191,7 @@ export interface Property {
   readonly secret?: boolean;
 }
 
-/** What every interface has: its driver_info as a table, its steps as a table. */
+/** The members of every interface: its keys of driver_info and its steps, as tables. */
 export interface Interface {
   readonly properties?: Readonly<Record<string, Property>>;
   /** Checks beyond `properties`. Throws Fault InvalidParameterValue / MissingParameterValue / UnsupportedDriverExtension. */
@@ -243,7 +243,7 @@ export interface PowerInterface extends Interface {
   readonly supported: readonly Power[];
   /** Null: unknown (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;
-  /** `get` with the other facts of the same response. Absent: the BMC gives none. */
+  /** As `get`, with the other facts of the same response. Absent: the response has no other facts. */
   getStatus?(task: Task): Promise<MachineStatus>;
   /** Sends the request to the BMC. The caller (Task.power) waits for the state. */
   set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
@@ -254,7 +254,7 @@ export interface MachineStatus {
   /** Null: not reported. */
   readonly health: 'OK' | 'Warning' | 'Critical' | null;
   readonly bootMode: 'bios' | 'uefi' | null;
-  /** ManagementInterface.detectVendor will find a vendor. */
+  /** The BMC reports a vendor, which ManagementInterface.detectVendor can read. */
   readonly namesVendor: boolean;
 }
 interface BootDevice {
@@ -266,7 +266,7 @@ export interface ManagementInterface extends Interface {
   readonly bootDevices: readonly string[];
   getBootDevice(task: Task): Promise<BootDevice>;
   setBootDevice(task: Task, device: string, persistent: boolean): Promise<void>;
-  /** From here on, an absent member is not supported: the request is refused. */
+  /** Each of the following members may be absent: then the feature is not supported, and requests for it are refused. */
   readonly bootMode?: {
     get(task: Task): Promise<'bios' | 'uefi' | null>;
     set(task: Task, mode: 'bios' | 'uefi'): Promise<void>;
@@ -314,7 +314,7 @@ export interface BootInterface extends Interface {
   readonly bootsInMemory?: true;
   /** Boots iSCSI volumes (StorageInterface). */
   readonly bootsVolumes?: true;
-  /** Attaches the config drive of such instances. */
+  /** Attaches the config drive of instances that run from memory. */
   readonly attachesConfigdrive?: true;
   /** Whether it can boot the inspection ramdisk, with or without ports; throws as `validate`. Absent: it cannot. */
   validateInspection?(task: Task): Promise<void>;

@@ -1,10 +1,10 @@
-/** What the settings of a container depend on besides its variables: its address, and the files that are mounted. */
+/** The facts that a container's settings depend on: its variables, its address, and the files that are mounted. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The folder of ramdisks and images in the volume that the containers share. */
 export const IMAGES = '/shared/html/images';
 
-/** What is found in the container. */
+/** The facts that are found in the container. */
 export interface Findings {
   /** The address on the provisioning network. */
   readonly ip: string;

@@ -7,7 +7,7 @@ import { ServiceError, type Services } from '../../wire/keystone/services';
 import type { Task } from '../interfaces';
 import { withoutEndSlashes } from '../../wire/urls';
 
-/** What lookups in Glance need; a task has it. */
+/** The members of a task that lookups in Glance need. */
 export type GlanceTask = Pick<Task, 'signal' | 'options' | 'connections' | 'clock' | 'globalRequestId' | 'caller'>;
 
 const RETRY_PAUSE_MS = 1000;

@@ -17,7 +17,7 @@ import { imageServerLogin, type ImageServerOptions } from '../../wire/image-serv
 import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-/** What requests to web servers need; a task has it. */
+/** The members of a task that requests to web servers need. */
 export interface Fetching {
   readonly signal: AbortSignal;
   readonly options: ImageServerOptions & {
@@ -33,7 +33,7 @@ export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { 
 /** Where the image of an instance or a ramdisk is stored. */
 export type ImageSource = ImageLocation | { readonly kind: 'glance'; readonly id: string };
 
-/** What the agent verifies the image with: an algorithm and its value, or an MD5 sum in the older field. */
+/** The checksum with which the agent verifies the image: an algorithm and its value, or an MD5 sum in the older field. */
 interface Checksum {
   readonly os_hash_algo?: string;
   readonly os_hash_value?: string;

@@ -87,7 +87,7 @@ function optionsOf(task: Task, method: BootRecord['method'], hasIpxeTag: boolean
   return [...boot, ...rest].map(([opt_name, opt_value]) => ({ opt_name, opt_value, ip_version: version }));
 }
 
-/** The options of both IP versions; the DHCP server uses those of the version that the machine asks with. */
+/** The options of both IP versions. The DHCP server sends those of the version of the machine's request. */
 export const bootOptions = (task: Task, method: BootRecord['method'], hasIpxeTag: boolean): readonly DhcpOption[] => [
   ...optionsOf(task, method, hasIpxeTag, 4),
   ...optionsOf(task, method, hasIpxeTag, 6),

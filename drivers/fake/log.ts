@@ -38,7 +38,7 @@ const count = (name: string, resumable: boolean): Step => ({
     return done;
   },
 });
-/** The first is not resumable, the second is. */
+/** The first step is not resumable, so it must never run twice. */
 const COUNTING: readonly Step[] = [count('count_step', false), count('count_resumable', true)];
 
 /** The same interfaces; with a file, the fake ones write to it. */

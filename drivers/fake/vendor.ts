@@ -1,4 +1,4 @@
-/** Vendor methods and steps that only demonstrate such calls. */
+/** Vendor methods and steps that only demonstrate vendor calls. */
 import { Fault } from '../../model/errors';
 import { pause } from './delay';
 import { type Outcome, type Task, type VendorInterface, type VendorMethod, done, wait } from '../interfaces';

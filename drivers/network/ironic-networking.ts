@@ -77,7 +77,7 @@ const placesOf = (task: Task, network: NetworkName | null): readonly Place[] =>
   });
 
 const failure = (message: string, cause: unknown): Fault => new Fault('NetworkError', { message }, { cause });
-/** Sends all changes at once; `Switches` runs those of one switch one by one. Throws the first failure in the order of the ports. */
+/** Starts all changes at once; the worker applies those of one switch one by one. Throws the first failure in the order of the ports. */
 async function add(task: Task, network: NetworkName | null): Promise<void> {
   const idle = networkOf(task, 'idle');
   const places = placesOf(task, network);

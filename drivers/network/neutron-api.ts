@@ -47,7 +47,7 @@ function portOf(value: unknown): NeutronPort {
   };
 }
 
-/** Neutron's reason for a failure, or this program's. */
+/** Neutron's reason for a failure; for other errors the error as text. */
 const reasonOfNeutron = (error: unknown): string => (error instanceof ServiceError ? error.reason : String(error));
 export const isNotFound = (error: unknown): boolean => error instanceof ServiceError && error.status === 404;
 
@@ -146,7 +146,7 @@ export const findSegment = async (task: Task, id: string): Promise<JsonObject> =
   const { segment } = await ask(task, `/segments/${enc(id)}`);
   return isObject(segment) ? segment : {};
 };
-/** UUIDs of those of the security groups that exist. */
+/** The UUIDs of the given security groups that exist. */
 export const existingSecurityGroups = async (task: Task, ids: readonly string[]): Promise<readonly string[]> =>
   objects((await ask(task, `/security-groups?${queryOf({ id: ids, fields: 'id' })}`))['security_groups']).map(({ id }) => text(id));
 /** Whether the first agent on a host is alive; false without any. */

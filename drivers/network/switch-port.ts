@@ -100,7 +100,7 @@ function membersProblem(given: JsonObject, required: readonly string[], optional
   return missing === undefined ? undefined : `${repr(missing)} is a required property`;
 }
 
-/** The schema of `switchport`. @returns the first thing that is wrong */
+/** Checks a `switchport` as its JSON schema does. @returns the first error */
 export function switchportProblem(switchport: JsonObject): string | undefined {
   const { lag_name: lag } = switchport;
   const problem = membersProblem(switchport, ['mode', 'native_vlan'], ['allowed_vlans', 'lag_name', 'mtu']) ?? vlansProblem(switchport);
@@ -109,7 +109,7 @@ export function switchportProblem(switchport: JsonObject): string | undefined {
 }
 
 const AGGREGATION_MODES = ['lacp', 'static'];
-/** The schema of a portgroup's `lag`. @returns the first thing that is wrong */
+/** Checks a portgroup's `lag` as its JSON schema does. @returns the first error */
 export function lagProblem(lag: JsonObject): string | undefined {
   const { aggregation_mode: mode } = lag;
   const problem = membersProblem(lag, ['mode', 'aggregation_mode'], ['native_vlan', 'allowed_vlans', 'mtu']) ?? vlansProblem(lag);

@@ -32,7 +32,7 @@ const whole = (value: unknown): number | null => {
   return parsed === null ? null : Math.trunc(parsed);
 };
 type FieldReader = (value: unknown) => Json;
-/** Field of the answer → the path of its property, and the function that reads it. */
+/** Field of a sensor → the path of its Redfish property, and the function that converts the value. */
 type Fields = Readonly<Record<string, readonly [property: string | readonly string[], read: FieldReader]>>;
 const STATUS: Fields = { state: [['Status', 'State'], text], health: [['Status', 'Health'], text] };
 
@@ -179,7 +179,7 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
     return named(
       simple.flatMap((storage) =>
         listOf(member(storage.body, 'Devices'))
-          // Without a capacity it is an enclosure.
+          // A device without a capacity is an enclosure.
           .filter((device) => whole(member(device, 'CapacityBytes')))
           .map((device) => drive(device, idOf(storage), system)),
       ),
@@ -195,7 +195,7 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
   return named(found);
 }
 
-/** Kind → how it is read. */
+/** Kind of sensor → the function that reads all sensors of this kind. */
 const KINDS: Readonly<Record<string, (machine: Machine) => Promise<Sensors>>> = {
   Fan: listOfChassis('Thermal', 'Fans', FAN, ['ThermalSubsystem', newerFans]),
   Temperature: listOfChassis('Thermal', 'Temperatures', TEMPERATURE, ['ThermalSubsystem', newerTemperatures]),

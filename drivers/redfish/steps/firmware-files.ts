@@ -7,7 +7,7 @@ import { urlForBmc } from '../../common/media';
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
 
-/** Prefix of such files' names under `/boot/TOKEN/`. */
+/** Prefix of the names of firmware files under `/boot/TOKEN/`. */
 const PREFIX = 'firmware-';
 
 const failure = (error: string): Fault => new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${error}` });
