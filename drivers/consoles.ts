@@ -41,7 +41,7 @@ interface OpenConsole {
 const MOST_UNREAD = 1 << 20;
 const NEW_LINE: readonly number[] = [0x0a, 0x0d];
 const TILDE = 0x7e;
-/** Until a client must have read why it is disconnected. */
+/** Time for a client to read why it is disconnected. */
 const FAREWELL_MS = 1000;
 /** setTimeout fires at once for longer times. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -63,13 +63,13 @@ function escapes(): (bytes: Buffer) => { readonly text: Buffer; readonly order?:
   };
 }
 
-/** The client's input must be read: otherwise the end of the connection never shows. */
+/** Reads and drops the client's input: otherwise the socket does not notice that the client has closed the connection. */
 function refuse(socket: Socket, why: string): void {
   socket.resume();
   socket.end(`${why}\r\n`);
 }
 
-/** Also a client that neither reads nor closes its side. */
+/** Also disconnects a client that neither reads nor closes its side. */
 function disconnect(socket: Socket, why: string): void {
   socket.end(`\r\nclosed: ${why}\r\n`);
   setTimeout(() => socket.destroy(), FAREWELL_MS).unref();

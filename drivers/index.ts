@@ -1,4 +1,4 @@
-/** The only list of what drivers there are: name in the API → implementation, and hardware type → names. Nothing registers itself. */
+/** All interfaces (name in the API → implementation) and hardware types (name → interface names). Nothing registers itself elsewhere. */
 import type { InterfaceKind } from '../model/records';
 import { customAgentDeploy } from './agent/deploy';
 import { agentInspect } from './agent/inspect';
@@ -50,7 +50,7 @@ export const INTERFACES: Interfaces = {
   vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 
-/** What every hardware type takes, the best first. Names without an implementation yet stand where they will be. */
+/** The interfaces that every hardware type supports, the best first. Names without an implementation yet mark their place in the order. */
 const generic = {
   bios: ['no-bios'],
   boot: ['ipxe', 'pxe', 'http-ipxe', 'http'],
@@ -65,7 +65,7 @@ const generic = {
   vendor: ['no-vendor'],
 } as const satisfies Partial<Record<InterfaceKind, readonly string[]>>;
 
-/** A node of the fake type may have any enabled interface; offered are the fake and the generic ones. */
+/** A node of the fake type may have any enabled interface; the type lists the fake and the generic ones. */
 const fakeFirst = (names: readonly string[]): readonly string[] => ['fake', ...names, ANY];
 
 export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {

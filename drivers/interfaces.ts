@@ -1,4 +1,4 @@
-/** What a driver is: objects of tables and functions. A driver gets a Task and answers an Outcome; it never moves the node. */
+/** The interfaces of drivers: objects of tables and functions. Their functions get a Task; most return an Outcome. */
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -28,7 +28,7 @@ import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
 
-/** Bounded: the entry that was used longest ago goes first. */
+/** A bounded cache, which drops the least recently used entry. */
 export interface KeyedCache<Value> {
   get(key: string): Value | undefined;
   put(key: string, value: Value): void;
@@ -43,19 +43,19 @@ export interface Connections {
   readonly biosRegistries?: KeyedCache<BiosAttributeRegistry>;
   /** Absent: this process serves none. */
   readonly consoles?: Consoles & SolPool;
-  /** Absent: [discoverd] names none. */
+  /** The introspection service. Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient;
   /** Absent: [ironic_networking] enables no driver. */
   readonly switches?: Switches;
   /** Absent: [conductor]enable_trait_based_networking is false. */
   readonly networkTraits?: NetworkTraits;
-  /** The API's URL of Keystone's catalog, for ramdisks. Absent: [service_catalog]endpoint_override. */
+  /** The API's URL from Keystone's catalog, for ramdisks. Absent: [service_catalog]endpoint_override is used. */
   readonly apiUrl?: () => Promise<string>;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
 
-/** A node that the caller has reserved. Only the conductor makes tasks. `node` is always as last saved. */
+/** A node with its driver while code works on it, usually reserved. Only the conductor makes tasks. `node` is always as last saved. */
 export interface Task {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
@@ -72,11 +72,11 @@ export interface Task {
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
-  /** Who requested this work. Absent: nobody waits for it any more, or nobody requested it. */
+  /** The user who requested this work. Absent: no user requested it, or the request has ended. */
   readonly caller?: { readonly admin: boolean; readonly service?: boolean; readonly project: string | null };
   /**
-   * True: the reservation surely holds. Otherwise it resolves once that is sure, and throws when the reservation is lost: nothing may be sent
-   * then. Called before each call of an interface and each request to a BMC or an agent. A task without a reservation has none.
+   * True: the reservation certainly holds. Otherwise the promise resolves once that is certain. It rejects when the reservation is lost,
+   * and then nothing may be sent. Called before each call of an interface and each request to a BMC or an agent. Absent: no reservation.
    */
   stillHeld?(): true | Promise<void>;
   /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
@@ -85,7 +85,7 @@ export interface Task {
   portgroups(): Promise<readonly PortgroupRecord[]>;
   /** Sets keys of the `internal_info` of one of the node's ports or portgroups; `undefined` removes one. */
   saveAttachment(kind: 'port' | 'portgroup', uuid: string, keys: Readonly<Record<string, unknown>>): Promise<void>;
-  /** Makes a portgroup of ports of the node, in one transaction. Throws PortgroupDuplicateName. */
+  /** Creates a portgroup with these ports of the node, in one transaction. Throws PortgroupDuplicateName. */
   groupPorts(group: Partial<PortgroupRecord>, ports: readonly string[]): Promise<PortgroupRecord>;
   /** Removes a portgroup. Its ports stay. */
   ungroupPorts(uuid: string): Promise<void>;
@@ -105,7 +105,7 @@ export interface Task {
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** Saves the firmware of these components; others stay as they were. */
   saveFirmwareComponents(components: readonly FirmwareComponent[]): Promise<void>;
-  /** The config drive's vendor data for a recorder on the instance; each call makes a new token. Undefined: the instance gets no recorder. */
+  /** The config drive's vendor data for a recorder on the instance; each call creates a token. Undefined: the instance gets no recorder. */
   recorderData(): Promise<JsonObject | undefined>;
   /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits for the state. */
   power(target: Power, timeoutSeconds?: number): Promise<void>;
@@ -124,13 +124,13 @@ export type FirmwareComponent = Pick<FirmwareComponentRecord, 'component' | 'ven
   readonly current_version: string;
 };
 
-/** A driver never moves the provision state: it answers an outcome, and the conductor moves the node. */
+/** A driver never changes the provision state: it returns an outcome, and the conductor changes the state. */
 export type Outcome =
   /** `agentThere`: nothing was booted, since the agent already runs on the machine; its steps are available now. */
   | { readonly kind: 'done'; readonly agentThere?: true }
   /**
-   * Ends by the agent's next heartbeat, or by a poll after `pollEvery` seconds. `quiet`: the poll showed nothing new, so the timeout of the
-   * wait runs on.
+   * The wait ends with the agent's next heartbeat, or with a poll after `pollEvery` seconds. `quiet`: the poll showed nothing new, so the
+   * timeout of the wait is not restarted.
    */
   | { readonly kind: 'wait'; readonly pollEvery?: number; readonly quiet?: true }
   | { readonly kind: 'failed'; readonly reason: string };
@@ -191,7 +191,7 @@ export interface Property {
   readonly secret?: boolean;
 }
 
-/** What every interface has: its driver_info as a table, its steps as a table. */
+/** The members of every interface: its keys of driver_info and its steps, as tables. */
 export interface Interface {
   readonly properties?: Readonly<Record<string, Property>>;
   /** Checks beyond `properties`. Throws Fault InvalidParameterValue / MissingParameterValue / UnsupportedDriverExtension. */
@@ -200,7 +200,7 @@ export interface Interface {
   readonly periodics?: readonly InterfacePeriodic[];
   /** Why the configuration does not allow this interface. The conductor does not start then. */
   cannotLoad?(options: Options): string | undefined;
-  /** Whether the configuration has the service that it needs: otherwise it is the default of no node. Absent: it needs none. */
+  /** Whether the service that the interface needs is configured. If not, the interface is no node's default. Absent: it needs none. */
   hasService?(options: Options): boolean;
 }
 /** Periodic work on the nodes of an interface. Running it twice is safe: it keeps no state outside the node. */
@@ -243,7 +243,7 @@ export interface PowerInterface extends Interface {
   readonly supported: readonly Power[];
   /** Null: unknown (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;
-  /** `get` with the other facts of the same response. Absent: the BMC gives none. */
+  /** As `get`, with the other facts of the same response. Absent: the response has no other facts. */
   getStatus?(task: Task): Promise<MachineStatus>;
   /** Sends the request to the BMC. The caller (Task.power) waits for the state. */
   set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
@@ -254,7 +254,7 @@ export interface MachineStatus {
   /** Null: not reported. */
   readonly health: 'OK' | 'Warning' | 'Critical' | null;
   readonly bootMode: 'bios' | 'uefi' | null;
-  /** ManagementInterface.detectVendor will find a vendor. */
+  /** The BMC reports a vendor, which ManagementInterface.detectVendor can read. */
   readonly namesVendor: boolean;
 }
 interface BootDevice {
@@ -266,7 +266,7 @@ export interface ManagementInterface extends Interface {
   readonly bootDevices: readonly string[];
   getBootDevice(task: Task): Promise<BootDevice>;
   setBootDevice(task: Task, device: string, persistent: boolean): Promise<void>;
-  /** From here on, an absent member is not supported: the request is refused. */
+  /** Each of the following members may be absent: then the feature is not supported, and requests for it are refused. */
   readonly bootMode?: {
     get(task: Task): Promise<'bios' | 'uefi' | null>;
     set(task: Task, mode: 'bios' | 'uefi'): Promise<void>;
@@ -314,7 +314,7 @@ export interface BootInterface extends Interface {
   readonly bootsInMemory?: true;
   /** Boots iSCSI volumes (StorageInterface). */
   readonly bootsVolumes?: true;
-  /** Attaches the config drive of such instances. */
+  /** Attaches the config drive of instances that run from memory. */
   readonly attachesConfigdrive?: true;
   /** Whether it can boot the inspection ramdisk, with or without ports; throws as `validate`. Absent: it cannot. */
   validateInspection?(task: Task): Promise<void>;
@@ -358,7 +358,7 @@ export interface DeployInterface extends Interface {
 export interface InspectInterface extends Interface {
   /** The machine boots a ramdisk that describes it. The ports that its BMC reports are created before ([inspector]pre_create_ports). */
   readonly inBand?: true;
-  /** An external service inspects and gets its ramdisk's callbacks. Callbacks that arrive here are not for this node. */
+  /** An external service inspects the node, and gets the callbacks of its ramdisk. A callback that arrives here is not for this node. */
   readonly byService?: true;
   /** In band: boots the ramdisk, then `wait`. Out of band: the findings. */
   inspect(task: Task): Promise<Outcome | InspectionFindings>;
@@ -398,9 +398,9 @@ export interface NetworkInterface extends Interface {
   unconfigureTenantNetworks(task: Task): Promise<void>;
   /** network_data.json for the ramdisk of virtual media. Absent: the node's own. */
   networkData?(task: Task): Promise<JsonObject>;
-  /** Adds what the parts of an instance's config drive lack. Absent: nothing. */
+  /** Adds the network data that the parts of an instance's config drive lack. Absent: the parts stay as they are. */
   completeConfigdrive?(task: Task, parts: JsonObject): Promise<JsonObject>;
-  /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
+  /** VIFs: the virtual ports that tenants attach to a node. For the rules see network/vifs.ts. */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */
   vifAttach(task: Task, vif: Vif): Promise<void>;
@@ -440,11 +440,11 @@ export interface ConsoleInterface extends Interface {
   get(task: Task): Promise<JsonObject>;
 }
 export interface RaidInterface extends Interface {
-  /** Checks beyond the common schema. Throws InvalidParameterValue for a configuration that it cannot create, UnsupportedDriverExtension. */
+  /** Checks beyond the common schema. Throws InvalidParameterValue for a configuration that is impossible, UnsupportedDriverExtension. */
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
 }
 export interface StorageInterface extends Interface {
-  /** Makes the volumes of the node available to its machine. Does nothing for a volume that is. Throws StorageError. Absent: others do it. */
+  /** Makes the node's volumes available to its machine, unless they already are. Throws StorageError. Absent: the operator does it. */
   attachVolumes?(task: Task): Promise<void>;
   /** Reverts `attachVolumes`, also one that was interrupted. Throws StorageError. */
   detachVolumes?(task: Task): Promise<void>;
@@ -457,9 +457,9 @@ export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export interface VendorMethod<Subject> {
   readonly http: readonly HttpMethod[];
   readonly description: string;
-  /** Answered with 202 before it has run; false: answered with its result. Default: true. */
+  /** True (default): the client gets 202 before the method has run. False: the client gets the method's result. */
   readonly async?: boolean;
-  /** Default: true. */
+  /** Whether the method needs the node's reservation. Default: true. */
   readonly exclusive?: boolean;
   /** The arguments that it accepts; absent: any. */
   readonly args?: readonly string[];
@@ -504,5 +504,3 @@ export const ANY = '*';
 export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;
 /** Name in the API → implementation. */
 export type Interfaces = { readonly [Kind in InterfaceKind]: Readonly<Record<string, Driver[Kind]>> };
-
-/** What an agent's heartbeat carries; re-exported for drivers and conductor. */

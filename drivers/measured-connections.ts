@@ -1,4 +1,4 @@
-/** Measures the requests to BMCs, by protocol and operation, never by address; and those to OpenStack services. */
+/** Measures the requests to BMCs, by protocol and operation (never by address), and the requests to OpenStack services. */
 import type { Metrics } from '../model/metrics';
 import { COMMANDS } from '../wire/ipmi/constants';
 import type { ServiceClient, Services } from '../wire/keystone/services';
@@ -16,7 +16,7 @@ const redfishName = (method: string, path: string): string => {
   return action === undefined ? method : `${method} ${action.replace(/^#/, '')}`;
 };
 
-/** The kind of failure that the client gives. Other errors come from an aborted caller. */
+/** The `kind` of a client's error. An error without a kind comes from an aborted request. */
 const outcomeOf = (error: unknown): string => {
   const kind = (error as { kind?: unknown } | null)?.kind;
   return typeof kind === 'string' ? kind : 'aborted';

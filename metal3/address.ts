@@ -12,7 +12,7 @@ export interface ProvisioningAddress {
 /** Addresses that machines can reach: neither loopback nor link-local. */
 const isGlobal = ({ address, internal }: NetworkInterfaceInfo): boolean => !internal && !/^(?:fe[89ab]|169\.254\.)/i.test(address);
 const firstGlobal = (infos: readonly NetworkInterfaceInfo[] = []): string | undefined => infos.find(isGlobal)?.address;
-/** Two spellings of an IPv6 address are the same. */
+/** One spelling for each IPv6 address, for comparisons. */
 const canonical = (address: string): string => (address.includes(':') ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address);
 
 function byMac(interfaces: Interfaces, macs: readonly string[]): string | undefined {
@@ -24,7 +24,10 @@ function byMac(interfaces: Interfaces, macs: readonly string[]): string | undefi
   return undefined;
 }
 
-/** What the variables ask for, if it is there now. In their order of precedence. */
+/**
+ * The address that the variables select: IRONIC_IP (even if no interface has it), PROVISIONING_IP, PROVISIONING_INTERFACE,
+ * PROVISIONING_MACS. Undefined: no interface has such an address now.
+ */
 export function findAddress(environment: Environment, interfaces: Interfaces): ProvisioningAddress | undefined {
   const given = environment['IRONIC_IP'];
   const of = (ip: string): string | undefined =>

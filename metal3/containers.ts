@@ -106,7 +106,7 @@ const tlsOf = (pair: { readonly cert: string; readonly key: string }, protocols:
   ...(ciphers === '' ? {} : { ciphers }),
 });
 
-/** Checks the passwords of the API. @throws an Error for the operator */
+/** Checks the passwords of requests to the API. @throws an Error for the operator */
 function gate(users: string, log: Log): (request: IncomingMessage, response: ServerResponse) => Promise<boolean> {
   const strategy = httpBasic({ users, roles: null }, log, systemClock);
   return async ({ headers, url = '', method = 'GET', socket }, response) => {
@@ -195,7 +195,7 @@ export function exporterPort(environment: Environment, log: Log): ContainerPort 
   };
 }
 
-/** A store without nodes. Leases live as long as the container, as dnsmasq's do there. */
+/** A store without nodes. Leases live as long as the container, as those of dnsmasq in metal3's image. */
 function leaseStore({ hosts }: DhcpPlan): DhcpSetup['store'] {
   const fixed = hosts.flatMap(({ mac, address }) => (address === undefined ? [] : [{ mac, address, expires_at: Number.MAX_SAFE_INTEGER }]));
   const leases = new Map<string, LeaseRecord>(fixed.map((lease) => [lease.address, lease]));
@@ -215,7 +215,7 @@ function leaseStore({ hosts }: DhcpPlan): DhcpSetup['store'] {
 
 /**
  * DHCP and TFTP of the container `dnsmasq`.
- * @param defaults all options without a file
+ * @param defaults all options as they are without a configuration file
  * @returns what stops both
  * @throws Metal3Error
  */

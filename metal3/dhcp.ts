@@ -1,4 +1,4 @@
-/** The container `dnsmasq`: from its DHCP variables, in dnsmasq's notation, to the options of our DHCP and TFTP services. */
+/** The container `dnsmasq`: translates its DHCP variables, in dnsmasq's notation, to the options of our DHCP and TFTP services. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { LoadedOptions } from '../config/options';
 import { Metal3Error, type Place } from './place';
@@ -33,7 +33,7 @@ const OPTIONS: Readonly<Record<string, 'gateway' | 'dns' | 'domain' | 'mtu'>> = 
 };
 type Keys = Readonly<Partial<Record<'gateway' | 'dns' | 'domain' | 'mtu', readonly string[]>>>;
 interface OptionLine {
-  /** Absent: of all ranges. */
+  /** Absent: the line applies to all ranges. */
   readonly tag?: string;
   readonly keys: Keys;
 }
@@ -46,7 +46,7 @@ function optionLine(item: string): OptionLine {
 }
 
 const DURATIONS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
-/** dnsmasq's lease time → seconds; undefined: it is none. */
+/** dnsmasq's lease time → seconds; undefined: not a lease time. */
 function leaseTime(text: string): number | undefined {
   if (text === 'infinite') return 100_000_000;
   const [, number, unit] = /^(\d{1,9})([smhdw]?)$/.exec(text) ?? [];
@@ -113,7 +113,7 @@ function subnetLine(range: Range, options: readonly OptionLine[], { get, ip, int
     gateway: [get('GATEWAY_IP')].filter((address) => v4 && isOfFamily(address)),
     dns: [dns].filter(isOfFamily),
   };
-  // Lines of dnsmasq's tags win over those of all ranges.
+  // Lines with the range's tag replace lines without a tag, so they come last.
   const applying = [
     ...options.filter(({ tag }) => tag === undefined),
     ...options.filter(({ tag }) => tag !== undefined && tag === range.tag),
@@ -159,7 +159,7 @@ export function dhcpPlan(place: Place): DhcpPlan {
   return { subnets: ranges.map((range) => subnetLine(range, options, place)), hosts, onlyHosts: ignored.length > 0 };
 }
 
-/** Names of boot loaders → files of the image, or of a folder that has its own. */
+/** Names of boot loaders → files of the image, or of the folder with the operator's own boot loaders. */
 export function loaders({ get, exists }: Place): Readonly<Record<string, string>> {
   const name = get('SNP_BASENAME', 'snponly');
   const own = get('IPXE_CUSTOM_FIRMWARE_DIR', '/shared/custom_ipxe_firmware');
@@ -172,7 +172,7 @@ export function loaders({ get, exists }: Place): Readonly<Record<string, string>
   return Object.fromEntries(found.filter(([, path]) => exists(path)));
 }
 
-/** What changes of the options of the services. */
+/** The options of the services that differ from their defaults. */
 export function dhcpOptions(place: Place, { subnets }: DhcpPlan, httpUrl: string): Partial<LoadedOptions> {
   const { ip, interface: name = null, get } = place;
   const snp = get('SNP_BASENAME', 'snponly');
@@ -190,5 +190,5 @@ export function dhcpOptions(place: Place, { subnets }: DhcpPlan, httpUrl: string
     'pxe.loader_file_paths': loaders(place),
   };
 }
-/** No machine is known here, so that all addresses may go to unknown ones. */
+/** This container knows no nodes, so that all addresses may go to unknown machines. */
 const MOST_UNKNOWN = 1 << 20;

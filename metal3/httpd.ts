@@ -17,7 +17,7 @@ import type { Log } from '../model/log';
 
 /** The ports: HTTP_PORT, that of the API with TLS, and VMEDIA_TLS_PORT. */
 export type Port = 'plain' | 'api' | 'media';
-/** What requests are for, by the decoded path; the first row counts. */
+/** The area of a request, by its decoded path; the first row that matches counts. */
 const AREAS = [
   { area: 'hidden', paths: /(?:^|\/)\.ht/i },
   { area: 'media', paths: /^\/(?:redfish|ilo|media)(?:\/|$)/ },
@@ -50,7 +50,7 @@ export interface HttpdSetup {
   readonly modes: HttpdModes;
   /** The folder of the files. */
   readonly root: string;
-  /** Unix sockets, or a port of the API on loopback. */
+  /** The Unix sockets of the boot service and the API. A number is the API's port on loopback. */
   readonly boot: string;
   readonly api: string | number;
   readonly startScript: string;
@@ -60,11 +60,11 @@ export interface HttpdSetup {
   readonly log: Log;
 }
 
-/** RFC 9110 §7.6.1: they concern one connection. The password is checked here. */
+/** Header fields for one connection only (RFC 9110 §7.6.1), and the password, which is checked here. */
 const NOT_PASSED = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'authorization'];
 const passed = (headers: IncomingMessage['headers']): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED.includes(name)));
-/** Silence after which the server in the other container is given up. Event streams are never silent for so long. */
+/** Silence after which a request to the server in the other container is aborted. Event streams are never silent for so long. */
 const UPSTREAM_MS = 300_000;
 
 /** Passes a request on. Resolves when the response has ended. */
@@ -84,7 +84,7 @@ export async function passOn(
   upstream.on('timeout', () => upstream.destroy(new Error('the server did not answer in time')));
   response.once('close', () => upstream.destroy());
   const answered = new Promise<IncomingMessage>((done, fail) => upstream.once('response', done).once('error', fail));
-  // A request whose body ends early ends the other one too; the response tells about its failure.
+  // If the client's body ends early, the pipeline destroys the upstream request too; the failure shows in `answered`.
   pipeline(request, upstream).catch(() => {});
   const answer = await answered;
   const text = instead?.(answer.statusCode ?? 0);
@@ -112,11 +112,11 @@ export function createHttpd(setup: HttpdSetup, port: Port): RequestListener {
     if (opened) await sendLocal(request, response, opened);
     else refuse(response, 404, 'Not found');
   };
-  /** What answers each area that is no file. */
+  /** The handlers of the areas that are not served from files alone. */
   const answers: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse, path: string) => Promise<void>>> = {
     'start script': async (_, response) => sendText(response, setup.startScript),
     'inspector script': async (_, response) => sendText(response, setup.inspectorScript),
-    // A machine of no node boots what the inspector script says.
+    // A machine that belongs to no node boots the inspector script.
     boot: (request, response, path) => {
       const instead = (status: number): string | undefined =>
         status === 404 && path.startsWith('/ipxe/') ? setup.inspectorScript : undefined;

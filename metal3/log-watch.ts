@@ -9,7 +9,7 @@ import { systemClock, type Clock } from '../model/clock';
 
 const FOLDER = '/shared/log/ironic/deploy';
 const CHECK_MS = 2000;
-/** Longer archives, once unpacked, are printed up to here. */
+/** Bytes of an unpacked archive that are printed; the rest is dropped. */
 const MOST_BYTES = 256 << 20;
 const BLOCK = 512;
 
@@ -47,7 +47,7 @@ async function unpack(path: string): Promise<Buffer> {
       done(size <= MOST_BYTES ? null : new Error('it is too large'));
     },
   });
-  // What came before an error is worth reading.
+  // The data before an error is printed nevertheless.
   await pipeline(createReadStream(path), createGunzip(), collect).catch((error: unknown) => {
     if (pieces.length === 0) throw error;
   });
@@ -67,7 +67,7 @@ async function print(folder: string, name: string, write: (line: string) => void
   await rm(join(folder, name), { force: true });
 }
 
-/** Names with size and time: a file that has the same ones again is complete. */
+/** File name → size and modification time. A file with the same values at the next check is complete. */
 async function versionsIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = await readdir(folder).catch(() => []);
   const found = new Map<string, string>();

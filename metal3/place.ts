@@ -1,10 +1,10 @@
-/** What the settings of a container depend on besides its variables: its address, and the files that are mounted. */
+/** The facts that a container's settings depend on: its variables, its address, and the files that are mounted. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The folder of ramdisks and images in the volume that the containers share. */
 export const IMAGES = '/shared/html/images';
 
-/** What is found in the container. */
+/** The facts that are found in the container. */
 export interface Findings {
   /** The address on the provisioning network. */
   readonly ip: string;
@@ -24,7 +24,7 @@ export interface Place extends Findings {
   readonly get: (name: string, preset?: string) => string;
   /** The address in URLs. */
   readonly host: string;
-  /** The address that means all of them. */
+  /** The wildcard address. */
   readonly everywhere: '::' | '0.0.0.0';
   /** The folder of configuration files. */
   readonly conf: string;
@@ -36,7 +36,7 @@ export interface Place extends Findings {
   readonly tls: boolean;
   /** Of the API. */
   readonly certificate: Pair & { readonly authority: string };
-  /** httpd has the TLS of the API, and checks passwords. */
+  /** The container `httpd` terminates the API's TLS and checks the passwords. */
   readonly proxy: boolean;
   /** Media for BMCs are served with TLS only. */
   readonly mediaTls: boolean;
@@ -52,7 +52,7 @@ export interface Place extends Findings {
 /** The environment cannot be used. The message is for the operator. */
 export class Metal3Error extends Error {}
 
-/** Both files of a certificate, or none. @throws Metal3Error for one without the other */
+/** Whether the folder has a certificate and its key. @throws Metal3Error for one without the other */
 function hasPair(folder: string, exists: Findings['exists']): boolean {
   const [cert, key] = ['tls.crt', 'tls.key'].map((name) => exists(`${folder}/${name}`));
   if (cert !== key) throw new Metal3Error(`${folder} has ${cert ? 'tls.crt' : 'tls.key'} only: a certificate needs its private key`);

@@ -1,4 +1,4 @@
-/** The iPXE script of machines that no node is known for: they boot the ramdisk, which reports their inventory. */
+/** The iPXE script of machines that belong to no node: they boot the ramdisk, which reports their inventory. */
 import { IMAGES, Metal3Error, type Place } from './place';
 import { inspectionArguments, isTrue, kernelArguments } from './variables';
 

@@ -5,7 +5,7 @@ import { ALWAYS, VARIABLES, type Settings, type Variable } from './variables';
 /** Variables of Ironic's own options, which the configuration reader takes itself. */
 const isOption = (name: string): boolean => name.startsWith('OS_') && name.includes('__');
 const PREFIX = /^(?:IRONIC|IPXE|IPA|HTTPD|HTTP_BASIC|MARIADB|WEBSERVER|VMEDIA|DNSMASQ|DHCP|DEPLOY|PROVISIONING)_/;
-/** Whoever sets such a variable relies on its effect. */
+/** Variables that protect something. An unknown one is an error, because whoever sets it relies on its effect. */
 const GUARD = /(?:TLS|SSL|CERT|CIPHER|CURVE|AUTH|HTPASSWD|PASSWORD|TOKEN|SECURE|VERIFY|ACL|ALLOW|DENY|IGNORE)/;
 
 const NAMES = new Set(VARIABLES.flatMap(({ name, formerly = [] }) => [name, ...formerly]));

@@ -64,7 +64,7 @@ const externalHttp = (ip: string, place: Place): string =>
   place.mediaTls ? `https://${ip}:${place.get('VMEDIA_TLS_PORT', '8083')}` : `http://${ip}:${place.get('HTTP_PORT', '80')}`;
 const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address);
 
-/** Whether the API listens on a Unix socket or on loopback, behind the TLS of httpd. */
+/** Where the API listens: behind the TLS of httpd, on a Unix socket or on loopback; otherwise on the network. */
 const apiBind = (value: string, place: Place): Settings => {
   if (place.proxy)
     return place.get('IRONIC_PRIVATE_PORT', 'unix') === 'unix'
@@ -163,7 +163,7 @@ export function leastVersion(protocols: string): '1.2' | '1.3' | undefined {
   return allowed.has('2') ? '1.2' : allowed.has('3') ? '1.3' : undefined;
 }
 
-/** In every mode (metal3's ironic.conf), where this program has the option. */
+/** The options that are always set, as in metal3's ironic.conf, as far as this program has them. */
 export const ALWAYS: Settings = {
   'DEFAULT.debug': 'true',
   'DEFAULT.enabled_hardware_types': 'ipmi,redfish,fake-hardware,manual-management',

@@ -60,7 +60,7 @@ const RETRY_PAUSE_MS = 1000;
 /** Between polls of a command, for an agent that does not delay its response until the command has finished. */
 const POLL_PAUSE_MS = 1000;
 
-/** For contexts of TLS and for connections, which take 2 ms: hundreds of agents may become ready at the same time. */
+/** Spreads the creation of TLS contexts and connections (about 2 ms each) over time: hundreds of agents may become ready at once. */
 const nextTurn = createTurns(2);
 
 /** Gives `work` a client of the node's agent, and closes its connections afterwards. */
@@ -128,7 +128,7 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
   };
 }
 
-/** Measures requests by their command. Only our own names become labels; polls have none. */
+/** Measures requests by the command that they send. Polls, which send none, get the label `look`. */
 const measured =
   (task: Task, send: Send): Send =>
   async (request) => {
@@ -179,7 +179,7 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
     return commands.map(commandOf);
   };
 
-  /** The agent may have accepted a command whose response was lost: then it is the last one, and still runs. */
+  /** A command whose response was lost, if the agent has accepted it: then it is the last command in the list, and still runs. */
   const accepted = async (name: string): Promise<AgentCommand | undefined> => {
     const last = (await list().catch(() => [])).at(-1);
     return last?.command_name === shortName(name) && last.command_status === 'RUNNING' ? last : undefined;
@@ -249,7 +249,7 @@ function commandOf(value: unknown): AgentCommand {
 
 /** Characters of an agent's error that are passed on. */
 const MAX_ERROR_TEXT = 64 * 1024;
-/** The text of an agent's error: {details, message, …}, {faultstring} or a string. Nothing else that a server answered is shown. */
+/** The text of an agent's error: {details, message, …}, {faultstring} or a string. Other content of a response is not shown. */
 function errorText(error: unknown): string {
   if (typeof error === 'string') return error.slice(0, MAX_ERROR_TEXT);
   const { details, message, faultstring } = (error ?? {}) as Readonly<Record<string, unknown>>;
@@ -257,7 +257,7 @@ function errorText(error: unknown): string {
   return typeof text === 'string' ? text.slice(0, MAX_ERROR_TEXT) : 'Invalid agent response';
 }
 
-/** Undefined: it is no JSON, or more than an agent has to answer. */
+/** Undefined: the bytes are no JSON, or exceed the limits for an agent's response. */
 async function parse(bytes: Buffer): Promise<unknown> {
   try {
     return await parseJson(bytes, JSON_LIMITS.agent);
@@ -267,15 +267,15 @@ async function parse(bytes: Buffer): Promise<unknown> {
 }
 
 const isPem = (text: string): boolean => text.startsWith('-----BEGIN');
-/** Characters of a setting in a message. */
+/** Characters of a setting's value that an error message shows. */
 const MAX_SHOWN = 200;
 const noAuthorities = (text: string, cause?: unknown): Fault =>
   new Fault('InvalidParameterValue', { message: `Agent CA ${text.slice(0, MAX_SHOWN)} is neither a path nor a boolean` }, { cause });
 
 /**
  * The certificate authorities for the agent: the certificate that the agent sent with its heartbeat (driver_internal_info.agent_verify_ca,
- * for all conductors), otherwise driver_info.agent_verify_ca, otherwise [agent]verify_ca. The agent's is PEM text and nothing else, since
- * anyone in the machine can send it. The others are true (the system's authorities), false (no verification), PEM text, a file or a folder.
+ * for all conductors), otherwise driver_info.agent_verify_ca, otherwise [agent]verify_ca. The agent's value must be PEM text, since any
+ * program in the machine can send it. The others are true (system's authorities), false (no verification), PEM text, a file or a folder.
  */
 async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolean; readonly secureContext: SecureContext }> {
   const { driver_internal_info: internal, driver_info: info } = task.node;

@@ -46,7 +46,7 @@ export async function validateAgentDeploy(task: Task): Promise<void> {
   validateRootDevice(task);
 }
 
-/** The instance's hints, otherwise the machine's. */
+/** Checks the instance's root device hints, otherwise the machine's. */
 function validateRootDevice({ node }: Task): void {
   const [source, hints] = node.instance_info['root_device']
     ? (['instance_info', node.instance_info['root_device']] as const)
@@ -60,10 +60,10 @@ function validateRootDevice({ node }: Task): void {
   }
 }
 
-/** Whether the instance exists already: then it is only booted. */
+/** Whether the instance exists already, so that only its boot must be prepared. */
 export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unrescuing'].includes(task.node.provision_state);
 
-/** An instance that exists already. */
+/** Prepares the boot of an instance that exists already. */
 export async function prepareDeployed(task: Task): Promise<void> {
   await noteBootVolume(task);
   await task.driver.boot.prepareInstance(task);
@@ -88,7 +88,7 @@ export async function prepareVolumes(task: Task): Promise<void> {
   if (canBeOff(task)) await task.power('power off');
   await attachVolumes(task);
 }
-/** A step of the agent. It has nothing to do for an instance on a volume. */
+/** Wraps a step that needs the agent: for an instance on a volume, the step does nothing. */
 export const unlessOnVolume =
   (run: Step['run']): Step['run'] =>
   async (task, args) =>

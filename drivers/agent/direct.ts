@@ -1,4 +1,4 @@
-/** Deployment by the agent, which downloads an image and writes it to disk. The boot service serves files of this host, by the node's BootRecord. */
+/** Deployment by the agent, which downloads an image and writes it to disk. The boot service serves images by the node's BootRecord. */
 import { basename } from 'node:path';
 import { Fault } from '../../model/errors';
 import { repr, str } from '../../model/python';
@@ -61,7 +61,7 @@ async function validate(task: Task): Promise<void> {
 
 const partitionImage = (node: NodeRecord): Fault =>
   invalid(`The image of node ${node.uuid} is a partition image; only whole-disk images can be written`);
-/** By the properties of an image in Glance. */
+/** Whether an image in Glance is a partition image, by its properties. */
 const isPartition = ({ img_type: type, kernel_id: kernel, ramdisk_id: ramdisk }: GlanceImage['properties']): boolean =>
   type ? type === 'partition' : Boolean(kernel ?? ramdisk);
 
@@ -92,7 +92,7 @@ function isHost(entry: string): boolean {
   return entry.trim() === '' || (name.length <= 253 && name.split('.').every((part) => /^(?!-)[a-z\d-]{1,63}(?<!-)$/i.test(part)));
 }
 
-/** What the agent has to know about the image, and where it gets it: its own URL, Swift's, or this server's. */
+/** What the agent has to know about the image, and the URL to download it: the image's own, Swift's, or this server's. */
 interface ImageFacts {
   /** Absent: the boot service serves the image. */
   readonly url?: string;
@@ -129,7 +129,7 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
 }
 
 const MIB = 1024 * 1024;
-/** The agent downloads into memory what it does not stream to the disk. Throws InvalidParameterValue. */
+/** An image that the agent does not stream to the disk must fit into the machine's memory. Throws InvalidParameterValue. */
 function checkSize({ node, options }: Task, { size, diskFormat }: GlanceImage): void {
   const memory = Number(node.properties['memory_mb'] ?? NaN);
   const streams = options['agent.stream_raw_images'] && diskFormat === 'raw';
@@ -160,7 +160,7 @@ async function prepare(task: Task): Promise<void> {
   await prepareAgent(task);
 }
 
-/** Adds the image to the files of the boot service, and answers its URL. Creates the node's row if there is none. */
+/** Adds the image to the files of the boot service, and returns its URL. Creates the node's row if there is none. */
 async function serveImage({ boots, node, options }: Task, source: string): Promise<string> {
   const bare = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} } as const;
   const row: BootRecord = (await boots.ofNode(node.uuid)) ?? bare;
@@ -175,7 +175,7 @@ async function stopServingImage({ boots, node }: Task): Promise<void> {
   await boots.put({ ...row, files: Object.fromEntries(Object.entries(row.files).filter(([name]) => name !== 'image')) });
 }
 
-/** Images of Glance were checked when the deployment began; the caller is not known any more. */
+/** Images of Glance are not checked again: that was done when the deployment began, when the caller was still known. */
 async function writtenImage(task: Task): Promise<ImageSource> {
   const allowed = task.options['conductor.file_url_allowed_paths'];
   const source = locateImage(text(task.node.instance_info['image_source']), allowed);
@@ -210,7 +210,7 @@ async function imageInfo(task: Task, location: ImageSource, configdrive: string 
   };
 }
 
-/** The HTTP boot service of this program asks for none. */
+/** The login for the image's server. The HTTP boot service of this program needs none. */
 function loginOf({ node, options }: Task): JsonObject {
   const url = text(node.instance_info['image_url']);
   const login = url.startsWith(`${options['deploy.http_url']}/`) ? undefined : imageServerLogin(url, options);
@@ -219,7 +219,7 @@ function loginOf({ node, options }: Task): JsonObject {
   return { image_server_auth_strategy: 'http_basic', image_server_user: username, image_server_password: password };
 }
 
-/** Makes the agent install the boot loader (UEFI only: whole-disk images boot from a BIOS as they are), then prepares the boot from disk. */
+/** Makes the agent install the boot loader (UEFI only: a BIOS boots whole-disk images as they are), then prepares the boot from disk. */
 async function prepareInstanceBoot(task: Task): Promise<Outcome> {
   const { node } = task;
   if (!(await task.driver.storage.shouldWriteImage(task))) return prepareInstance(task);

@@ -59,13 +59,13 @@ export function discoverdService(options: DiscoverdOptions): IntrospectionClient
   });
 }
 
-/** Whether the service was asked for the current inspection. The mark is the start time, so that marks of earlier inspections do not count. */
+/** Whether the service was asked for the current inspection. The mark is its start time: marks of earlier inspections do not count. */
 const isRequested = (node: NodeRecord): boolean =>
   node.inspection_started_at !== null && node.driver_internal_info['discoverd_asked'] === node.inspection_started_at;
 
 const ended = (outcome: Outcome): CheckResult => ({ outcome, internal: { discoverd_asked: undefined } });
 
-/** Retries in the next round. When the service does not answer at all, the round ends. */
+/** Logs that the next round repeats the request. Throws ServiceUnavailable, which ends this round, when the service does not respond. */
 function retryLater(task: Task, request: string, { kind, message }: IntrospectionError): void {
   task.log.warn(`The introspection service did not answer the request for ${request}; it is repeated later`, { reason: message });
   if (kind === 'away') throw new ServiceUnavailable(`The introspection service does not answer: ${message}`);
@@ -88,7 +88,7 @@ async function start(task: Task, service: IntrospectionClient): Promise<CheckRes
   } catch (error) {
     if (!(error instanceof IntrospectionError)) throw error;
     if (error.kind === 'refused' || error.kind === 'unknown') {
-      // The service already works: a conductor died before it had saved its request.
+      // The service already inspects the node: a conductor died before it could save that it had sent the request.
       if (await isRunning(task, service)) return { internal: { discoverd_asked: task.node.inspection_started_at } };
       return ended(failed(`Failed to start inspection: ${error.message}`));
     }
@@ -127,7 +127,7 @@ export const discoverdInspect: InspectInterface = {
   /** A service that does not know the node has nothing to abort. */
   abort: async (task) => {
     const service = task.connections.introspection;
-    // The service has ended it already, or refused to begin.
+    // Not requested: the service has not been asked yet, has refused, or has already ended the inspection.
     if (!service || !isRequested(task.node)) return;
     try {
       await service.abort(task.node.uuid, task.signal);

@@ -1,4 +1,4 @@
-/** Fast track: agents that run before a flow has booted them, and whether one runs now. */
+/** Fast track: whether an agent already runs on the machine, so that a flow can use it without a boot. */
 import type { Options } from '../../config/options';
 import { instantOf } from '../../model/clock';
 import { Fault } from '../../model/errors';
@@ -24,13 +24,13 @@ export function agentIsAlive(node: NodeRecord, options: Pick<Options, 'deploy.fa
     typeof time === 'string' && now - instantOf(time) <= options['deploy.fast_track_timeout'] * 1000;
   if (node.power_state === 'power on' && recent(node.inspection_finished_at)) return true;
   const { agent_url: url, agent_last_heartbeat: heartbeat } = node.driver_internal_info;
-  // Without a URL the machine was switched off since then. During inspection there is none yet.
+  // Without agent_url, the machine was powered off after the heartbeat. During inspection agent_url is not set yet.
   return (Boolean(url) || ['inspecting', 'inspect wait'].includes(node.provision_state)) && recent(heartbeat);
 }
 
-/** An agent that serves a running instance cannot start a new flow. */
+/** In these states the machine belongs to a deployed instance: an agent that runs there cannot be used for a new flow. */
 const SERVICED: readonly ProvisionState[] = ['servicing', 'service wait', 'service hold', 'service failed'];
-/** Firmware updates in progress must boot out of the ramdisk at their end. */
+/** A firmware update in progress reboots the machine at its end, which ends the running agent. */
 const UPDATES = ['redfish_fw_updates', 'firmware_updates'];
 
 /** Whether a running agent may be used without a boot: not after an error. */
@@ -43,7 +43,7 @@ export const mayFastTrack = (
   !SERVICED.includes(node.provision_state) &&
   UPDATES.every((key) => node.driver_internal_info[key] === undefined);
 
-/** Whether such an agent runs on a machine that is on. Then nothing is booted. */
+/** Whether the flow can use an agent that runs now, on a machine that is powered on. Then the flow boots nothing. */
 export async function isFastTrack(task: Task): Promise<boolean> {
   const { node, options, clock, driver } = task;
   if (!mayFastTrack(node, options) || !(await driver.storage.shouldWriteImage(task))) return false;

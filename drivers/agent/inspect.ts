@@ -59,7 +59,7 @@ export async function bmcAddresses(node: NodeRecord, task: Task): Promise<readon
   const found = new Set<string>();
   for (const [key, value] of Object.entries(node.driver_info)) {
     if (!key.endsWith('_address') || typeof value !== 'string' || value === '') continue;
-    // Behind a bridge the IPMI address is another machine's.
+    // With IPMI bridging, ipmi_address is the address of another machine's BMC.
     if (key.startsWith('ipmi_') && (key !== 'ipmi_address' || !['no', undefined].includes(bridging(node)))) continue;
     const host = (URL.canParse(value) && value.includes('//') ? new URL(value).hostname : value).replace(/^\[|\]$/g, '');
     const addresses = isIP(host) ? [host] : [host, ...(await resolved(host, task))];

@@ -1,4 +1,4 @@
-/** RAID through the agent, which creates and removes it. The node then has the configuration and the root disk. */
+/** RAID volumes that the agent creates and deletes. Afterwards the node's raid_config and properties describe the result. */
 import { bareTimestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
@@ -32,7 +32,7 @@ const agentStep =
     return runAgentStep(task, kind, { ...more, interface: 'raid', step, priority, args });
   };
 
-/** The agent creates the configuration in driver_internal_info. Throws MissingParameterValue. */
+/** Saves the target configuration in driver_internal_info, from which the agent takes it. Throws MissingParameterValue. */
 async function saveTarget(task: Task): Promise<void> {
   const { uuid, target_raid_config: target } = task.node;
   if (Object.keys(target).length === 0)

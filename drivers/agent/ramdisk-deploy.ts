@@ -6,7 +6,7 @@ import { attachVolumes } from '../storage/boot-volume';
 import { type DeployInterface, type Task, done } from '../interfaces';
 import { inMemoryImages } from './ramdisk';
 
-/** The kernel and ramdisk, or the ISO image, that the instance's image in Glance names become those of the instance. */
+/** Copies to instance_info the kernel and ramdisk, or the ISO image, that the properties of the instance's image in Glance name. */
 async function takeFromImage(task: Task): Promise<void> {
   const { instance_info: instance } = task.node;
   const found = await inMemoryImages(task);

@@ -1,4 +1,4 @@
-/** Servicing in the ramdisk: it replaces the running instance, which boots again afterwards. */
+/** Servicing in the ramdisk, which runs in place of the instance. The instance boots again afterwards. */
 import { canBeOff, restarted } from '../common/power-cycle';
 import { lockDown } from './tear-down';
 import { type Outcome, type Task, wait } from '../interfaces';

@@ -45,7 +45,7 @@ export function requireAll(what: string, values: Readonly<Record<string, unknown
 }
 
 const MISSING = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration";
-/** Throws MissingParameterValue, or logs: `[conductor]error_on_ramdisk_config_inconsistency` decides. */
+/** Half a pair: throws MissingParameterValue or only logs, as `[conductor]error_on_ramdisk_config_inconsistency` says. */
 function checkHalf(
   { kernel, ramdisk }: Pair,
   task: Task,
@@ -57,7 +57,7 @@ function checkHalf(
   task.log.warn(message);
 }
 
-/** The agent's kernel and ramdisk: both from the node, or both from the options. Throws MissingParameterValue that begins with `missing`. */
+/** The agent's kernel and ramdisk: both from the node, or both from the options. Throws MissingParameterValue, beginning with `missing`. */
 export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ramdisk {
   const { uuid, driver_info: info, properties } = task.node;
   const own = { kernel: text(info[`${mode}_kernel`]), ramdisk: text(info[`${mode}_ramdisk`]) };
@@ -96,7 +96,7 @@ export async function servable(href: string, trusted: boolean, task: Task): Prom
 /** What an instance in memory boots from. */
 export type InMemoryImages = { readonly boot_iso?: string; readonly kernel?: string; readonly ramdisk?: string };
 /**
- * What the properties of the instance's image in Glance name. Empty: the instance names it itself, or its image is not in Glance.
+ * The images that the properties of the instance's image in Glance name. Empty: instance_info names them, or its image is not in Glance.
  * Throws InvalidParameterValue, MissingParameterValue.
  */
 export async function inMemoryImages(task: GlanceTask & Pick<Task, 'node'>): Promise<InMemoryImages> {

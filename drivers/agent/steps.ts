@@ -14,7 +14,7 @@ const REBOOTING: Readonly<Record<AgentStepKind, string>> = {
   service: 'servicing_reboot',
 };
 
-/** No hardware manager has more. The list is stored in the node's row. */
+/** Maximum number of steps, since the list is stored in the node's row. No known hardware manager has more. */
 const MAX_STEPS = 500;
 
 const view = (task: Task, withConfigdrive: boolean): JsonObject => ({
@@ -135,8 +135,8 @@ function isOf(command: AgentCommand, kind: AgentStepKind, step: PlannedStep): bo
 }
 
 /**
- * The agent has run no command yet. That is right after the boot for this step, or after the reboot at the step's end. Otherwise the agent
- * was restarted and its work is in an unknown state: the step fails, since the disk may be half written.
+ * Handles the heartbeat of an agent that has executed no step since it started. This is expected after the boot for this step, and after
+ * the reboot at the step's end. Otherwise the agent was restarted during the step: the step fails, since the disk may be half written.
  */
 async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   const expected = task.node.driver_internal_info[REBOOTING[kind]] === true;

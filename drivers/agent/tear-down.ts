@@ -12,7 +12,8 @@ const SHUTDOWN_TIMEOUT_SECONDS = 10;
 
 /**
  * Makes the agent power the machine off; the BMC does it when the agent did not in time. With driver_info.deploy_forces_oob_reboot the BMC
- * does it at once, after the disks are flushed. Where power off is forbidden, the agent only stops accepting commands.
+ * does it at once, after the disks are flushed. Where power off is forbidden, the agent only stops accepting commands. Where the power
+ * interface cannot power off, the machine reboots.
  */
 export async function tearDownAgent(task: Task): Promise<Outcome> {
   try {
@@ -42,7 +43,7 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
   }
 }
 
-/** The agent accepts no more commands. */
+/** Makes the agent accept no more commands. */
 export const lockDown = (task: Task): Promise<void> => command(task, 'system.lockdown', { timeout: SHUTDOWN_TIMEOUT_SECONDS });
 
 /** Sends the command once and ignores errors: the power state shows the result. */

@@ -12,7 +12,7 @@ function masked(value: unknown, key = ''): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, masked(one, name)]));
 }
 
-/** `withConfigdrive`: for steps that write it to disk; otherwise it is masked, as in Ironic. */
+/** `withConfigdrive`: for steps that write the config drive to disk; otherwise the config drive is masked, as in Ironic. */
 export function nodeForAgent(node: NodeRecord, withConfigdrive: boolean): JsonObject {
   const view = masked(without(node, ['lock_fence', 'revision'])) as JsonObject & Pick<NodeRecord, 'instance_info'>;
   const configdrive = node.instance_info['configdrive'];

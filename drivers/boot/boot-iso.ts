@@ -41,7 +41,7 @@ export function validateIso(task: Task, mode: RamdiskMode): void {
   else ramdiskOf(task, mode, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info");
 }
 
-/** Debian's location. */
+/** The path in Debian's package. */
 const OTHER_ISOLINUX = '/usr/lib/ISOLINUX/isolinux.bin';
 const LDLINUX = ['/usr/lib/syslinux/modules/bios/ldlinux.c32', '/usr/share/syslinux/ldlinux.c32'];
 const firstOf = async (paths: readonly string[]): Promise<string | undefined> => {
@@ -103,7 +103,7 @@ async function givenIso(
 export type BootIso = Awaited<ReturnType<typeof givenIso>>;
 
 const INSPECTION: readonly string[] = ['inspecting', 'inspect wait'];
-/** The static network configuration, which the ramdisk uses instead of DHCP: the network interface's, or the node's own. */
+/** The static network configuration, which the ramdisk uses instead of DHCP: that of the network interface, otherwise node.network_data. */
 async function networkFiles(task: Task): Promise<Readonly<Record<string, string>>> {
   const { node, options, driver } = task;
   if (options['inspector.force_dhcp'] && INSPECTION.includes(node.provision_state)) return {};
@@ -111,7 +111,7 @@ async function networkFiles(task: Task): Promise<Readonly<Record<string, string>
   return Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
 }
 
-/** The authorities of the API. Throws InvalidParameterValue. */
+/** The certificate authorities with which the agent verifies the API. Throws InvalidParameterValue. */
 async function authorityFiles({ options }: Task): Promise<Readonly<Record<string, string>>> {
   const path = options['agent.api_ca_file'];
   if (!path) return {};

@@ -1,6 +1,6 @@
 /**
- * The boot interfaces of Redfish machines that need no DHCP server of ours. They boot from virtual media, or by a URL that the BMC passes
- * to the firmware.
+ * The boot interfaces for Redfish machines that do not use our DHCP service. The machines boot from virtual media, or by a URL that the BMC
+ * passes to the firmware.
  */
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
@@ -76,7 +76,7 @@ async function insertParameters(task: Task, parameters: Readonly<Record<string, 
 const MAX_CONFIGDRIVE = 64 << 20;
 /** The beginning of gzipped data in base64. */
 const PACKED = /^H4sI[\w+/=\s]*$/;
-/** A URL returns either the same text as in the node, or the image itself. */
+/** The URL of a config drive may return gzipped data in base64, as a node has it, or the image itself. */
 async function configdriveContent(task: Task, configdrive: string): Promise<MediumContent> {
   if (!configdrive.includes('://')) return { kind: 'packed', data: configdrive };
   const data = (await download(configdrive, task, MAX_CONFIGDRIVE)).toString('latin1');
@@ -101,7 +101,7 @@ async function ejectAll(task: Task): Promise<void> {
   await unpublish(task, ROLES);
 }
 
-/** A running rescue ramdisk or instance is not interrupted. */
+/** In the states of rescue and unrescue, a running rescue ramdisk or instance is not interrupted. */
 const mustRunOn = ({ node }: Task): boolean => ramdiskMode(node) === 'rescue';
 /** The instance already runs: another conductor took the node over, or an instance on disk is adopted. */
 const runsAlready = ({ node, driver }: Task): boolean =>
@@ -190,7 +190,7 @@ export const redfishHttpsBoot: BootInterface = {
     await forgetSecureBoot(task);
   },
 };
-/** The management interface reads the URL from the row. */
+/** Publishes an ISO on another server too: the management interface takes the boot URL from the medium's row. */
 async function publishFor(task: Task, iso: BootIso): Promise<void> {
   await publish(task, 'boot', iso.kind === 'elsewhere' ? { kind: 'image', source: iso.url } : iso);
 }

@@ -14,7 +14,7 @@ export async function setBootDevice(task: Task, device: string, persistent: bool
   await management.setBootDevice(task, device, forcedPersistence(task.node.driver_info['force_persistent_boot_device']) ?? persistent);
 }
 
-/** Always and Never decide. Of the older booleans only true has an effect. */
+/** `Always` and `Never` replace the caller's choice. Of the older boolean values, only true has an effect. */
 function forcedPersistence(value: unknown): boolean | undefined {
   if (value === 'Never') return false;
   return value === 'Always' || isTrue(value) ? true : undefined;
@@ -45,8 +45,8 @@ function instanceRequest(node: NodeRecord): FirmwareRequest {
 }
 
 /**
- * The boot mode that the node requests: the instance's capability, its image's property, the machine's capability, or the mode of an earlier
- * boot; undefined: none. Throws InvalidParameterValue when the instance's mode contradicts the machine's.
+ * The boot mode that the node requests: the instance's capability, its image's property, the machine's capability, or the mode of an
+ * earlier boot; undefined: none. Throws InvalidParameterValue when the instance's mode contradicts the machine's.
  */
 function requestedBootMode(node: NodeRecord): BootMode | undefined {
   const instance = instanceRequest(node);
@@ -64,7 +64,7 @@ function requestedBootMode(node: NodeRecord): BootMode | undefined {
 
 /** Milliseconds for a BMC's answer: a client is waiting. */
 const QUERY_MS = 10_000;
-/** The BMC's answer; undefined: it gives none. Throws UnsupportedDriverExtension for a machine that lacks the feature. */
+/** The BMC's answer; undefined: an error, or none in time. Throws UnsupportedDriverExtension for a machine that lacks the feature. */
 async function queryBmc<T>(task: Task, query: (limited: Task) => Promise<T>): Promise<T | undefined> {
   const signal = timeoutSignal(QUERY_MS, task.signal);
   try {
@@ -113,7 +113,7 @@ export async function checkBootMode(task: Task): Promise<void> {
 
 /** Enables secure boot for an instance that requests it. Throws the BMC's error. */
 export const configureSecureBoot = (task: Task): Promise<void> => switchSecureBoot(task, true);
-/** Disables it when the instance ends. A machine without secure boot stays as it is. */
+/** Disables secure boot when an instance ends that requested it. A machine without secure boot stays as it is. */
 export const forgetSecureBoot = (task: Task): Promise<void> => switchSecureBoot(task, false);
 async function switchSecureBoot(task: Task, on: boolean): Promise<void> {
   if (!instanceRequest(task.node).secureBoot) return;
@@ -133,9 +133,9 @@ export const bootModeOf = (task: Task): BootMode =>
   requestedBootMode(task.node) ?? (task.options['deploy.default_boot_mode'] === 'bios' ? 'bios' : 'uefi');
 
 /**
- * Makes the boot modes of machine and node agree. A requested mode is set on the machine; without a request, the machine's own mode is stored
- * in driver_internal_info.deploy_boot_mode. Fails when the machine has another mode that cannot be changed. A machine that reports no mode
- * counts as being in the requested one.
+ * Makes the boot modes of machine and node agree. A requested mode is set on the machine; without a request, the machine's own mode is
+ * stored in driver_internal_info.deploy_boot_mode. Fails when the machine has another mode that cannot be changed. A machine that reports
+ * no mode counts as being in the requested one.
  */
 export async function syncBootMode(task: Task): Promise<void> {
   const control = task.driver.management.bootMode;

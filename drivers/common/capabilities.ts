@@ -49,7 +49,7 @@ export function validateCapabilities(node: NodeRecord): void {
   }
 }
 
-/** Nesting of capabilities in a text. */
+/** Maximum nesting depth of capabilities that are given as JSON text. */
 const MAX_DEPTH = 8;
 function parsed(text: string): unknown {
   try {

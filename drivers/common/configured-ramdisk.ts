@@ -7,11 +7,11 @@ export interface Pair {
   readonly kernel: string | null | undefined;
   readonly ramdisk: string | null | undefined;
 }
-/** Undefined: it is not whole. */
+/** Undefined: the kernel or the ramdisk is missing. */
 export const wholePair = ({ kernel, ramdisk }: Pair): { readonly kernel: string; readonly ramdisk: string } | undefined =>
   kernel && ramdisk ? { kernel, ramdisk } : undefined;
 
-/** `byArch`: for the node's architecture, which comes first where it is whole. `common`: for all nodes. */
+/** `byArch`: for the node's architecture; it takes precedence if it has both parts. `common`: for all nodes. */
 export function configuredRamdisk(
   options: Task['options'],
   { properties: { cpu_arch: arch } }: Pick<NodeRecord, 'properties'>,

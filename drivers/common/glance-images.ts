@@ -1,4 +1,4 @@
-/** Images in Glance: whether this work may use them, their properties, and temporary URLs of Swift for them. */
+/** Images in Glance: whether a task's caller may use them, their properties, and temporary URLs of Swift for them. */
 import { Fault } from '../../model/errors';
 import { membersOf, mayUse, showImage, type GlanceImage } from '../../wire/openstack/glance';
 import { containerOf, tempUrlPath, withoutAccount } from '../../wire/openstack/temp-url';
@@ -7,7 +7,7 @@ import { ServiceError, type Services } from '../../wire/keystone/services';
 import type { Task } from '../interfaces';
 import { withoutEndSlashes } from '../../wire/urls';
 
-/** What lookups in Glance need; a task has it. */
+/** The members of a task that lookups in Glance need. */
 export type GlanceTask = Pick<Task, 'signal' | 'options' | 'connections' | 'clock' | 'globalRequestId' | 'caller'>;
 
 const RETRY_PAUSE_MS = 1000;
@@ -38,7 +38,7 @@ async function withRetries<T>(task: GlanceTask, id: string, ask: () => Promise<T
 }
 
 /**
- * Looks up an image that this work may use.
+ * Looks up an image, and checks that the task's caller may use it.
  * Throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed.
  */
 export async function findImage(task: GlanceTask, id: string): Promise<GlanceImage> {
@@ -75,7 +75,7 @@ interface CachedUrl {
   /** Seconds since the epoch. */
   readonly expires: number;
 }
-/** Of each conductor: image id → its URL. */
+/** The cached URLs of each conductor: image id → URL. */
 const cachedUrls = new WeakMap<Services, Map<string, CachedUrl>>();
 const MAX_CACHED_URLS = 10_000;
 

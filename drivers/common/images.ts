@@ -17,7 +17,7 @@ import { imageServerLogin, type ImageServerOptions } from '../../wire/image-serv
 import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-/** What requests to web servers need; a task has it. */
+/** The members of a task that requests to web servers need. */
 export interface Fetching {
   readonly signal: AbortSignal;
   readonly options: ImageServerOptions & {
@@ -33,7 +33,7 @@ export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { 
 /** Where the image of an instance or a ramdisk is stored. */
 export type ImageSource = ImageLocation | { readonly kind: 'glance'; readonly id: string };
 
-/** What the agent verifies the image with: an algorithm and its value, or an MD5 sum in the older field. */
+/** The checksum with which the agent verifies the image: an algorithm and its value, or an MD5 sum in the older field. */
 interface Checksum {
   readonly os_hash_algo?: string;
   readonly os_hash_value?: string;
@@ -75,18 +75,18 @@ export function locateImage(href: string, allowed: readonly string[]): ImageSour
   return locate(href, allowed);
 }
 
-/** As `checkLocation`. Of Glance it also throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. */
+/** As `checkLocation`. For images in Glance: throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. */
 export async function checkImage(source: ImageSource, allowed: readonly string[] | null, task: GlanceTask): Promise<ImageSource> {
   if (source.kind !== 'glance') return checkLocation(source, allowed, task);
   await findImage(task, source.id);
   return source;
 }
 
-/** The form of the records that the boot services read. */
+/** The image in the form of the records that the boot services read (BootRecord.files): a path or a URL. */
 export const servedAs = (source: ImageSource): string =>
   source.kind === 'file' ? source.path : source.kind === 'http' ? source.url : glanceUrl(source.id);
 
-/** @param path what the error names. @param real what is checked. */
+/** @param path for the error message. @param real the path that is checked */
 function checkAllowed(href: string, path: string, real: string, allowed: readonly string[]): void {
   const blocked = BLOCKED.find((folder) => real === folder || real.startsWith(`${folder}/`));
   if (blocked !== undefined) throw refused(href, `Security: The path ${blocked} is not permitted in file URLs`);
@@ -155,7 +155,7 @@ async function send(href: string, init: RequestInit, { signal, options }: Fetchi
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited, dispatcher });
 }
 
-/** Throws MissingParameterValue unless instance_info has a checksum. Files need none, and Glance knows that of its images. */
+/** Throws MissingParameterValue unless instance_info has a checksum. That of a file is computed, and Glance has those of its images. */
 export function requireChecksum(node: NodeRecord): void {
   const { image_source: source, image_checksum: checksum, image_os_hash_algo: algo, image_os_hash_value: value } = node.instance_info;
   if (String(source).startsWith('file://') || glanceId(String(source)) !== undefined) return;
@@ -242,13 +242,13 @@ export async function download(url: string, fetching: Fetching, most = MAX_CHECK
 
 const sha256 = (path: string, fetching: Fetching): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', fetching);
 
-/** A file behind a URL, read as it arrives; its reader destroys what it does not read. Throws an Error with the reason. */
+/** Opens a URL as a stream. A reader that does not read to the end must destroy the stream. Throws an Error with the reason. */
 export async function opened(url: string, fetching: Fetching): Promise<Upload> {
   const answer = await send(url, {}, fetching, DOWNLOAD_TIMEOUT_MS);
   const size = Number(answer.headers.get('content-length') ?? Number.NaN);
   if (answer.status === 200 && answer.body && Number.isSafeInteger(size)) {
     const body = Readable.fromWeb(answer.body);
-    // Its reader gets the error too. Before there is one, it must not end the process.
+    // The stream's reader gets an error too. Before there is a reader, an error must not end the process.
     body.on('error', () => {});
     return { body, size };
   }

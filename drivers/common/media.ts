@@ -1,4 +1,4 @@
-/** Images for BMCs. They are published as rows, and the HTTP boot service builds them under a secret URL. */
+/** Images for BMCs. They are published as rows; the HTTP boot service generates each image and serves it under a secret URL. */
 import type { MediumContent, MediumRecord, MediumRole } from '../../model/records';
 import { reasonOf } from '../../model/errors';
 import { deleteObject } from '../../wire/openstack/swift';
@@ -65,7 +65,7 @@ export async function publishMedium(task: Task, role: MediumRole, content: Mediu
   // The row names the container before the upload begins: then `unpublish` also removes what a failed upload left.
   return toSwift(task, await serve(task, role, content, container), container);
 }
-/** Whatever the options are by then: the row names the container of the copy. */
+/** Stops serving the images, and deletes their copies in Swift. The row names the container: the options may have changed since. */
 export async function unpublish(task: Task, roles: readonly MediumRole[]): Promise<void> {
   for (const role of roles) {
     const medium = await task.media.ofNode(task.node.uuid, role);
@@ -76,7 +76,7 @@ export async function unpublish(task: Task, roles: readonly MediumRole[]): Promi
     await task.media.remove(task.node.uuid, role);
   }
 }
-/** An object that Swift does not remove now expires. */
+/** A failure is only logged: an object that Swift does not delete now expires later. */
 async function removeFromSwift(task: Task, container: string, role: MediumRole): Promise<void> {
   const { connections, signal, log } = task;
   const object = { container, name: objectName(task, role) };

@@ -1,7 +1,7 @@
 /** Names with values: the settings of BIOS steps. */
 import { Fault } from '../../model/errors';
 
-/** JSON without structure. */
+/** A JSON value that is neither an object nor a list. */
 export type PlainValue = string | number | boolean | null;
 export const isPlainValue = (value: unknown): value is PlainValue =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value);

@@ -8,7 +8,7 @@ const PAUSES = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 /** Whether powering off is allowed and possible. */
 export const canBeOff = ({ node, driver }: Task): boolean => !node.disable_power_off && driver.power.supported.includes('power off');
 
-/** Powers the machine off for the time of `work`, such as changes of boot device or network. A machine that must stay on reboots afterwards. */
+/** Powers the machine off during `work`, such as changes of boot device or network. A machine that must stay on reboots afterwards. */
 export async function restarted(task: Task, work: () => Promise<void>): Promise<void> {
   const off = canBeOff(task);
   if (off) await task.power('power off');

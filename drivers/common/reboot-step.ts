@@ -14,7 +14,7 @@ export function hasAgent({ driver, node }: Task): boolean {
   const key = RAMDISK_DISABLED[node.provision_state];
   return driver.deploy.agentSteps !== undefined && !(key !== undefined && node.driver_internal_info[key] === true);
 }
-/** Whether the flow may continue: a reboot removes the agent's URL, and its first heartbeat sets it again. */
+/** Whether the flow may continue: a reboot removes `agent_url`, and the agent's first heartbeat sets it again. */
 export const isAgentBack = (task: Task): boolean => !hasAgent(task) || typeof task.node.driver_internal_info['agent_url'] === 'string';
 
 /** Reboots, into the ramdisk where the flow uses it. */

@@ -1,4 +1,4 @@
-/** The DHCP options by which a machine boots from the network, for DHCP servers that others run. Names and order are Ironic's. */
+/** The DHCP options by which a machine boots from the network, for external DHCP servers. Names and order are Ironic's. */
 import { Fault } from '../../model/errors';
 import type { BootRecord } from '../../model/records';
 import { urlHost } from '../../wire/addresses';
@@ -17,7 +17,7 @@ const SERVER_ADDRESS = '255';
 const BOOT_FILE = { 4: '67', 6: '59' } as const;
 /** The tags that the configuration of the DHCP server sets for requests of iPXE. */
 const IPXE_TAG = { 4: 'ipxe', 6: 'ipxe6' } as const;
-/** iPXE's encapsulated options, which its requests have. */
+/** iPXE's encapsulated options: only requests of iPXE have this option. */
 const IPXE_OPTIONS = '175';
 /** Neutron's limit for the value of an option. */
 const LONGEST = 64;
@@ -37,7 +37,7 @@ function loaderOf(task: Task, method: BootRecord['method']): string {
   return byArch[`${cpu}-${mode}`] ?? byArch[cpu] ?? (mode === 'uefi' ? uefi : bios);
 }
 
-/** The boot file as a machine is told of it: DHCPv6 names it by a URL, DHCPv4 by a path at the TFTP server or a URL for HTTP boot. */
+/** The value of the boot file option: a URL in DHCPv6; in DHCPv4 a path on the TFTP server, or a URL for HTTP boot. */
 function bootFileOf(task: Task, method: BootRecord['method'], version: IpVersion): string {
   const { options } = task;
   const loader = loaderOf(task, method);
@@ -87,7 +87,7 @@ function optionsOf(task: Task, method: BootRecord['method'], hasIpxeTag: boolean
   return [...boot, ...rest].map(([opt_name, opt_value]) => ({ opt_name, opt_value, ip_version: version }));
 }
 
-/** The options of both IP versions; the DHCP server uses those of the version that the machine asks with. */
+/** The options of both IP versions. The DHCP server sends those of the version of the machine's request. */
 export const bootOptions = (task: Task, method: BootRecord['method'], hasIpxeTag: boolean): readonly DhcpOption[] => [
   ...optionsOf(task, method, hasIpxeTag, 4),
   ...optionsOf(task, method, hasIpxeTag, 6),

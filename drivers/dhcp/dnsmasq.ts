@@ -1,6 +1,6 @@
 /**
- * Files for a dnsmasq that others run, as Ironic writes them. Each node has a file with its options. Each MAC address has one that gives
- * its requests the node's tag. dnsmasq reads them when they appear (`dhcp-optsdir`, `dhcp-hostsdir`), without a signal.
+ * Files for an external dnsmasq, as Ironic writes them. Each node has a file with its options. Each MAC address has a file that gives
+ * requests of that address the node's tag. dnsmasq reads new files by itself (`dhcp-optsdir`, `dhcp-hostsdir`), without a signal.
  */
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ const optionFile = ({ node, options }: Task): string => join(options['dnsmasq.dh
 const hostFile = ({ options }: Task, mac: string): string => join(options['dnsmasq.dhcp_hostsdir'], `ironic-${mac}.conf`);
 const macsOf = ({ ports }: Task): readonly string[] => [...new Set(ports.filter((port) => port.pxe_enabled).map(({ address }) => address))];
 
-/** Replaces the file at once: dnsmasq passes over names with a dot in front, and never reads half a file. */
+/** Replaces the file atomically: dnsmasq never reads half a file, and ignores the temporary file, whose name begins with a dot. */
 async function put(path: string, line: string): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}`);
   try {
@@ -47,7 +47,7 @@ export const dnsmasq: DhcpProvider = {
       for (const mac of macsOf(task)) await put(hostFile(task, mac), `${mac},set:${tag},set:ironic`);
     });
   },
-  // dnsmasq forgets no line of a file that is gone. It therefore gets another one for the MAC address, and nothing has the tag any more.
+  // dnsmasq keeps the lines of a deleted file. The MAC address therefore gets a new line, and no request gets the tag any more.
   clean: async (task) => {
     await task.saveInternal({ [TAG]: undefined });
     await writing(task, async () => {

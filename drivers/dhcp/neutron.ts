@@ -1,11 +1,11 @@
-/** `[dhcp]dhcp_provider = neutron`: Neutron's DHCP agents answer. The options are attributes of the Neutron ports that the node uses now. */
+/** `[dhcp]dhcp_provider = neutron`: Neutron's DHCP agents answer. The options are set on the Neutron ports that the node uses now. */
 import { Fault, reasonOf } from '../../model/errors';
 import { findPort, updatePort } from '../network/neutron-api';
 import { currentVif } from '../network/vifs';
 import type { Task } from '../interfaces';
 import type { DhcpOption, DhcpProvider } from './provider';
 
-/** Options of the IP versions in which the port has addresses. */
+/** Sets the options of those IP versions in which the port has addresses. */
 async function setOptions(task: Task, vif: string, options: readonly DhcpOption[]): Promise<void> {
   const { fixedIps } = await findPort(task, vif);
   const versions = new Set(fixedIps.map(({ ip_address: address }) => (address?.includes(':') ? 6 : 4)));
@@ -36,6 +36,6 @@ export const neutron: DhcpProvider = {
       });
     await task.clock.sleep(task.options['neutron.port_setup_delay'] * 1000, task.signal);
   },
-  // The options go with the ports.
+  // Neutron deletes the options with the ports.
   clean: async () => {},
 };

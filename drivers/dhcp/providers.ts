@@ -1,4 +1,4 @@
-/** The DHCP servers that others run, by `[dhcp]dhcp_provider`: what each is told when a machine is to boot from the network. */
+/** The external DHCP servers, by `[dhcp]dhcp_provider`. They get the options of a machine before it boots from the network. */
 import type { BootRecord } from '../../model/records';
 import type { Task } from '../interfaces';
 import { bootOptions } from './boot-options';
@@ -6,7 +6,7 @@ import { dnsmasq } from './dnsmasq';
 import { neutron } from './neutron';
 import type { DhcpProvider } from './provider';
 
-/** `none` and `builtin` need to be told nothing: our own DHCP service reads the boot record. */
+/** `none` and `builtin` have no entry: our own DHCP service reads the boot record. */
 const PROVIDERS: Readonly<Record<string, DhcpProvider>> = { dnsmasq, neutron };
 const providerOf = ({ options }: Task): DhcpProvider | undefined => PROVIDERS[options['dhcp.dhcp_provider']];
 

@@ -5,7 +5,7 @@ import type { Task } from '../interfaces';
 
 type DelayOption = Extract<keyof Options, `fake.${string}_delay`>;
 
-/** Milliseconds of `N` or `N,M` seconds, with fractions. `spread` (any integer ≥ 0) selects a value of the range. Throws InvalidParameterValue. */
+/** `N` or `N,M` seconds, with fractions, as milliseconds. `spread` (integer ≥ 0) selects from the range. Throws InvalidParameterValue. */
 export function delayOf(text: string, spread: number): number {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(?:,\s*(\d+(?:\.\d+)?)\s*)?$/.exec(text);
   if (!match) throw new Fault('InvalidParameterValue', { message: `A fake delay is N or N,M seconds, not "${text}".` });
@@ -15,7 +15,7 @@ export function delayOf(text: string, spread: number): number {
   return from + (spread % (to - from + 1));
 }
 
-/** Waits as long as the option says. The clock's milliseconds spread the waits of a range. */
+/** Waits as long as the option says. For a range, the current time in milliseconds selects the duration. */
 export const pause =
   (option: DelayOption) =>
   async (task: Task): Promise<void> => {

@@ -1,6 +1,6 @@
 /**
- * A log file of fake steps and power requests, for tests that kill conductors and count executions. With [fake]step_log set, every fake step
- * and power request writes a line before and after. Two further steps are offered then, one of which must never run twice.
+ * A log file of fake steps and power requests, for tests that kill conductors and count executions. With [fake]step_log set, every fake
+ * step and power request writes a line before and after. Two further steps are offered then, one of which must never run twice.
  */
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ const count = (name: string, resumable: boolean): Step => ({
     return done;
   },
 });
-/** The first is not resumable, the second is. */
+/** The first step is not resumable, so it must never run twice. */
 const COUNTING: readonly Step[] = [count('count_step', false), count('count_resumable', true)];
 
 /** The same interfaces; with a file, the fake ones write to it. */

@@ -1,11 +1,11 @@
-/** Vendor methods and steps that only demonstrate such calls. */
+/** Vendor methods and steps that only demonstrate vendor calls. */
 import { Fault } from '../../model/errors';
 import { pause } from './delay';
 import { type Outcome, type Task, type VendorInterface, type VendorMethod, done, wait } from '../interfaces';
 
 const vending = pause('fake.vendor_delay');
 
-/** Whether `bar` is the word. */
+/** A method that returns whether its argument `bar` is the word. */
 const guess = (name: string, word: string, options: Pick<VendorMethod<Task>, 'async' | 'exclusive'> = {}): VendorMethod<Task> => ({
   ...options,
   http: ['POST'],

@@ -1,4 +1,4 @@
-/** The IPMI client of this conductor, as [ipmi]client says. */
+/** The IPMI client of this conductor, which [ipmi]client selects. */
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
@@ -11,7 +11,7 @@ interface IpmiClients extends SolPool {
   readonly sdrCache: SdrCache;
   close(): Promise<void>;
 }
-/** Both clients use native consoles: ipmitool's need a terminal. */
+/** Consoles always use the native client, because a console of ipmitool needs a terminal. */
 export function createIpmiClients(
   options: Options,
   { log, clock, random }: { readonly log: Log; readonly clock: Clock; readonly random: (bytes: number) => Buffer },

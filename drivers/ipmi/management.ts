@@ -82,7 +82,7 @@ const DEVICES = {
 } as const;
 const isDevice = (name: string): name is keyof typeof DEVICES => Object.hasOwn(DEVICES, name);
 
-/** Supermicro's BMCs in UEFI mode boot from the disk only as "remote hard drive". */
+/** Supermicro's BMCs in UEFI mode boot from the disk only with the selector 1001b, primary remote media (as in Ironic). */
 const selectorOf = (task: Task, device: keyof typeof DEVICES, uefi: boolean): number => {
   const vendor = task.node.properties['vendor'];
   const supermicro = typeof vendor === 'string' && /^super ?micro/i.test(vendor);

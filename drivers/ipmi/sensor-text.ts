@@ -3,7 +3,7 @@
 type Sensors = Record<string, Record<string, Record<string, string>>>;
 /** The type is in the first of these fields that a sensor has. */
 const TYPES = ['Sensor Type (Analog)', 'Sensor Type (Discrete)', 'Sensor Type (Threshold)'] as const;
-/** More than any machine has. */
+/** Maximum number of sensors, more than any machine has. */
 const MOST = 4096;
 
 /** Sensor type → sensor → its fields. Blocks without a reading, and lines that are no field, are left out. */

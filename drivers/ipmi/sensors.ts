@@ -56,7 +56,7 @@ const THRESHOLD_NAMES: readonly (readonly [Threshold, string])[] = [
   ['lnc', 'Lower non-critical'],
 ];
 const bit = (mask: number, threshold: Threshold): boolean => ((mask >> THRESHOLDS.indexOf(threshold)) & 1) === 1;
-/** The order in lists. */
+/** The order in lists of thresholds. */
 const ORDER: readonly Threshold[] = ['lnr', 'lcr', 'lnc', 'unc', 'ucr', 'unr'];
 const listed = (mask: number): string => ORDER.filter((threshold) => bit(mask, threshold)).join(' ');
 const ACCESS = (capabilities: number, mask: number): string =>
@@ -164,7 +164,7 @@ export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boole
   const { runProgram } = connections.ipmi;
   const timeoutMs = options['ipmi.command_retry_timeout'] * 1000;
   try {
-    // A process of ipmitool for each portion of each record would take minutes.
+    // With ipmitool, one process reads all sensors: a process for each portion of each record would take minutes.
     const found = runProgram
       ? sensorsOfText(await runProgram(targetOf(task), ['sdr'], { timeoutMs, signal }))
       : await readSensors(task, isWanted);

@@ -161,7 +161,7 @@ export function targetOf({ node, options }: Task): IpmiTarget {
 /**
  * Sends one command to the node's BMC. While the BMC is busy, repeats it every [ipmi]min_command_interval for [ipmi]command_retry_timeout.
  * @param what the command's name in errors
- * @throws Fault IPMIFailure, its cause an IpmiError
+ * @throws Fault DriverOperationError, its cause an IpmiError
  */
 export const ipmiCommand = (task: Task, what: string, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
   asFault(what, ipmiRequest(task, words, data));

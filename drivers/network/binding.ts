@@ -1,4 +1,4 @@
-/** Neutron's side of the ports of a node: what binds a port to the machine's switch port, and the wait for the binding. */
+/** Binds Neutron ports to the machine's switch ports, and waits for the binding. */
 import { Fault } from '../../model/errors';
 import type { JsonObject, PortgroupRecord, PortRecord } from '../../model/records';
 import { isTrue } from '../common/boot-settings';
@@ -37,7 +37,7 @@ const clientIdOf = ({ extra }: PortRecord): unknown => extra['client-id'] || und
 
 /** Why a port cannot be used for the boot in a temporary network; undefined: it can. */
 export function portProblem(port: PortRecord, interfaceName: string | null): string | undefined {
-  // The subnet manager knows the topology of an InfiniBand network.
+  // A port with a client-id is an InfiniBand port, which needs no link information: the subnet manager knows the topology.
   if (clientIdOf(port)) return undefined;
   if (interfaceName === 'neutron' && Object.keys(linkOf(port)).length === 0)
     return "The local_link_connection is required for 'neutron' network interface and is not present";
@@ -59,7 +59,7 @@ const groupInformation = ({ uuid, name, mode, properties }: PortgroupRecord): Js
 
 /** RFC 2132, client identifier. */
 export const CLIENT_ID_OPTION = '61';
-/** The attributes that bind a Neutron port to a port or portgroup of the node. Empty members are left to the caller. */
+/** The attributes that bind a Neutron port to a port or portgroup of the node. */
 export function bindingOf(task: Task, carrier: Carrier): JsonObject {
   const { record } = carrier;
   const links = carrier.kind === 'port' ? [linkOf(carrier.record)] : carrier.members.map(linkOf);
@@ -78,7 +78,7 @@ export function bindingOf(task: Task, carrier: Carrier): JsonObject {
   };
 }
 
-/** Removes host and profile, so that no switch port belongs to the Neutron port any more. A port that was deleted is not bound. */
+/** Removes host and profile, so that no switch port belongs to the Neutron port any more. A deleted Neutron port counts as unbound. */
 export async function unbind(task: Task, id: string, resetMac: boolean): Promise<void> {
   await orNetworkError(
     task,
@@ -96,7 +96,7 @@ export async function unbind(task: Task, id: string, resetMac: boolean): Promise
   );
 }
 
-/** Gives a Neutron port the address of a port or portgroup; it keeps its binding. Throws FailedToUpdateMacOnPort. */
+/** Gives a Neutron port the address of a port or portgroup. A bound port is unbound for the change. Throws FailedToUpdateMacOnPort. */
 export async function changeAddress(task: Task, vif: string, address: string, known?: NeutronPort): Promise<void> {
   try {
     const { hostId, profile } = known ?? (await findPort(task, vif));
@@ -118,7 +118,7 @@ export function failsOnBinding(task: Task, carriers: readonly Carrier[]): boolea
 }
 
 const FIRST_PAUSE_MS = 250;
-/** Repeats a check with growing pauses, for as long as Ironic's number of attempts takes. @returns whether it came true */
+/** Repeats a check with growing pauses, for as long as Ironic's attempts at a fixed interval would take. @returns whether it succeeded */
 async function eventually(task: Task, check: () => Promise<boolean>): Promise<boolean> {
   const interval = task.options['agent.neutron_agent_status_retry_interval'] * 1000;
   const until = task.clock.now() + interval * task.options['agent.neutron_agent_max_attempts'];
@@ -129,7 +129,7 @@ async function eventually(task: Task, check: () => Promise<boolean>): Promise<bo
   }
 }
 
-/** Waits until a Neutron port is active. Throws NetworkError: it cannot be bound, or stays down. @param known as last read */
+/** Waits until a Neutron port is active. Throws NetworkError: it cannot be bound, or stays down. @param known the port as last read */
 export async function waitUntilActive(task: Task, known: NeutronPort): Promise<void> {
   const { id } = known;
   let port: NeutronPort | undefined = known;

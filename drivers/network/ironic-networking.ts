@@ -36,7 +36,7 @@ function linkOf({ local_link_connection: link }: PortRecord): Link | undefined {
   return typeof switchId === 'string' && switchId !== '' && typeof port === 'string' && port !== '' ? { switchId, port } : undefined;
 }
 
-/** As `linkOf`; one that is not whole leads to no switch, so that the change fails: the machine must not stay where it is unnoticed. */
+/** As `linkOf`. An incomplete link names no switch, so that the change fails: otherwise the machine would stay in its VLAN unnoticed. */
 function attemptedLink(port: PortRecord): Link | undefined {
   const { switch_id: switchId, port_id: name } = port.local_link_connection;
   if (Object.keys(port.local_link_connection).length === 0) return undefined;
@@ -56,7 +56,7 @@ const vlansOf = ({ mode, nativeVlan, allowedVlans }: SwitchPort, idle: SwitchPor
   defaultVlan: idle?.nativeVlan ?? null,
 });
 
-/** What a port is to be in a network, or in the tenant's (`null`): the network's VLAN, or else the port's own. */
+/** The switch port configuration of a port in a network (null: the tenant's): that of the network, otherwise the port's own. */
 function portIn(task: Task, port: PortRecord, network: NetworkName | null): SwitchPort | undefined {
   const common = network === null ? undefined : networkOf(task, network);
   if (isComplete(common)) return common;
@@ -70,14 +70,14 @@ interface Place extends Link {
 const placesOf = (task: Task, network: NetworkName | null): readonly Place[] =>
   task.ports.flatMap((port) => {
     const link = attemptedLink(port);
-    // A tenant's network is the ports' own.
+    // Only the ports themselves define the tenant's network.
     if (link === undefined || (network === null && switchportOf(port) === undefined)) return [];
     const wanted = portIn(task, port, network);
     return wanted === undefined ? [] : [{ ...link, uuid: port.uuid, wanted }];
   });
 
 const failure = (message: string, cause: unknown): Fault => new Fault('NetworkError', { message }, { cause });
-/** All ports at once: those of one switch wait for each other there. The first failure in the order of the ports counts. */
+/** Starts all changes at once; the worker applies those of one switch one by one. Throws the first failure in the order of the ports. */
 async function add(task: Task, network: NetworkName | null): Promise<void> {
   const idle = networkOf(task, 'idle');
   const places = placesOf(task, network);
@@ -95,7 +95,7 @@ async function add(task: Task, network: NetworkName | null): Promise<void> {
     );
   }
 }
-/** Tries every port. */
+/** Tries every port, then throws one error with all failures. */
 async function remove(task: Task, network: NetworkName | null): Promise<void> {
   const idle = networkOf(task, 'idle');
   const places = placesOf(task, network);
@@ -143,7 +143,7 @@ function validatePort({ node }: Task, port: PortRecord): void {
     );
   const link = port.local_link_connection;
   if (Object.keys(link).length === 0) {
-    // LLDP of an inspection adds it.
+    // The LLDP data of the inspection will add local_link_connection.
     if (NETWORKS[node.provision_state] === 'inspection' || node.provision_state === 'inspect failed') return;
     throw invalid(`Port ${port.uuid} has switchport configuration but is missing local_link_connection in state: ${node.provision_state}.`);
   }
@@ -151,7 +151,7 @@ function validatePort({ node }: Task, port: PortRecord): void {
   if (missing.length > 0) throw invalid(`Port ${port.uuid} local_link_connection missing required field(s): ${missing.join(', ')}`);
 }
 
-/** The ports of a link aggregate must be on a switch. @throws InvalidParameterValue */
+/** The member ports of a link aggregation group (LAG) need a switchport and a link to a switch. @throws InvalidParameterValue */
 function validatePortgroup({ ports }: Task, portgroup: PortgroupRecord): void {
   const lag = lagOf(portgroup);
   const problem = lag === undefined ? shapeProblem(portgroup.extra['lag']) : lagProblem(lag);
@@ -169,14 +169,14 @@ function validatePortgroup({ ports }: Task, portgroup: PortgroupRecord): void {
   if (errors.length > 0) throw invalid(`Portgroup ${portgroup.uuid} has LAG configuration but: ${errors.join('; ')}`);
 }
 
-/** Finds a network that cannot be read before the machine boots. Ports may appear at the inspection. @throws InvalidParameterValue */
+/** Finds an invalid network before the boot. A lack of ports is only logged: inspection may add them. @throws InvalidParameterValue */
 function validateNetwork(task: Task, network: NetworkName): void {
   networkOf(task, network);
   if (placesOf(task, network).length > 0) return;
   task.log.warn('no port of the node has a switch port in a network', { network });
 }
 
-/** Moves the old place of a port back to the idle network, and its new place into the network of the state. */
+/** Moves a port's former switch port back to the idle network, and its new switch port into the network of the provision state. */
 async function portChanged(task: Task, { before, after }: PortChange): Promise<void> {
   const same = (name: 'extra' | 'local_link_connection'): boolean => JSON.stringify(before[name]) === JSON.stringify(after[name]);
   if (same('extra') && same('local_link_connection')) return;
@@ -186,7 +186,7 @@ async function portChanged(task: Task, { before, after }: PortChange): Promise<v
   const state = NETWORKS[task.node.provision_state];
   const network = state === undefined ? 'idle' : state;
   const idle = networkOf(task, 'idle');
-  // In the idle network, a port without one keeps what the switch gives it.
+  // Without a configured idle network, the switch port keeps its configuration.
   const wantedOf = (port: PortRecord): SwitchPort | undefined =>
     network === 'idle' ? (isComplete(idle) ? idle : undefined) : portIn(task, port, network);
   try {

@@ -1,4 +1,4 @@
-/** network_data.json of what Neutron knows of a node's VIFs: for a ramdisk without DHCP, and for an instance whose config drive has none. */
+/** network_data.json from Neutron's data of a node's VIFs: for a ramdisk without DHCP, and for an instance whose config drive has none. */
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { allCarriersOf } from './binding';
@@ -99,7 +99,7 @@ export async function ramdiskNetworkData(task: Task): Promise<JsonObject> {
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
 }
 
-/** Readers of config drives take the IDs of links for names of interfaces: they get short ones. */
+/** Readers of config drives use the IDs of links as interface names, so that the IDs must be short. */
 function renamed({ links, networks, services }: NetworkData): NetworkData {
   const names = new Map(links.map(({ id }, index) => [id, `iface${index}`]));
   return {
@@ -130,7 +130,7 @@ async function instanceNetworkData(task: Task): Promise<NetworkData> {
   return renamed(joined(parts));
 }
 
-/** Whether it tells nothing, or a link without MTU, which Nova writes for networks that it does not know. */
+/** Whether network data is empty, or has a link without an MTU, as Nova writes it for networks that it does not know. */
 function isIncomplete(given: unknown, { options }: Task): boolean {
   if (typeof given !== 'object' || given === null) return true;
   const { links, networks, services } = given as JsonObject;
@@ -143,7 +143,7 @@ function isIncomplete(given: unknown, { options }: Task): boolean {
 export async function completeConfigdrive(task: Task, parts: JsonObject): Promise<JsonObject> {
   if (task.options['conductor.disable_configdrive_check'] || !isIncomplete(parts['network_data'], task)) return parts;
   const made = await instanceNetworkData(task);
-  // Members of a bond have no MTU of their own.
+  // Not checked by isIncomplete: members of a bond have no MTU of their own.
   if (made.networks.length + made.links.length > 0) return { ...parts, network_data: made };
   task.log.warn('the config drive has no network data, and the node has no VIFs');
   return parts;

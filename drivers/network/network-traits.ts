@@ -7,7 +7,7 @@ import { parseFilter, type NetworkTrait, type NetworkTraits, type TraitAction, t
 
 const ACTIONS: readonly TraitAction['action'][] = ['attach_port', 'attach_portgroup', 'bond_ports', 'group_and_attach_ports'];
 export const DEFAULT_TRAIT_NAME = 'CUSTOM_DEFAULT_TBN_TRAIT';
-/** Applies where the file has no trait of that name: the first port that is free. */
+/** Applies if the file has no trait of that name. It attaches the VIF to the first free port. */
 export const DEFAULT_TRAIT: NetworkTrait = {
   name: DEFAULT_TRAIT_NAME,
   order: 1,

@@ -47,18 +47,18 @@ function portOf(value: unknown): NeutronPort {
   };
 }
 
-/** Neutron's reason for a failure, or this program's. */
+/** Neutron's reason for a failure; for other errors the error as text. */
 const reasonOfNeutron = (error: unknown): string => (error instanceof ServiceError ? error.reason : String(error));
 export const isNotFound = (error: unknown): boolean => error instanceof ServiceError && error.status === 404;
 
-/** Sends a request and answers the body. Throws ServiceError, and LockLost before a change. */
+/** Sends a request and returns the body. Throws ServiceError; before a change, also LockLost. */
 async function ask(task: Task, path: string, { method = 'GET', ...call }: ServiceCall = {}): Promise<Readonly<Record<string, unknown>>> {
   if (method !== 'GET') await task.stillHeld?.();
   const { globalRequestId, signal } = task;
   const { body } = await task.connections.services.neutron.request(path, { method, globalRequestId, signal, ...call });
   return isObject(body) ? body : {};
 }
-/** Work on Neutron whose failure is a NetworkError with this text. */
+/** Runs `work`, and turns a ServiceError into a NetworkError with this message. */
 export async function orNetworkError<T>(task: Task, message: (reason: string) => string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -120,7 +120,7 @@ async function networksNamed(task: Task, nameOrId: string): Promise<readonly Neu
   return objects((await ask(task, `/networks?${queryOf({ name: nameOrId })}`))['networks']).map(networkOf);
 }
 /**
- * A network by UUID or name. Throws InvalidParameterValue unless it is exactly one, NetworkError.
+ * A network by UUID or name. Throws InvalidParameterValue unless there is exactly one, NetworkError.
  * @param what for the message
  */
 export async function findNetwork(task: Task, nameOrId: string, what: string): Promise<NeutronNetwork> {
@@ -146,7 +146,7 @@ export const findSegment = async (task: Task, id: string): Promise<JsonObject> =
   const { segment } = await ask(task, `/segments/${enc(id)}`);
   return isObject(segment) ? segment : {};
 };
-/** UUIDs of those of the security groups that exist. */
+/** The UUIDs of the given security groups that exist. */
 export const existingSecurityGroups = async (task: Task, ids: readonly string[]): Promise<readonly string[]> =>
   objects((await ask(task, `/security-groups?${queryOf({ id: ids, fields: 'id' })}`))['security_groups']).map(({ id }) => text(id));
 /** Whether the first agent on a host is alive; false without any. */

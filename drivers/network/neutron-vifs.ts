@@ -25,7 +25,7 @@ async function found<T>(task: Task, kind: string, id: string, read: () => Promis
   );
 }
 
-/** The physical networks that a VIF can be on; empty: any. A subnet of one segment decides. */
+/** The physical networks that a VIF can be on; empty: any. The segment of the VIF's subnet takes precedence over those of the network. */
 async function physicalNetworksOf(task: Task, { networkId, fixedIps }: NeutronPort): Promise<readonly string[]> {
   const { segmentNetworks, physicalNetwork } = await findNetwork(task, networkId, 'network');
   if (!segmentNetworks) return physicalNetwork === '' ? [] : [physicalNetwork];
@@ -54,7 +54,7 @@ async function seedHost(task: Task, vif: string): Promise<void> {
 
 async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<void> {
   const { address } = carrier.record;
-  // Someone may have bound it already: neither its address nor its host can change then.
+  // If the Neutron port is bound already, neither its address nor its host can change.
   if (vif.hostId !== '') await unbind(task, vif.id, true);
   if (address)
     await changeAddress(task, vif.id, address, { ...vif, hostId: '' }).catch((error: unknown) => {
@@ -73,7 +73,7 @@ async function attachTo(
   port: NeutronPort,
 ): Promise<void> {
   const carrier = await withMembers(task, kind, uuid);
-  // Saved first: what ends the instance unbinds it even if this conductor dies now.
+  // Saved first: the end of the instance then unbinds the VIF even if this conductor dies now.
   await task.saveAttachment(kind, uuid, { [TENANT_VIF]: port.id });
   try {
     await connect(task, carrier, port);
@@ -85,7 +85,7 @@ async function attachTo(
 }
 
 const NAME_BYTES = 6;
-/** A portgroup of these ports, which exists as long as it has the VIF. */
+/** Attaches a VIF to a new portgroup of these ports. The portgroup is removed when the VIF is detached. */
 async function attachToGroup(task: Task, members: readonly PortRecord[], port: NeutronPort): Promise<void> {
   const { uuid } = await task.groupPorts(
     {
@@ -106,11 +106,11 @@ async function attachToGroup(task: Task, members: readonly PortRecord[], port: N
   }
 }
 
-/** [conductor]enable_trait_based_networking: the traits of the instance decide. */
+/** [conductor]enable_trait_based_networking: the instance's traits select the ports. */
 async function attachByTraits(task: Task, vif: Vif, port: NeutronPort): Promise<void> {
   const traits = task.connections.networkTraits?.current(task.log) ?? [];
   for (const [index, planned] of (await planAttachment(task, vif, traits)).entries()) {
-    // The attachment before may have changed it.
+    // The previous attachment may have changed the Neutron port.
     const current = index === 0 ? port : await found(task, 'port', vif.id, () => findPort(task, vif.id));
     await (planned.kind === 'group' ? attachToGroup(task, planned.ports, current) : attachTo(task, planned, current));
   }
@@ -120,7 +120,7 @@ async function vifAttach(task: Task, vif: Vif): Promise<void> {
   const port = await found(task, 'port', vif.id, () => findPort(task, vif.id));
   const { caller } = task;
   const isBound = caller !== undefined && !caller.admin && caller.service !== true && caller.project !== null;
-  // Neutron would hide it from the client, whose token this program does not have.
+  // With the client's token, Neutron would hide the port; this program reads it with its own credentials.
   if (isBound && port.projectId !== caller.project)
     throw new Fault('InvalidParameterValue', { message: `Neutron port ${vif.id} was not found` });
   if (task.options['conductor.enable_trait_based_networking']) return attachByTraits(task, vif, port);
@@ -132,13 +132,16 @@ async function vifAttach(task: Task, vif: Vif): Promise<void> {
 
 /** The states in which a VIF is bound, or may still be. */
 const BOUND_STATES: readonly string[] = ['active', 'deleting', 'available'];
-/** Whether Neutron has neither a binding of this VIF nor the address of what carries it. Neutron takes ten times as long for a change as for a read. */
+/**
+ * Whether the Neutron port is unbound and no longer has the address of its port or portgroup, so that no change is needed. Neutron takes
+ * ten times as long for a change as for a read.
+ */
 async function isFree(task: Task, vif: string, address: string | null): Promise<boolean> {
   try {
     const { hostId, profile, macAddress } = await findPort(task, vif);
     return hostId === '' && Object.keys(profile).length === 0 && address !== null && macAddress !== address;
   } catch {
-    // The changes say why.
+    // The change that follows reports the error.
     task.signal.throwIfAborted();
     return false;
   }

@@ -1,4 +1,4 @@
-/** The network interfaces `flat` and `neutron`: VIFs are Neutron ports. `neutron` also moves the machine's switch ports between networks. */
+/** The network interfaces `flat` and `neutron`: VIFs are Neutron ports. `neutron` also moves machines' switch ports between networks. */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { setBootDevice } from '../common/boot-settings';
@@ -23,7 +23,7 @@ const properties: Readonly<Record<string, Property>> = {
   },
 };
 
-/** A Smart NIC's agent configures it, and runs only while the machine is on. The machine starts its firmware setup for that time. */
+/** A Smart NIC's agent configures it, and runs only while the machine is on. A machine that is off starts its firmware setup meanwhile. */
 async function withSmartNicsOn(task: Task, work: () => Promise<void>): Promise<void> {
   const [smart] = task.ports.filter((port) => port.is_smartnic);
   if (!smart || (await task.driver.power.get(task)) !== 'power off') return work();
@@ -44,7 +44,7 @@ const switching =
 const adding = (network: TemporaryNetwork): Work => switching((task) => addTemporaryNetwork(task, network, groupsOf(task, network)));
 const removing = (network: TemporaryNetwork): Work => switching((task) => removeTemporaryNetwork(task, network));
 
-/** Without a network for it, the inspection is not managed: others boot the ramdisk. */
+/** Without an inspection network, the inspection is unmanaged: somebody else boots the ramdisk. */
 async function validateInspection(task: Task): Promise<void> {
   try {
     await findTemporaryNetwork(task, 'inspection');

@@ -1,4 +1,4 @@
-/** What a port of a switch is to be: of a network (`access/native_vlan=100`), or of a port of a node (`extra.switchport`). */
+/** The configuration of a switch port: from a network (`access/native_vlan=100`), or from a node's port (`extra.switchport`). */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { JsonObject } from '../../model/records';
@@ -55,7 +55,7 @@ const isVlan = (value: unknown): value is number => typeof value === 'number' &&
 
 const filled = (given: unknown): JsonObject | undefined =>
   typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).length > 0 ? (given as JsonObject) : undefined;
-/** What is neither empty nor an object. */
+/** The error of a value that is neither empty nor an object; undefined: none. */
 export const shapeProblem = (given: unknown): string | undefined =>
   !given || (typeof given === 'object' && Object.keys(given).length === 0) || filled(given) !== undefined
     ? undefined
@@ -65,7 +65,7 @@ export const switchportOf = ({ extra }: { readonly extra: JsonObject }): JsonObj
 /** The `lag` of a portgroup's `extra`; undefined: it has none. */
 export const lagOf = ({ extra }: { readonly extra: JsonObject }): JsonObject | undefined => filled(extra['lag']);
 
-/** Undefined: it names no mode. @throws InvalidParameterValue */
+/** Undefined: `switchport` has no mode. @throws InvalidParameterValue */
 export function switchPortOfPort(switchport: JsonObject | undefined): SwitchPort | undefined {
   const { mode, native_vlan: native = null, allowed_vlans: allowed = null } = switchport ?? {};
   if (!mode) return undefined;
@@ -78,11 +78,11 @@ export function switchPortOfPort(switchport: JsonObject | undefined): SwitchPort
   return { mode, nativeVlan: native as number | null, allowedVlans: Array.isArray(allowed) ? allowed.filter(isVlan) : null };
 }
 
-/** Whether it has what its mode needs. */
+/** Whether it has the VLANs that its mode needs. */
 export const isComplete = (port: SwitchPort | undefined): port is SwitchPort =>
   port !== undefined && (port.mode === 'access' ? port.nativeVlan !== null : port.allowedVlans !== null);
 
-/** What the schemas of `switchport` and `lag` share. */
+/** The checks that the schemas of `switchport` and `lag` share. */
 function vlansProblem({ mode, native_vlan: native, allowed_vlans: allowed, mtu }: JsonObject): string | undefined {
   if (!isMode(mode)) return `${repr(mode)} is not one of ${repr([...MODES])}`;
   if (native !== undefined && !isVlan(native)) return `${repr(native)} is not a VLAN from 1 to 4094`;
@@ -100,7 +100,7 @@ function membersProblem(given: JsonObject, required: readonly string[], optional
   return missing === undefined ? undefined : `${repr(missing)} is a required property`;
 }
 
-/** The schema of `switchport`. @returns the first thing that is wrong */
+/** Checks a `switchport` as its JSON schema does. @returns the first error */
 export function switchportProblem(switchport: JsonObject): string | undefined {
   const { lag_name: lag } = switchport;
   const problem = membersProblem(switchport, ['mode', 'native_vlan'], ['allowed_vlans', 'lag_name', 'mtu']) ?? vlansProblem(switchport);
@@ -109,7 +109,7 @@ export function switchportProblem(switchport: JsonObject): string | undefined {
 }
 
 const AGGREGATION_MODES = ['lacp', 'static'];
-/** The schema of a portgroup's `lag`. @returns the first thing that is wrong */
+/** Checks a portgroup's `lag` as its JSON schema does. @returns the first error */
 export function lagProblem(lag: JsonObject): string | undefined {
   const { aggregation_mode: mode } = lag;
   const problem = membersProblem(lag, ['mode', 'aggregation_mode'], ['native_vlan', 'allowed_vlans', 'mtu']) ?? vlansProblem(lag);

@@ -2,8 +2,8 @@
  * The networks in which a node boots a ramdisk: cleaning, provisioning, rescuing, inspection and servicing. The node's ports get Neutron
  * ports there, which are deleted afterwards.
  *
- * A conductor may die between any two requests. Each addition and each removal therefore deletes what Neutron has of the node's addresses in
- * the network, and what the node's ports name.
+ * A conductor may die between any two requests. Each addition and each removal therefore deletes the Neutron ports in the network that have
+ * MAC addresses of the node, and those that the node's ports refer to.
  */
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject, PortRecord } from '../../model/records';
@@ -26,7 +26,7 @@ export type TemporaryNetwork = 'cleaning' | 'provisioning' | 'rescuing' | 'inspe
 const vifKey = (network: TemporaryNetwork): string => `${network}_vif_port_id`;
 
 const described = (network: TemporaryNetwork): string => (network === 'servicing' ? 'servicing network' : `${network}_network`);
-/** Of the node, otherwise of the configuration. Throws MissingParameterValue. */
+/** UUID or name of the network: from the node, otherwise from the configuration. Throws MissingParameterValue. */
 function nameOfNetwork(task: Task, network: TemporaryNetwork): string {
   const own = task.node.driver_info[`${network}_network`];
   const name = typeof own === 'string' && own !== '' ? own : task.options[`neutron.${network}_network`];
@@ -36,7 +36,7 @@ function nameOfNetwork(task: Task, network: TemporaryNetwork): string {
     });
   return name;
 }
-/** Its UUID; undefined: it is not configured any more, or Neutron has no such network. Throws NetworkError. */
+/** The network's UUID; undefined: it is not configured any more, or Neutron has no such network. Throws NetworkError. */
 async function formerNetwork(task: Task, network: TemporaryNetwork): Promise<string | undefined> {
   try {
     return await findTemporaryNetwork(task, network);
@@ -45,11 +45,11 @@ async function formerNetwork(task: Task, network: TemporaryNetwork): Promise<str
     return undefined;
   }
 }
-/** Its UUID. Throws MissingParameterValue, InvalidParameterValue, NetworkError. */
+/** The network's UUID. Throws MissingParameterValue, InvalidParameterValue, NetworkError. */
 export const findTemporaryNetwork = async (task: Task, network: TemporaryNetwork): Promise<string> =>
   (await findNetwork(task, nameOfNetwork(task, network), described(network))).id;
 
-/** The boot reads the addresses of all ports, unless it goes over the network: then of those that boot. */
+/** Whether all ports need a Neutron port: a network boot needs only the ports that boot; other boots use the addresses of all ports. */
 const usesAllPorts = (task: Task): boolean => task.options['neutron.add_all_ports'] || task.driver.boot.bootsFromNetwork !== true;
 const bootPorts = (task: Task): readonly PortRecord[] => (usesAllPorts(task) ? task.ports : task.ports.filter((port) => port.pxe_enabled));
 
@@ -67,7 +67,7 @@ async function checkSecurityGroups(task: Task, groups: readonly string[]): Promi
     });
 }
 
-/** Stages of the boot ask a stateful DHCPv6 server with different identifiers; each needs an address of its own. */
+/** The stages of a boot send different identifiers to a stateful DHCPv6 server, so that each stage needs an address of its own. */
 async function addStatefulAddresses(task: Task, { id, fixedIps }: NeutronPort): Promise<void> {
   const count = task.options['neutron.dhcpv6_stateful_address_count'];
   const [first] = fixedIps;
@@ -88,7 +88,7 @@ const requestFor = (task: Task, network: string, groups: readonly string[], port
   ...bindingOf(task, { kind: 'port', record: port }),
 });
 
-/** All in one request; if Neutron refuses that, one by one, so that one bad port does not prevent the others. */
+/** Creates the ports in one request; if Neutron refuses it, one by one, so that one bad port does not prevent the others. */
 async function createEach(
   task: Task,
   ports: readonly PortRecord[],
@@ -116,7 +116,7 @@ async function createEach(
   return new Map(each.flat());
 }
 
-/** @throws Fault NetworkError: no port could be made; none is left then */
+/** @throws Fault NetworkError when no Neutron port could be created; none remains then */
 async function addPorts(task: Task, network: string, groups: readonly string[]): Promise<ReadonlyMap<PortRecord, string>> {
   const { node } = task;
   const wanted = bootPorts(task);
@@ -156,7 +156,7 @@ async function addPorts(task: Task, network: string, groups: readonly string[]):
   return added;
 }
 
-/** Deletes what Neutron has of the node's addresses in a network, and the ports that the node names. Throws NetworkError. */
+/** Deletes the Neutron ports with the node's addresses in a network, and those that the node's ports refer to. Throws NetworkError. */
 async function removePorts(task: Task, network: string | undefined, key: string): Promise<void> {
   const macs = bootPorts(task).map(({ address }) => address);
   const named = task.ports.flatMap(({ internal_info: info }) => (typeof info[key] === 'string' ? [info[key]] : []));

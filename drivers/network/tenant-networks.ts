@@ -42,7 +42,7 @@ export async function configureTenantNetworks(task: Task): Promise<void> {
     throw new Fault('NetworkError', { message: `No neutron ports or portgroups are associated with node ${task.node.uuid}` });
 }
 
-/** The users' VIFs stay attached. */
+/** Unbinds the VIFs, which stay attached. */
 export async function unconfigureTenantNetworks(task: Task): Promise<void> {
   for (const carrier of await carriersOf(task)) {
     const vif = tenantVif(carrier.record);
@@ -53,7 +53,7 @@ export async function unconfigureTenantNetworks(task: Task): Promise<void> {
   }
 }
 
-/** All networks of the machine are one: the VIFs belong to it, and no switch is configured. Throws NetworkError. */
+/** For a flat network, which all machines share: binds the VIFs to the node, and no switch is configured. Throws NetworkError. */
 export async function bindFlat(task: Task): Promise<void> {
   const { uuid } = task.node;
   let bound = 0;

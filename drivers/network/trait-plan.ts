@@ -15,7 +15,7 @@ interface Free {
   readonly portgroups: readonly PortgroupRecord[];
 }
 
-/** The ports or portgroups that match: the first one, or from min_count to max_count. Empty: too few. */
+/** The ports or portgroups that match: the first one, or with min_count up to max_count of them. Empty: too few match. */
 function matching<R>(records: readonly R[], matches: (record: R) => boolean, { minCount, maxCount }: TraitAction): readonly R[] {
   const found: R[] = [];
   for (const record of records) {
@@ -76,7 +76,7 @@ const texts = (given: unknown): readonly string[] =>
   Array.isArray(given) ? given.filter((one): one is string => typeof one === 'string') : [];
 
 /**
- * What the first trait with a match attaches; empty: nothing, which the options allow.
+ * The attachments of the first trait with a match. Empty: no trait matches, and the options allow that.
  * @throws Fault TBNNoTraitsApplicableToNode, TBNNoPortMatchesFound, VifAlreadyAttached
  */
 export async function planAttachment(task: Task, vif: Vif, traits: readonly NetworkTrait[]): Promise<readonly PlannedAttachment[]> {

@@ -1,6 +1,6 @@
 /**
- * VIFs, the virtual ports of tenants, on the ports and portgroups of a node. It lists the attached ones, and finds the port or portgroup
- * for a new one. For network interfaces that store VIFs in `internal_info`, where clients see them.
+ * VIFs, the virtual ports of tenants, on the ports and portgroups of a node. Lists the attached VIFs, and finds the port or portgroup for a
+ * new VIF. For network interfaces that store VIFs in `internal_info`, where clients see them.
  */
 import { Fault } from '../../model/errors';
 import type { PortgroupRecord, PortRecord, Vif } from '../../model/records';
@@ -14,7 +14,7 @@ interface Carriers {
 }
 
 export const TENANT_VIF = 'tenant_vif_port_id';
-/** A machine is in one network at a time. A temporary network precedes the tenant's. */
+/** A machine is in one network at a time. A temporary network takes precedence over the tenant's. */
 const NETWORKS = ['cleaning', 'provisioning', 'rescuing', 'inspection', 'servicing'].map((name) => `${name}_vif_port_id`);
 
 export const tenantVif = ({ internal_info: info }: PortRecord | PortgroupRecord): string | undefined =>

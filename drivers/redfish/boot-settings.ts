@@ -73,13 +73,13 @@ async function writeDevice(task: Task, system: SystemView, device: string, enabl
   const { wholeBoot, alwaysEnabled, usbCd = false } = quirksOf(task.node);
   const target = targetOf(system, device, usbCd);
   const mode = bootOf(system, 'BootSourceOverrideMode');
-  // Some services refuse an Enabled that is already set. Once ends with a boot, which may have happened since.
+  // Some services refuse a BootSourceOverrideEnabled that is already set. `Once` is sent again: a boot may have ended it since.
   const unchanged = enabled === 'Continuous' && bootOf(system, 'BootSourceOverrideEnabled') === enabled && !alwaysEnabled && !wholeBoot;
   const change: BootChange = {
     BootSourceOverrideTarget: target,
     ...(unchanged ? {} : { BootSourceOverrideEnabled: enabled }),
     ...(wholeBoot ? { BootSourceOverrideMode: typeof mode === 'string' ? mode : 'UEFI' } : {}),
-    // The URL that a boot interface published; otherwise DHCP gives it.
+    // The URL that a boot interface published. Without it, the firmware gets the URL from DHCP.
     ...httpUri(system, target, device === 'uefihttp' ? await bootUrl(task) : undefined),
   };
   await retryDuringPost(task, () => writeBoot(system, change));

@@ -63,7 +63,7 @@ export async function reset(task: Task, system: SystemView, order: keyof typeof 
       return;
     } catch (error) {
       if (await isThereAlready(task, error, ends)) return;
-      // Power on during the end of power off.
+      // A service may refuse power on while a power off is still in progress.
       const mayPass = isStatus(error, 409, 503) || hasMessage(error, 'ActionParameterValueConflict');
       if (!mayPass || tried >= tries) throw error;
       await clock.sleep(options['redfish.power_on_conflict_retry_interval'] * 1000, signal);

@@ -8,7 +8,7 @@ interface Quirks {
   readonly alwaysEnabled?: true;
   /** Setting a boot device resets the boot mode, which must be set again. */
   readonly forgetsMode?: true;
-  /** Virtual media are a USB drive, if the service offers that. */
+  /** The machine boots a virtual CD with the target UsbCd, if the service offers it. */
   readonly usbCd?: true;
 }
 /** Part of the vendor's name in lower case, or the whole name → its deviations. */

@@ -1,4 +1,4 @@
-/** Reads many resources of a node's Redfish service. A resource that cannot be read is left out; the others are not lost. */
+/** Reads many resources of a node's Redfish service. A resource that cannot be read is left out, and does not stop the others. */
 import { RedfishError, linkOf, memberPaths, type RedfishAnswer, type RedfishAsk } from '../../wire/redfish';
 import type { Task } from '../interfaces';
 

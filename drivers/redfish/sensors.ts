@@ -1,6 +1,6 @@
 /**
- * Sensors of machines with a Redfish service, in the shape that Ironic's consumers know: kind → sensor → fields. Read from Thermal and Power,
- * or, where a chassis lacks them, from their successors ThermalSubsystem and PowerSubsystem (DSP2046).
+ * Sensors of machines with a Redfish service, in the shape that Ironic's consumers know: kind → sensor → fields. Read from Thermal and
+ * Power, or, where a chassis lacks them, from their successors ThermalSubsystem and PowerSubsystem (DSP2046).
  */
 import { Fault, reasonOf } from '../../model/errors';
 import type { Json, JsonObject } from '../../model/records';
@@ -32,7 +32,7 @@ const whole = (value: unknown): number | null => {
   return parsed === null ? null : Math.trunc(parsed);
 };
 type FieldReader = (value: unknown) => Json;
-/** Field of the answer → the path of its property, and the function that reads it. */
+/** Field of a sensor → the path of its Redfish property, and the function that converts the value. */
 type Fields = Readonly<Record<string, readonly [property: string | readonly string[], read: FieldReader]>>;
 const STATUS: Fields = { state: [['Status', 'State'], text], health: [['Status', 'Health'], text] };
 
@@ -72,7 +72,7 @@ const fieldsOf = (fields: Fields, body: unknown): Record<string, Json> =>
     ]),
   );
 type Sensors = Record<string, JsonObject>;
-/** Object.fromEntries: a service's name may be `__proto__`. */
+/** Uses Object.fromEntries because a name from the service may be `__proto__`. */
 const named = (entries: readonly (readonly [string, JsonObject])[]): Sensors => Object.fromEntries(entries.slice(0, MOST));
 
 /** The resources of a machine that sensors are read from. */
@@ -179,7 +179,7 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
     return named(
       simple.flatMap((storage) =>
         listOf(member(storage.body, 'Devices'))
-          // Without a capacity it is an enclosure.
+          // A device without a capacity is an enclosure.
           .filter((device) => whole(member(device, 'CapacityBytes')))
           .map((device) => drive(device, idOf(storage), system)),
       ),
@@ -195,7 +195,7 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
   return named(found);
 }
 
-/** Kind → how it is read. */
+/** Kind of sensor → the function that reads all sensors of this kind. */
 const KINDS: Readonly<Record<string, (machine: Machine) => Promise<Sensors>>> = {
   Fan: listOfChassis('Thermal', 'Fans', FAN, ['ThermalSubsystem', newerFans]),
   Temperature: listOfChassis('Thermal', 'Temperatures', TEMPERATURE, ['ThermalSubsystem', newerTemperatures]),

@@ -79,7 +79,7 @@ function addressOf(node: NodeRecord): string {
   throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
 }
 
-/** What the settings of a service are read from. */
+/** The sources of a service's settings. */
 type SettingsSource = Pick<Task, 'node' | 'options'>;
 
 async function verifyCaOf({ node, options }: SettingsSource): Promise<boolean | string> {
@@ -159,7 +159,7 @@ const mayRepeat = (error: RedfishError, method: RedfishMethod): boolean =>
 
 /**
  * One request to the node's service, repeated as [redfish]connection_attempts says, after the delay that the service gives, if any.
- * Throws RedfishError as it came.
+ * Throws the last attempt's RedfishError.
  */
 async function redfishRequest(
   task: Task,
@@ -188,7 +188,7 @@ export const redfishAsk =
 
 /** Kinds that mean that the service could not be reached, whatever was requested. */
 const NO_CONNECTION: readonly string[] = ['unreachable', 'untrusted', 'interrupted'];
-/** What the operator can do. */
+/** A hint for the operator, appended to the message. */
 function hint(error: RedfishError): string {
   if (error.kind === 'untrusted') return ' (redfish_verify_ca in driver_info, or [redfish]verify_ca, says whom to trust)';
   if (isStatus(error, 401)) return ' (the service does not take redfish_username and redfish_password of driver_info)';

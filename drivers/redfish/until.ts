@@ -14,7 +14,7 @@ export async function untilSo<T>(
   seconds: number,
   setting: { read(): Promise<T>; readonly target: T; timeoutMessage(current: T | undefined): string },
 ): Promise<void> {
-  // A service that is busy with the firmware answers with errors.
+  // A service that is busy with the firmware returns errors: undefined then.
   const read = async (): Promise<T | undefined> => {
     try {
       return await setting.read();

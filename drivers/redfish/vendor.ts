@@ -36,7 +36,7 @@ async function eventService(task: Task): Promise<EventService> {
     throw new RedfishError('protocol', `The attribute Subscriptions is missing from the resource ${service.path}`);
   return { ask, service, subscriptions };
 }
-/** Runs `work` on the event service. An error response becomes a Fault with the method's sentence. */
+/** Runs `work` on the event service. An error response becomes the Fault that `explain` makes. */
 async function onEvents<T>(task: Task, explain: (why: string) => Fault, work: (events: EventService) => Promise<T>): Promise<T> {
   try {
     return await work(await eventService(task));
@@ -56,7 +56,7 @@ const failure = (message: string): Fault => new Fault('DriverOperationError', { 
 const isUri = (value: unknown): value is string =>
   typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]\S*$/i.test(value) && URL.canParse(value);
 
-/** Of the schema EventDestination, for services that do not list theirs. */
+/** The event types of the schema EventDestination, for services that do not list theirs. */
 const EVENT_TYPES = ['Alert', 'MetricReport', 'Other', 'ResourceAdded', 'ResourceRemoved', 'ResourceUpdated', 'StatusChange'];
 async function validateSubscription(task: Task, args: JsonObject): Promise<void> {
   const { Destination: destination, EventTypes: types, Context: context = '', Protocol: protocol = 'Redfish', HttpHeaders: headers } = args;
@@ -80,7 +80,7 @@ async function createSubscription(task: Task, args: JsonObject): Promise<JsonObj
   const { Destination, Protocol = 'Redfish', Context = '', EventTypes = ['Alert'], HttpHeaders } = args;
   const payload = { Destination, Protocol, Context, EventTypes };
   const headers = Array.isArray(HttpHeaders) && HttpHeaders.length > 0 ? { HttpHeaders } : {};
-  // The headers are credentials of the events' receiver: not for logs and answers.
+  // The headers may contain credentials for the receiver of the events: they must not appear in errors.
   const explain = (why: string): Fault =>
     failure(`Failed to create subscription on node ${task.node.uuid}. Subscription payload: ${str(payload)}. Error: ${why}`);
   return onEvents(task, explain, async ({ ask, subscriptions }) => {
@@ -89,7 +89,7 @@ async function createSubscription(task: Task, args: JsonObject): Promise<JsonObj
   });
 }
 
-/** A name in the collection, never a path out of it. */
+/** The path of a subscription. Refuses an id that would lead out of the collection. */
 function subscriptionPath(collection: string, id: string): string {
   if (/^\.{0,2}$|[/\\]/.test(id)) throw new RedfishError('protocol', `Resource ${collection.replace(/\/$/, '')}/${id} not found`);
   return `${collection.replace(/\/$/, '')}/${encodeURIComponent(id)}`;

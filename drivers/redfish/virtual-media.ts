@@ -69,7 +69,7 @@ const follow = async (task: Task, system: SystemView, answer: Awaited<ReturnType
 const isPatched = async (system: SystemView, drive: RedfishResource): Promise<boolean> =>
   /\bPATCH\b/i.test((await system.ask('GET', drive.path)).headers['allow'] ?? '');
 
-/** A parameter that the service may report as missing → what is added then. The schema makes all of them optional. */
+/** A parameter that the service may report as missing → the parameters to add then. The schema makes all of them optional. */
 const ADDITIONS: readonly {
   readonly missing: RegExp;
   readonly adds: (url: string) => Readonly<Record<string, string>>;
@@ -174,7 +174,7 @@ async function untilInserted({ clock, signal, options, node }: Task, system: Sys
   }
 }
 
-/** Inserts an image into the first suitable drive that accepts it, and ejects what such drives held. Throws a Fault with the BMC's errors. */
+/** Ejects the media in suitable drives, and inserts an image into the first drive that accepts it. Throws a Fault with the BMC's errors. */
 export async function insertMedium(task: Task, type: MediaType, url: string, credentials?: Credentials): Promise<void> {
   const errors: string[] = [];
   const inserted = await onSystem(task, 'Redfish insert virtual media', async (system) => {
@@ -252,7 +252,7 @@ export async function listMedia(
   });
 }
 
-/** Media that may be in such a drive. */
+/** The roles of media that a drive of this type may hold. */
 const ROLES: Readonly<Record<VirtualMediaType, readonly MediumRole[]>> = {
   cdrom: ['cdrom', 'boot'],
   disk: ['disk', 'configdrive', 'parameters'],
@@ -262,7 +262,7 @@ const ROLES: Readonly<Record<VirtualMediaType, readonly MediumRole[]>> = {
 export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
   get: listMedia,
   attach: async (task, device, given, source) => {
-    // Credentials go to the BMC beside the URL, and appear nowhere else.
+    // The BMC gets credentials beside the URL: the URL in requests and messages has none.
     const url = withoutCredentials(given);
     const [scheme] = url.split(':', 1) as [string];
     // The BMC mounts shares (nfs, cifs, smb) itself.

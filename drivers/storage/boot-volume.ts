@@ -21,7 +21,7 @@ export async function bootTarget({ volumes, node }: Task): Promise<VolumeTargetR
   return first?.boot_index === 0 ? first : undefined;
 }
 
-/** A storage interface's answer to `shouldWriteImage`: an image goes to the local disk, and without one a boot volume has the instance. */
+/** Implements `shouldWriteImage`. An image is written to the local disk; without an image, the instance is on the boot volume, if any. */
 export const writesImage = async (task: Task): Promise<boolean> =>
   'image_source' in task.node.instance_info || (await bootTarget(task)) === undefined;
 
@@ -35,7 +35,7 @@ export async function checkIscsiVolumes({ volumes, node }: Task): Promise<void> 
   }
 }
 
-/** Saves which volume the node boots from. Throws StorageError when its machine cannot. */
+/** Saves which volume the node boots from. Throws StorageError when the machine cannot boot from it. */
 export async function noteBootVolume(task: Task): Promise<void> {
   const target = await bootTarget(task);
   const [name, label, capability] = (target && BOOT_CAPABILITIES[target.volume_type.toLowerCase()]) ?? [];

@@ -65,7 +65,7 @@ export const reserve = (task: Task, id: string): Promise<unknown> =>
 export const unreserve = (task: Task, id: string): Promise<unknown> =>
   act(task, id, 'os-unreserve', null, (reason) => `Failed to release volume ${id} of node ${task.node.uuid}: ${reason}`);
 
-/** @returns where the volume is, for the properties of its target */
+/** @returns the connection information, for the properties of the volume target */
 export async function connect(task: Task, id: string, connector: Connector): Promise<JsonObject> {
   const failed = (reason: string): string => `Failed to initialize connection for volume ${id} to node ${task.node.uuid}: ${reason}`;
   const body = await act(task, id, 'os-initialize_connection', { connector }, failed);
@@ -75,7 +75,7 @@ export async function connect(task: Task, id: string, connector: Connector): Pro
   return { volume_id: id, ...data, ironic_volume_uuid: id };
 }
 
-/** Cinder wants a mount point. */
+/** Cinder requires a mount point, although nothing is mounted there. */
 export const attach = (task: Task, id: string): Promise<unknown> =>
   act(
     task,

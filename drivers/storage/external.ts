@@ -1,4 +1,4 @@
-/** Storage that others manage: the volume targets say where the volumes are, and nothing is attached or detached. */
+/** Storage that the operator manages: the volume targets say where the volumes are, and nothing is attached or detached. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { StorageInterface, Task } from '../interfaces';
 import { bootTarget, checkIscsiVolumes, unknownType, writesImage } from './boot-volume';

@@ -4,7 +4,7 @@ import type { BiosAttributeRegistry, KeyedCache, Task } from '../../interfaces';
 import { registryOf } from './bios-settings';
 import type { SystemView } from '../target';
 
-/** Cached by service and name. @param most entries: one takes some hundred KiB, and machines of one model share a name but not a BMC */
+/** A cache by service and registry name. @param most entries; one takes some hundred KiB, and each BMC has its own entry */
 export function createRegistryCache(most = 64): KeyedCache<BiosAttributeRegistry> {
   const registries = new Map<string, BiosAttributeRegistry>();
   const put = (key: string, registry: BiosAttributeRegistry): void => {

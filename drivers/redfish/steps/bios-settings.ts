@@ -7,7 +7,7 @@ import type { BiosAttributeFacts, BiosAttributeRegistry, BiosSetting } from '../
 
 export type Attributes = Readonly<Record<string, PlainValue>>;
 
-/** The richest servers have some 1500; each is a row of the database. */
+/** Servers have up to about 1500 attributes; each is a row of the database. */
 const MAX_ATTRIBUTES = 4000;
 const MAX_NAME = 255;
 const MAX_ALLOWABLE = 1000;

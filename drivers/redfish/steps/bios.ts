@@ -84,7 +84,7 @@ async function apply(task: Task, settings: unknown): Promise<Outcome> {
     const { uuid } = task.node;
     const before = requested(task);
     const [current, pending] = [currentOf(view), pendingOf(view)];
-    // A conductor that died began it. A second restart does no harm, but is not needed when the settings hold already.
+    // A conductor that died began this step. A second restart does no harm, but is not needed when the settings are in effect already.
     if (before) {
       const left = unapplied(before.requested_bios_attrs ?? {}, current, pending);
       return Object.keys(left).length > 0 ? restart(task, before) : waiting(task);
@@ -139,7 +139,7 @@ async function tryToSave(task: Task): Promise<void> {
 
 /** BootProgress.LastState after the BIOS has finished. */
 const STARTED: readonly string[] = ['OSBootStarted', 'OSRunning'];
-/** Messages of the BIOS about settings that it did not apply, since then. */
+/** Messages of the BIOS about settings that it did not apply. Messages are ignored unless their time (settings_time) is newer. */
 function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   if (timeOf(view) === since) return [];
   const messages = listOf(member(view.bios.body, '@Redfish.Settings', 'Messages')).slice(0, 20);
@@ -150,7 +150,7 @@ function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   });
 }
 
-/** After the restart: whether the machine has passed it, and the settings hold. */
+/** Polls after the restart: checks that the machine has started, and that the settings are in effect. */
 async function afterRestart(task: Task): Promise<Outcome> {
   const state = requested(task);
   if (!state) return done;

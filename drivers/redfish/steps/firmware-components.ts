@@ -1,4 +1,4 @@
-/** The machine's firmware as its Redfish service reports it: BIOS, BMC and network adapters (schemas ComputerSystem, Manager, NetworkAdapter). */
+/** The machine's firmware from its Redfish service: BIOS, BMC and network adapters (schemas ComputerSystem, Manager, NetworkAdapter). */
 import { Fault, reasonOf } from '../../../model/errors';
 import { RedfishError, listOf, member, textOf, type RedfishResource } from '../../../wire/redfish';
 import type { FirmwareComponent, Task } from '../../interfaces';
@@ -48,7 +48,7 @@ export async function firmwareComponents(task: Task): Promise<readonly FirmwareC
     const unnamed = { vendor: null, model: null, serial_number: null };
     if (bios !== null) found.push({ component: 'bios', current_version: bios, ...unnamed });
     if (bmc !== null) found.push({ component: 'bmc', current_version: bmc, ...unnamed, model: text(member(manager?.body, 'Model')) });
-    // Two adapters of one name are one row.
+    // Adapters with the same name share one row.
     const nics = new Map(adapters.flatMap(ofAdapter).map((one) => [one.component, one]));
     found.push(...nics.values());
     if (found.length > 0) return found;

@@ -7,12 +7,12 @@ import { urlForBmc } from '../../common/media';
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
 
-/** Prefix of such files' names under `/boot/TOKEN/`. */
+/** Prefix of the names of firmware files under `/boot/TOKEN/`. */
 const PREFIX = 'firmware-';
 
 const failure = (error: string): Fault => new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${error}` });
 
-/** By the length, as Ironic does. */
+/** The algorithm of a checksum, by its length, as in Ironic. */
 const algorithmOf = ({ length }: string): 'sha1' | 'sha256' | 'sha512' | undefined =>
   length <= 41 ? 'sha1' : length <= 64 ? 'sha256' : length <= 128 ? 'sha512' : undefined;
 
@@ -77,7 +77,7 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
   return `${urlForBmc(task)}/boot/${token}/${name}`;
 }
 
-/** Stops serving them. */
+/** Removes the node's firmware files from the boot service. */
 export async function forgetFirmwareFiles({ boots, node }: Task): Promise<void> {
   const row = await boots.ofNode(node.uuid);
   if (!row) return;

@@ -14,7 +14,7 @@ import { discardFailedUpdates, simpleUpdate, updateFailure, updateState, warnOfG
 interface Update extends FirmwareImage {
   /** Where the service reports progress; absent: it installed the image at once. */
   readonly task_monitor?: string;
-  /** The service has finished, and the wait after it began at this time. */
+  /** When the wait after the update began. Absent: the service has not finished yet. */
   readonly wait_start_time?: string;
 }
 const UPDATES = 'firmware_updates';
@@ -69,7 +69,7 @@ async function poll(task: Task): Promise<Outcome> {
   return { kind: 'wait', pollEvery: wait };
 }
 
-/** An error of the service becomes the step's failure, in a sentence. */
+/** Turns an error of the service into the Fault that fails the step. */
 const withFaults = async (task: Task, work: () => Promise<Outcome>): Promise<Outcome> => {
   try {
     return await work();

@@ -21,7 +21,7 @@ import {
   type UpdateState,
 } from './update';
 
-/** `task`: the service works; `wait`: a fixed delay after it; `settle`: until the service answers well several times in a row. */
+/** `task`: the service runs the update; `wait`: a fixed delay afterwards; `settle`: until reading succeeds several times in a row. */
 type Phase = 'task' | 'wait' | 'settle';
 interface Update extends FirmwareSetting {
   /** Where the service reports progress; absent: it did the update at once. */
@@ -85,7 +85,7 @@ async function start(task: Task, updates: readonly Update[]): Promise<Outcome> {
   return pollLater(task);
 }
 
-/** What follows from an update's state. `wait`: poll again; `reboot`: restart the machine and go on; `over`: finished, with or without a restart. */
+/** The next action. `wait`: poll again; `reboot`: restart the machine, then poll again; `over`: finished, with or without a restart. */
 type Verdict =
   | { readonly kind: 'wait'; readonly after?: number; readonly notes?: Partial<Update> }
   | { readonly kind: 'reboot' }
@@ -95,13 +95,13 @@ const over = (reboot: boolean): Verdict => ({ kind: 'over', reboot });
 type Judge = (task: Task, update: Update, state: Exclude<UpdateState, { kind: 'failed' }>) => Verdict | Promise<Verdict>;
 
 const STAGED = ['Starting', 'Running', 'Pending'];
-/** The machine applies it when it starts: restart as soon as the service has begun with it, or has finished staging it. */
+/** The machine applies the update when it starts: it is restarted as soon as the service has begun the update, or has staged it. */
 const bios: Judge = (_, { rebooted }, state) => {
   if (state.kind === 'away') return keepWaiting;
   if (state.kind === 'running') return rebooted || !STAGED.includes(state.state ?? '') ? keepWaiting : { kind: 'reboot' };
   return rebooted ? over(false) : { kind: 'reboot' };
 };
-/** Some adapters begin when the machine starts; others work at once and need a restart afterwards. */
+/** Some adapters begin the update when the machine starts; others update at once and need a restart afterwards. */
 const nic: Judge = (task, { rebooted, starting }, state) => {
   if (state.kind === 'away') return keepWaiting;
   if (state.kind !== 'running') return over(!rebooted);
@@ -111,7 +111,7 @@ const nic: Judge = (task, { rebooted, starting }, state) => {
   if (starting === undefined) return { ...keepWaiting, notes: { starting: now(task) } };
   return secondsSince(task, starting) < task.options['redfish.firmware_update_nic_starting_wait'] ? keepWaiting : { kind: 'reboot' };
 };
-/** Seconds for which a BMC that installs itself gets no requests. */
+/** Seconds after the start of a BMC update during which its result is not checked: the BMC may not answer meanwhile. */
 function bmcWait({ node, options }: Task, { wait }: Update): number {
   const own = Number(node.driver_info['firmware_update_unresponsive_bmc_wait'] ?? 0);
   return (
@@ -210,7 +210,7 @@ async function settling(task: Task): Promise<Outcome> {
 async function next(task: Task): Promise<Outcome> {
   const rest = updatesOf(task).slice(1);
   if (rest.length > 0) return start(task, rest);
-  // Each restart forgets the agent.
+  // Each restart removes `agent_url`; the agent's first heartbeat sets it again.
   if (updatesOf(task)[0]?.with_agent && task.node.driver_internal_info['agent_url'] === undefined) return pollLater(task);
   await forget(task);
   try {

@@ -11,7 +11,7 @@ import { redfishMedia } from '../virtual-media';
 import { redfishSensors } from '../sensors';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from '../target';
 
-/** The vendor of the BMC's firmware, otherwise the machine's; undefined: neither is reported. */
+/** The service root's Vendor, otherwise the system's Manufacturer; undefined: neither is reported. */
 const detectVendor = (task: Task): Promise<string | undefined> =>
   onSystem(task, undefined, async ({ ask, target, body }) => {
     const root = await readResource(ask, rootPath(target)).catch((error: unknown) => {

@@ -92,7 +92,7 @@ async function send(ask: RedfishAsk, { method, path, body }: PendingRequest): Pr
   }
 }
 
-/** Sends to each controller what it accepts now. Each accepted request is saved at once. */
+/** Sends each controller its requests, up to the first that starts a task. Each accepted request is saved at once. */
 async function sendPending(task: Task, ask: RedfishAsk, from: Work): Promise<Work> {
   let work = from;
   for (const controller of Object.keys(from.pending))
@@ -189,7 +189,7 @@ async function advance(task: Task, ask: RedfishAsk, begun: Work): Promise<Outcom
 const CREATING = 'Redfish RAID create configuration';
 const DELETING = 'Redfish RAID delete configuration';
 
-/** Drops requests that the service accepted before their conductor could save that: their volumes exist. */
+/** Drops requests whose volumes exist: the service accepted them, but the conductor died before it could save that. */
 async function withoutAccepted(ask: RedfishAsk, storages: readonly Storage[], work: Work): Promise<Work> {
   const created = (await existingVolumes(ask, storages)).filter(({ path }) => !work.known.includes(path));
   const isCreated = ({ method, body }: PendingRequest): boolean => {
@@ -234,7 +234,7 @@ async function create(task: Task, config: unknown, args: JsonObject, defaults: {
   });
 }
 
-/** Polls the work. What cannot be read now is read at a later poll. */
+/** Polls the work. A service that cannot be read now is polled again later. */
 async function poll(task: Task): Promise<Outcome> {
   const work = workOf(task);
   if (!work) return done;

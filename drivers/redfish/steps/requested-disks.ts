@@ -28,7 +28,7 @@ const MEMBERS: Readonly<Record<keyof RequestedDisk, (value: unknown) => boolean>
 };
 const REQUIRED = ['size_gb', 'raid_level'] as const;
 
-/** Each becomes a volume. More are not plausible. */
+/** Maximum number of logical disks. More are not plausible. */
 const MAX_DISKS = 100;
 
 /** Checks the schema, and that no SCSI is requested, which Redfish does not know. Throws InvalidParameterValue. */

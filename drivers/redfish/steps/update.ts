@@ -1,4 +1,4 @@
-/** The UpdateService of a machine's Redfish service: requesting an update, reading its state, and what is unavailable meanwhile. */
+/** The UpdateService of a machine's Redfish service: requests an update, reads its state, and reads what may be unavailable meanwhile. */
 import { reasonOf } from '../../../model/errors';
 import { withoutCredentials } from '../../../model/urls';
 import {
@@ -58,7 +58,7 @@ export async function simpleUpdate(task: Task, url: string): Promise<string | un
   return startedTask(await ask('POST', action.target, { body }));
 }
 
-/** A failed task's messages, as Ironic reports them: each message's text, or its name where the text says nothing. */
+/** A failed task's messages, as Ironic reports them: each message's text, or its MessageId where the text says nothing. */
 const wordsOf = (body: unknown): readonly string[] =>
   messagesOf(member(body, 'Messages'))
     .map(({ id, text }) => (text === undefined || /^unknown( error)?$/i.test(text) ? (id ?? text) : text))
@@ -116,7 +116,7 @@ export async function bmcVersion(task: Task): Promise<string | undefined> {
 /** Why an update step failed, in Ironic's words. */
 export const updateFailure = ({ node }: Task, url: string, messages: readonly string[]): string =>
   `Firmware update failed for node ${node.uuid}, firmware ${withoutCredentials(url)}. Error: ${messages.join(',  ')}`;
-/** A service that has forgotten the task counts as done, as in Ironic. */
+/** An update whose task the service has forgotten counts as done, as in Ironic. */
 export const warnOfGoneTask = ({ log }: Task, url: string): void =>
   log.warn('the task of a firmware update is gone; the update counts as done', { firmware: withoutCredentials(url) });
 
