@@ -10,7 +10,7 @@ export interface UpstreamFile {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Readable;
-  /** What the bytes have to hash to. Absent: unknown. */
+  /** The expected hash of the body, in hexadecimal digits. Absent: unknown. */
   readonly digest?: { readonly algorithm: string; readonly value: string };
 }
 
