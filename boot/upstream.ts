@@ -37,7 +37,7 @@ export async function fromWebServer(
 const ALGORITHMS = new Set(['sha256', 'sha384', 'sha512']);
 
 /**
- * The data of an image. The conductor has checked who uses it.
+ * The data of an image. The conductor has checked who may use the image (drivers/common/glance-images.ts).
  * @param url `glance://UUID`
  */
 export async function fromGlance(url: string, glance: ServiceClient, signal: AbortSignal): Promise<UpstreamFile> {

@@ -15,7 +15,7 @@ const WORDS: Readonly<Record<string, boolean>> = Object.fromEntries([
   ...['1', 't', 'true', 'on', 'y', 'yes'].map((word) => [word, true]),
   ...['0', 'f', 'false', 'off', 'n', 'no'].map((word) => [word, false]),
 ]) as Record<string, boolean>;
-/** Reads a setting such as `verify_ca`. True: the system's authorities; false: no verification; undefined: another value, as a path. */
+/** Reads a setting such as `verify_ca`. True: the system's authorities; false: no verification; undefined: another value (a path). */
 export const verifies = (setting: string): boolean | undefined => WORDS[setting.trim().toLowerCase()];
 
 /** @throws Error when it is no regular file, or too large */

@@ -125,7 +125,7 @@ export interface Subnet {
   /** The interface that is in the subnet; undefined: it is reached through relays only. */
   readonly interface: string | undefined;
 }
-/** The subnet for a packet that arrived at the interface `name`. Falls back to another subnet, for which `answerDhcp` gives no answer. */
+/** The subnet for a packet that arrived at the interface `name`. Without a match, it is the first one: `answerDhcp` checks the link. */
 export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet {
   const link = linkOf(packet) ?? (packet.ciaddr === ANY_ADDRESS ? undefined : packet.ciaddr);
   const asked = link === undefined ? undefined : subnets.find(({ policy }) => isOnSubnet(policy, link));

@@ -238,7 +238,7 @@ export interface Dhcpv6Message {
   readonly options: Option6Values;
   readonly associations: Associations;
 }
-/** What a relay adds to a message on its way. */
+/** The fields that a relay adds to a message. */
 interface Relay {
   readonly hops: number;
   /** An address of the link that the message came from; `::` if the relay leaves that to the interface identifier. */
@@ -265,7 +265,7 @@ const MOST_ADDRESSES = 64;
 const MESSAGE_HEAD = 4;
 const RELAY_HEAD = 2 + 2 * ADDRESS_SIZE;
 
-/** A message with an invalid or repeated option is malformed: §16 lets a server discard it. Associations may be repeated. */
+/** An invalid or repeated option of OPTIONS makes the message malformed: §16 lets a server discard it. Associations may be repeated. */
 function decodeOptions(bytes: Buffer): { readonly options: Option6Values; readonly associations: Associations } | Malformed6 {
   const found = readOptions(bytes);
   if (typeof found === 'string') return { malformed: found };

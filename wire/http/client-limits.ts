@@ -121,7 +121,7 @@ function inTurns(handler: RequestListener): RequestListener {
     });
 }
 
-/** Disconnects a client that leaves too many bytes of responses unread. A source may always have one response. */
+/** Disconnects a client that leaves too many bytes of responses unread. One response alone never exceeds the limit of its source. */
 function limitUnread(handler: RequestListener, most: ShareLimits, onRefused: OnRefused): RequestListener {
   const unread = createShares(most);
   return (request, response) => {

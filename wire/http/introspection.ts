@@ -1,6 +1,6 @@
 /**
- * Client of an introspection service: the HTTP API of ironic-discoverd and ironic-inspector (`/v1/introspection/<node>`). Bounded in time, size
- * and connections. Redirects are not followed.
+ * Client of an introspection service: the HTTP API of ironic-discoverd and ironic-inspector (`/v1/introspection/<node>`). Bounded in time,
+ * size and connections. Redirects are not followed.
  */
 import { Agent, request } from 'undici';
 import { isObject, JSON_LIMITS, parseSmallJson } from '../bounded-json';
@@ -33,8 +33,8 @@ export interface IntrospectionClient {
   close(): Promise<void>;
 }
 /**
- * `away`: no response; `failing`: a response without information about the node, so retry later; `refused`: the service refuses the request;
- * `unknown`: the service does not know the node.
+ * `away`: no response; `failing`: a response without information about the node, so retry later; `refused`: the service refuses the
+ * request; `unknown`: the service does not know the node.
  */
 export class IntrospectionError extends Error {
   constructor(

@@ -1,6 +1,6 @@
 /**
- * Ethernet frames of one protocol, as they arrive at network interfaces. Node has no packet sockets (packet(7)): libc opens the descriptors,
- * and poll(2) waits for them in a thread. Linux only; CAP_NET_RAW.
+ * Ethernet frames of one protocol, as they arrive at network interfaces. Node has no packet sockets (packet(7)): libc opens the
+ * descriptors, and poll(2) waits for them in a thread. Linux only; CAP_NET_RAW.
  */
 import { endianness } from 'node:os';
 import { openLibc, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_RAW, type SocketCalls } from './libc';
@@ -67,8 +67,8 @@ function openSocket(c: Libc, name: string, etherType: number): number | undefine
 }
 
 /**
- * The first frame of that protocol at each interface, including headers. Ends when each has one or after `timeoutMs`. An interface without
- * a socket has none. Throws LinkError where there are no packet sockets.
+ * The first frame of that protocol at each interface, including headers. Ends when each has one or after `timeoutMs`. An interface
+ * whose socket cannot be opened has none. Throws LinkError where there are no packet sockets.
  */
 export async function firstFrames(
   interfaces: readonly string[],
