@@ -78,9 +78,9 @@ function wait(source: string, atOnce: number, continues: boolean, start: () => v
 
 let callers = 0;
 /**
- * @returns starts work in the order of its source: at once, until the source has started `atOnce` in this turn or the time is used up, then
- * in later turns. The first work of a source in a turn starts at once if nothing of the source waits, however much others have started.
- * `start` does not throw.
+ * @returns a function that starts the work of a source in order: at once until the source has started `atOnce` in this turn or the budget
+ * is used up, then in later turns. A source's first work in a turn starts at once if none of its work waits, however much others have
+ * started. `start` does not throw.
  */
 export function createSourceTurns(atOnce: number): (source: string, start: () => void) => void {
   const caller = ++callers;

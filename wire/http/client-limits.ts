@@ -54,7 +54,7 @@ function limitConnections(server: Server, most: ShareLimits, onRefused: OnRefuse
     warned = performance.now();
     log.warn('connections are refused: there are too many', { source, limit: most.inAll, limit_of_source: most.ofSource });
   };
-  // upgrades.ts emits this event again for a connection.
+  // upgrades.ts emits the event again for a connection that it returns to the server.
   const counted = new WeakSet<Socket>();
   server.maxConnections = most.inAll;
   server.on('drop', (dropped?: DropArgument) => refuse(dropped?.remoteAddress, 'total'));

@@ -52,7 +52,7 @@ const MAX_ANSWER_BYTES = 1 << 20;
 const CONNECTIONS = 16;
 /** Characters of a service's text for people. */
 const MAX_TEXT = 1000;
-/** Besides 5xx: busy, locked, too many requests. */
+/** Statuses besides 5xx that are temporary: timeout, node locked, too early, too many requests. */
 const RETRY_LATER: readonly number[] = [408, 409, 425, 429];
 
 /** Why the URL of a service is invalid; undefined: it is valid. */

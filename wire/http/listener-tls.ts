@@ -124,7 +124,7 @@ export function createHttpServer(
   // All connections; the server itself knows them only after their TLS handshake.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    // upgrades.ts emits this event again for a connection.
+    // upgrades.ts emits the event again for a connection that it returns to the server.
     if (sockets.has(socket)) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));

@@ -14,7 +14,7 @@ const LONG_NAME = 0x0f;
 const FAT16_FROM = 4085;
 const FAT16_BELOW = 65525;
 
-/** A file's bytes, or its size. */
+/** A file's bytes, or its size: then the caller writes the bytes to the file's place in the layout. */
 type FatContent = Buffer | number;
 interface FatSpecification {
   /** At most 11 characters, written unchanged. */

@@ -11,11 +11,11 @@ const DIRECTORY_FLAG = 2;
 /** Joliet's escape sequence for UCS-2 level 3. */
 const JOLIET_ESCAPE = '%/E';
 
-/** A file's bytes, or its size. The caller that streams the image writes such files to their place in the layout. */
+/** A file's bytes, or its size: then the caller writes the bytes to the file's place in the layout. */
 export type IsoContent = Buffer | number;
 export interface IsoBoot {
   readonly firmware: 'bios' | 'uefi';
-  /** One of the files: a boot sector program that loads the rest of itself, with known bytes, or an image of an EFI system partition. */
+  /** One of `files`. BIOS: a program with known bytes, which loads the rest of itself. UEFI: an image of an EFI system partition. */
   readonly path: string;
 }
 interface IsoSpecification {

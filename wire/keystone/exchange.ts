@@ -34,7 +34,7 @@ export interface Exchange {
   (url: string, request: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse>;
   /** GET, for content of any size. */
   stream(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
-  /** PUT, for content of any size. The status is that of the answer, whose body is not read. */
+  /** PUT, for content of any size. Resolves with the status of the response, whose body is not read. */
   upload(url: string, upload: Upload, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
 }

@@ -26,7 +26,7 @@ interface SenderParts {
 interface SendOptions {
   /** Follows the reason in the error of a failed connection. */
   readonly hint?: string;
-  /** Of the caller. */
+  /** The caller's signal. */
   readonly signal?: AbortSignal | undefined;
 }
 /** @throws KeystoneError `away` */

@@ -24,7 +24,7 @@ export interface TlsSettings {
   readonly insecure: boolean;
 }
 export interface KeystoneSettings {
-  /** Of the configuration, for messages. */
+  /** The section of the configuration, for messages. */
   readonly section: string;
   /** Without a slash at the end and without a version. */
   readonly authUrl: string;

@@ -33,7 +33,7 @@ export function glanceId(href: string): string | undefined {
   return UUID.test(id) ? id : undefined;
 }
 
-/** Members that are not properties which the image's owner added. */
+/** Glance's own members of an image. The others are properties that the image's owner added. */
 const STANDARD = new Set([
   ...['id', 'name', 'status', 'visibility', 'owner', 'size', 'virtual_size', 'disk_format', 'container_format', 'checksum', 'tags'],
   ...[

@@ -32,7 +32,7 @@ async function libc(): Promise<Libc> {
     ...calls,
     recv: own.func('long recv(int, _Out_ void *, size_t, int)') as Libc['recv'],
     index: own.func('unsigned int if_nametoindex(const char *)') as Libc['index'],
-    // The descriptors show the result. A signal only shortens the round.
+    // The result is not used: recv(2) finds what has arrived. A signal only ends the wait early.
     poll: (descriptors, count, milliseconds) =>
       new Promise((resolve, reject) => poll.async(descriptors, count, milliseconds, (error) => (error ? reject(error) : resolve()))),
   };

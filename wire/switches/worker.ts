@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { timeoutSignal } from '../timeout-signal';
 
 export interface DeviceChange {
-  /** A name of the settings. */
+  /** The switch's name in the settings. */
   readonly switch: string;
   readonly operation: 'update' | 'reset';
   readonly port: string;
