@@ -122,7 +122,7 @@ async function download(state: CacheState, { body, digest }: UpstreamFile, handl
     for await (const chunk of body as AsyncIterable<Buffer>) {
       if (entry.received + chunk.length > metadata.size) throw new Error('the server sent more bytes than announced');
       hash?.update(chunk);
-      // Before readers get the last bytes, so that nobody gets a whole file that is not the image.
+      // Checked before readers get the last bytes, so that nobody gets a complete file with a wrong checksum.
       const isLast = entry.received + chunk.length === metadata.size;
       if (isLast && digest && hash?.digest('hex') !== digest.value.toLowerCase())
         throw new Error(`the ${digest.algorithm} checksum does not match`);

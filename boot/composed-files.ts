@@ -12,7 +12,7 @@ export interface Piece {
   readonly from: Buffer | Pick<CachedFile, 'read'>;
 }
 
-/** Streams the bytes `start` to `end` of the pieces in order; gaps are zeros. */
+/** Streams the bytes `start` to `end`, both included, of the pieces in order; gaps are zeros. */
 export function stitched(pieces: readonly Piece[], start: number, end: number): Readable {
   const ordered = [...pieces].sort((a, b) => a.at - b.at);
   async function* bytes(): AsyncGenerator<Buffer> {
@@ -41,7 +41,7 @@ export const readable = ({ size, modified, handle }: OpenFile): CachedFile => ({
   release: () => handle.close(),
 });
 
-/** The pieces of a ramdisk that an archive of more files follows. The kernel unpacks one after the other. */
+/** The pieces of a ramdisk, followed by a cpio archive of more files. The kernel unpacks both in order. */
 export function ramdiskWith(ramdisk: CachedFile, files: Readonly<Record<string, string>>): readonly Piece[] {
   const archive = cpioArchive(Object.fromEntries(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])));
   const at = Math.ceil(ramdisk.size / CPIO_ALIGNMENT) * CPIO_ALIGNMENT;

@@ -54,7 +54,7 @@ export interface HttpBootSetup {
   readonly hosts: readonly string[];
   /** Absent: http_port is without TLS. */
   readonly tls?: TlsSettings | undefined;
-  /** Of https_port; present if that is set. */
+  /** TLS of https_port. Absent: there is no such port. */
   readonly secondTls?: TlsSettings | undefined;
   readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore;
   readonly filter: PxeFilter;
@@ -64,7 +64,7 @@ export interface HttpBootSetup {
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
   readonly reports?: ReportBoots;
-  /** Absent: nobody asks for them. */
+  /** Absent: the requests are not recorded. */
   readonly requests?: Pick<BootRequestLog, 'note'>;
 }
 export interface HttpBootService {
@@ -89,12 +89,12 @@ const READ_TIMEOUT_MS = 120_000;
  */
 const DATABASE_WAIT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
-/** Permissions of the Unix socket: who reaches it may ask for media without TLS. */
+/** Permissions of the Unix socket. Its clients get media without TLS, so only the owner may connect. */
 const OWNER_ONLY = 0o600;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
-/** The first part is the secret token, also of media. */
-/** The same for all machines: iPXE fills in the address of the interface that it boots from. Other DHCP servers name it. */
+/** This script is the same for all machines: iPXE fills in the address of its boot interface. Other DHCP servers can name this path. */
 const START_SCRIPT = '/boot.ipxe';
+/** In the paths of boot files and of media, the first part is the secret token. */
 const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
 const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
@@ -121,7 +121,7 @@ type Answer = (
   servesMedia: boolean,
 ) => Promise<number | undefined>;
 
-/** The volumes that the node's machine boots from, as they are now; or the reason why it cannot. */
+/** Reads the volumes that the node's machine boots from. A string is the reason why it cannot boot from them. */
 async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot | string> {
   const volumes = volumesOf(store);
   const [connectors, targets] = await Promise.all([volumes.connectors(node), volumes.targets(node)]);
@@ -133,7 +133,7 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
 }
 
 function createAnswer({ cache, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): Answer {
-  /** The script with URLs that the machine can reach: where it named another address of this host than my_ip, they have that one too. */
+  /** Makes the script's URLs reachable: if the request names another address of this host than my_ip, they name that address too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
     const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
     const named = (headers.host ?? '').slice(0, 300).replace(/:\d+$/, '');
@@ -317,7 +317,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     }
     return port;
   };
-  /** A proxy in front of the socket has the ports of the URLs. */
+  /** Opens no TCP port: the URLs name the ports of the proxy in front of the socket. */
   const listenAtSocket = async (path: string): Promise<void> => {
     const what = 'HTTP boot, [boot]http_unix_socket';
     await removeStaleSocket(path, what);

@@ -1,12 +1,12 @@
 /** The addresses that the TFTP and HTTP boot services listen on. */
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 
-/** Of fe80::/10: such an address needs the interface beside it, and no URL has one. */
+/** A link-local address (fe80::/10) is usable only with a zone, which the URLs do not have. */
 const isLinkLocal = ({ address, family }: NetworkInterfaceInfo): boolean => family === 'IPv6' && /^fe[89ab]/i.test(address);
 
 /**
  * The configured address. Without one: the addresses of [boot]interface, and [DEFAULT]my_ip if this host has it, since machines get it in
- * their URLs. Without an interface: every address, of IPv6 only where machines get one.
+ * their URLs. Without an interface: all addresses; IPv6 is included only if [DEFAULT]my_ip or my_ipv6 is an IPv6 address.
  * @param option the option of the configured address, for messages
  * @throws Error for the operator
  */

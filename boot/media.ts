@@ -15,7 +15,7 @@ import { grubWords, kernelWords } from './pxe';
 
 /** Opens a source. Throws UpstreamError. */
 type OpenSource = (source: string) => Promise<CachedFile>;
-/** Bytes of a config drive (the agent has the same limit), and of a boot loader. */
+/** The largest config drive in bytes (the agent has the same limit), and the largest boot loader. */
 const MAX_PACKED = 64 << 20;
 const MAX_LOADER = 16 << 20;
 /** The size of a 3.5" floppy disk. */
@@ -67,7 +67,7 @@ async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedF
   };
   try {
     const [kernel, ramdisk] = [await opening(iso.kernel), await opening(iso.ramdisk)];
-    // The ramdisk has the files itself; ironic-python-agent looks for them on the CD.
+    // The files are added to the ramdisk and, below, to the CD, where ironic-python-agent looks for them.
     const initrd: readonly Piece[] =
       Object.keys(iso.files).length === 0 ? [{ at: 0, size: ramdisk.size, from: ramdisk }] : ramdiskWith(ramdisk, iso.files);
     const files: Record<string, IsoContent> = { vmlinuz: kernel.size, initrd: sizeOf(initrd) };

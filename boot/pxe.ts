@@ -15,7 +15,7 @@ const DASHED = `(${HEX}(?:-${HEX}){5})`;
 const NAMES: readonly (readonly [pattern: RegExp, name: (match: readonly string[]) => PxeName])[] = [
   // 01: the hardware type Ethernet.
   [new RegExp(`^/?pxelinux\\.cfg/01-${DASHED}$`, 'i'), ([, mac]) => ({ kind: 'pxelinux', mac: plain(mac!) })],
-  // GRUB requests it below its prefix, or by the name in the start file.
+  // GRUB requests its machine's file below its prefix, or by the name in GRUB_START.
   [new RegExp(`(?:^|/)grub\\.cfg-01-${DASHED}$`, 'i'), ([, mac]) => ({ kind: 'grub', mac: plain(mac!) })],
   [new RegExp(`^/?(${HEX}(?::${HEX}){5})\\.conf$`, 'i'), ([, mac]) => ({ kind: 'grub', mac: plain(mac!) })],
   [/^\/?(?:[\w-]+\/)*grub\.cfg$/, () => ({ kind: 'grub start' })],

@@ -1,6 +1,6 @@
 /**
- * Streams files in pieces. Large pieces cost less time per byte. Many downloads have small ones, since a client that reads slowly holds
- * two or three pieces in memory.
+ * Streams files in pieces. Large pieces cost less time per byte. Many concurrent downloads use small pieces, because a client that reads
+ * slowly holds two or three of them in memory.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -8,10 +8,10 @@ import { createTurns } from '../wire/turns';
 
 const LARGEST = 1024 * 1024;
 const SMALLEST = 16 * 1024;
-/** Bytes of one piece for each download. */
+/** Bytes of the pieces of all downloads together, one piece for each. */
 const OF_ALL = 16 * 1024 * 1024;
 
-/** Pieces that are read, and then written, in a turn of the event loop, so that other clients do not wait for hundreds of downloads. */
+/** A turn of the event loop reads and writes at most 4 pieces, so that other clients do not wait for hundreds of downloads. */
 const nextTurn = createTurns(4);
 
 let downloads = 0;

@@ -17,10 +17,10 @@ const MOST_NODES = 20_000;
 
 export interface BootRequestLog {
   note(nodeUuid: string, protocol: BootProtocol): void;
-  /** Ends without a last write: a process that starts again has the next requests. */
+  /** Does not write the last requests: after a restart, the machines' next requests are recorded. */
   stop(): void;
 }
-/** Where nobody asks for them: tests. */
+/** Records nothing; for tests that do not read the requests. */
 export const silentBootRequests: Pick<BootRequestLog, 'note'> = { note: () => {} };
 
 export function createBootRequestLog(boots: Pick<Store['boots'], 'noteRequests'>, clock: Clock, log: Log): BootRequestLog {

@@ -57,7 +57,7 @@ function createDeadline(clock: Clock, timer: RetransmissionTimer) {
     },
     sinceSent: (): number => clock.now() - sentAt,
     interrupt: (): void => sleep.abort(),
-    /** The sleep is renewed when it ends, because a timer per packet would cost more than the packet. Returns whether the deadline passed. */
+    /** Renews the sleep when it ends, because a timer per packet would cost more than the packet. Returns whether the deadline passed. */
     passes: async (): Promise<boolean> => {
       sleep = new AbortController();
       sleepEnds = Math.max(deadline, clock.now() + 1);

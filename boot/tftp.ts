@@ -73,7 +73,7 @@ async function listenOn(
   const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
 
   const { 'DEFAULT.my_ip': myIp, 'DEFAULT.my_ipv6': myIpv6 } = options;
-  /** A socket of both IP versions shows IPv4 addresses as ::ffff:a.b.c.d. */
+  /** A dual-stack socket shows IPv4 addresses as ::ffff:a.b.c.d. */
   const reachable = (config: string, peer: string): string =>
     myIp && myIpv6 && peer.includes(':') && !peer.startsWith('::ffff:') ? withHost(config, myIp, myIpv6) : config;
 

@@ -10,7 +10,7 @@ export interface UpstreamFile {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Readable;
-  /** What the bytes have to hash to. Absent: unknown. */
+  /** The expected hash of the body, in hexadecimal digits. Absent: unknown. */
   readonly digest?: { readonly algorithm: string; readonly value: string };
 }
 
@@ -37,7 +37,7 @@ export async function fromWebServer(
 const ALGORITHMS = new Set(['sha256', 'sha384', 'sha512']);
 
 /**
- * The data of an image. The conductor has checked who uses it.
+ * The data of an image. The conductor has checked who may use the image (drivers/common/glance-images.ts).
  * @param url `glance://UUID`
  */
 export async function fromGlance(url: string, glance: ServiceClient, signal: AbortSignal): Promise<UpstreamFile> {

@@ -1,7 +1,7 @@
-/** The files by which a ramdisk knows the authorities of the API ([agent]api_ca_file). ironic-python-agent reads the same ones. */
+/** The files that tell a ramdisk the certificate authorities of the API ([agent]api_ca_file). ironic-python-agent reads them too. */
 import { readRegularFile } from './authorities';
 
-/** From the root of the ramdisk or of its CD. */
+/** Relative to the root of the ramdisk or of its CD. */
 export const AGENT_CA_PATH = 'etc/ironic-python-agent/ironic.crt';
 
 /**

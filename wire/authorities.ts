@@ -1,13 +1,13 @@
 /**
- * Certificate authorities from a file, or from a folder of files, that a node or an option names. Only regular files are opened, and reads are bounded:
- * a named pipe or a device would hold a thread of the pool for ever.
+ * Reads certificate authorities from a file, or a folder of files, that a node or an option names. Only regular files are opened, and reads
+ * are bounded: a named pipe or a device would block a thread of the pool for ever.
  */
 import { constants } from 'node:fs';
 import { open, opendir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-/** Of all files of a folder; the authorities of a system have 250 KB. */
+/** Bytes of all files of a folder together. The authorities of a system have 250 KB. */
 const MAX_FOLDER_BYTES = 16 * 1024 * 1024;
 const MAX_FOLDER_FILES = 2000;
 
@@ -15,12 +15,12 @@ const WORDS: Readonly<Record<string, boolean>> = Object.fromEntries([
   ...['1', 't', 'true', 'on', 'y', 'yes'].map((word) => [word, true]),
   ...['0', 'f', 'false', 'off', 'n', 'no'].map((word) => [word, false]),
 ]) as Record<string, boolean>;
-/** Whether a setting such as `verify_ca` asks for verification by the system's authorities, or for none; undefined: it is something else. */
+/** Reads a setting such as `verify_ca`. True: the system's authorities; false: no verification; undefined: another value (a path). */
 export const verifies = (setting: string): boolean | undefined => WORDS[setting.trim().toLowerCase()];
 
 /** @throws Error when it is no regular file, or too large */
 export async function readRegularFile(path: string, most = MAX_FILE_BYTES): Promise<string> {
-  // Before it is opened, since opening a device may already do something. O_NONBLOCK is for what replaces the file in between.
+  // Checked before the open, since opening a device may have effects. O_NONBLOCK: a pipe that replaces the file meanwhile must not block.
   if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`);
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {

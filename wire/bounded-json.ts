@@ -1,7 +1,7 @@
 /**
  * Bounds JSON before it is parsed. JSON.parse blocks the process for seconds, and takes a hundred times the memory of the text, when the
- * text has millions of values. One linear scan of the bytes counts what costs. Large JSON is scanned and parsed in pieces, and other work
- * has its turn in between.
+ * text has millions of values. One linear scan of the bytes counts values and depth. Large JSON is scanned and parsed in pieces, and other
+ * work has its turn in between.
  */
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
@@ -20,10 +20,10 @@ export interface JsonLimits {
 /** Characters of one number. IEEE 754 needs at most 767 significant digits. */
 const LONGEST_NUMBER = 1024;
 
-/** Blanks in a row, from the beginning of a piece on: JSON.parse would read megabytes of them in one go. */
+/** Most blanks in a row, counted from the beginning of a piece. JSON.parse would read megabytes of them without a pause. */
 const MOST_BLANKS = 16 * 1024;
 
-/** What each sender needs, with room: the largest real documents have a tenth of these values. */
+/** Limits by kind of document. The largest real documents have a tenth of these values. */
 export const JSON_LIMITS = {
   /** An ordinary request to the API, or one with a config drive. */
   request: { values: 50_000 },
@@ -71,25 +71,25 @@ interface ScanState {
   at: number;
   count: number;
   level: number;
-  /** Of the number at this position. */
+  /** Characters of the number at this position. */
   digits: number;
   isInText: boolean;
-  /** Blanks at the end of what is scanned: slices in a row that have nothing else. */
+  /** Blanks at the end of the scanned bytes, if the last slices have nothing else. */
   blanks: number;
-  /** Of the last string: its first quote, and its last backslash. */
+  /** Positions of the last string's first quote and last backslash. */
   textAt: number;
   escapeAt: number;
 }
 /** `\u` and four digits. */
 const LONGEST_ESCAPE = 6;
 const LONGEST_CHARACTER = 4;
-/** A place at or before `at` that is neither in an escape nor in a character. */
+/** A position at or before `at` that is not inside an escape sequence or a UTF-8 character. */
 function cutBefore(bytes: Uint8Array, at: number, escapeAt: number): number {
   let cut = at - escapeAt < LONGEST_ESCAPE ? escapeAt : at;
   for (let back = 1; back < LONGEST_CHARACTER && (bytes[cut]! & 0xc0) === 0x80; back++) cut--;
   return cut;
 }
-/** Scans up to `end`, or a byte further. */
+/** Scans up to `end`, or a byte further if an escape sequence begins before `end`. */
 function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits, visitor: Visitor, state: ScanState): void {
   let { at, count, level, digits, isInText, textAt, escapeAt } = state;
   if (!isInText) {
@@ -159,13 +159,13 @@ interface Frame {
   readonly isArray: boolean;
   /** The position of its bracket. */
   readonly openedAt: number;
-  /** Where its text begins that is not parsed yet. */
+  /** The position from which its text is not parsed yet. */
   from: number;
   /** Where its last member begins. */
   memberAt: number;
   /** What must follow at `from`. */
   expects: 'member' | 'comma' | 'any';
-  /** Its members before `from`. Absent: it is parsed with the container that it is in. */
+  /** Its members before `from`. Absent: it is parsed together with its parent. */
   members?: unknown[] | Record<string, unknown>;
 }
 const unexpected = (what: string, at: number): SyntaxError => new SyntaxError(`Unexpected ${what} in JSON at position ${at}`);
@@ -181,13 +181,13 @@ interface LongText {
   readonly from: number;
   readonly to: number;
   readonly value: string;
-  /** What stands for it in the JSON around it: nobody can guess it. */
+  /** A string that replaces it in the JSON around it, and that no sender can guess. */
   readonly mark: string;
 }
 interface LongTexts extends Pick<Visitor, 'textPart' | 'textEnd'> {
-  /** Parses the text from `from` to `to` with something around it. */
+  /** Parses the text from `from` to `to`, with `before` and `after` around it. */
   readonly parse: (before: string, from: number, to: number, after: string) => object;
-  /** Drops the strings that are parsed with what is before this position. */
+  /** Drops the strings that begin before this position: they have been parsed. */
   readonly dropBefore: (position: number) => void;
 }
 /** Parses long strings in parts, before the JSON around them is parsed. */
@@ -241,7 +241,7 @@ function createLongTexts(bytes: Uint8Array, piece: number): LongTexts {
   };
 }
 
-/** Parses what is between commas and brackets, in pieces. */
+/** Parses the text between commas and brackets in pieces, and assembles their values. */
 function createAssembler(bytes: Uint8Array, start: number, piece: number): Visitor & { result(): unknown } {
   const texts = createLongTexts(bytes, piece);
   const frameAt = (openedAt: number, isArray: boolean, from: number): Frame => ({
@@ -251,7 +251,7 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
     memberAt: from,
     expects: 'any',
   });
-  /** The first one is around the document. */
+  /** The first frame is an array around the document. */
   const frames: Frame[] = [{ ...frameAt(start, true, start), members: [] }];
   let parsedTo = start;
 
@@ -273,7 +273,7 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
     const isFirst = parent.memberAt === parent.from;
     if (isFirst && parent.expects === 'comma') throw unexpected('token', child.openedAt);
     child.members = child.isArray ? [] : {};
-    // The name and the colon; nothing in an array.
+    // Before the bracket are the name and the colon, or nothing in an array.
     const [open, close] = parent.isArray ? ['[', ']'] : ['{', 'null}'];
     const [name, ...more] = Object.keys(texts.parse(open, parent.memberAt, child.openedAt, close));
     if ((name === undefined) !== parent.isArray || more.length > 0) throw unexpected('token', child.openedAt);
@@ -332,7 +332,7 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
 
 /** Other work has its turn after so many milliseconds. */
 const TURN_MS = 4;
-/** One text in a turn, however many are parsed. */
+/** A turn of the event loop continues one text, however many are being parsed. */
 const nextTurn = createTurns(1);
 /**
  * @param bytes UTF-8; malformed bytes become U+FFFD, and a byte order mark is dropped
@@ -351,7 +351,7 @@ export async function parseJson(bytes: Uint8Array, limits: JsonLimits): Promise<
     return step.value;
   }
 }
-/** For small JSON: no other work has a turn. */
+/** For small JSON: parses it without letting other work have a turn. */
 export function parseSmallJson(bytes: Uint8Array, limits: JsonLimits, piece = SMALL): unknown {
   for (const work = inPieces(bytes, limits, piece); ;) {
     const { done, value } = work.next();

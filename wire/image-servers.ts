@@ -12,20 +12,24 @@ export interface ImageServerOptions {
   readonly 'deploy.image_server_auth_permit_unknown_hosts': boolean;
 }
 
-/** A name of the list is this host; one with a dot in front is every host of that domain. The port does not matter. */
+/** Whether the list has this host. A name that begins with a dot stands for every host of that domain. The port does not matter. */
 const isNamed = (host: string, names: readonly string[]): boolean =>
   names.some((name) => {
     const known = name.toLowerCase();
     return known.startsWith('.') ? host.endsWith(known) : host === known;
   });
 
-/** Programs differ in where the host of such a URL begins or ends. */
+/** Programs disagree about where the host of a URL with these characters begins or ends, so such a URL gets no login. */
 const AMBIGUOUS = /[\\\s\p{Cc}]/u;
 
 /** The missing options of the login. */
 const missingOf = (options: ImageServerOptions): readonly string[] =>
   (['image_server_user', 'image_server_password'] as const).filter((name) => !options[`deploy.${name}`]);
-/** For the start. @throws Error when user name or password is missing */
+/**
+ * Checks the options at the start.
+ * @returns warnings for the operator
+ * @throws Error when user name or password is missing
+ */
 export function checkImageServerLogin(options: ImageServerOptions): readonly string[] {
   if (options['deploy.image_server_auth_strategy'] !== 'http_basic') return [];
   const missing = missingOf(options).map((name) => `[deploy]${name}`);

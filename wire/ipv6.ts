@@ -37,7 +37,7 @@ export function formatIpv6(value: bigint): string {
 export const ipv6At = (bytes: Buffer, offset = 0): string => formatIpv6(BigInt(`0x${bytes.toString('hex', offset, offset + 16)}`));
 export const ipv6Bytes = (address: string): Buffer => Buffer.from((parseIpv6(address) ?? 0n).toString(16).padStart(32, '0'), 'hex');
 
-/** The MAC address in an interface identifier (RFC 4291, appendix A); undefined: it is made another way. */
+/** The MAC address in an interface identifier (RFC 4291, appendix A); undefined: the identifier has none. */
 export function macOfAddress(address: string): string | undefined {
   const value = parseIpv6(address);
   if (value === undefined) return undefined;

@@ -10,7 +10,7 @@ export interface IscsiVolume {
   readonly username?: string;
   readonly password?: string;
 }
-/** The volumes of a machine, the one that it boots first. */
+/** The volumes of a machine. It boots the first one. */
 export interface IscsiBoot {
   /** The name of the initiator. Absent: the initiator's own default. */
   readonly initiator?: string;
@@ -87,7 +87,7 @@ interface Target {
   readonly boot_index: number;
   readonly properties: Properties;
 }
-/** Of a machine's volume connectors and targets. Undefined: there is no iSCSI volume to boot. Throws an Error that names the target. */
+/** Reads a machine's volume connectors and targets. Undefined: there is no iSCSI volume to boot. Throws an Error that names the target. */
 export function iscsiBoot(connectors: readonly Connector[], targets: readonly Target[]): IscsiBoot | undefined {
   const iscsi = targets.filter(({ volume_type: type }) => type === 'iscsi').sort((a, b) => a.boot_index - b.boot_index);
   if (iscsi[0]?.boot_index !== 0) return undefined;

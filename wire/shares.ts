@@ -4,7 +4,7 @@ export interface ShareLimits {
   readonly inAll: number;
   readonly ofSource: number;
 }
-/** Absent a limit of its own, a source may take half. */
+/** Without `ofSource`, a source may take half of all. */
 export const shareLimits = (inAll: number, ofSource: number | null): ShareLimits => ({ inAll, ofSource: ofSource ?? Math.ceil(inAll / 2) });
 
 export interface Shares {

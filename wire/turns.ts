@@ -1,5 +1,5 @@
 /**
- * Spreads work over turns of the event loop, because the program answers nobody during a turn. All kinds of work that waits share one budget
+ * Spreads work over turns of the event loop, because the program answers nobody during a turn. All kinds of waiting work share one budget
  * of time in each turn: otherwise a little of each would add up to a long turn.
  */
 
@@ -8,15 +8,15 @@ const BUDGET_MS = 6;
 
 interface Queue {
   readonly atOnce: number;
-  /** What starts is the resolution of a promise. */
+  /** `starts` resolve promises: the work is the code that continues then. */
   readonly continues: boolean;
   readonly starts: (() => void)[];
 }
-/** What waits, by source, in the order of their turns. */
+/** The waiting work by source, in the order of their turns. */
 const waiting = new Map<string, Queue>();
 /** How much work each source has started in this turn. */
 const started = new Map<string, number>();
-/** Milliseconds of it. */
+/** Milliseconds that work has taken in this turn. */
 let spent = 0;
 let isPlanned = false;
 
@@ -32,21 +32,21 @@ function planNextTurn(): void {
 }
 const countOf = (source: string): number => started.get(source) ?? 0;
 
-/** What waits of the source that has its turn. Undefined: nothing that may start in this turn. */
+/** Takes the first work of the source that has its turn. Undefined: no work may start in this turn. */
 function takeNext(): { readonly start: () => void; readonly continues: boolean } | undefined {
   for (const [source, queue] of waiting) {
     const count = countOf(source);
     if (count >= queue.atOnce) continue;
     started.set(source, count + 1);
     const start = queue.starts.shift()!;
-    // The source goes to the end.
+    // The source goes to the end of the order.
     waiting.delete(source);
     if (queue.starts.length > 0) waiting.set(source, queue);
     return { start, continues: queue.continues };
   }
   return undefined;
 }
-/** Starts what waits, until the time is used up. */
+/** Starts waiting work until the budget of the turn is used up. */
 function startNext(): void {
   if (waiting.size > 0) planNextTurn();
   while (spent < BUDGET_MS) {
@@ -58,7 +58,7 @@ function startNext(): void {
       spent += performance.now() - began;
       continue;
     }
-    // What its promise continues is the work. Node runs callbacks of nextTick when no more microtasks are left.
+    // The work is the code that awaits the promise. Node runs callbacks of nextTick when no microtasks are left: the work has paused then.
     queueMicrotask(() =>
       process.nextTick(() => {
         spent += performance.now() - began;
@@ -78,9 +78,9 @@ function wait(source: string, atOnce: number, continues: boolean, start: () => v
 
 let callers = 0;
 /**
- * @returns starts work in the order of its source: at once, until the source has started `atOnce` in this turn or the time is used up, then
- * in later turns. The first work of a source in a turn starts at once if nothing of the source waits, however much others have started.
- * `start` does not throw.
+ * @returns a function that starts the work of a source in order: at once until the source has started `atOnce` in this turn or the budget
+ * is used up, then in later turns. A source's first work in a turn starts at once if none of its work waits, however much others have
+ * started. `start` does not throw.
  */
 export function createSourceTurns(atOnce: number): (source: string, start: () => void) => void {
   const caller = ++callers;
@@ -99,7 +99,7 @@ export function createSourceTurns(atOnce: number): (source: string, start: () =>
   };
 }
 
-/** @returns a function to wait for: so many callers at most continue in each later turn, in the order of their calls */
+/** @returns a function that resolves in a later turn: for at most `atOnce` callers in each turn, in the order of their calls */
 export function createTurns(atOnce: number): () => Promise<void> {
   const caller = String(++callers);
   return () => new Promise((start) => wait(caller, atOnce, true, start));

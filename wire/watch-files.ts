@@ -9,7 +9,7 @@ export interface FileWatch {
   reload(): void;
   stop(): void;
 }
-/** What changes with a file's content, whether it is written, replaced or linked anew; empty for a file that cannot be read. */
+/** Differs after a file was written, replaced or linked anew. Empty: the file cannot be read. */
 export function versionOf(path: string): string {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs } = statSync(path);
@@ -24,7 +24,7 @@ export function versionOf(path: string): string {
  */
 export function watchFiles(paths: readonly string[], read: () => void): FileWatch {
   const versions = (): string => paths.map(versionOf).join('\n');
-  // Not fs.watchFile: its first look is later, and what changes before stays unnoticed.
+  // fs.watchFile is not used: it reads the first status later, and would miss changes before that.
   let known = versions();
   const reload = (): void => {
     known = versions();

@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { versionOf } from './watch-files';
 
-/** Never waits: opening a pipe would. */
+/** Never blocks; without O_NONBLOCK, opening a named pipe would. */
 function readSmall(path: string, mostBytes: number): string {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -18,7 +18,7 @@ function readSmall(path: string, mostBytes: number): string {
 type Outcome<T> = { readonly content: T } | { readonly error: unknown };
 
 /**
- * The content of a file, as it is now. While the file stays as it is, the same object (or the same error) comes back.
+ * Returns a function for the current content of a file. While the file is unchanged, it returns the same object, or throws the same error.
  * @param mostBytes of a file that is read
  * @param parse throws an error for a text that it cannot use
  */

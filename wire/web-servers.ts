@@ -22,7 +22,7 @@ export async function webServerTls(verifyCa: string): Promise<WebServerTls> {
 }
 const withoutFiles = (verifyCa: string): boolean | undefined => (verifyCa.trim() === '' ? true : verifies(verifyCa));
 
-/** What undici connects with. Files are read for each connection, so that changes count at once. */
+/** The connector for undici. Files are read for each connection, so that changes count at once. */
 export function webServerConnector(verifyCa: string, timeoutMs: number): buildConnector.connector {
   const verified = withoutFiles(verifyCa);
   const common = buildConnector({ timeout: timeoutMs, rejectUnauthorized: verified ?? true });

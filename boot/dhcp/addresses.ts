@@ -16,7 +16,7 @@ export interface PoolAddress<Note> extends Binding<Note> {
   mac: string;
   until: number;
   note: Note | undefined;
-  /** The machine has a lease in the store. It keeps the address after an offer that it did not accept. */
+  /** The store has a lease of this address. The machine then keeps the address even if it does not accept an offer. */
   stored: boolean;
   before: PoolAddress<Note> | undefined;
   after: PoolAddress<Note> | undefined;
@@ -91,7 +91,7 @@ export function createAddressTable<Note>({ first, last, excluded }: PoolRange, r
     ended: createQueue<Note>(),
     declined: createQueue<Note>(),
   };
-  /** Addresses from here on have no entry yet, unless a machine requested one. */
+  /** Addresses from here on have no entry yet, except those that a machine requested or that its MAC address hashed to. */
   let fresh = first;
 
   const isFree = (address: number): boolean =>

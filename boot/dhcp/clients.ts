@@ -1,4 +1,4 @@
-/** What DHCPv4 and DHCPv6 know about a client in the same way: its machine, its kind, and the boot loader for it. */
+/** What DHCPv4 and DHCPv6 have in common: a client's machine, its kind, and its boot loader. */
 import type { BootRecord } from '../../model/records';
 
 /** What the store knows about a MAC address. */
@@ -16,7 +16,7 @@ export interface Decision {
 /** Older decisions are looked up again. */
 export const DECISION_MS = 10_000;
 
-/** No answer. `notable`: the operator should know. There are few different reasons. */
+/** No answer. `notable`: the operator should know. There must be few different reasons, because they become messages of `Warn`. */
 export interface Silence {
   readonly kind: 'silence';
   readonly reason: string;
@@ -27,7 +27,7 @@ export const silence = (reason: string): Silence => ({ kind: 'silence', reason }
 /** The kind of client: firmware with TFTP, firmware with HTTP, iPXE, or an operating system. */
 export type Client = 'pxe' | 'http' | 'ipxe' | 'system';
 
-/** Names of boot loaders for BIOS mode, for UEFI mode, and by CPU-mode or CPU for exceptions. */
+/** Names of boot loaders for BIOS mode and UEFI mode. `byArch` has exceptions; its keys are CPU-MODE (`x86_64-bios`) or CPU. */
 export interface Loaders {
   readonly bios: string;
   readonly uefi: string;
@@ -52,7 +52,8 @@ const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bi
 };
 
 /**
- * The vendor class may have the architecture too (PXEClient:Arch:00007:UNDI:003016). Without either, it is a BIOS older than RFC 4578.
+ * The architecture is in its own option or in the vendor class (PXEClient:Arch:00007:UNDI:003016). A client that sends neither is a BIOS
+ * older than RFC 4578.
  */
 export function loaderFor(
   { byArch, ...usual }: Loaders,

@@ -43,7 +43,7 @@ export interface DhcpPolicy {
   readonly dns: readonly string[];
   readonly domain: string | null;
   readonly mtu: number | null;
-  /** Further routes than that of the gateway. */
+  /** Routes besides the default route. */
   readonly routes: readonly Route[];
   readonly leaseSeconds: number;
   readonly tftpServer: string;
@@ -111,7 +111,7 @@ const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machin
 /** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
 const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>
   giaddr === ANY_ADDRESS ? undefined : (relayAddress(options, 'linkSelection') ?? giaddr);
-/** RFC 5107 §4: a relay may want to be the server for its machines. */
+/** The server identifier of the answer. RFC 5107 §4: a relay may override it, so that clients send their renewals to the relay. */
 const serverOf = (policy: DhcpPolicy, { options, giaddr }: DhcpPacket): string =>
   (giaddr === ANY_ADDRESS ? undefined : relayAddress(options, 'serverIdentifier')) ?? policy.server;
 
@@ -125,7 +125,7 @@ export interface Subnet {
   /** The interface that is in the subnet; undefined: it is reached through relays only. */
   readonly interface: string | undefined;
 }
-/** The subnet that the packet asks for, which arrived at this interface. The answer may still be that it is in none. */
+/** The subnet for a packet that arrived at the interface `name`. Without a match, it is the first one: `answerDhcp` checks the link. */
 export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet {
   const link = linkOf(packet) ?? (packet.ciaddr === ANY_ADDRESS ? undefined : packet.ciaddr);
   const asked = link === undefined ? undefined : subnets.find(({ policy }) => isOnSubnet(policy, link));
@@ -150,7 +150,7 @@ export async function answerDhcp(
   if (packet.htype !== ETHERNET || mac.length !== 17) return silence('not an Ethernet address');
   const type = options.messageType;
   const onSubnet = (address: string): boolean => isOnSubnet(policy, address);
-  // §4.3.1: the subnet is that of the relay's address, else of the receiving interface. A routed machine renews without its relay.
+  // §4.3.1: the subnet is that of the relay's address, else of the receiving interface. A machine behind a relay renews without it.
   const direct = onSubnet(policy.server) ? policy.server : ciaddr;
   if (!onSubnet(linkOf(packet) ?? direct)) return silence('no addresses for the subnet of this relay');
   const named = options.serverIdentifier;

@@ -1,6 +1,6 @@
 /**
  * Decides the answer to a DHCPv6 message from the message, the store's data about its machine, and the pool. Does no I/O. Clauses are of
- * RFC 8415 unless another document is named. Which machines get an answer is the same as with DHCPv4 (docs/decisions/0004-dhcp.md).
+ * RFC 8415 unless another document is named. The same machines get an answer as with DHCPv4 (docs/decisions/0004-dhcp.md).
  */
 import { urlHost } from '../../wire/addresses';
 import {
@@ -59,21 +59,21 @@ export const isOnLink = ({ network, width }: Pick<Dhcpv6Policy, 'network' | 'wid
   return value !== undefined && value >> BigInt(128 - width) === network >> BigInt(128 - width);
 };
 
-/** §13.1: the link is that of the relay nearest to the client that names one, else of the interface. Undefined: no pool is for it. */
+/** §13.1: the link of the relay nearest to the client that names one, else that of the interface. Undefined: the link has no pool. */
 export function subnetFor6(subnets: readonly Subnet6[], name: string, { relays }: Dhcpv6Packet): Subnet6 | undefined {
   const link = relays.findLast((relay) => relay.link !== '::')?.link;
   return link === undefined ? subnets.find((one) => one.interface === name) : subnets.find(({ policy }) => isOnLink(policy, link));
 }
 
-/** How a client is known. */
+/** How a client is identified. */
 interface Identity {
   readonly mac: string;
   /** Names the client in the pool. */
   readonly key: string;
 }
 /**
- * The MAC address of the client's interface: a relay's option, its link-local address, or its DUID. All interfaces of a machine may have the
- * same DUID, so its key has the IAID too. Undefined: the client shows no MAC address.
+ * Finds the MAC address of the client's interface in a relay's option, its link-local address, or its DUID. All interfaces of a machine may
+ * have the same DUID, so the key then has the IAID too. Undefined: the client shows no MAC address.
  * @param from the address that the packet came from
  */
 export function identify({ relays, message }: Dhcpv6Packet, from: string): Identity | undefined {
@@ -88,7 +88,7 @@ export function identify({ relays, message }: Dhcpv6Packet, from: string): Ident
   return { mac: ofDuid, key: `${ofDuid}/${iaid.toString(16).padStart(8, '0')}` };
 }
 
-/** IANA's number of Intel, which PXE has in its vendor classes (RFC 5970 leaves it open; UEFI 2.10 §24.3, §24.7). */
+/** Intel's IANA enterprise number, which PXE clients have in their vendor class (RFC 5970 leaves it open; UEFI 2.10 §24.3, §24.7). */
 const PXE_ENTERPRISE = 343;
 
 const vendorClassOf = ({ vendorClass }: Option6Values): string => vendorClass?.data[0]?.toString('latin1') ?? '';
@@ -99,7 +99,7 @@ function clientOf(options: Option6Values): Client {
   return vendorClass.startsWith('HTTPClient') ? 'http' : 'system';
 }
 
-/** RFC 5970 §3.1. HTTP boot accepts an answer only with its vendor class (UEFI 2.10 §24.7.3.2). */
+/** RFC 5970 §3.1. HTTP boot accepts an answer only with the vendor class HTTPClient (UEFI 2.10 §24.7.3.2). */
 function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }: Machine, client: Client, mac: string): Option6Values {
   const asked = { vendorClass: vendorClassOf(options), clientArchitectures: options.clientArchitectures };
   const tftp = (loaders: Loaders): Option6Values => ({ bootFileUrl: `tftp://${urlHost(policy.tftpServer)}/${loaderFor(loaders, asked)}` });
@@ -115,7 +115,7 @@ function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }:
 
 export type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;
 
-/** §18.3.9: a client that sees 255 takes this server at once. */
+/** §18.2.1: a client that receives preference 255 chooses this server at once. */
 const OURS = 255;
 const STATUS_TEXT = {
   noAddresses: 'no addresses are left',
@@ -126,7 +126,7 @@ const STATUS_TEXT = {
 } as const;
 const status = (name: keyof typeof STATUS_TEXT) => ({ code: STATUS6[name], message: STATUS_TEXT[name] });
 
-/** What a message is answered for. */
+/** A message, and what its answer depends on. */
 interface Exchange {
   readonly subnet: Subnet6;
   readonly identity: Identity;
@@ -136,7 +136,7 @@ interface Exchange {
 }
 const EMPTY = { t1: 0, t2: 0, addresses: [] } as const;
 
-/** §14.2, §21.4: the times are parts of the lease. */
+/** §14.2, §21.4: T1 and T2 are 0.5 and 0.8 of the lease time. */
 function associationWith({ iaid }: Association, { policy: { leaseSeconds } }: Subnet6, address: string): Association {
   return {
     ...{ iaid, t1: Math.floor(leaseSeconds / 2), t2: Math.floor(leaseSeconds * 0.8) },
@@ -145,7 +145,7 @@ function associationWith({ iaid }: Association, { policy: { leaseSeconds } }: Su
 }
 const requestedOf = (form: AddressForm, { addresses }: Association): number => (addresses[0] ? form.toNumber(addresses[0].address) : -1);
 
-/** The first association gets an address: a client has one at each interface. */
+/** Only the first IA_NA gets an address: a client normally has one IA_NA for each interface. */
 function eachAssociation(
   { message: { associations } }: Exchange,
   first: (asked: Association) => Association,
@@ -169,7 +169,7 @@ function offer(exchange: Exchange): Dhcpv6Message['associations'] {
   });
 }
 
-/** Gives the address that the client has, or the one that it names, or another one. */
+/** Binds the address that the client names, else the one that it has, else a new one. */
 function bind(exchange: Exchange): Dhcpv6Message['associations'] {
   const { subnet, identity, machine, now } = exchange;
   const { pool, form } = subnet;
@@ -182,7 +182,7 @@ function bind(exchange: Exchange): Dhcpv6Message['associations'] {
   });
 }
 
-/** §18.3.4, §18.3.5: addresses that the client may not use any more get no lifetime. */
+/** §18.3.4, §18.3.5: addresses that the client may not use any more get lifetimes of 0. */
 function extend(exchange: Exchange): Dhcpv6Message['associations'] {
   const { subnet, identity, now } = exchange;
   const { pool, form } = subnet;
@@ -198,25 +198,27 @@ function extend(exchange: Exchange): Dhcpv6Message['associations'] {
   });
 }
 
-/** Each address of the client that it names is given up. */
+/** Gives up each address that the message names and that is the client's. */
 function giveUp({ subnet, identity, message, now }: Exchange, action: 'release' | 'decline'): Partial<Dhcpv6Message> {
   for (const { address } of message.associations.addresses.flatMap((one) => one.addresses))
     subnet.pool[action](identity.key, subnet.form.toNumber(address), now);
   return { options: { status: status('success') } };
 }
 
-/** Whether the identifiers of client and server must be in a message of this type (§16), and the server's be ours. */
+/** How a type of message is answered, and which identifiers it must have (§16). */
 interface Rule {
+  /** A client identifier is required. */
   readonly client: boolean;
+  /** The server identifier. `any`: none or ours. */
   readonly server: 'ours' | 'none' | 'any';
   /** The answer; undefined: none. */
   readonly answer: (exchange: Exchange) => Partial<Dhcpv6Message> | undefined;
-  /** Absent: the machine is not looked up, and nothing that it boots is sent. */
+  /** Absent: the machine is not looked up, and the answer has no configuration and boot options. */
   readonly looksUp?: true;
 }
 const advertised = (exchange: Exchange): Partial<Dhcpv6Message> => {
   const associations = offer(exchange);
-  // §18.3.9: the status of the whole message, if no address can be given.
+  // §18.3.9: if no address can be given, the message itself has a status too.
   const isEmpty = associations.addresses.length > 0 && associations.addresses.every(({ addresses }) => addresses.length === 0);
   const { machine } = exchange;
   return {
@@ -237,7 +239,7 @@ const RULES: Readonly<Record<number, Rule>> = {
   [MESSAGE6.renew]: { client: true, server: 'ours', looksUp: true, answer: (exchange) => ({ associations: extend(exchange) }) },
   [MESSAGE6.rebind]: { client: true, server: 'none', looksUp: true, answer: (exchange) => ({ associations: extend(exchange) }) },
   [MESSAGE6.informationRequest]: { client: false, server: 'any', looksUp: true, answer: () => ({}) },
-  // §18.3.3: only whether the addresses are of this link.
+  // §18.3.3: the answer says only whether the addresses are of this link.
   [MESSAGE6.confirm]: {
     client: true,
     server: 'none',
@@ -310,7 +312,7 @@ export async function answerDhcpv6(
   };
 }
 
-/** The first addresses of a pool's range as numbers. */
+/** Numbers the addresses of a pool's range: the first one is 0. `toNumber` returns -1 for other addresses. */
 export const formOf = (first: bigint, size: number): AddressForm => ({
   toNumber: (address) => {
     const value = parseIpv6(address);

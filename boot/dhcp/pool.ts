@@ -1,6 +1,6 @@
 /**
  * The addresses of machines in one range, in memory; no operation scans the pool. Addresses are numbers (`AddressForm`), times are
- * milliseconds since the epoch. A machine is named by its MAC address; see `clientKey` of DHCPv6 for the exception.
+ * milliseconds since the epoch. A machine is named by its MAC address, or with DHCPv6 by `Identity.key`.
  */
 import { isIPv4 } from 'node:net';
 import type { LeaseRecord } from '../../model/records';
@@ -22,7 +22,7 @@ interface LeaseChange {
 /** What must be written to the store, of all pools together: at most one change per address. */
 export interface LeaseChanges {
   record(address: string, lease: LeaseRecord | undefined): void;
-  /** Those since the last call. */
+  /** The changes since the last call. */
   changes(): LeaseChange[];
   /** Takes back changes that could not be written; later changes of the same addresses win. */
   retry(changes: readonly LeaseChange[]): void;
@@ -42,7 +42,7 @@ export function createLeaseChanges(): LeaseChanges {
 
 /** Addresses as the numbers of a pool, and as texts. */
 export interface AddressForm {
-  /** Outside the pool's range for an address of another range or family. */
+  /** For an address of another range or family, the number is outside the pool's range. */
   readonly toNumber: (address: string) => number;
   readonly toText: (value: number) => string;
   readonly isOfFamily: (address: string) => boolean;

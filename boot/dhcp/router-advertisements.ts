@@ -1,6 +1,6 @@
 /**
  * Router advertisements. iPXE configures IPv6 besides IPv4, and waits about ten seconds for a router. An advertisement without prefix,
- * DHCPv6 and default route ends this wait at once. Where the interface has IPv6 subnets, it names their prefixes and DHCPv6.
+ * DHCPv6 and default route ends this wait at once. If the interface has IPv6 subnets, the advertisement names their prefixes and DHCPv6.
  */
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';

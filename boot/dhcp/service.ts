@@ -21,14 +21,14 @@ import { advertisementOf, planSubnets6 } from './setup6';
 
 export type { DhcpOptions } from './setup';
 
-/** Bytes that the kernel buffers, so that a busy moment loses no packets. */
+/** Bytes of the kernel's receive buffer; enough that a burst of packets loses none. */
 const RECEIVE_BUFFER = 4 << 20;
 
 export interface DhcpSetup {
   readonly options: DhcpOptions;
   readonly store: BootChoiceStore & Pick<Store, 'leases' | 'transaction'>;
   readonly filter: PxeFilter;
-  /** Absent: nobody asks for them. */
+  /** Absent: the requests are not recorded. */
   readonly requests?: Pick<BootRequestLog, 'note'>;
   readonly log: Log;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ interface RangeForm {
   readonly range: PoolRange;
   readonly form: AddressForm;
 }
-/** The leases of an earlier run in this range. Those of no range go with the first one of their family, whose pool drops them. */
+/** The leases of an earlier run in this range. Leases outside all ranges go to the first range of their family, whose pool drops them. */
 function leasesOf(one: RangeForm, all: readonly RangeForm[], leases: readonly LeaseRecord[]): readonly LeaseRecord[] {
   const isIn = ({ address }: LeaseRecord, { range, form }: RangeForm): boolean => {
     const value = form.toNumber(address);

@@ -19,7 +19,7 @@ interface Setup {
   readonly interface: string;
   readonly subnets: readonly Subnet[];
   readonly lookup: (mac: string) => Promise<Machine>;
-  /** Called after each answer: the pool may have changed. */
+  /** Called for each packet, since the pool may have changed. */
   readonly changed: () => void;
   readonly receiveBuffer: number;
   readonly log: Log;

@@ -17,10 +17,10 @@ const NAMES: ReadonlyMap<number, string> = new Map(Object.entries(MESSAGE6).map(
 
 interface Setup {
   readonly interface: string;
-  /** All subnets: a relay's may be any. */
+  /** The subnets of all interfaces, since a relay may ask for any of them. */
   readonly subnets: readonly (Omit<Subnet6, 'policy'> & { readonly policy: Omit<Dhcpv6Policy, 'duid'> })[];
   readonly lookup: (mac: string) => Promise<Machine>;
-  /** Called after each answer: the pool may have changed. */
+  /** Called for each packet, since the pool may have changed. */
   readonly changed: () => void;
   readonly receiveBuffer: number;
   readonly log: Log;
@@ -33,7 +33,7 @@ interface Setup {
 export async function startDhcpv6({ lookup, changed, log, warn, clock, metrics, ...setup }: Setup): Promise<Listener> {
   const name = setup.interface;
   const socket = await openUdp6(name, SERVER_PORT, setup.receiveBuffer, GROUPS);
-  // The same after each start, and another one for each interface of each host.
+  // This DUID is the same after each start, and differs for each interface and host.
   const duid = duidOfMac((await readFile(`/sys/class/net/${name}/address`, 'latin1')).trim());
   const subnets = setup.subnets.map((one) => ({ ...one, policy: { ...one.policy, duid } }));
   const count = (packet: Dhcpv6Packet | undefined, answer: string): void =>
@@ -50,7 +50,7 @@ export async function startDhcpv6({ lookup, changed, log, warn, clock, metrics, 
       return;
     }
     const { message } = outcome;
-    // §19.3: relays get back what names their client's link, and nothing else.
+    // RFC 8415 §19.3: relays get back their Interface-Id option, and no other option.
     const relays = packet.relays.map(({ options: { interfaceIdentifier }, ...relay }) => ({ ...relay, options: { interfaceIdentifier } }));
     const port = relays.length > 0 ? SERVER_PORT : CLIENT_PORT;
     socket.send(encode6({ relays, message }), port, from, (error) => {

@@ -150,7 +150,7 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
 
 const netmaskOf = (width: number): string => numberToAddress((0xffffffff << (32 - width)) >>> 0);
 
-/** A line as the options of a single subnet, with what only lines have. */
+/** Plans a line like the options of a single subnet, and adds the settings that only lines have. */
 function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: AddressesOf): DhcpPlan {
   const name = line.interface ?? options['boot.interface'];
   try {
@@ -169,7 +169,7 @@ function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: Addresses
     );
     if (networkOf(addressToNumber(line.network), addressToNumber(netmaskOf(line.width))) !== plan.policy.network)
       throw new DhcpSetupError(`the range is not in ${line.network}/${line.width}`);
-    // Machines of a subnet in which this host is reach its address there, and maybe no other one.
+    // Machines in a subnet of this host can reach its address there, but perhaps none of its other addresses.
     const myIp = options['DEFAULT.my_ip'];
     const { server } = plan.policy;
     const reachable = plan.direct

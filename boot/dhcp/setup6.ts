@@ -8,7 +8,7 @@ import { LARGEST_POOL, type AddressForm } from './pool';
 import { loadersOf, type DhcpOptions } from './setup';
 import { DhcpSetupError, parseSubnet, type SubnetLine } from './subnets';
 
-/** RFC 4861 §6.2.1, AdvDefaultLifetime: of a router. */
+/** RFC 4861 §6.2.1, AdvDefaultLifetime of a router. */
 const ROUTER_SECONDS = 1800;
 
 interface Dhcpv6Plan {
@@ -100,7 +100,7 @@ export function planSubnets6(options: DhcpOptions, addressesOf: AddressesOf): re
   return plans;
 }
 
-/** What machines of an interface are told: the prefixes of its subnets. */
+/** The router advertisement for the machines at an interface; `plans` are its subnets. */
 export function advertisementOf(plans: readonly Dhcpv6Plan[]): Advertisement {
   return {
     dhcp: plans.length > 0,

@@ -1,4 +1,4 @@
-/** `[boot]dhcp_subnet`: a subnet a line, as `PREFIX KEY=VALUE …`. The keys are rows of KEYS. */
+/** `[boot]dhcp_subnet`: one subnet per line, as `PREFIX KEY=VALUE …`. The keys are rows of KEYS. */
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Route } from '../../wire/dhcp/dhcp';
 
@@ -15,7 +15,7 @@ export interface SubnetLine {
   /** Length of the prefix. */
   readonly width: number;
   readonly range: string;
-  /** The interface that is in the subnet; null: `[boot]interface`, or none. */
+  /** The interface whose packets are answered; null: `[boot]interface`. It need not be in the subnet if there are relays. */
   readonly interface: string | null;
   readonly gateway: string | null;
   readonly dns: readonly string[];
@@ -23,7 +23,7 @@ export interface SubnetLine {
   readonly mtu: number | null;
   readonly leaseSeconds: number | null;
   readonly routes: readonly Route[];
-  /** Machines may make addresses of the prefix themselves. */
+  /** Machines may configure addresses of the prefix themselves (RFC 4862). */
   readonly slaac: boolean;
   /** This host is a router of the subnet. */
   readonly router: boolean;
@@ -92,6 +92,6 @@ export function parseSubnet(text: string): SubnetLine {
   }
   if (single['range'] === undefined) refuse('range=FIRST-LAST is missing');
   const unset = { interface: null, gateway: null, domain: null, mtu: null, leaseSeconds: null, slaac: false, router: false };
-  // The rows of KEYS name the fields with their types.
+  // The compiler cannot check it: each row of KEYS parses its field into the right type.
   return { ...unset, ...single, ...lists, text, family, network, width: Number(width) } as unknown as SubnetLine;
 }

@@ -1,6 +1,7 @@
 /**
  * DHCPv4 packets: encoding and decoding. RFC 2131 (packet), RFC 2132 (options), RFC 3396 (long options), RFC 3046 (relay agent
- * information), RFC 3442 (classless static routes), RFC 4578 (PXE). A new option is a row of OPTIONS, and needs a new kind only if none fits.
+ * information), RFC 3442 (classless static routes), RFC 4578 (PXE). A new option is a row of OPTIONS. It needs a new kind only if none
+ * fits.
  */
 
 /** Encodes and decodes values of a kind. `decode` returns undefined for invalid bytes. */

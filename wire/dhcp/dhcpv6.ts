@@ -105,7 +105,7 @@ const status = kind<Status>({
   decode: (bytes) => (bytes.length < 2 ? undefined : { code: bytes.readUInt16BE(0), message: bytes.toString('utf8', 2) }),
   encode: ({ code, message }) => Buffer.concat([uint16(code), Buffer.from(message)]),
 });
-/** §21.6; further options in it do not matter to a server. */
+/** §21.6. Options inside it are ignored: a server does not need them. */
 const leased = kind<LeasedAddress>({
   decode: (bytes) =>
     bytes.length < ADDRESS_SIZE + 8
@@ -113,7 +113,7 @@ const leased = kind<LeasedAddress>({
       : { address: ipv6At(bytes), preferred: bytes.readUInt32BE(ADDRESS_SIZE), valid: bytes.readUInt32BE(ADDRESS_SIZE + 4) },
   encode: ({ address, preferred, valid }) => Buffer.concat([ipv6Bytes(address), uint32(preferred, valid)]),
 });
-/** §21.4, §21.21: the same form without addresses for prefixes. */
+/** IA_NA (§21.4) and IA_PD (§21.21) have the same form. The prefixes of an IA_PD are not read. */
 const association = kind<Association>({
   decode: (bytes) => {
     const inner = bytes.length < 12 ? 'too short' : readOptions(bytes.subarray(12));
@@ -238,12 +238,12 @@ export interface Dhcpv6Message {
   readonly options: Option6Values;
   readonly associations: Associations;
 }
-/** What a relay adds to a message on its way. */
+/** The fields that a relay adds to a message. */
 interface Relay {
   readonly hops: number;
   /** An address of the link that the message came from; `::` if the relay leaves that to the interface identifier. */
   readonly link: string;
-  /** Who sent it to the relay: the client, or another relay. */
+  /** The address of the client or relay that sent the message to this relay. */
   readonly peer: string;
   readonly options: Option6Values;
 }
@@ -259,13 +259,13 @@ export const NO_ASSOCIATIONS: Associations = { addresses: [], temporary: [], pre
 
 /** §7.6. */
 const MOST_RELAYS = 8;
-/** Of each kind, and addresses of each: an interface has one. The answer names all of them. */
+/** Most associations of each kind, and addresses of each association: an interface has one. The answer repeats all of them. */
 const MOST_ASSOCIATIONS = 16;
 const MOST_ADDRESSES = 64;
 const MESSAGE_HEAD = 4;
 const RELAY_HEAD = 2 + 2 * ADDRESS_SIZE;
 
-/** Options that may occur once and have invalid bytes, or occur again, are malformed: §16 lets a server discard the message. */
+/** An invalid or repeated option of OPTIONS makes the message malformed: §16 lets a server discard it. Associations may be repeated. */
 function decodeOptions(bytes: Buffer): { readonly options: Option6Values; readonly associations: Associations } | Malformed6 {
   const found = readOptions(bytes);
   if (typeof found === 'string') return { malformed: found };
@@ -323,7 +323,7 @@ const encodeOptions = (options: Option6Values, associations: Associations): Buff
     ),
   ]);
 
-/** The message, in the answers of its relays (§19.3) or as it was forwarded by them. */
+/** Encodes the message inside the Relay-reply messages of its relays (§19.3), or inside Relay-forward messages. */
 export function encode6({ relays, message }: Dhcpv6Packet, relayType: number = MESSAGE6.relayReply): Buffer {
   const head = uint32(message.xid);
   head[0] = message.type;

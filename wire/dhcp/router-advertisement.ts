@@ -1,4 +1,4 @@
-/** The part of IPv6 neighbour discovery (RFC 4861) by which a host tells machines how they are configured. */
+/** Router advertisements and solicitations of IPv6 (RFC 4861): a host tells machines how to configure themselves. */
 import { ipv6Bytes } from '../ipv6';
 
 export const ROUTER_SOLICITATION = 133;
@@ -19,7 +19,7 @@ const PREFERRED_SECONDS = 604_800;
 interface AdvertisedPrefix {
   readonly network: string;
   readonly width: number;
-  /** Machines may make addresses of it. */
+  /** Machines may configure addresses of the prefix themselves (RFC 4862). */
   readonly autonomous: boolean;
 }
 export interface Advertisement {

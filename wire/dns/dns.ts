@@ -8,7 +8,7 @@ const TOP_BIT = 0x8000;
 const RESPONSE = 0x8400;
 const LONGEST_NAME = 255;
 const MOST_RECORDS = 256;
-/** For one name. Good compression needs one or two; a packet full of pointers would take a second to decode. */
+/** Compression pointers of one name. Encoders need one or two; a packet full of pointers would take a second to decode. */
 const MOST_POINTERS = 16;
 
 export interface Question {

@@ -15,7 +15,7 @@ const PROBE_MS = 250;
 const PROBES = 3;
 /** §8.1: after a lost tie, and between announcements. Also the least time between two multicast responses (§6). */
 const SECOND_MS = 1000;
-/** After all attempts, since the other server may be gone by then. */
+/** The pause after all attempts; the other server may be gone by then. */
 const RETRY_MS = 60_000;
 const META = '_services._dns-sd._udp.local';
 
@@ -59,7 +59,7 @@ export function recordsOf({ service, hostname, addresses, port, params }: Announ
 }
 
 const isSame = (one: Data, other: Data): boolean => one.type === other.type && dataBytes(one).equals(dataBytes(other));
-/** Records of the same name as ours, with different data. */
+/** SRV records with the name of one of ours, but different data. */
 const conflicting = (ours: readonly DnsRecord[], theirs: readonly DnsRecord[]): readonly DnsRecord[] =>
   theirs.filter(
     (their) =>
@@ -74,7 +74,7 @@ type Multicast = (sent: Partial<DnsMessage>) => void;
 interface NameClaimSetup {
   readonly records: readonly DnsRecord[];
   readonly name: string;
-  /** Of the interface. */
+  /** The interface's address, for messages. */
   readonly address: string;
   readonly multicast: Multicast;
   readonly setup: ResponderSetup;

@@ -1,6 +1,6 @@
 /**
- * An agent's own certificate: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, with the agent's address or name as its
- * only alternative name. It is encoded as DER here: Node creates keys and signatures, but no certificates.
+ * An agent's own certificate: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, with the agent's address or name as
+ * its only alternative name. It is encoded as DER here: Node creates keys and signatures, but no certificates.
  */
 import { createSign, generateKeyPairSync } from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';

@@ -17,8 +17,8 @@ export interface ClientLimits {
   readonly onRefused?: ((limit: ClientLimit) => void) | undefined;
 }
 /**
- * The limits: connections in all (`total`) and of a source, requests without a response, responses that a client does not read in time, and
- * bytes of them.
+ * The limits in this order: connections in all, connections of a source, requests without a response, the time to read a response, and
+ * bytes of unread responses.
  */
 export type ClientLimit = 'total' | 'source' | 'pipelined' | 'slow' | 'unread';
 type OnRefused = (limit: ClientLimit) => void;
@@ -54,7 +54,7 @@ function limitConnections(server: Server, most: ShareLimits, onRefused: OnRefuse
     warned = performance.now();
     log.warn('connections are refused: there are too many', { source, limit: most.inAll, limit_of_source: most.ofSource });
   };
-  // upgrades.ts announces a connection again.
+  // upgrades.ts emits the event again for a connection that it returns to the server.
   const counted = new WeakSet<Socket>();
   server.maxConnections = most.inAll;
   server.on('drop', (dropped?: DropArgument) => refuse(dropped?.remoteAddress, 'total'));
@@ -86,7 +86,7 @@ function limitReading(server: Server, readTimeoutMs: number, onRefused: OnRefuse
 /** Whether no response can be sent any more. Requests after the last response are not processed (RFC 9112 §9.6). */
 const isOver = ({ destroyed, writableEnded }: Socket): boolean => destroyed || writableEnded;
 
-/** The handler's requests of one connection run one after another, so that it holds one response. */
+/** Handles the requests of a connection one after another, so that a connection holds at most one response. */
 function inOrder(handler: RequestListener, onRefused: OnRefused): RequestListener {
   const unanswered = new WeakMap<Socket, ServerResponse[]>();
   return (request, response) => {
@@ -121,7 +121,7 @@ function inTurns(handler: RequestListener): RequestListener {
     });
 }
 
-/** Disconnects a client that leaves too many bytes of responses unread. A source may always have one response. */
+/** Disconnects a client that leaves too many bytes of responses unread. One response alone never exceeds the limit of its source. */
 function limitUnread(handler: RequestListener, most: ShareLimits, onRefused: OnRefused): RequestListener {
   const unread = createShares(most);
   return (request, response) => {

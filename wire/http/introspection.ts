@@ -1,6 +1,6 @@
 /**
- * Client of an introspection service: the HTTP API of ironic-discoverd and ironic-inspector (`/v1/introspection/<node>`). Bounded in time, size
- * and connections. Redirects are not followed.
+ * Client of an introspection service: the HTTP API of ironic-discoverd and ironic-inspector (`/v1/introspection/<node>`). Bounded in time,
+ * size and connections. Redirects are not followed.
  */
 import { Agent, request } from 'undici';
 import { isObject, JSON_LIMITS, parseSmallJson } from '../bounded-json';
@@ -33,8 +33,8 @@ export interface IntrospectionClient {
   close(): Promise<void>;
 }
 /**
- * `away`: no response; `failing`: a response without information about the node, so retry later; `refused`: the service refuses the request;
- * `unknown`: the service does not know the node.
+ * `away`: no response; `failing`: a response without information about the node, so retry later; `refused`: the service refuses the
+ * request; `unknown`: the service does not know the node.
  */
 export class IntrospectionError extends Error {
   constructor(
@@ -52,7 +52,7 @@ const MAX_ANSWER_BYTES = 1 << 20;
 const CONNECTIONS = 16;
 /** Characters of a service's text for people. */
 const MAX_TEXT = 1000;
-/** Besides 5xx: busy, locked, too many requests. */
+/** Statuses besides 5xx that are temporary: timeout, node locked, too early, too many requests. */
 const RETRY_LATER: readonly number[] = [408, 409, 425, 429];
 
 /** Why the URL of a service is invalid; undefined: it is valid. */

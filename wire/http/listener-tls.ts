@@ -32,7 +32,7 @@ interface TlsLog {
   error(message: string, fields?: object): void;
 }
 
-/** Longer ones are no certificates. */
+/** Bytes. A larger file is not a certificate. */
 const LARGEST_FILE = 4 * 2 ** 20;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
@@ -47,7 +47,7 @@ function read({ option, path }: TlsFile, howToMake?: string): Buffer {
   }
 }
 
-/** In OpenSSL's list the names are of TLS 1.2 only; Node would take their absence for a ban of TLS 1.3. */
+/** OpenSSL's cipher lists have names of TLS 1.2 only. Node would disable TLS 1.3 if the list has none of its ciphers. */
 const withTls13 = (ciphers: string): string =>
   /(?:^|:)TLS_/.test(ciphers) ? ciphers : `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${ciphers}`;
 
@@ -121,10 +121,10 @@ export function createHttpServer(
   const watch = secure && watchTls(secure, tls, log);
   const server = secure ?? createServer(options);
   limitClients(server, limits, listener, log);
-  // Connections whose handshake is not over: the server itself knows them only afterwards.
+  // All connections; the server itself knows them only after their TLS handshake.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    // upgrades.ts announces a connection again.
+    // upgrades.ts emits the event again for a connection that it returns to the server.
     if (sockets.has(socket)) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));

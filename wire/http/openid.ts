@@ -1,4 +1,7 @@
-/** The public keys of an OpenID provider (OpenID Connect Discovery 1.0 §4, RFC 7517). Bounded in time and size; redirects are not followed. */
+/**
+ * The public keys, endpoints and tokens of an OpenID provider (OpenID Connect Discovery 1.0 §4, RFC 7517, RFC 6749). Bounded in time and
+ * size; redirects are not followed.
+ */
 import { Agent, request } from 'undici';
 import { readAuthorities } from '../authorities';
 import { isObject, parseSmallJson } from '../bounded-json';

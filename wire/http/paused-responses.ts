@@ -17,7 +17,7 @@ interface Parser {
 const ROUNDS = 16;
 const patched = new WeakSet<object>();
 
-/** The parser's class is internal: a connection has one. */
+/** undici does not export the parser's class, so the parser is taken from a connection. */
 function parserOf(socket: object): Parser {
   const symbol = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser');
   const parser = symbol && ((socket as Record<symbol, unknown>)[symbol] as Parser | undefined);
@@ -26,7 +26,7 @@ function parserOf(socket: object): Parser {
   return parser;
 }
 
-/** Responses that nobody reads yet end like others when their connection closes. For all requests of this process. */
+/** Patches undici in this process: responses that nobody reads yet end like others when their connection closes. */
 export async function completePausedResponses(): Promise<void> {
   const socket = new Socket();
   socket.on('error', () => {});

@@ -15,7 +15,7 @@ function entry(name: string, mode: number, content: Buffer, inode: number): Buff
   return Buffer.concat([padded(Buffer.concat([Buffer.from(header), path])), padded(content)]);
 }
 
-/** An archive of files of root, with the folders that they are in. @param files path without a leading slash → content */
+/** An archive of files that root owns, with their folders. @param files path without a leading slash → content */
 export function cpioArchive(files: Readonly<Record<string, Buffer>>): Buffer {
   const folders = new Set(
     Object.keys(files).flatMap((path) => {

@@ -14,7 +14,7 @@ const LONG_NAME = 0x0f;
 const FAT16_FROM = 4085;
 const FAT16_BELOW = 65525;
 
-/** A file's bytes, or its size. */
+/** A file's bytes, or its size: then the caller writes the bytes to the file's place in the layout. */
 type FatContent = Buffer | number;
 interface FatSpecification {
   /** At most 11 characters, written unchanged. */
@@ -197,7 +197,7 @@ const rowsOf = (name: string): number => 1 + (SHORT.test(name) ? 0 : Math.ceil(n
 const entriesOf = (folder: Folder): number =>
   [...folder.folders.keys(), ...folder.files.keys()].reduce((sum, name) => sum + rowsOf(name), 0);
 
-/** A file's entry, after the entries of its long name if it has one. `index` makes the short name unique. */
+/** A file's entry, after the entries of its long name. `index` makes the short name unique among a folder's files, or its folders. */
 function entries(name: string, index: number, attributes: number, cluster: number, size: number, now: number): Buffer[] {
   const short = SHORT.test(name)
     ? name

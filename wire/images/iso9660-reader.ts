@@ -1,8 +1,8 @@
-/** Reads the files of an ISO 9660 image by its Joliet tree, which has their whole names. The image comes from a user: nothing in it is trusted. */
+/** Reads the files of an ISO 9660 image by its Joliet tree, which has their whole names. The image comes from a user: it is not trusted. */
 
 const SECTOR = 2048;
 const FIRST_DESCRIPTOR = 16;
-/** A volume has three; each further one costs a look. */
+/** Bounds the search; a volume has three. */
 const MOST_DESCRIPTORS = 64;
 const SUPPLEMENTARY = 2;
 const SET_END = 255;
@@ -14,7 +14,7 @@ const MULTI_EXTENT_FLAG = 0x80;
 /** Length of a directory record without its name. */
 const RECORD_HEAD = 33;
 const MOST_ENTRIES = 10_000;
-/** Longer ones than mkisofs writes do not fit into a record. */
+/** Characters. mkisofs writes no longer names (-joliet-long). */
 const LONGEST_NAME = 103;
 /** ECMA-119 §6.8.2.1 has 8; Joliet has no limit. */
 const DEEPEST = 32;

@@ -1,7 +1,7 @@
 /**
  * Writes ISO 9660 images (ECMA-119) with a primary and a Joliet tree over the same files, and with boot entries (El Torito 1.0, without
- * emulation). Names are unchanged in the Joliet tree. In the primary tree, names of ASCII are: readers without Joliet accept lower case and
- * up to 31 characters. In other names, `_` replaces what is not ASCII.
+ * emulation). Names are unchanged in the Joliet tree. In the primary tree, ASCII names are unchanged too: readers without Joliet accept
+ * lower case and up to 31 characters. In other names, `_` replaces each character that is not ASCII.
  */
 
 const SECTOR = 2048;
@@ -11,11 +11,11 @@ const DIRECTORY_FLAG = 2;
 /** Joliet's escape sequence for UCS-2 level 3. */
 const JOLIET_ESCAPE = '%/E';
 
-/** A file's bytes, or its size. The caller that streams the image writes such files to their place in the layout. */
+/** A file's bytes, or its size: then the caller writes the bytes to the file's place in the layout. */
 export type IsoContent = Buffer | number;
 export interface IsoBoot {
   readonly firmware: 'bios' | 'uefi';
-  /** One of the files: a boot sector program that loads the rest of itself, with known bytes, or an image of an EFI system partition. */
+  /** One of `files`. BIOS: a program with known bytes, which loads the rest of itself. UEFI: an image of an EFI system partition. */
   readonly path: string;
 }
 interface IsoSpecification {
@@ -42,7 +42,7 @@ interface Leaf {
 }
 interface Entry {
   readonly name: string;
-  /** Of ASCII, and another one than that of any other entry of the folder. */
+  /** Has only ASCII characters, and is unique in the folder. */
   readonly primaryName: string;
   /** Folders have children, files are leaves. */
   readonly children?: Folder;

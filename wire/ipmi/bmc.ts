@@ -30,7 +30,7 @@ export interface Satellite {
 /** A session as commands see it. */
 export interface Privileged {
   readonly id: number;
-  /** The limit that the console requested. */
+  /** The highest privilege level of the session: the level that the console requested, at most that of the user. */
   limit: number;
   privilege: number;
 }

@@ -25,8 +25,8 @@ export interface IpmiPool {
    */
   request(target: IpmiTarget, networkFunction: number, command: number, data: Buffer, options: RequestOptions): Promise<Buffer>;
   /**
-   * Runs a command of an external program for the BMC and returns its output. It replaces readings that would take one program run for each
-   * request. Absent: no external program is used.
+   * Runs a command of the external program for the BMC and returns its output. One run replaces many requests, each of which would be a run
+   * of its own. Absent: no external program is used.
    */
   readonly runProgram?: (target: IpmiTarget, words: readonly string[], options: RequestOptions) => Promise<string>;
   /** Closes sessions and sockets; pending requests fail. */
@@ -86,7 +86,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
         return answer;
       }
       it.session = undefined;
-      // BMCs have few sessions.
+      // The lost session is closed, because BMCs have few sessions.
       await closeSession(it.bmc.link, session);
       if (fresh && clock.now() >= bounds.deadline) throw unreachable(target);
     }

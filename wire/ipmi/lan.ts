@@ -1,4 +1,4 @@
-/** Opening a session of IPMI 1.5 over LAN, for BMCs that know no RMCP+ (IPMI 2.0 §13.6–13.14, §22.13–22.18). */
+/** Opening a session of IPMI 1.5 over LAN, for BMCs without RMCP+ (IPMI 2.0 §13.6–13.14, §22.13–22.18). */
 import { AUTHENTICATION_TYPE, PAYLOAD, encodeLan, type Packet } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, completionText } from './constants';
 import { privilegeRefused } from './rmcp-plus';
@@ -13,7 +13,7 @@ const TYPES: readonly (readonly [bit: number, type: number])[] = [
   [0x10, AUTHENTICATION_TYPE.password],
   [0x01, AUTHENTICATION_TYPE.none],
 ];
-/** The channel of the request. */
+/** Stands for the channel of the request. */
 const THIS_CHANNEL = 0x0e;
 const NAME_LENGTH = 16;
 /** Bit 4 of the authentication status (table 22-15): packets after Activate Session need no code. */
@@ -98,5 +98,5 @@ export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds
   if (privilege > PRIVILEGE.USER) await ask(COMMANDS.setSessionPrivilegeLevel, Buffer.from([privilege]), TRIES);
   return session;
 }
-/** For each message after the first. */
+/** Attempts for each message after the first. */
 const TRIES = 4;

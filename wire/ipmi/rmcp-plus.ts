@@ -64,10 +64,10 @@ function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: numbe
 }
 
 /**
- * Get Channel Authentication Capabilities (§22.13), outside of sessions. Its response has no use: a BMC without IPMI 2.0 does not answer the
- * next message, and the target has the other facts. But some BMCs (pyghmi, in virtualbmc) know a session by the console's UDP port, and
- * continue the sequence numbers of an ended session until a message comes that belongs to none. ipmitool begins with it too. They have to
- * have handled it before the next message comes; a BMC that does not answer it is asked for a session all the same.
+ * Sends Get Channel Authentication Capabilities (§22.13) outside of sessions, as ipmitool does first. Some BMCs (pyghmi, in virtualbmc)
+ * identify a session by the console's UDP port. They continue the sequence numbers of an ended session until a message outside of sessions
+ * arrives. They must handle it before the next message, so this function waits for the response, but goes on without one. The content of
+ * the response is not used: a BMC without IPMI 2.0 does not answer the next message, and the target has the other facts.
  */
 async function endEarlierSession(link: Link, { privilege }: IpmiTarget, peer: Peer, bounds: Bounds): Promise<void> {
   const [networkFunction, command] = COMMANDS.getChannelAuthenticationCapabilities;
@@ -78,7 +78,7 @@ async function endEarlierSession(link: Link, { privilege }: IpmiTarget, peer: Pe
   if (left > 0) await link.sockets.ask({ peer }, request, (packet) => packet.kind === 'lan' || undefined, Math.min(left, link.resendMs));
 }
 const IPMI_2_0 = 0x80;
-/** The channel of the request. */
+/** Stands for the channel of the request. */
 const THIS_CHANNEL = 0x0e;
 
 /** A handshake failed in a way that packet loss explains, so another one may succeed. */

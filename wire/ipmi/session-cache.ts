@@ -61,7 +61,7 @@ export function createBmcs(newLink: () => Link): Bmcs {
   return { use, release };
 }
 
-/** One session for each target, opened and used by the client. */
+/** Has one session for each target. The client opens and uses it. */
 export function createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs, maxSessions }: SessionCacheSetup): SessionCache {
   const targets = new Map<string, TargetState>();
   let sweeper: NodeJS.Timeout | undefined;

@@ -48,7 +48,7 @@ const LONGEST_WAIT = 8;
 export function recordResponse(pace: Pace, milliseconds: number, packets: number): void {
   const { smoothed, variation, resent } = pace;
   if (packets > 1) {
-    // Once is probably packet loss. Twice in a row the BMC is that slow; then one packet suffices next time and can be measured.
+    // One such exchange is probably packet loss, two in a row mean a slow BMC. With this wait, one packet suffices and can be measured.
     if (resent !== undefined) pace.wait = 1.25 * Math.min(resent, milliseconds);
     pace.resent = milliseconds;
     return;

@@ -81,7 +81,7 @@ export function createSolStream({ maxBytes, resendMs, send, deliver, status, fai
       next();
     } else if (taken > 0) next();
     else {
-      // Its buffer is full: repeat later, a limited number of times.
+      // The other side's buffer is full: repeat later, a limited number of times.
       unacknowledged = { length, tries };
       sequence = (sequence % LAST_SEQUENCE) + 1;
       timer = setTimeout(transmit, resendMs);

@@ -12,7 +12,7 @@ export interface ServiceSelector {
   readonly interfaces: readonly string[];
   /** Absent: any. */
   readonly region?: string;
-  /** The URL; the catalog is not read then. */
+  /** The URL of the service. If set, the catalog is not read. */
   readonly endpointOverride?: string;
   /** `v3`: replaces the version at the end of the URL. Absent: the URL as it is. */
   readonly version?: string;

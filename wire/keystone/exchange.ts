@@ -14,7 +14,7 @@ export interface ServiceRequest {
 export interface ServiceResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Undefined: it is no JSON, or more than such a service has to send. */
+  /** Undefined: it is not JSON, or exceeds `JSON_LIMITS.openstack`. */
   readonly body: unknown;
 }
 /** A response whose body is read as it arrives. The reader destroys the body that it does not read to its end. */
@@ -23,7 +23,7 @@ export interface StreamedResponse {
   readonly headers: ServiceResponse['headers'];
   readonly body: Readable;
 }
-/** Content that is sent as it is read. The sender destroys it when it does not read it to its end. */
+/** Content that is sent as it is read. `Exchange.upload` destroys the body in the end. */
 export interface Upload {
   readonly body: Readable;
   /** Bytes of it. */
@@ -34,7 +34,7 @@ export interface Exchange {
   (url: string, request: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse>;
   /** GET, for content of any size. */
   stream(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
-  /** PUT, for content of any size. The status is that of the answer, whose body is not read. */
+  /** PUT, for content of any size. Resolves with the status of the response, whose body is not read. */
   upload(url: string, upload: Upload, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
 }

@@ -26,13 +26,13 @@ interface SenderParts {
 interface SendOptions {
   /** Follows the reason in the error of a failed connection. */
   readonly hint?: string;
-  /** Of the caller. */
+  /** The caller's signal. */
   readonly signal?: AbortSignal | undefined;
 }
-/** @throws ConnectionFailed */
+/** @throws KeystoneError `away` */
 export type Send = (url: string, request: ServiceRequest, options?: SendOptions) => Promise<ServiceResponse>;
 /**
- * `away`: no response, or none to an authentication; `refused`: Keystone refuses this program, or knows no such service;
+ * `away`: no response, or no usable response to an authentication; `refused`: Keystone refuses this program, or knows no such service;
  * `failing`: an unexpected response to one request.
  */
 export class KeystoneError extends Error {

@@ -14,7 +14,7 @@ const SERVICES = { neutron: 'v2.0', glance: 'v2', swift: null, cinder: null, nov
 export type ServiceName = keyof typeof SERVICES;
 
 export interface ServiceCall extends Partial<ServiceRequest> {
-  /** The client's id of a chain of requests over services. */
+  /** The client's ID of a chain of requests to several services. */
   readonly globalRequestId?: string | undefined;
   /** Statuses of 300 and more that are no errors. */
   readonly accept?: readonly number[];
@@ -38,7 +38,7 @@ export interface ServiceClient {
    */
   stream(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
   /**
-   * PUT of content of any size, without retries: a request before it shows whether the token is accepted.
+   * PUT of content of any size, without retries. Callers send another request before it, which replaces a token that is not accepted.
    * @throws ServiceError, also for an error response
    */
   upload(path: string, upload: Upload, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>;
@@ -70,10 +70,10 @@ export class ServiceError extends Error {
   }
 }
 
-/** Redirections are not followed, so one has no answer and stored nothing. */
+/** Redirects are not followed: a request that is redirected has no answer, and has stored nothing. */
 const isDone = ({ status }: { readonly status: number }): boolean => status < 300;
 const MAX_REASON = 500;
-/** The first text `message` (or `title`) in an error body: {NeutronError: {message}}, {badRequest: {message}}, {errors: [{title}]}. */
+/** The first `message`, `detail` or `title` in an error body: {NeutronError: {message}}, {badRequest: {message}}, {errors: [{title}]}. */
 function messageIn(body: unknown, depth = 0): string | undefined {
   if (depth > 3) return undefined;
   if (Array.isArray(body)) return messageIn(body[0], depth + 1);
@@ -94,7 +94,7 @@ function reasonOf({ status, body }: ServiceResponse): string {
   return text === '' ? `HTTP status ${status}` : `HTTP status ${status}: ${text}`;
 }
 
-/** What sends requests of one service. */
+/** Sends the requests to one service. */
 interface Transport {
   request(path: string, request: ServiceRequest, signal?: AbortSignal): Promise<ServiceResponse>;
   stream(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<StreamedResponse>;
@@ -152,7 +152,7 @@ function fixedTransport(
   };
 }
 
-/** As keystoneauth sends it: services without authentication want the header. Cinder makes its project of it. */
+/** As keystoneauth sends it: services without authentication need the header. Cinder takes its project from it. */
 const NO_TOKEN = { 'x-auth-token': 'notused' };
 function transportOf(section: ServiceName, values: Readonly<Record<string, unknown>>, parts: Parts): Transport {
   const text = (name: string): string | undefined => {

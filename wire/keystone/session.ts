@@ -30,7 +30,7 @@ export interface KeystoneSession {
    * @throws KeystoneError
    */
   endpoint(service: ServiceSelector): Promise<string>;
-  /** Of this program's token. Absent: the token is not of a project. */
+  /** The project of this program's token. Undefined: the token is not scoped to a project. */
   projectId(): Promise<string | undefined>;
   /**
    * As `request` with GET, for content of any size. The status is not checked.
@@ -54,7 +54,7 @@ export { KeystoneError };
 
 interface OwnToken {
   readonly id: string;
-  /** When another one is requested. */
+  /** Milliseconds since the epoch: another token is requested then. */
   readonly renewAt: number;
   readonly catalog: Catalog;
   readonly projectId?: string;
@@ -94,7 +94,7 @@ export const authBody = (credentials: Credentials, scope: Scope | undefined): ob
   auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) },
 });
 
-/** Tokens and other texts without spaces, which Keystone may repeat. IDs are shorter. */
+/** Tokens and other long texts without spaces, which Keystone may repeat. Most IDs are shorter. */
 const TOKEN_LIKE = /[\w+/=.~-]{40,}/g;
 const MASKED = '***';
 /** {error: {message}}: one line, bounded, without the secrets of the request. */
@@ -211,7 +211,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
           { signal },
         );
         if (response.status !== 401 || !again) return response;
-        // Revoked, for instance. Another request may have replaced it already.
+        // The token was revoked, for instance. Another request may have replaced it already.
         if (own === token) own = undefined;
       }
     },

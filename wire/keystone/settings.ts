@@ -24,7 +24,7 @@ export interface TlsSettings {
   readonly insecure: boolean;
 }
 export interface KeystoneSettings {
-  /** Of the configuration, for messages. */
+  /** The section of the configuration, for messages. */
   readonly section: string;
   /** Without a slash at the end and without a version. */
   readonly authUrl: string;
@@ -37,7 +37,7 @@ export interface KeystoneSettings {
 /** The options cannot be used. The message names the option, and is for the operator. */
 export class SettingsError extends Error {}
 
-/** `password` and `token` also know the default domain. */
+/** `password` and `token` also read `default_domain_id` and `default_domain_name`. */
 const AUTH_TYPES: Readonly<Record<string, { readonly method: Credentials['method']; readonly hasDefaultDomain: boolean }>> = {
   password: { method: 'password', hasDefaultDomain: true },
   v3password: { method: 'password', hasDefaultDomain: false },
@@ -130,7 +130,7 @@ function scopeOf(reader: Reader, domains: readonly string[]): Scope | undefined 
   return trust === undefined ? undefined : { trust };
 }
 
-/** Of the section itself, or of the one that its `auth_section` names. Throws SettingsError. */
+/** Reads the section itself, or the one that its `auth_section` names. Throws SettingsError. */
 function authReader(options: object, section: string): Reader {
   const reader = readerOf(options, section);
   const other = reader.text('auth_section') ?? section;

@@ -39,7 +39,7 @@ const domainOf = (value: unknown): NamedDomain => {
 };
 const ownedOf = (value: Readonly<Record<string, unknown>>) => ({ ...domainOf(value), domain: domainOf(value['domain']) });
 
-/** Characters of all rules of a token: those of more than a hundred of the longest. */
+/** Most characters of all rules of a token. More than a hundred of the longest rules fit. */
 const MOST_RULE_TEXT = 32 * 1024;
 /** Rules that are not understood, and too many of them, allow nothing. */
 function accessRulesOf(credential: unknown): readonly AccessRule[] | null {
@@ -99,7 +99,7 @@ export async function validateToken(
   );
   if (response.status === 404) return undefined;
   if (response.status !== 200) throw new KeystoneError('failing', `the validation of a token: ${responseText(response, [token])}`);
-  // Such as the page of a proxy.
+  // The response may be a proxy's page.
   if (!isObject(response.body) || response.body['token'] === undefined)
     throw new KeystoneError('failing', 'the validation of a token: the response describes no token');
   return contentsOf(response.body);

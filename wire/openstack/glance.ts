@@ -33,7 +33,7 @@ export function glanceId(href: string): string | undefined {
   return UUID.test(id) ? id : undefined;
 }
 
-/** Members that are no properties of the owner's. */
+/** Glance's own members of an image. The others are properties that the image's owner added. */
 const STANDARD = new Set([
   ...['id', 'name', 'status', 'visibility', 'owner', 'size', 'virtual_size', 'disk_format', 'container_format', 'checksum', 'tags'],
   ...[
@@ -92,15 +92,16 @@ export async function membersOf(glance: ServiceClient, id: string, call: Service
 export interface ImageUser {
   /** The caller has the role `admin`. */
   readonly admin: boolean;
-  /** Of the caller. Null: it has none, or this work goes on without a caller. */
+  /** The caller's project. Null: the caller has none, or the work goes on without a caller. */
   readonly project: string | null;
-  /** Of this program. */
+  /** The project of this program. */
   readonly ownProject: string | null;
 }
 
 /**
- * Ironic's rule: images for everybody, all images for administrators (unless `checksAdmins`), and those that belong to this program's own project
- * or are shared with it. A caller also has to see the image itself, as in Glance; Ironic leaves that to Glance, and passes on the caller's token.
+ * Ironic's rule permits public and community images, all images for administrators (unless `checksAdmins`), and images that belong to this
+ * program's own project or are shared with it. For the last ones, the caller must also be able to see the image in Glance. Ironic leaves
+ * that check to Glance, to which it passes the caller's token.
  * @param members of a shared image
  */
 export function mayUse(

@@ -20,10 +20,10 @@ interface NewObject {
   readonly name: string;
   /** Bytes, or a function that opens what is uploaded: it is called when the container exists. */
   readonly data: Uint8Array | (() => Promise<Upload>);
-  /** Swift then deletes the object. Absent: it stays. */
+  /** Swift deletes the object after that time. Absent: the object stays. */
   readonly secondsToLive?: number;
 }
-/** Creates the container where it is missing. @throws ServiceError */
+/** Creates the container if it is missing. @throws ServiceError */
 export async function putObject(
   swift: ServiceClient,
   { container, name, data, secondsToLive }: NewObject,
@@ -85,7 +85,7 @@ export async function objectTempUrl(
   return origin + tempUrlPath({ method: 'GET', path: pathname.replace(/\/$/, '') + pathOf(container, name), expires, key });
 }
 
-/** Of one request: callers may hold a transaction. */
+/** The timeout of one request; short, because callers may hold a transaction. */
 const OBJECT_TIMEOUT_MS = 15_000;
 const MAX_OBJECT_BYTES = 64 << 20;
 /** A container whose objects are small. */

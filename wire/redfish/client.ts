@@ -23,7 +23,7 @@ export interface RedfishPool {
 }
 
 const CONNECT_TIMEOUT = 30_000;
-/** For ending a session while the client closes. */
+/** Milliseconds for the request that ends a session. */
 const LOGOUT_TIMEOUT = 2000;
 
 /** How requests to one target authenticate. */

@@ -2,9 +2,9 @@
 import { listOf, member, textOf } from './json';
 
 /**
- * `unreachable` nothing was sent; `untrusted` nothing was sent, because of the service's certificate; `interrupted` no complete response, so
- * the service may have processed the request; `status` an error status; `protocol` the response is not valid Redfish; `task` an asynchronous
- * task failed or took too long; `closed` the client is closed.
+ * `unreachable` nothing was sent; `untrusted` nothing was sent, because of the service's certificate; `interrupted` no complete response,
+ * so the service may have processed the request; `status` an error status; `protocol` the response is not valid Redfish; `task` an
+ * asynchronous task failed or took too long; `closed` the client is closed.
  */
 export type RedfishFailure = 'unreachable' | 'untrusted' | 'interrupted' | 'status' | 'protocol' | 'task' | 'closed';
 export class RedfishError extends Error {
@@ -40,10 +40,10 @@ export const hasMessage = (error: unknown, name: string): boolean =>
 /** Secrets of a request that a service may quote in its messages. */
 export interface Echoes {
   readonly pattern: RegExp;
-  /** As JSON has them. */
+  /** The secrets as they are written in JSON. */
   readonly written: readonly string[];
 }
-/** Shorter texts occur by chance. */
+/** Characters. Shorter secrets are not masked, since they occur in messages by chance. */
 const SHORTEST_ECHO = 4;
 /** Undefined: there is no secret. */
 export function echoesOf(secrets: readonly (string | undefined)[]): Echoes | undefined {

@@ -102,8 +102,8 @@ export async function linkedCollection(
 }
 
 /**
- * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, and at
- * last not at all. The response may start a task (`startedTask`).
+ * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, and
+ * at last not at all. The response may start a task (`startedTask`).
  */
 export async function patchResource(ask: RedfishAsk, { path, etag }: RedfishResource, body: unknown): Promise<RedfishAnswer> {
   const forms = etag === undefined ? [] : etag.startsWith('W/') ? [etag, etag.slice(2)] : [etag];

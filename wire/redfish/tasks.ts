@@ -1,7 +1,8 @@
 /**
  * Asynchronous operations (DSP0266 §12.1): a response 202 names a task monitor, which is polled until the operation ends.
- * For seconds: `await followTask(ask, await ask('POST', …), …)`, which returns other responses at once.
- * For minutes: `startedTask(answer)` returns the monitor's path for the node's record; the step's `poll` calls `readTask(ask, path)`.
+ * For operations of seconds: `await followTask(ask, await ask('POST', …), …)`, which returns other responses at once.
+ * For operations of minutes: `startedTask(answer)` returns the monitor's path for the node's record; the step's `poll` calls
+ * `readTask(ask, path)`.
  */
 import { RedfishError, isStatus, messagesOf } from './errors';
 import { linkOf, member, textOf } from './json';

@@ -131,7 +131,7 @@ export interface LinkAddress {
 }
 export interface Link {
   readonly ipv4: readonly LinkAddress[];
-  /** Those of the link itself too. */
+  /** Includes link-local addresses. */
   readonly ipv6: readonly string[];
 }
 /**
@@ -177,11 +177,11 @@ function bindUdp(
   family: number,
   { name, port, receiveBuffer }: { readonly name: string; readonly port: number; readonly receiveBuffer: number },
 ): Promise<Socket> {
-  // Beyond net.core.rmem_max only with the capability NET_ADMIN.
+  // SO_RCVBUFFORCE may exceed net.core.rmem_max, and needs the capability NET_ADMIN.
   const forced = c.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, int32(receiveBuffer), 4);
   if (forced < 0) c.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, int32(receiveBuffer), 4);
   const address = wildcard(family, port);
-  // Before node:dgram sets SO_REUSEADDR, with which two servers could share the port.
+  // Bound before node:dgram sets SO_REUSEADDR, with which two servers could share the port.
   if (c.bind(fd, address, address.length) < 0) {
     const error = c.refusal(`cannot listen on port ${port} of interface ${name}`);
     c.close(fd);

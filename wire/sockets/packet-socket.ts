@@ -1,6 +1,6 @@
 /**
- * Ethernet frames of one protocol, as they arrive at network interfaces. Node has no packet sockets (packet(7)): libc opens the descriptors,
- * and poll(2) waits for them in a thread. Linux only; CAP_NET_RAW.
+ * Ethernet frames of one protocol, as they arrive at network interfaces. Node has no packet sockets (packet(7)): libc opens the
+ * descriptors, and poll(2) waits for them in a thread. Linux only; CAP_NET_RAW.
  */
 import { endianness } from 'node:os';
 import { openLibc, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_RAW, type SocketCalls } from './libc';
@@ -32,7 +32,7 @@ async function libc(): Promise<Libc> {
     ...calls,
     recv: own.func('long recv(int, _Out_ void *, size_t, int)') as Libc['recv'],
     index: own.func('unsigned int if_nametoindex(const char *)') as Libc['index'],
-    // The descriptors show the result. A signal only shortens the round.
+    // The result is not used: recv(2) finds what has arrived. A signal only ends the wait early.
     poll: (descriptors, count, milliseconds) =>
       new Promise((resolve, reject) => poll.async(descriptors, count, milliseconds, (error) => (error ? reject(error) : resolve()))),
   };
@@ -67,8 +67,8 @@ function openSocket(c: Libc, name: string, etherType: number): number | undefine
 }
 
 /**
- * The first frame of that protocol at each interface, including headers. Ends when each has one or after `timeoutMs`. An interface without
- * a socket has none. Throws LinkError where there are no packet sockets.
+ * The first frame of that protocol at each interface, including headers. Ends when each has one or after `timeoutMs`. An interface
+ * whose socket cannot be opened has none. Throws LinkError where there are no packet sockets.
  */
 export async function firstFrames(
   interfaces: readonly string[],

@@ -5,11 +5,11 @@ export interface SwitchSettings {
   readonly name: string;
   /** A name of [ironic_networking]enabled_switch_drivers. */
   readonly driver: string;
-  /** Lower case. Ports name their switch by it, or by its name. */
+  /** Lower case. Ports name their switch by this address or by `name`. */
   readonly mac: string;
   /** Absent: [ironic_networking]allowed_vlans. */
   readonly allowedVlans?: readonly number[];
-  /** As networking-generic-switch names them. */
+  /** The device's settings, with the keys of networking-generic-switch. */
   readonly device: Readonly<Record<string, string>>;
 }
 
@@ -28,7 +28,7 @@ const DEVICE_KEYS: Readonly<Record<string, string>> = {
   persist: 'ngs_save_configuration',
   use_keys: 'use_keys',
 };
-/** One session for all changes of a switch. Only what the operator asks for is written to the switch's permanent configuration. */
+/** One session for all changes of a switch. Changes go into its permanent configuration only if the operator sets `persist`. */
 const DEVICE_DEFAULTS = { ngs_save_configuration: 'False', ngs_ssh_reuse_connection: 'True' };
 
 function deviceOf(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -6,7 +6,7 @@ export interface PortVlans {
   readonly mode: 'access' | 'trunk' | 'hybrid';
   readonly nativeVlan: number | null;
   readonly allowedVlans: readonly number[];
-  /** Where the port was before an update, and where it is after a reset. */
+  /** The port's VLAN before an update and after a reset. */
   readonly defaultVlan: number | null;
 }
 export interface Switches {
@@ -16,7 +16,7 @@ export interface Switches {
   reset(switchId: string, port: string, vlans: PortVlans, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
-/** Why a port is not changed. `known` false: no switch of the configuration. */
+/** The message says why a port was not changed. */
 export class SwitchError extends Error {}
 
 /** A driver makes one change. Ironic's name → driver. */

@@ -14,7 +14,7 @@ import threading
 MOST_TOGETHER = 256
 # netmiko pauses after each text that it sends, and gives up after 15 seconds whatever the number of commands.
 COMMANDS_IN_A_TEXT = 8
-# ovs-vsctl waits after each command until the daemon has it, but takes several at once. A terminal has lines of 4096 bytes.
+# ovs-vsctl waits after each call until the daemon has applied it, but takes several commands at once. Terminals have lines of 4096 bytes.
 OVS, LONGEST_LINE = 'ovs-vsctl ', 3000
 READ_TIMEOUT, READ_TIMEOUT_OF_A_COMMAND = 15, 0.2
 
@@ -116,7 +116,7 @@ class Switch:
 
 
 def main():
-    # Libraries that print must not print into the answers.
+    # Libraries may print: their output must not get into the answers.
     answers = Answers(os.fdopen(os.dup(1), 'w'))
     os.dup2(2, 1)
     from oslo_config import cfg

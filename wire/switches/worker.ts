@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { timeoutSignal } from '../timeout-signal';
 
 export interface DeviceChange {
-  /** A name of the settings. */
+  /** The switch's name in the settings. */
   readonly switch: string;
   readonly operation: 'update' | 'reset';
   readonly port: string;
@@ -20,7 +20,7 @@ export interface SwitchWorker {
   close(): Promise<void>;
 }
 
-/** A switch that does not answer costs a minute, and those that wait for it their turn. */
+/** A switch that does not answer takes a minute, and changes that wait for it may take several such turns. */
 const LIMIT_MS = 300_000;
 const MOST_WAITING = 10_000;
 const MOST_TEXT = 2000;
@@ -35,7 +35,7 @@ interface Answer {
   readonly id?: number;
   readonly error?: string;
 }
-/** A line of anything else is no answer. */
+/** A line that is not JSON is no answer. */
 function answerIn(line: string): Answer {
   try {
     return JSON.parse(line) as Answer;
@@ -52,7 +52,7 @@ interface Running {
 
 /**
  * Starts nothing until the first change; a worker that ended is started again by the next one.
- * @param python with networking-generic-switch
+ * @param python the interpreter that has networking-generic-switch
  * @param switches name → configuration of the device
  */
 export function createSwitchWorker(python: string, switches: Readonly<Record<string, Readonly<Record<string, string>>>>): SwitchWorker {
@@ -80,7 +80,7 @@ export function createSwitchWorker(python: string, switches: Readonly<Record<str
       child.once('error', (error) => finish(`does not start: ${error.message}`));
       child.once('close', () => finish(`ended: ${errors.trim().split('\n').at(-1) ?? ''}`));
     });
-    // Without a reader, its end is reported by `close`.
+    // A write fails if the process has ended, which the event `close` reports.
     child.stdin.on('error', () => {});
     child.stdin.write(`${JSON.stringify({ switches })}\n`);
     return { child, waiting, ended };

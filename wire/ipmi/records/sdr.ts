@@ -25,7 +25,7 @@ export interface SensorRecord {
   readonly sensorType: number;
   /** Table 42-1; 1: thresholds. */
   readonly eventType: number;
-  /** Bits of byte 12: event message control (1:0), threshold access (3:2). */
+  /** Bits of byte 12: event message control (1:0), threshold access (3:2), hysteresis support (5:4). */
   readonly capabilities: number;
   /** Masks of §43.1 bytes 15–20, unchanged. */
   readonly masks: readonly [assertion: number, deassertion: number, reading: number];

@@ -45,7 +45,7 @@ export interface RmcpPlusSessions {
   readonly rakp4: (payload: Buffer) => Buffer | undefined;
   /** Only sessions that are alive, including those being opened. */
   readonly sessionOf: (id: number) => RmcpPlusSession | undefined;
-  /** Whether there was an open one. */
+  /** @returns whether there was an open session */
   readonly close: (id: number) => boolean;
   readonly reset: () => void;
 }
@@ -165,7 +165,7 @@ export function createRmcpPlusSessions(
       return undefined;
     }
     if (!sameBytes(message.code, rakp3Code(handshake))) {
-      // Another console than the one that opened the session: an open session stays.
+      // RAKP 3 may come from another console than the one that opened the session, so an open session stays.
       if (!session.keys) table.remove(session.id);
       return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidIntegrityCheck });
     }

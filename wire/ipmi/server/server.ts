@@ -57,7 +57,7 @@ function onceOnly(
   return it.answer;
 }
 
-/** The response to a packet of no session: the messages that open one, and the commands before it. */
+/** The response to a packet outside of sessions: a message that opens a session, or a command before that. */
 function outsideSession(
   packet: RmcpPlusPacket,
   sessions: RmcpPlusSessions,

@@ -1,4 +1,4 @@
-/** The commands that a BMC answers about channels and sessions (IPMI 2.0 §22), before and in a session. The caller of the BMC runs the others. */
+/** The commands about channels and sessions (IPMI 2.0 §22), which a BMC answers before and in a session. The caller runs the others. */
 import { ok, refuse, type BmcAnswer, type BmcOptions, type BmcRequest, type Privileged, type Satellite } from '../bmc';
 import { decodeLanMessage, encodeLanMessage, type LanMessage } from '../codec';
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../constants';
@@ -21,7 +21,7 @@ interface SessionCommandsSetup {
   readonly closeSession: (id: number) => boolean;
 }
 interface SessionCommands {
-  /** Insufficient privilege: the command needs a session. */
+  /** The answer is `insufficientPrivilege` if the command needs a session. */
   readonly beforeSession: (message: LanMessage) => BmcAnswer;
   readonly run: (session: Privileged, message: LanMessage) => Promise<BmcAnswer>;
 }
