@@ -1,7 +1,7 @@
 /** Reads a backup in chunks: its lines, and the rows between them. */
 import { END_OF_ROWS } from './backup';
 
-/** Limit for lines other than rows. */
+/** Limit in bytes for lines other than rows. */
 const LONGEST_LINE = 1 << 20;
 const END = Buffer.from(END_OF_ROWS);
 const END_AFTER_ROW = Buffer.concat([Buffer.from('\n'), END]);
