@@ -23,7 +23,7 @@ const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 module.exports = {
   // Only finds tests that never end. A slow test on a busy machine is no failure.
   testTimeout: 300_000,
-  // Tests wait more than they compute, mostly for the database: two workers on two processors leave the processors idle a quarter of the time.
+  // Tests wait more than they compute, mostly for the database: two workers on two processors leave these idle for a quarter of the time.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   testSequencer: path.join(__dirname, 'tests/support/jest/sequencer.js'),
   projects: [

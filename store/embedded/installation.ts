@@ -51,7 +51,7 @@ export async function prepareInstallation(stateDir: string): Promise<Installatio
     );
   const users = self === 0 ? await chooseUsers(await ownerOf(data)) : undefined;
   const user = users?.server;
-  // If this process is root, root owns the folder and the user may only search it, so that the user cannot redirect root's writes by a link.
+  // If this process is root, root owns the folder and the user may only search it, so that no link of the user redirects root's writes.
   await mkdir(base, { recursive: true });
   await chmod(base, user ? 0o711 : 0o700);
   const byHandle = user !== undefined && !(await reachable(base, user));
