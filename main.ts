@@ -532,7 +532,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
 }
 
 /**
- * Starts the roles. If one cannot start, those before it are stopped again.
+ * Starts the roles. If one cannot start, the started ones are stopped again.
  * @throws StartError, or an Error of a component, with a message for the operator
  */
 export async function startServer(setup: ServerSetup): Promise<Server> {

@@ -11,7 +11,7 @@ import { withoutEffect } from './without-effect';
 
 export interface Loaded {
   readonly options: LoadedOptions;
-  /** One line about the options of the files that this program does not know. */
+  /** One line that names the unknown options of the files. */
   readonly warnings: readonly string[];
   /** Options that the server refuses to start with, one line each. */
   readonly refusals: readonly string[];

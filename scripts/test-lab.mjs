@@ -64,7 +64,7 @@ const started = performance.now();
 const say = (what) => console.error(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${what}`);
 /** How long each part took. */
 const times = new Map();
-/** Runs a part. @param place the number of its lane, of those side by side @returns its results */
+/** Runs a part. @param place the number of the lane that runs it @returns its results */
 async function run(part, place = 0) {
   const name = part.replaceAll('/', '-');
   const file = join(scratch, `${name}.json`);

@@ -1,5 +1,5 @@
 // npm test: types, lint, format, and the unit, flow and hostile tests but for the long ones. Needs Node and npm only.
-// A test file that fails runs once more by itself. Ends with where the time went, what failed, what was flaky, and one line of counts.
+// A test file that fails runs once more by itself. The output ends with durations, what failed, what was flaky, and counts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -19,7 +19,7 @@ cliArguments({
 const scratch = join(root, '.cache/test');
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`;
 const checked = { passed: 0, failed: [] };
-/** Where the time went, by part. */
+/** The durations of the parts, for the summary. */
 const times = [];
 
 /** Runs a command. Its output is returned when it has ended, because others run beside it. */

@@ -43,10 +43,10 @@ const secondsOf = (text) => {
 
 /**
  * @param command program and arguments
- * @param folder is made for its temporary files (TMPDIR) and removed at its end
- * @param log file for its output
- * @returns `ended` (`code`, and `cpuSeconds` of all its processes when it ended by itself), `kill` (ends it with all that it started, and
- *   waits for that)
+ * @param folder created for the program's temporary files (TMPDIR), and removed at its end
+ * @param log file for the program's output
+ * @returns `ended` (resolves to `code`, and to `cpuSeconds` of all its processes unless it was killed), and `kill` (ends the program with
+ *   all that it started, and resolves when they have ended)
  */
 export function startContained(command, { folder, log, cwd, env = process.env }) {
   mkdirSync(folder, { recursive: true });

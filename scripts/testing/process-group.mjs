@@ -13,7 +13,7 @@ function signalGroup(leader, signal) {
   try {
     return process.kill(-leader, signal);
   } catch (error) {
-    // EPERM: what is left belongs to other users, and ends by itself.
+    // EPERM: the remaining processes belong to other users, and end by themselves.
     if (error.code === 'ESRCH' || error.code === 'EPERM') return false;
     throw error;
   }

@@ -44,7 +44,7 @@ export function readBackup(source: AsyncIterable<Buffer>, onRead: (piece: Buffer
     },
     async *rows() {
       for (;;) {
-        // At the start of a row.
+        // `rest` begins at the start of a row.
         if (rest.subarray(0, END.length).equals(END)) {
           take(END.length);
           return;

@@ -243,7 +243,7 @@ async function endOrphan(place: Installation, name: string, log: Log, clock: Clo
     if (!(await stopServer(file.pid, async () => !(await describeProcess(file.pid)), clock)))
       throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
   } else if (holder.kind === 'stale') {
-    // PostgreSQL would take the process with this PID for a server. (Without such a process, PostgreSQL itself replaces the file safely.)
+    // PostgreSQL would take the process with this PID for a server. Without such a process, it replaces the file and checks for sessions.
     log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);
     await rm(join(place.data, 'postmaster.pid'), { force: true });
     await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });

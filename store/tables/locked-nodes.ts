@@ -34,7 +34,7 @@ const nameOf = (text: string): string => `locked_${createHash('sha1').update(tex
 export interface LockedNodes {
   /** Undefined: the node does not exist or is reserved. */
   reserve(column: 'uuid' | 'name', ident: string, host: string): Promise<NodeRecord | undefined>;
-  /** Undefined: the node is gone, or its reservation has another fencing number. */
+  /** Undefined: the node does not exist, is not reserved, or its reservation has another fencing number. */
   write(node: NodeRecord, fence: number, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
 }
 
