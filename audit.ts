@@ -12,11 +12,11 @@ import type { Metrics } from './model/metrics';
 interface OpenAudit extends AuditLog {
   /** Opens the file again after it was renamed. */
   reopen(): void;
-  /** Writes what waits, for at most a moment. */
+  /** Writes the waiting entries, for at most STOP_TIMEOUT_MS, and closes the file. */
   stop(): Promise<void>;
 }
 
-/** Bytes that wait while the file cannot be written. Later entries are lost. */
+/** Maximum of bytes that wait while the file cannot be written. Further entries are lost. */
 const MAX_WAITING_BYTES = 4 * 2 ** 20;
 /** Bytes of one write. */
 const BATCH_BYTES = 64 * 1024;
@@ -27,7 +27,7 @@ const STOP_TIMEOUT_MS = 2000;
 const MODE = 0o600;
 /** A pipe that nobody reads must not block a thread: that thread would also keep the process from ending. */
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
-/** Opened again, a pipe gets flags of its own. A socket cannot be opened, and is used as it is. */
+/** A pipe is opened again, so that O_NONBLOCK does not change the inherited descriptor. A socket cannot be opened, and is used as it is. */
 const STANDARD_OUTPUT = '/proc/self/fd/1';
 
 function open(path: string | null): number {
@@ -70,7 +70,7 @@ export function openAudit(options: Pick<LoadedOptions, 'audit.log_file'>, log: L
     return Buffer.from(waiting.splice(0, count).join(''));
   };
   const fail = (error: unknown): void => {
-    // The reader of the pipe is slow.
+    // EAGAIN only means that the reader of the pipe is slow.
     if ((error as NodeJS.ErrnoException).code === 'EAGAIN' || hasFailed) return;
     hasFailed = true;
     log.error('the audit log cannot be written', { error: reasonOf(error) });
@@ -91,7 +91,7 @@ export function openAudit(options: Pick<LoadedOptions, 'audit.log_file'>, log: L
     let done = 0;
     while (batch.length > 0 || isReopening) {
       if (isReopening) {
-        // The new file begins with a whole line.
+        // Repeats a line that was written in part, so that the new file begins with a whole line.
         done = done === 0 ? 0 : batch.lastIndexOf('\n', done - 1) + 1;
         await reopen();
       }

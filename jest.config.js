@@ -1,6 +1,6 @@
 /**
- * Levels: unit (tables, codecs), flows (the whole server on its own database), hostile (attacks on the built server), long (those of the
- * levels before that take long), lab, reference and openstack (the real counterparts).
+ * Levels: unit (tables, codecs), flows (the whole server on its own database), hostile (attacks on the built server), long (test files of
+ * these levels that take long), lab, reference and openstack (the real counterparts).
  */
 const { availableParallelism } = require('node:os');
 const path = require('node:path');
@@ -14,16 +14,16 @@ const shared = {
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };
-/** One database server for a run of these; a database of its own for each test file that asks for one (tests/support/database.ts). */
+/** One database server for a run of these projects. Each test file that asks for a database gets its own (tests/support/database.ts). */
 const database = { globalSetup: '<rootDir>/tests/support/jest/setup.ts', globalTeardown: '<rootDir>/tests/support/jest/teardown.ts' };
 /** Without the files of the level `long`. */
 const short = { ...shared, ...database, testPathIgnorePatterns: longFiles };
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {
-  // A test that never ends is found by this; how fast it is on a busy machine is no finding.
+  // Only finds tests that never end. A slow test on a busy machine is no failure.
   testTimeout: 300_000,
-  // Tests wait more than they compute, the database above all: with a worker for each of two processors, a quarter of their time is idle.
+  // Tests wait more than they compute, mostly for the database: two workers on two processors leave these idle for a quarter of the time.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   testSequencer: path.join(__dirname, 'tests/support/jest/sequencer.js'),
   projects: [

@@ -1,6 +1,6 @@
 /**
- * HTTP listeners, with TLS where they are given files. Ports are opened early, so that a port in use stops the start. Requests are
- * answered once a handler is set.
+ * HTTP listeners, with TLS if the setup names certificate files. Ports are opened early, so that a port in use stops the start. Requests
+ * get 503 until a handler is set.
  */
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import type { Log } from './model/log';
@@ -23,10 +23,10 @@ export type ListenAddress =
 export interface HttpListener {
   /** Undefined for a Unix socket. */
   readonly port: number | undefined;
-  /** Where it listens: a URL, or `unix:` and a path. */
+  /** The bound address: a URL, or `unix:` and a path. */
   readonly bound: string;
   readonly scheme: 'http' | 'https';
-  /** Before this, every request is answered with 503. */
+  /** Sets the handler. Before this call, every response is 503. */
   answer(listener: RequestListener): void;
   /** Takes over connections for other protocols, such as WebSocket. Call it at most once. */
   upgrade(listener: UpgradeListener): void;

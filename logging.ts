@@ -1,4 +1,7 @@
-/** The log (pino): lines in oslo.log's text format for people, else in JSON. Values that look like secrets are masked at every depth, and URLs lose their credentials. */
+/**
+ * The log (pino): lines in oslo.log's text format on terminals, else in JSON. Values that look like secrets are masked at every depth, and
+ * URLs lose their credentials.
+ */
 import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import pino from 'pino';

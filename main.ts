@@ -101,7 +101,7 @@ export interface Server {
   reload(): void;
 }
 
-/** What all parts of the start need. */
+/** The values that all parts of the start need. */
 interface StartContext {
   /** The options before values of this host are added. */
   readonly given: LoadedOptions;
@@ -119,14 +119,14 @@ interface StartContext {
   readonly stops: (() => Promise<void>)[];
   /** Called at SIGHUP. */
   readonly reloads: (() => void)[];
-  /** Of this server at Keystone. */
+  /** The state of this server's own login at Keystone. */
   readonly loginStatus: LoginStatus;
 }
-/** With the store and the options of this host. */
+/** The same with the store, and with options completed for this host. */
 interface StoreContext extends StartContext {
   readonly store: OpenStore;
   readonly options: Options;
-  /** OpenStack's. */
+  /** Clients of OpenStack services. */
   readonly services: Services;
 }
 
@@ -250,7 +250,7 @@ async function startProbes(
   });
 }
 
-/** The ports of HTTP boot; null: none with TLS beside the first. */
+/** The ports of HTTP boot. `https` is the second port, with TLS; null: there is none. */
 interface BootPorts {
   readonly http: number;
   readonly https: number | null;
@@ -330,7 +330,7 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
   return { client, server };
 }
 
-/** @param stopOptions returns how to stop, which is known then */
+/** @param stopOptions called at the stop; returns the options of the stop */
 async function startConductorRole(
   { given, options, store, services, clock, metrics, stops, log }: StoreContext,
   notifier: Notifier,
@@ -384,14 +384,14 @@ interface ApiParts {
   readonly notifier: Notifier;
   readonly rpc: Rpc | undefined;
   readonly conductor: RunningConductor | undefined;
-  /** Of the conductor in this process. */
+  /** The consoles of the conductor in this process. */
   readonly consoles: Consoles;
   /** Absent: without the roles `api` and `inspector`. */
   readonly enforcer: Enforcer | undefined;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
-/** The audit log, where it is enabled. Throws an Error for the operator. */
+/** Opens the audit log if it is enabled. Throws an Error for the operator. */
 function startAudit({ options, log, clock, metrics, stops, reloads }: StoreContext): AuditLog | undefined {
   if (!options['audit.enabled']) return undefined;
   const audit = openAudit(options, log, clock, metrics);
@@ -400,7 +400,7 @@ function startAudit({ options, log, clock, metrics, stops, reloads }: StoreConte
   return audit;
 }
 
-/** Throws an Error for the operator when the policy files cannot be used. */
+/** Throws an Error for the operator if the policy files cannot be used. */
 async function startPolicies({ given, log, stops, reloads }: StartContext): Promise<Enforcer> {
   const live = await startEnforcer(given, log.child({ component: 'api' }));
   stops.push(() => live.stop());
@@ -408,7 +408,7 @@ async function startPolicies({ given, log, stops, reloads }: StartContext): Prom
   return live.enforcer;
 }
 
-/** Answers on the listeners. The APIs stop first, because they use all other services. */
+/** Sets the handlers of the listeners. At a stop, the APIs end first, because they use all other services. */
 function startApis(context: StoreContext, parts: ApiParts): void {
   const { store, options, clock, metrics, log, stops, loginStatus } = context;
   const { listeners, document, probes, notifier, rpc, conductor: localConductor, consoles, enforcer, stopping } = parts;
@@ -452,7 +452,7 @@ function startApis(context: StoreContext, parts: ApiParts): void {
   }
 }
 
-/** Announces the services that the options name. */
+/** Announces the services for which the options enable mDNS. */
 async function announce(
   { options, log, clock, stops }: StoreContext,
   hasConductor: boolean,
@@ -532,7 +532,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
 }
 
 /**
- * Starts the roles. If one cannot start, those before it are stopped again.
+ * Starts the roles. If one cannot start, the started ones are stopped again.
  * @throws StartError, or an Error of a component, with a message for the operator
  */
 export async function startServer(setup: ServerSetup): Promise<Server> {

@@ -71,7 +71,7 @@ async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArgum
   process.exit(0);
 }
 
-/** Of the containers of metal3's image. Firmware may stop reading for two minutes. */
+/** Limits of the listeners of metal3's containers. Firmware may stop reading for two minutes. */
 const HTTP_LIMITS = { connections: { inAll: 4096, ofSource: 2048 }, readTimeoutMs: 120_000 };
 const HTTP_TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 300_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 2500 };
 const METAL3: Parameters<typeof addMetal3Commands>[1] = {
@@ -89,7 +89,7 @@ const METAL3: Parameters<typeof addMetal3Commands>[1] = {
 };
 
 export function createProgram(): Command {
-  // Commands inherit it: wrong arguments end with the status 2, because 1 is an answer of `why` and `policy check`.
+  // Commands inherit `exitOverride`. Wrong arguments end with the status 2, because 1 is a result of `why` and `policy check`.
   const program = new Command('bloomery')
     .description("A bare-metal server that answers OpenStack Ironic's API.")
     .version(programVersion())
@@ -137,7 +137,7 @@ export function createProgram(): Command {
   return program;
 }
 
-/** Runs the command line, and turns errors into one line and a status. @param words absent: those of the process */
+/** Runs the command line, and turns errors into one line and a status. @param words the arguments; absent: process.argv */
 export async function runProgram(words?: readonly string[]): Promise<void> {
   try {
     await (words === undefined ? createProgram().parseAsync() : createProgram().parseAsync(words, { from: 'user' }));

@@ -33,7 +33,7 @@ import { withoutEndSlashes } from './wire/urls';
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
 
-/** The first address of an interface that machines can reach: link-local addresses are no part of URLs. */
+/** The first address of an interface that machines can reach. Link-local addresses cannot be used in URLs. */
 export const addressOf = (name: string | null, version: 'IPv4' | 'IPv6' = 'IPv4'): string | undefined =>
   name === null
     ? undefined
@@ -73,8 +73,9 @@ export function resolveOptions(
 }
 
 /**
- * The API's URL in Keystone's catalog, for ramdisks. Undefined: [service_catalog]endpoint_override names it, or nothing asks for the catalog.
- * @param given the options before `derived`
+ * The API's URL in Keystone's catalog, for ramdisks. Undefined: [service_catalog]endpoint_override sets the URL, or the options do not
+ * configure Keystone.
+ * @param given the options before `resolveOptions`
  */
 export function catalogUrl(given: LoadedOptions, { service_catalog: catalog }: Services): (() => Promise<string>) | undefined {
   const isWanted = given['DEFAULT.auth_strategy'] === 'keystone' && given['service_catalog.endpoint_override'] === null;
@@ -92,7 +93,8 @@ export function catalogUrl(given: LoadedOptions, { service_catalog: catalog }: S
 }
 
 /**
- * The boot records of machines that the PXE filter admits without one of their own. They boot the agent, which reports their inventory.
+ * Boot records for machines that the PXE filter admits although no node's boot record has their address. They boot the agent, which reports
+ * the inventory. Undefined: no deploy kernel and ramdisk are set.
  */
 export function reportBoots(options: Options): ReportBoots | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
@@ -143,7 +145,7 @@ interface SettingsToCheck {
   readonly hasRpc: boolean;
 }
 interface SettingCheck {
-  /** For `bloomery check`. */
+  /** The subject of the check, for `bloomery check`. */
   readonly what: string;
   /** Returns warnings. Throws an Error for the operator. */
   readonly check: (settings: SettingsToCheck) => readonly string[] | void;
@@ -195,7 +197,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       const { 'deploy.http_url': url, 'boot.http_port': port, 'boot.http_use_ssl': tls, 'boot.http_unix_socket': socket } = options;
       if (!roles.includes('boot') || url === null || socket !== null || port === 0 || !URL.canParse(url)) return [];
       const { protocol, port: named } = new URL(url);
-      // With the other scheme, a proxy is meant.
+      // A URL with the other scheme must be that of a proxy.
       if (protocol !== (tls ? 'https:' : 'http:') || Number(named || (tls ? 443 : 80)) === port) return [];
       return [
         `machines are told [deploy]http_url = ${withoutCredentials(url)}, but the HTTP boot service listens on port ${port}: ` +
@@ -242,7 +244,7 @@ export function inventoriesOf(options: LoadedOptions, stateDir: string, { swift 
   return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
 }
 
-/** mkdir's own `recursive` never returns where a file system cannot create folders (/proc). */
+/** Creates a folder and those above it. mkdir's option `recursive` never returns if the file system cannot create folders (/proc). */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
@@ -270,7 +272,7 @@ export function networkTraitsOf(options: Options): NetworkTraits | undefined {
   }
 }
 
-/** The switches of [ironic_networking]; undefined: it enables no driver. @throws StartError */
+/** The switches of [ironic_networking]; undefined: no switch driver is enabled. @throws StartError */
 export function switchesOf(options: Options): Switches | undefined {
   const { 'ironic_networking.enabled_switch_drivers': enabled, 'ironic_networking.switch_config_file': file } = options;
   const { 'ironic_networking.generic_switch_python': python, 'ironic_networking.allowed_vlans': vlans } = options;

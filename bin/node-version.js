@@ -1,4 +1,4 @@
-// Ends the process with one line where Node is older than package.json says. Old versions have to read it: no recent syntax.
+// Ends the process with one line if Node is older than package.json says. Old versions must parse this file, so it has no recent syntax.
 'use strict';
 const needed = require('../package.json').engines.node.replace('>=', '');
 const parts = function (version) {

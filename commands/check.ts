@@ -10,13 +10,13 @@ interface HostFinding {
   readonly severity: 'ok' | 'note' | 'warning' | 'refused';
   readonly message: string;
 }
-/** The Debian package's service, for example, reads another file than commands do by default. */
+/** Helps operators who expect another file: the service of the Debian package, for example, reads one that commands do not. */
 const NO_FILE: HostFinding = {
   what: 'configuration',
   severity: 'note',
   message: 'no file was read: name it with --config-file; without this, /etc/ironic/ironic.conf is read if it exists',
 };
-/** The checks of the host, which know the whole program. */
+/** Checks the host. A parameter of the command, because the checks use all parts of the program (host-checks.ts). */
 export type CheckHost = (host: {
   readonly options: LoadedOptions;
   readonly roles: readonly string[];
@@ -56,7 +56,7 @@ export function summaryOf(options: readonly ExaminedOption[], host: readonly Hos
   return { status, text: `${parts.join(', ')}: ${end}` };
 }
 
-/** Control characters of files and answers must not reach the terminal. */
+/** Control characters from files and responses must not reach the terminal. */
 // eslint-disable-next-line no-control-regex
 const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 const ORDER: readonly ExaminedOption['result'][] = ['refused', 'no effect', 'works'];

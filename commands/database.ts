@@ -31,7 +31,7 @@ interface DatabaseJob {
 interface DatabaseNeeds {
   /** Creates the embedded database if there is none. */
   readonly make?: boolean;
-  /** Refuses while a server uses it. */
+  /** Refuses an embedded database that a server uses. */
   readonly alone?: boolean;
 }
 

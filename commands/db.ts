@@ -81,7 +81,7 @@ async function backupTo(file: string, given: SetupArguments): Promise<void> {
   });
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message.split('\n')[0]! : String(error));
-/** zlib's error at the first bytes of a file that gzip has not made. */
+/** Whether the error is zlib's for a file that is not in the format of gzip. */
 const isNoGzip = (error: unknown): boolean => messageOf(error) === 'incorrect header check';
 
 /** Writes under a temporary name until the file is complete and on disk. Only the owner may read it, because it contains passwords. */
@@ -97,7 +97,7 @@ async function writeComplete(file: string, write: (target: NodeJS.WritableStream
 }
 
 async function restoreFrom(file: string, { force = false, ...given }: SetupArguments & { readonly force?: boolean }): Promise<void> {
-  // Fails before the database is started.
+  // An unreadable file fails before the database is started.
   if (file !== '-') await (await open(file)).close();
   await onDatabase(given, { make: true, alone: true }, async ({ connected: { db }, what, own, options, signal }) => {
     // An error in the restore also ends the reading of `source`.

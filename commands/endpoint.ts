@@ -12,11 +12,11 @@ export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv
     .replace(/(?<!\/)\/+$/, '')
     .replace(/\/v1$/, '');
 
-/** A token (Keystone's, or one of `bloomery token`), or a user of http_basic. */
+/** The header with a token (Keystone's, or one of `bloomery token`), or with a user of http_basic and the password. */
 export function authorization(environment: NodeJS.ProcessEnv): Record<string, string> {
   const { OS_TOKEN: token, OS_USERNAME: name, OS_PASSWORD: password, OS_AUTH_URL: keystone } = environment;
   if (token) return { 'x-auth-token': token };
-  // With a Keystone, the password is for Keystone only.
+  // If a Keystone is set, the password is for Keystone only.
   if (name === undefined || password === undefined || keystone) return {};
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
 }
@@ -34,7 +34,7 @@ function errorMessageOf(text: string): string | undefined {
   const fault = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
   return [fault?.faultstring, fault?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
 }
-/** An error response for the operator. */
+/** Describes an error response for the operator. */
 export function refusalText(base: string, status: number, text: string): string {
   const todo = status === 401 ? ' (set OS_TOKEN, or OS_USERNAME and OS_PASSWORD of a user of http_basic)' : '';
   return `${base} answers ${status}${todo}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`;
@@ -43,7 +43,7 @@ export function refusalText(base: string, status: number, text: string): string 
 /**
  * @param url of the server, as given to the command
  * @param path below /v1
- * @param accept undefined: this is not the response of such a server
+ * @param accept returns undefined if the body is not the expected response
  * @throws Error for the operator
  */
 export async function get<Response>(

@@ -1,7 +1,7 @@
 /** An example of each command, for --help and the manual page. */
 import type { Command } from 'commander';
 
-/** The words that select the command → what may be typed. */
+/** The words that select a command → its examples. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   '': ['bloomery serve --config-file ironic.conf', 'bloomery COMMAND --help'],
   serve: [

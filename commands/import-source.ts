@@ -14,14 +14,14 @@ import { authorization, endpoint } from './endpoint';
 
 export interface SourceArguments {
   readonly ironicConfig?: string;
-  /** True: the URL of the catalog. */
+  /** True: the URL is in Keystone's catalog. */
   readonly api?: string | true;
   readonly secrets?: string;
 }
 const VARIABLE = 'IRONIC_DATABASE_URL';
 export const ADDRESS_HELP = `Ironic's configuration, whose [database]connection is read (default: the variable ${VARIABLE} has the URL)`;
 
-/** The URL of Ironic's database. Not an argument: other users of the host see those. */
+/** The URL of Ironic's database. It is not an argument of the command, because other users of the host can see arguments. */
 function databaseUrlOf({ ironicConfig }: SourceArguments): string {
   const url =
     ironicConfig === undefined
@@ -41,7 +41,7 @@ const RETRIES: Retries = {
   status: { retries: 3 },
   statuses: [429, 502, 503, 504],
 };
-/** The section of the options that the variables OS_… become. */
+/** The section of the options that are made of the variables OS_…. */
 const SECTION = 'environment';
 /** OS_USER_DOMAIN_NAME → environment.user_domain_name. */
 function environmentOptions(environment: NodeJS.ProcessEnv): Readonly<Record<string, unknown>> {
@@ -55,7 +55,7 @@ function environmentOptions(environment: NodeJS.ProcessEnv): Readonly<Record<str
   all[`${SECTION}.auth_type`] = environment['OS_AUTH_TYPE'] || (isApplication ? 'v3applicationcredential' : 'password');
   return all;
 }
-/** `[environment]auth_url` is OS_AUTH_URL to the operator. */
+/** An error that names the operator's variables: OS_AUTH_URL instead of `[environment]auth_url`. */
 const asVariables = (error: unknown): Error => {
   const text = (error as Error).message.split('\n')[0]!;
   return new Error(
@@ -115,7 +115,7 @@ export async function openArguments(given: SourceArguments): Promise<Source> {
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-/** YAML or JSON. Messages do not quote it. */
+/** Reads YAML or JSON. Error messages do not quote the file, because it contains secrets. */
 export function readSecrets(file: string | undefined): Secrets {
   if (file === undefined) return {};
   const text = readFileSync(file, 'utf8');

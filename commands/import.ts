@@ -1,4 +1,4 @@
-/** `bloomery import`: brings the nodes of an Ironic here, from its database or its API. */
+/** `bloomery import`: imports the nodes of an Ironic, from its database or its API. */
 import type { Command } from 'commander';
 import { INTERFACE_KINDS } from '../model/records';
 import type { LoadedOptions } from '../config/options';
@@ -25,7 +25,7 @@ function summaryText({ tables, refused, warnings }: ImportSummary, dryRun: boole
     '',
   ].join('\n');
 }
-/** What nodes may use here, by the options `enabled_…`. */
+/** The enabled hardware types and interfaces, from the options `enabled_…`. */
 function enabledHere(options: LoadedOptions): Readonly<Record<string, readonly string[]>> {
   const values = options as Readonly<Record<string, unknown>>;
   const kinds = ['hardware_types', ...INTERFACE_KINDS.map((kind) => `${kind}_interfaces`)];

@@ -78,7 +78,7 @@ esac
   },
 };
 
-/** Text for roff: nothing of it is a request or an escape (groff(7)). */
+/** Escapes a text for roff, so that no part of it is a request or an escape sequence (groff(7)). */
 const roff = (text: string): string =>
   text
     .replaceAll('\\', '\\e')
@@ -86,7 +86,7 @@ const roff = (text: string): string =>
     .replace(/^([.'])/gm, '\\&$1');
 const heading = (name: string, section: number, version: string, about: string): string =>
   `.TH ${name} ${section} "" "Bloomery ${version}" "Bloomery"\n.ad l\n.nh\n.SH NAME\n${roff(about)}\n`;
-/** Long values may break after commas and slashes, or a line is longer than the page. */
+/** Permits line breaks after commas and slashes, because long values may be wider than the page. */
 const breakable = (text: string): string => text.replace(/(?<=\w)[,/](?=\S)/g, '$&\\:');
 const item = (term: string, text: string): string => `.TP\n\\fB${breakable(roff(term))}\\fR\n${roff(text)}\n`;
 

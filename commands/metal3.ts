@@ -12,19 +12,19 @@ import { checkVariables } from '../metal3/settings';
 import { sync, version } from './db';
 import { withConfigFiles, type SetupArguments } from './setup';
 
-/** What the root of the program lends. */
+/** Functions that program.ts provides. */
 export interface Metal3Parts {
-  /** Runs the server until it is told to stop. */
+  /** Runs the server until a signal stops it. */
   readonly serve: (given: SetupArguments & { readonly roles: readonly ('api' | 'conductor' | 'boot')[] }) => Promise<void>;
-  /** Opens a port. @returns what closes it */
+  /** Opens a port. @returns a function that closes it */
   readonly listen: (port: ContainerPort, log: Log) => Promise<() => Promise<void>>;
-  /** The options without a file, and the log that they name. */
+  /** The options without a configuration file, and the log that they configure. */
   readonly defaults: () => { readonly options: Options; readonly log: Log; readonly flush: () => void };
 }
 const environment: Environment = process.env;
 const DATA = '/data';
 
-/** Aborted at the first signal. As the first process of a container, one without a handler would ignore them. */
+/** Aborted at the first signal. Without handlers, the first process of a container ignores these signals. */
 function interrupted(): { readonly signal: AbortSignal; readonly release: () => void } {
   const controller = new AbortController();
   const end = (): void => controller.abort();
@@ -38,7 +38,7 @@ const ended = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => done(), { once: true });
   });
 
-/** Runs a container until a signal. @param start returns what stops it */
+/** Runs a container until a signal. @param start returns a function that stops it */
 async function runContainer(
   { defaults }: Metal3Parts,
   name: string,
@@ -86,7 +86,7 @@ const listenOn =
 const connection = (): string | undefined => environment['OS_DATABASE__CONNECTION'] || environment['DATABASE_URL'];
 const setup = (given: Partial<SetupArguments> = {}): SetupArguments => ({ configFile: [], configDir: [], stateDir: DATA, ...given });
 
-/** The jobs around an upgrade. They have variables of their own, and no address is needed. */
+/** A job that runs before or after an upgrade. It has variables of its own, and needs no address on the provisioning network. */
 async function upgradeDatabase(): Promise<void> {
   const place = placeOf(environment, { ip: '127.0.0.1', hasIpv6: false, exists: () => false });
   checkVariables(environment, place);
@@ -95,14 +95,14 @@ async function upgradeDatabase(): Promise<void> {
 }
 
 const PROBE_MS = 5000;
-/** Whether the API answers, wherever it listens. */
+/** Checks that the API responds, on the address or socket that the variables set. */
 async function probe(): Promise<void> {
   const { signal } = interrupted();
   const { proxy, get, scheme, ip } = await findPlace(environment, signal);
   const onSocket = proxy && get('IRONIC_PRIVATE_PORT', 'unix') === 'unix';
   const port = proxy ? get('IRONIC_PRIVATE_PORT') : get('IRONIC_LISTEN_PORT', get('IRONIC_ACCESS_PORT', '6385'));
   const host = get('LISTEN_ALL_INTERFACES', 'true') === 'true' || proxy ? '127.0.0.1' : ip;
-  // The certificate is that of another name than the address of a probe.
+  // The certificate is not verified, because it is not for the address that the probe uses.
   const options = { path: '/v1', timeout: PROBE_MS, ...(onSocket ? { socketPath: '/shared/ironic.sock' } : { host, port }) };
   const answer = await new Promise<number>((done, fail) => {
     const asked = scheme === 'https' && !proxy ? httpsRequest({ ...options, rejectUnauthorized: false }) : httpRequest(options);

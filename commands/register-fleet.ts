@@ -11,14 +11,14 @@ import { timeoutSignal } from '../wire/timeout-signal';
 const AT_ONCE = 8;
 const TIMEOUT_MS = 60_000;
 const PROBE_MS = 5_000;
-/** If both are started together, the fleet is ready before the server. */
+/** How long to wait for the server. If both are started together, the fleet is ready first. */
 const START_MS = 60_000;
 const RETRY_MS = 500;
-/** The first version with names, resource classes and pxe_enabled. */
+/** A version with all used fields: names (1.5), pxe_enabled (1.19) and resource classes (1.21). */
 const VERSION = '1.72';
 /** `extra` of the nodes that this program registers. */
 const MARK = { registered_by: 'bloomery simulate' } as const;
-/** More than a script is not read. */
+/** More of a response than a boot script is not read. */
 const SCRIPT_BYTES = 4096;
 
 interface Registered {
@@ -55,7 +55,7 @@ async function firstBytes({ body }: Response): Promise<string> {
 }
 /**
  * The server's [deploy]http_url, from the script of its boot service, which is on the host of the API. Waits for a server that is
- * starting. Undefined: no boot service answers on this port.
+ * starting. Undefined: no boot service responds on this port.
  */
 export async function findBootUrl(base: string, port: number, clock: Clock, signal: AbortSignal): Promise<string | undefined> {
   await started(base, clock, signal);

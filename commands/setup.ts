@@ -60,6 +60,6 @@ function configurationsIn(folder: string): readonly string[] {
 /** DATABASE_URL wins over [database]connection; undefined: the embedded database. */
 export const databaseUrl = (options: LoadedOptions): string | undefined =>
   process.env['DATABASE_URL'] || options['database.connection'] || undefined;
-/** A message about the URL of the database names the variable if the URL comes from it. */
+/** If the URL of the database comes from DATABASE_URL, the message names that variable instead of the option. */
 export const namingDatabaseUrl = (message: string): string =>
   process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL') : message;

@@ -115,7 +115,7 @@ const toStderr = (level: string) => (message: string, fields?: object) =>
 const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
 const print = (line: object): void => console.log(JSON.stringify(line));
 
-/** The boot service that the server's configuration names, else the one that answers on its port, else a warning. */
+/** The boot service that the server's configuration names, else one that responds on its port. Warns if there is neither. */
 async function findBootUrlOf(base: string, configFiles: readonly string[], signal: AbortSignal): Promise<string | undefined> {
   const { 'deploy.http_url': named, 'boot.http_port': port } = loadOptions(configFiles, process.env).options;
   const found =

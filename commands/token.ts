@@ -26,7 +26,7 @@ const onTokens = (given: SetupArguments, work: (store: TokenStore) => Promise<vo
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MOST_DAYS = 3650;
-/** `90d`, `12h`, `30m` or `never`, to a time; null: never. */
+/** Converts `90d`, `12h`, `30m` or `never` to a time. Null: never. */
 function parseExpires(text: string): string | null {
   if (text === 'never') return null;
   const [, amount, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
@@ -35,7 +35,7 @@ function parseExpires(text: string): string | null {
     throw new InvalidArgumentError(`must be a duration such as 90d, 12h or 30m, at most ${MOST_DAYS}d, or never.`);
   return timestamp(systemClock.now() + milliseconds);
 }
-/** An argument that is an option of a grant. */
+/** Returns a parser that checks an argument as this option of a grant. */
 const checked =
   (option: keyof typeof GRANT_OPTIONS) =>
   (text: string): string => {

@@ -1,4 +1,4 @@
-/** Who may reach the services that callers have to prove themselves to: where they listen, and which combinations are refused. */
+/** Where the services with authentication listen, and which combinations of options are refused because they expose a service. */
 import { providerUrlProblem } from '../wire/http/openid';
 import { writtenName } from './names';
 import type { LoadedOptions } from './options';
@@ -8,7 +8,7 @@ type HostOption = keyof typeof HOSTS;
 export type Hosts = Readonly<Record<HostOption, string>>;
 const LOOPBACK = '127.0.0.1';
 
-/** Ironic's default of each option is every address. Without a word about authentication it is loopback. */
+/** Addresses that no option sets are Ironic's default, every address. If [DEFAULT]auth_strategy is not set either, they are loopback. */
 export function listenHosts(options: LoadedOptions): Hosts {
   const hostOf = (option: HostOption): string => options[option] ?? (options['DEFAULT.auth_strategy'] === null ? LOOPBACK : HOSTS[option]);
   return {
@@ -50,12 +50,12 @@ function exposedListeners(options: LoadedOptions, roles: readonly string[], hasR
   return listeners.filter(({ runs, host }) => runs && !isLoopback(host));
 }
 
-/** Files of a TLS that is not switched on: whoever names them expects it. */
+/** An operator who sets one of these files expects TLS, even if no option switches TLS on. */
 const TLS_FILES = ['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as const;
 function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListener[]): void {
   const plain = exposed.find(({ service }) => service !== 'JSON-RPC');
   if (!plain || options['api.enable_ssl_api']) return;
-  // The certificate of [ssl] may be that of JSON-RPC only.
+  // The certificate of [ssl] may be for JSON-RPC only.
   const given = TLS_FILES.find((option) => options[option] !== null && !(option === 'ssl.cert_file' && options['json_rpc.use_ssl']));
   if (given === undefined) return;
   throw new AccessError(
@@ -64,13 +64,13 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
   );
 }
 
-/** Whoever sets one of these expects that Keystone is asked. */
+/** An operator who sets one of these expects that Keystone authenticates callers. */
 const KEYSTONE_OPTIONS = [
   'keystone_authtoken.auth_url',
   'keystone_authtoken.www_authenticate_uri',
   'keystone_authtoken.auth_type',
 ] as const;
-/** Whoever gives users roles expects that these limit what the users may do. */
+/** Refuses a file of roles that has no effect, because its author expects that roles limit what users may do. */
 function checkRoles(options: LoadedOptions): void {
   const { 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles } = options;
   if (roles === null || strategy === 'http_basic') return;
@@ -110,7 +110,7 @@ function checkOpenId(options: LoadedOptions): void {
  * @param roles of this process
  * @param hasRpc whether other processes may call this one
  * @returns warnings
- * @throws AccessError where a service would be open to more callers than the options say
+ * @throws AccessError if a service would be open to more callers than the options say
  */
 export function checkAccess(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
   const strategy = options['DEFAULT.auth_strategy'];

@@ -1,4 +1,4 @@
-/** What is generated from the option table: the sample file and the page of the documentation. */
+/** Generates documents from the option table: the sample file and the page of the documentation. */
 import { OPTIONS, type OptionRow } from './options';
 
 const ROWS: readonly OptionRow[] = OPTIONS;

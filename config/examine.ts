@@ -1,4 +1,4 @@
-/** What each given option does here: for `bloomery check`. */
+/** What each option of a configuration does here, for `bloomery check`. */
 import { insteadOf, type GivenOption } from './guards';
 import type { ReadConfiguration } from './load';
 import { writtenName } from './names';
@@ -16,7 +16,7 @@ export interface ExaminedOption {
   readonly result: OptionResult;
   /** Why, and what to write instead; null: there is nothing to say. */
   readonly message: string | null;
-  /** The option has a help that says that it is without effect: files of Ironic have it, and nothing needs to be done. */
+  /** No warning is needed: the option's help says that it has no effect, or its value asks for what happens anyway. */
   readonly expected?: true;
 }
 

@@ -1,14 +1,14 @@
 import { writtenName } from './names';
 
 /**
- * Ironic's options that protect something and have no effect here. Whoever sets one relies on it, so the server does not start with it:
- * a warning would leave it more open than its configuration says. An option that gets an effect moves to `options.ts`.
+ * Ironic's options that protect something and have no effect here. An operator who sets one relies on it, so the server does not start:
+ * with a mere warning, it would be more open than its configuration says. An option that gets an effect moves to `options.ts`.
  */
 interface GuardRow {
   readonly section: string;
   /** Absent: every option of the section. */
   readonly name?: string;
-  /** Values that ask for nothing that this program does not do anyway. */
+  /** Values, as `normal` returns them, that ask for what this program does anyway. */
   readonly harmless?: readonly string[];
   /** What to do instead, for the operator. */
   readonly instead: string;
@@ -18,7 +18,7 @@ const NO_REMOTE = 'write the rule itself: rules that ask another server (http:, 
 const NODE_TLS = 'set the limit for the whole process: NODE_OPTIONS with --tls-min-v1.3 or --tls-cipher-list';
 const SIGNED = 'calls between processes are signed and never listen on a socket file';
 
-// One row a line, however long: a table is read by its columns.
+// One row per line, so that the columns are easy to read.
 // prettier-ignore
 export const GUARDS: readonly GuardRow[] = [
   // Authentication.
@@ -55,7 +55,7 @@ export const GUARDS: readonly GuardRow[] = [
 ];
 
 const WORDS: Readonly<Record<string, string>> = { '1': 'true', on: 'true', yes: 'true', '0': 'false', off: 'false', no: 'false' };
-/** Lists in any order, and truth by any name, are the same value. */
+/** The normal form of a value: lists in any order, and all words for true or false, become equal. */
 const normal = (value: string): string => {
   const items = value.split(/[,\n]/).map((item) => item.trim().toLowerCase());
   return items.length === 1 ? (WORDS[items[0]!] ?? items[0]!) : [...new Set(items.filter((item) => item !== ''))].sort().join(',');
@@ -69,14 +69,14 @@ export interface GivenOption {
   /** File and line, or variable. */
   readonly from: string;
 }
-/** What to do instead of an option that the server refuses to start with. Null: the table has it, and its value is harmless. */
+/** What to do instead of an option that stops the start. Null: the value is harmless. Undefined: the table does not have the option. */
 export function insteadOf({ key, value }: GivenOption): string | null | undefined {
   const [section, name] = [key.slice(0, key.indexOf('.')), key.slice(key.indexOf('.') + 1)];
   const row = GUARDS.find((guard) => guard.section === section && (guard.name === undefined || guard.name === name));
   if (!row) return undefined;
   return value.trim() === '' || row.harmless?.includes(normal(value)) ? null : row.instead;
 }
-/** One line for each option of the table that is given a value which is not harmless. */
+/** One line for each guarded option whose value is not harmless. */
 export function refusalsOf(given: readonly GivenOption[]): readonly string[] {
   return given.flatMap((option) => {
     const instead = insteadOf(option);

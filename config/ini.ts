@@ -1,6 +1,6 @@
 /**
  * ironic.conf's format as oslo.config reads it: `[section]`, `key = value` or `key: value`, continuation lines that begin with white space,
- * comments at the start of a line only. A `;` or `#` within a value belongs to it. A repeated key replaces the one before.
+ * comments at the start of a line only. A `;` or `#` within a value belongs to the value. Every occurrence of a repeated key is returned.
  */
 export interface IniValue {
   readonly section: string;
@@ -9,7 +9,7 @@ export interface IniValue {
   readonly line: number;
 }
 
-/** Throws an Error that names the line for text that is neither. */
+/** Throws an Error with the line number for text that is none of these. */
 export function parseIni(text: string): readonly IniValue[] {
   const found: { section: string; key: string; lines: string[]; line: number }[] = [];
   let section: string | undefined;

@@ -52,7 +52,7 @@ export const TLS_ROWS = [
   { name: 'insecure', kind: 'boolean', default: false, help: 'Do not verify the certificate of the service.' },
 ] as const;
 
-/** How this program finds the endpoint of a service and sends it requests. `service_type` and `endpoint_override` are rows of the sections. */
+/** How this program finds a service's endpoint and sends requests. `service_type` and `endpoint_override` are rows of the sections. */
 // prettier-ignore
 export const ADAPTER_ROWS = [
   { name: 'service_name', kind: 'string', default: null, help: 'Name of the service in the catalog. Default: any.' },

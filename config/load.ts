@@ -1,4 +1,4 @@
-/** From files and the environment to options: later files win, `OS_<SECTION>__<OPTION>` variables win over files. */
+/** Reads options from files and the environment: later files win, and `OS_<SECTION>__<OPTION>` variables win over files. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { GUARDS, refusalsOf, type GivenOption } from './guards';
@@ -11,14 +11,14 @@ import { withoutEffect } from './without-effect';
 
 export interface Loaded {
   readonly options: LoadedOptions;
-  /** One line about the options of the files that this program does not know. */
+  /** One line that names the unknown options of the files. */
   readonly warnings: readonly string[];
   /** Options that the server refuses to start with, one line each. */
   readonly refusals: readonly string[];
 }
-/** A configuration with what is wrong in it. */
+/** A configuration with its errors. */
 export interface ReadConfiguration extends Loaded {
-  /** Options of files and variables, by the names that they are given there. */
+  /** The options that files and variables set, by the names used there. */
   readonly given: readonly GivenOption[];
   /** `section.name` → why its value cannot be used. The option then has its default. */
   readonly problems: ReadonlyMap<string, string>;
@@ -37,7 +37,7 @@ function withinLimits({ min = -Infinity, max = Infinity }: OptionRow, value: num
   return value;
 }
 
-/** Text → the row's kind. Throws an Error that says what was expected. */
+/** Converts a text to the kind of the option. Throws an Error that says what was expected. */
 function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOptions] {
   const items = (): string[] =>
     text
@@ -91,15 +91,15 @@ function substitute(text: string, section: string, raw: ReadonlyMap<string, stri
   });
 }
 
-/** Where relative paths of options marked `beside` are looked for besides the folders of the configuration files. */
+/** Relative paths of options marked `beside` are looked for in the folders of the configuration files, then in this folder. */
 const SYSTEM_FOLDER = '/etc/ironic';
-/** The first that exists; else in the folder of the last configuration file, where it may appear. */
+/** The first existing path, from the last configuration file's folder on. If none exists, the path in that folder: it may be created. */
 function placed(path: string, files: readonly string[]): string {
   const folders = [...files.map((file) => dirname(resolve(file))).reverse(), SYSTEM_FOLDER];
   return resolve(folders.find((folder) => existsSync(join(folder, path))) ?? folders[0]!, path);
 }
 
-/** More than these are only counted. */
+/** A warning names so many options, and counts the others. */
 const MOST_NAMED = 50;
 /** @param unknown `section.name` → file and line */
 function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {
@@ -117,7 +117,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * @param files paths of configuration files, in order
  * @param environment variables, such as process.env
- * @throws ConfigurationError for a file that cannot be read or a value that is none
+ * @throws ConfigurationError for an unreadable file or an invalid value
  */
 export function loadOptions(files: readonly string[], environment: Environment): Loaded {
   const { options, warnings, refusals, problems } = readConfiguration(files, environment);
@@ -125,7 +125,7 @@ export function loadOptions(files: readonly string[], environment: Environment):
   return { options, warnings, refusals };
 }
 
-/** As loadOptions, but values that are none are part of the result. @throws ConfigurationError for a file that cannot be read */
+/** As loadOptions, but invalid values are in `problems` of the result. @throws ConfigurationError for an unreadable file */
 export function readConfiguration(files: readonly string[], environment: Environment): ReadConfiguration {
   const raw = new Map<string, string>();
   const from = new Map<string, string>();

@@ -14,7 +14,7 @@ export interface OptionRow {
   readonly min?: number;
   readonly max?: number;
   readonly secret?: true;
-  /** An empty value is an empty list, and not the same as no value: the default is null. */
+  /** An empty value means an empty list. Without a value, the option is null, its default. */
   readonly emptyIsList?: true;
   /** May occur several times in a file. The values are then joined with commas. */
   readonly repeated?: true;

@@ -4,7 +4,7 @@
 const LONGEST_NAME = 64;
 const MOST_EDITS = 2;
 
-/** Levenshtein's distance; more than `most` is told as `most + 1`. */
+/** Levenshtein distance. Distances above `most` are returned as `most + 1`. */
 function distance(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) > most) return most + 1;
   let before = Array.from({ length: other.length + 1 }, (_, index) => index);
@@ -20,7 +20,7 @@ function distance(one: string, other: string, most: number): number {
   return before[other.length]!;
 }
 
-/** The known `section.name` that is at most two letters away, or has the same name in another section. */
+/** The known `section.name` that is at most two edits away, or the only one with the same name in another section. */
 export function suggestionFor(key: string, known: readonly string[]): string | undefined {
   if (key.length > LONGEST_NAME) return undefined;
   let best: { readonly key: string; readonly edits: number } | undefined;

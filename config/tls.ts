@@ -6,7 +6,7 @@ import type { LoadedOptions } from './options';
 /** TLS options that exclude each other, or that lack a file. The message is for the operator. */
 class TlsOptionsError extends Error {}
 
-/** What makes a certificate for a try, or for a network that trusts it explicitly. Machines and BMCs get URLs with addresses. */
+/** Tells how to make a certificate, for a trial or for a network that trusts it. Its names include the address, which URLs contain. */
 const howToMake = (cert: string, key: string): string =>
   'To make a self-signed certificate: openssl req -x509 -newkey rsa:3072 -nodes -days 825 -subj /CN=HOST ' +
   `-addext subjectAltName=DNS:HOST,IP:ADDRESS -keyout ${key} -out ${cert}`;
@@ -37,7 +37,7 @@ type TlsOptions = Pick<
   | 'ssl.ciphers'
 >;
 
-/** As in Ironic, the files of [ssl] count where the section itself does not name both. */
+/** As in Ironic, the files of [ssl] apply if the section itself does not name both. */
 function filesOf(options: TlsOptions, listener: Listener): Pick<TlsSettings, 'cert' | 'key' | 'howToMake'> {
   const { section, switch: asks } = LISTENERS[listener];
   for (const from of [section, 'ssl'] as const) {
@@ -72,12 +72,12 @@ function versionsOf(options: TlsOptions, section: Section): Pick<TlsSettings, 'm
 }
 
 /**
- * @returns undefined where the listener has no TLS
+ * @returns undefined if the listener has no TLS
  * @throws TlsOptionsError
  */
 export function tlsOf(options: TlsOptions, listener: Listener): TlsSettings | undefined {
   const { section, switch: asks } = LISTENERS[listener];
-  // Port 0 is any free port.
+  // The option may be a port. Port 0, any free port, enables TLS too.
   if (options[asks] === false || options[asks] === null) return undefined;
   const ca = section === 'api' ? options['ssl.ca_file'] : null;
   const ciphers = options[`${section}.server_tls_ciphers`] ?? options['ssl.ciphers'];

@@ -11,7 +11,7 @@ const CONVERSION = 'the server converts no images';
 const SCRIPTS = 'boot scripts have no templates';
 const SIGNED = 'calls between processes are signed with a key of the database';
 
-// One row a line, however long: a table is read by its columns.
+// One row per line, so that the columns are easy to read.
 // prettier-ignore
 const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'DEFAULT', names: ['use_stderr'], because: 'the log goes to standard error, unless a file is named' },

@@ -29,7 +29,7 @@ export const FAULTS = {
   NodeIsRetired: [400, "The {op} operation can't be performed on node {node} because it is retired."],
   UnsupportedDriverExtension: [400, 'Driver {driver} does not support {extension} (disabled or not implemented).'],
   DriverNotFoundInEntrypoint: [400, 'Could not find the following items in the {entrypoint} entrypoint: {names}.'],
-  // Ironic responds with 500 to these two.
+  // In Ironic, the status of these two faults is 500.
   InstanceRescueFailure: [400, 'Failed to rescue instance {instance} for node {node}: {reason}'],
   InstanceUnrescueFailure: [400, 'Failed to unrescue instance {instance} for node {node}: {reason}'],
   NoValidHost: [404, 'No valid host was found. Reason: {reason}'],

@@ -17,7 +17,7 @@ export const EVENT_KINDS = {
 export type EventKind = keyof typeof EVENT_KINDS;
 
 export interface EventRecord {
-  /** The position in the order of events: `<transaction>-<number>`. A reader that continues after it gets every later event exactly once. */
+  /** The place in the order of events: `<transaction>-<number>`. A reader that continues after it gets every later event exactly once. */
   readonly position: string;
   readonly at: string;
   readonly node_uuid: string;

@@ -15,7 +15,7 @@ export type ChangeSource = 'inspection' | 'recorder';
 interface ComponentRow {
   /** The components of this kind in a record; undefined: the record does not contain them. */
   readonly of: (record: HardwareRecord) => readonly JsonObject[] | undefined;
-  /** The first present member identifies the component. Empty: a machine has exactly one. */
+  /** The first present member identifies the component. Empty: a machine has at most one component of this kind. */
   readonly keys: readonly string[];
   /** The compared members. All others are volatile or depend on the operating system. */
   readonly compared: readonly string[];
@@ -25,7 +25,7 @@ const object = (value: Json): JsonObject => (isObject(value) ? value : {});
 const one = (value: Json): readonly JsonObject[] => (isObject(value) ? [value] : []);
 const UNKNOWN_ADDRESSES: readonly Json[] = [undefined, null, '', '0.0.0.0', '::/0'];
 
-/** Not compared: names of disks and interfaces, IP addresses, the link state, and the rounded memory size of the kernel. */
+/** Not compared: names of disks and interfaces, IP addresses of interfaces, link states, and the kernel's rounded memory size. */
 export const COMPONENTS = {
   disk: {
     of: ({ disks }) => objects(disks),
@@ -97,7 +97,7 @@ function byKey(row: ComponentRow, name: Component, record: HardwareRecord): Read
   }
   return things;
 }
-/** Limit for values from a host. */
+/** Characters of a value from a host; longer values are cut. */
 const LONGEST_VALUE = 255;
 const shown = (value: Json): Json => {
   const text = typeof value === 'string' ? value : canonical(value);
@@ -105,7 +105,7 @@ const shown = (value: Json): Json => {
 };
 const members = (thing: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, shown(thing[name])]])));
-/** Tools without permission report no value or an empty text. */
+/** False for null and empty texts, which tools on the host report if they lack permission. */
 const isKnown = (value: Json): boolean => value != null && value !== '';
 
 /** The changes between two records, at most `most`. A member that only one record contains is not compared. */
@@ -160,7 +160,7 @@ export function describeChange({ kind, component, key, before, after }: Hardware
 export const MAX_CHANGES = 1000;
 /** Limit of the changes that an event and an entry of the node's history name. */
 const MAX_NAMED = 50;
-/** What the event `hardware` and the entry in the node's history say of changes. */
+/** The payload of the event `hardware`, and the text of the entry in the node's history. */
 export function announcementOf(
   changes: readonly HardwareChange[],
   source: ChangeSource,

@@ -44,7 +44,7 @@ export function canonicalAddress(text: string): string | undefined {
 }
 
 /**
- * @param random answers that many random bytes
+ * @param random returns the given number of random bytes
  * @returns a UUID of version 4 (RFC 9562 §5.4)
  */
 export function newUuid(random: (bytes: number) => Buffer): string {

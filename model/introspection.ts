@@ -16,7 +16,7 @@ export type IntrospectionState = (typeof INTROSPECTION_STATES)[number];
 export const INTROSPECTION_EVENTS = {
   start: ['error', 'finished', 'waiting'],
   wait: ['starting'],
-  // A fast machine reports before the response to its power action.
+  // A fast machine may report before its BMC has responded to the power action.
   process: ['starting', 'waiting'],
   reapply: ['error', 'finished', 'reapplying'],
   abort: ['starting', 'waiting', 'error'],

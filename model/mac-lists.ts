@@ -24,7 +24,7 @@ export interface MacLists {
   isDenied(mac: string): boolean;
 }
 
-/** Decides which machines may be discovered. An empty allow list allows all; the deny list takes precedence. Throws an Error for the operator. */
+/** Which machines may be discovered. An empty allow list allows all; the deny list takes precedence. Throws an Error for the operator. */
 export function macLists(options: MacListOptions): MacLists {
   const allowed = patterns('[pxe_filter]allow_macs', options['pxe_filter.allow_macs']);
   const denied = patterns('[pxe_filter]deny_macs', options['pxe_filter.deny_macs']);

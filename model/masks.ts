@@ -5,7 +5,7 @@ import type { Json, JsonObject } from './records';
 export const MASK = '******';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-/** Whether both texts are equal. Neither their lengths nor their contents show in the time that it takes. */
+/** Whether both texts are equal. Digests are compared in constant time, so that the duration reveals neither lengths nor contents. */
 export const isSameSecret = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
 /** A key that contains one of these words, in either case, holds a secret. */
@@ -53,7 +53,7 @@ const TEXTS = [
   new RegExp(`(<${KEY}>)([^<]*)(</${KEY}>)`, 'gi'),
 ];
 
-/** Tokens of `bloomery token`, wherever they stand. */
+/** Tokens of `bloomery token`, anywhere in a text. */
 const API_TOKEN = /\bblm_[\w-]{48}/g;
 function maskText(value: string, mask: string): string {
   const text = value.includes('blm_') ? value.replace(API_TOKEN, mask) : value;
@@ -77,16 +77,16 @@ export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
   return masked;
 }
 
-/** Further keys with secrets: of driver_info, and of instance_info. */
+/** Further secret keys of driver_info and of instance_info. */
 const DRIVER_KEYS = ['snmp_auth_key', 'snmp_priv_key'];
 const INSTANCE_KEYS = ['configdrive', 'image_url'];
 const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEYS, ...INSTANCE_KEYS].includes(key);
-/** Characters of one text, and of all values, that a message quotes: the search for secrets in more would take too long. */
+/** Limits in characters for one text and for all values that a message quotes. Searching longer ones for secrets would take too long. */
 const MOST_OF_TEXT = 4096;
 const MOST_OF_ALL = 64 * 1024;
-/** Characters that count for any value, besides those of a text. */
+/** Each item of a list and member of an object counts as so many characters, in addition to its text. */
 const OF_VALUE = 4;
-/** What a message quotes of a request: a copy without the secrets of its objects and JSON patches. Long texts and lists are cut. */
+/** A copy of a request's data for quotation in a message. Secrets in objects and JSON patches are masked; long texts and lists are cut. */
 export function withoutSecrets(value: unknown): unknown {
   let left = MOST_OF_ALL;
   const ofText = (text: string): string => {
@@ -94,7 +94,7 @@ export function withoutSecrets(value: unknown): unknown {
     left -= Math.min(text.length, most);
     return text.length > most ? `${maskText(text.slice(0, most), MASK)}…` : maskText(text, MASK);
   };
-  /** The first ones, as many as are left. */
+  /** The first items, as many as the rest of the limit permits; `more` then marks the cut. */
   const cut = <T>(items: readonly T[], more: T): readonly T[] => {
     const most = Math.max(0, Math.floor(left / OF_VALUE));
     left -= OF_VALUE * Math.min(items.length, most);

@@ -1,6 +1,7 @@
 /**
- * The table of metrics, and the interface for recording them. metrics.ts at the root implements it; docs/reference/metrics.md is generated from the
- * table. Label values are names from this program, never values from callers, machines or agents, so that the number of series is small.
+ * The table of metrics, and the interface for recording them. metrics.ts at the root implements it; docs/reference/metrics.md is generated
+ * from the table. Label values are names from this program, never values from callers, machines or agents, so that the number of series is
+ * small. Sensor metrics are the exception.
  */
 export interface MetricRow {
   readonly kind: 'counter' | 'gauge' | 'histogram';
@@ -12,12 +13,12 @@ export interface MetricRow {
   readonly most?: number;
 }
 
-/** Bounds for API responses and queries; for requests to BMCs and agents; for steps and flows. */
+/** Bounds in seconds: for API requests and RPC calls; for requests to other hosts, periodic tasks and locks; for steps and flows. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const REMOTE = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const LONG = [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400];
 
-/** Series of sensor metrics. Only their labels contain values from machines, which conductor/periodic/sensors.ts limits. */
+/** Maximum number of series of a sensor metric. Its labels contain values from machines, which conductor/core/sensor-readings.ts limits. */
 const MOST_SENSORS = 500_000;
 
 // One row per line, so that the columns are easy to read.
@@ -97,12 +98,11 @@ type Histogram = NameOf<'histogram'>;
 type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]['labels'][number], string>>;
 export type Sample<Name extends MetricName> = readonly [Labels<Name>, number];
 
-/** `timer`: milliseconds. */
+/** The `sum` of a timer is in milliseconds. */
 export type Total =
   | { readonly type: 'timer'; readonly count: number; readonly sum: number }
   | { readonly type: 'counter'; readonly count: number };
 
-/** Records metrics. */
 export interface Metrics {
   count<Name extends Counter>(name: Name, labels: Labels<Name>, by?: number): void;
   observe<Name extends Histogram>(name: Name, labels: Labels<Name>, seconds: number): void;
@@ -111,7 +111,7 @@ export interface Metrics {
   read<Name extends Gauge>(name: Name, read: () => readonly Sample<Name>[] | Promise<readonly Sample<Name>[]>): void;
   /** All counters and histograms, summed over their labels, in the format of Ironic's metrics. */
   totals(): Promise<Readonly<Record<string, Total>>>;
-  /** Answers a function for the seconds since this call, by a monotonic clock. */
+  /** Returns a function that returns the seconds since this call, by a monotonic clock. */
   timer(): () => number;
 }
 

@@ -22,7 +22,7 @@ export const mergeWrites = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
   history: [...first.history, ...later.history],
 });
 
-/** `last_error` and history are shown to more readers than the URLs that errors quote. */
+/** Removes URL credentials from `last_error` and history, because more users may read these than the fields with the URLs. */
 export const withoutQuotedCredentials = ({ changes, internal, history }: NodeWrite): NodeWrite => ({
   changes: typeof changes.last_error === 'string' ? { ...changes, last_error: withoutUrlCredentials(changes.last_error) } : changes,
   internal,

@@ -17,7 +17,7 @@ interface PayloadRow {
   readonly fields: readonly string[];
 }
 const STAMPS = ['created_at', 'updated_at', 'uuid'] as const;
-// This class is older than the firmware interface.
+// Ironic's payload class is older than the firmware interface, and has no field for it.
 const INTERFACES = INTERFACE_KINDS.filter((kind) => kind !== 'firmware').map((kind) => `${kind}_interface`);
 const NODE = [
   ...['clean_step', 'conductor_group', 'console_enabled', 'created_at', 'deploy_step', 'description', 'disable_power_off', 'driver'],
@@ -93,11 +93,11 @@ const OBJECTS = [
   ...['clean_step', 'deploy_step', 'driver_info', 'driver_internal_info', 'extra', 'instance_info', 'local_link_connection', 'properties'],
 ];
 const MOMENT = /^\d{4}-\d\d-\d\dT[\d:]{8}(?:\.\d+)?(?:\+00:00|Z)$/;
-/** Without fractions of a second, as in Ironic's versioned objects. */
+/** Times without fractions of a second, as in Ironic's versioned objects. */
 const moment = (text: string): string => (MOMENT.test(text) ? `${text.slice(0, 19)}Z` : text);
 const REDACTED = { redacted_contents: '** Value redacted: not published on the notification bus. **' };
 type Record_ = Readonly<Record<string, unknown>>;
-/** Fields that not every API caller may see are not published. */
+/** Redacts fields that the API shows to some callers only. */
 const WITHHELD: Readonly<Record<string, (record: Record_) => JsonObject>> = {
   VolumeTargetCRUDPayload: ({ properties }) => (Object.keys(properties ?? {}).length > 0 ? { properties: REDACTED } : {}),
   InspectionRuleCRUDPayload: ({ sensitive }) => (sensitive === true ? { actions: [REDACTED], conditions: [REDACTED] } : {}),
@@ -125,7 +125,7 @@ export interface Notification {
   readonly cause: Origin | undefined;
 }
 export interface Notifier {
-  /** Whether notifications of this level are sent. Checked before a notification is built. */
+  /** Whether notifications of this level are sent. Callers check this before they build a notification. */
   wants(level: Level): boolean;
   /** Returns at once and never throws. */
   send(notification: Notification): void;

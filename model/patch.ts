@@ -1,6 +1,6 @@
 /**
- * JSON Patch (RFC 6902) as in Ironic: add, replace and remove only. No package is used, because the error messages are Ironic's and name the
- * path component that failed.
+ * JSON Patch (RFC 6902) as in Ironic: add, replace and remove only. No package is used, because the error messages are Ironic's and name
+ * the path component that failed.
  */
 import { Fault } from './errors';
 import { withoutSecrets } from './masks';
@@ -37,9 +37,9 @@ const has = (container: Container, key: string | number): boolean => key !== '-'
 const set = (container: Container, key: string | number, value: unknown): void =>
   void Object.defineProperty(container, key, { value, enumerable: true, writable: true, configurable: true });
 
-/** Names in a message, and characters of each. */
+/** Limits: names in a message, and characters of each name. */
 const [MAX_NAMES, MAX_NAME] = [20, 100];
-/** The names of an object's members. Ironic shows their values too: passwords in `driver_info`, the config drive. */
+/** The names of an object's members. Ironic's message shows the values too, which may be passwords (`driver_info`) or a config drive. */
 function names(container: object): string {
   const all = Object.keys(container);
   const shown = all.slice(0, MAX_NAMES).map((name) => repr(name.slice(0, MAX_NAME)));
@@ -75,7 +75,7 @@ const OPERATIONS: Readonly<Record<PatchOperation['op'], (target: Container, key:
   },
 };
 
-/** An operation in a message, with its keys in the caller's order. */
+/** An operation as a message quotes it: without secrets, and with its keys in the caller's order. */
 const quoted = (operation: PatchOperation): string => repr(withoutSecrets(operation));
 
 /**

@@ -2,7 +2,7 @@
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** Printable ASCII without quote and backslash: by far the most texts. */
+/** Printable ASCII without single quotes and backslashes. Most texts match and need no escapes. */
 const PLAIN = /^[ -&(-[\]-~]*$/;
 function text(value: string): string {
   if (PLAIN.test(value)) return `'${value}'`;
@@ -60,7 +60,7 @@ export function pformat(value: unknown, width: number): string {
     });
     return `${isList ? '[' : '{'}${written.join(`,${next}`)}${isList ? ']' : '}'}`;
   };
-  // A single text is in parentheses if it is split.
+  // pprint puts parentheses around a value that is one split text.
   const alone = typeof value === 'string' && repr(value).length > width;
   return alone ? `(${write(value, 1, 1)})` : write(value, 0, 0);
 }
@@ -86,7 +86,7 @@ export const BOOLEAN_WORDS = [...TRUE, ...FALSE]
   .map((word) => `'${word}'`)
   .join(', ');
 
-/** Parses an integer like Python's int(): blanks and underscores are allowed, fractions are cut off. Undefined for other values. */
+/** Converts to an integer like Python's int(): texts may have blanks and underscores; numbers lose their fraction. Undefined: neither. */
 export function toInteger(value: unknown): number | undefined {
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'number') return Number.isFinite(value) ? Math.trunc(value) : undefined;

@@ -1,6 +1,5 @@
 /**
- * Checks what prevents the deployment of a node, and what to do about it. A table of checks over given facts; the caller reads them from
- * machines and servers.
+ * A table of checks: what prevents the deployment of a node, and what to do about it. The caller reads the facts from machines and servers.
  */
 import type { AllocationRecord, BootRequests, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
 import { isWaiting, next, stateRow, type ProvisionState, type WaitTimeout } from './states';
@@ -20,20 +19,20 @@ export interface Probes {
   readonly deploying: { readonly count: number; readonly limit: number };
   /** Whether `provide` cleans the node. */
   readonly cleans: boolean;
-  /** Requested deploy steps (`interface.step`) that neither the driver has nor, if its steps are known, the agent. */
+  /** Requested deploy steps (`interface.step`) that the driver lacks, and the agent too, if its steps are known. */
   readonly missingSteps: { readonly steps: readonly string[]; readonly agentKnown: boolean };
 }
 export interface Facts {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
   readonly allocation: AllocationRecord | undefined;
-  /** What its machine asked the boot services for, with the last time; undefined: it boots nothing from them, or does not wait. */
+  /** When the node's machine last sent requests to the boot services. Undefined: the node has no boot row, or does not wait. */
   readonly bootRequests?: BootRequests | undefined;
-  /** When its wait fails, in milliseconds since the epoch; null: never, or it does not wait. */
+  /** When the node's wait times out, in milliseconds since the epoch. Null: never, or the node does not wait. */
   readonly waitEnd: number | null;
   /** The node's conductor; undefined: no conductor of its group has its driver. */
   readonly conductor: string | undefined;
-  /** Or the reason why the conductor gave no facts. */
+  /** The facts of the conductor, or the reason why it gave none. */
   readonly probes: Probes | { readonly error: string };
 }
 type Severity = 'blocks' | 'warns';
@@ -94,8 +93,8 @@ const WAYS: Partial<Record<ProvisionState, readonly string[]>> = {
   'service hold': ['unhold NODE'],
 };
 /**
- * When the node's wait for its machine fails, in milliseconds since the epoch. Null: it does not wait, or without a limit; a node in
- * maintenance waits for its operator.
+ * When the node's wait for its machine times out, in milliseconds since the epoch. Null: the node does not wait, or waits without a limit.
+ * A node in maintenance has no limit, because it waits for its operator.
  */
 export function waitEnd(
   node: Pick<NodeRecord, 'provision_state' | 'provision_updated_at' | 'inspection_started_at' | 'maintenance'>,
@@ -115,7 +114,7 @@ function lastRequests(requests: BootRequests | undefined): string {
   return `; the last requests of its machine to boot: ${known.map(([protocol, at]) => `${protocol} at ${at}`).join(', ')}`;
 }
 
-/** How long a waiting node has waited, and the contacts of its agent since the flow started. */
+/** Since when a waiting node waits, and which contact its agent has made since the flow started. */
 function waitedFor({
   node: { provision_state: state, provision_updated_at: since, driver_internal_info: internal },
   bootRequests,

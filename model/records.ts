@@ -44,7 +44,7 @@ export interface ResourceRecord {
   readonly uuid: string;
   readonly created_at: string;
   readonly updated_at: string | null;
-  /** Every write raises it. Cached JSON is valid while it is equal. */
+  /** Every write raises the revision. Cached JSON is valid while the revision is equal. */
   readonly revision: number;
 }
 interface NodeStates {
@@ -173,9 +173,9 @@ export interface ConductorRecord {
 export interface BootRecord {
   readonly node_uuid: string;
   /**
-   * The MAC addresses of the machine. Empty with purpose `ramdisk`: any address without a port, so that a node without ports can be
-   * inspected. The agent's BMC address then identifies the node. Such rows are used only while all of them serve the same files by the same
-   * method: then any of them fits.
+   * The MAC addresses of the machine. Empty (only for the purpose `ramdisk`): the row is for machines whose address no port has, so that a
+   * node without ports can be inspected. The BMC address that the agent reports then identifies the node. If several nodes have such rows,
+   * they are used only while all of them boot the same files by the same method.
    */
   readonly macs: readonly string[];
   /**
@@ -193,7 +193,7 @@ export interface BootRecord {
   readonly files: Readonly<Record<string, string>>;
 }
 export interface ServedBoot extends BootRecord {
-  /** The secret in the URLs of the files: sources may need credentials, and who knows a node's UUID must not get what they protect. */
+  /** The secret in the URLs of the files. Sources may need credentials, so a node's UUID must not suffice to read their content. */
   readonly token: string;
 }
 export interface Boots {
@@ -204,7 +204,7 @@ export interface Boots {
   byToken(token: string): Promise<ServedBoot | undefined>;
   /** The row with this address. For an address without a port: the row for unknown machines (see `BootRecord.macs`). */
   forMac(mac: string): Promise<ServedBoot | undefined>;
-  /** Adds to the requests of machines, for rows that are there. */
+  /** Records requests of machines. Ignores nodes without a row. */
   noteRequests(requests: readonly NodeBootRequests[]): Promise<void>;
   /** Undefined: the node has no row. */
   requestsOf(nodeUuid: string): Promise<BootRequests | undefined>;
@@ -226,7 +226,7 @@ export interface Volumes {
   removeTargets(nodeUuid: string): Promise<void>;
 }
 
-/** The use of a medium: boot image, parameters of the ramdisk, config drive, or virtual media that users attach. A node has one of each. */
+/** What a medium is for: boot image, ramdisk parameters, config drive, or virtual media of users. A node has at most one for each. */
 export type MediumRole = 'boot' | 'parameters' | 'configdrive' | 'cdrom' | 'disk' | 'floppy';
 /** The content, generated when the BMC reads it. Sources are paths, `file://` or `http(s)://` URLs. */
 export type MediumContent =
@@ -266,7 +266,7 @@ export interface MediumRecord {
   readonly swift_container: string | null;
 }
 export interface Media {
-  /** Replaces the node's medium of this role. A container stays until another one replaces it, or the medium is removed. */
+  /** Replaces the node's medium of this role. If `swift_container` is null, the stored one stays, so that its copy can still be removed. */
   put(medium: MediumRecord): Promise<void>;
   byToken(token: string): Promise<MediumRecord | undefined>;
   ofNode(nodeUuid: string, role: MediumRole): Promise<MediumRecord | undefined>;
@@ -275,7 +275,7 @@ export interface Media {
 
 /** A lease of the DHCP server's address pool. */
 export interface LeaseRecord {
-  /** The MAC address of the machine. For clients of DHCPv6 that show it in their DUID only: with `/` and the IAID behind it. */
+  /** The MAC address of the machine. If a DHCPv6 client shows the address only in its DUID, `/` and the IAID follow. */
   readonly mac: string;
   readonly address: string;
   /** Milliseconds since the epoch. */
@@ -292,7 +292,7 @@ export interface Heartbeat {
   readonly agentStatusMessage?: string;
 }
 
-/** The inventory of an agent, in ironic-python-agent's format. Only the members that the server reads are declared; the others are stored unchanged. */
+/** An agent's inventory, in ironic-python-agent's format. Declared are the members that the server reads; others are stored unchanged. */
 export interface Inventory {
   readonly interfaces: readonly InventoryInterface[];
   readonly cpu?: JsonObject & { readonly architecture?: string; readonly count?: number };
@@ -338,7 +338,7 @@ export interface InventoryRecord {
 export interface ApiTokenRecord {
   readonly name: string;
   readonly user_name: string;
-  /** With the implied ones. */
+  /** Includes implied roles. */
   readonly roles: readonly string[];
   readonly project: string | null;
   readonly domain: string | null;
@@ -346,7 +346,7 @@ export interface ApiTokenRecord {
   readonly created_at: string;
   /** Null: never. */
   readonly expires_at: string | null;
-  /** To the hour. */
+  /** Updated at most once an hour. */
   readonly last_used_at: string | null;
 }
 
@@ -355,5 +355,5 @@ export interface StateCounts {
   readonly at: string;
   readonly counts: Readonly<Record<string, number>>;
 }
-/** How long they are kept: a day. */
+/** State counts are kept for a day. */
 export const STATE_COUNTS_KEPT_MS = 86_400_000;

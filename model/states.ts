@@ -94,7 +94,7 @@ export interface StateRow extends StateShape {
 }
 /** The row of a state, with all optional members. */
 export const stateRow = (state: ProvisionState): StateRow => STATES[state];
-/** Whether the node waits for its machine, with a timeout. */
+/** Whether a node in this state waits for its machine. All such states have a timeout. */
 export const isWaiting = (state: ProvisionState): boolean => stateRow(state).timeout !== undefined;
 
 export type Event =
@@ -241,5 +241,5 @@ export function next(from: ProvisionState, event: Event): ProvisionState | undef
   return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
 }
 
-/** States in which the inspection data of a node's machine are awaited. */
+/** States in which the server awaits inspection data from a node's machine. */
 export const INSPECTED_STATES: readonly ProvisionState[] = ['inspecting', 'inspect wait'];

@@ -91,7 +91,7 @@ export function missingTraits({
   instance_info: { traits: requested },
   traits,
 }: Pick<NodeRecord, 'instance_info' | 'traits'>): readonly string[] | undefined {
-  // Values that are false in Python.
+  // Values that are false in Python mean no traits, as in Ironic.
   if (!requested || (typeof requested === 'object' && Object.keys(requested).length === 0)) return [];
   if (!Array.isArray(requested) || requested.some((trait) => typeof trait !== 'string')) return undefined;
   return (requested as string[]).filter((trait) => !traits.includes(trait));

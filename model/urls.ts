@@ -4,10 +4,10 @@ export interface Credentials {
   readonly username: string;
   readonly password: string;
 }
-/** For http, a backslash ends the authority as a slash does (WHATWG URL, "relative slash state"). */
+/** Scheme, then credentials. For http, a backslash ends the authority as a slash does (WHATWG URL, "relative slash state"). */
 const PARTS = /^([a-z][a-z\d+.-]*:\/\/)([^/?#\\]*)@/i;
 
-/** The same within a text, which may be JSON. */
+/** Credentials of URLs within a text, which may be JSON. */
 const IN_TEXT = /(:\/\/)[^\s/?#"'<>\\]+@/g;
 export const withoutUrlCredentials = (text: string): string => (text.includes('@') ? text.replace(IN_TEXT, '$1') : text);
 

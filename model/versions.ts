@@ -39,7 +39,7 @@ export type Negotiation =
 const number = (text: string): number | undefined =>
   /^\s*[+-]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll('_', '')) : undefined;
 
-/** The version for `baremetal` in the standard header, which may contain those of other services. The last one applies. */
+/** The version for `baremetal` in the standard header, which may also contain versions of other services. The last one applies. */
 function standard(header: string | undefined): string | undefined {
   for (const value of (header ?? '').split(',').reverse()) {
     const [service, ...rest] = value.trim().split(/\s+/);

@@ -1,5 +1,5 @@
-// The page: ui/ to dist/ui, scripts and style sheets, named by their content and compressed here, once. What only some views need is in
-// scripts of its own, which the page loads then.
+// Builds the page: ui/ to dist/ui, scripts and style sheets, named by their content and compressed once. Code that only some views need is
+// in scripts of its own, which the page loads on demand.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';

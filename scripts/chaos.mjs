@@ -9,7 +9,7 @@ cliArguments({
   command: 'npm run chaos',
   usage: '[--rounds N] [--seed N] [--site three|one]',
   about: 'kill -9 at moments of chance under load; what was acknowledged must be there afterwards (docs/reliability.md).',
-  // They are read again where they are used (tests/chaos/main.ts).
+  // tests/chaos/main.ts parses these options again.
   options: {
     rounds: { value: 'N', least: 1, help: 'of killing (20)' },
     seed: { value: 'N', least: 0, help: 'the same makes the same choices (1)' },

@@ -1,4 +1,4 @@
-// npm run check: types, lint, format, unused exports. Runs all, whatever fails.
+// npm run check: types, lint, format, unused exports. Runs all checks, even if one fails.
 import { CHECKS, LONG_CHECKS, runChecks } from './checks/checks.mjs';
 import { installPackages } from './install.mjs';
 

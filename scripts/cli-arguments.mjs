@@ -8,7 +8,7 @@ function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER 
   if (choices) return choices.includes(text) ? undefined : `--${name} is one of ${choices.join(', ')}, not "${text}"`;
   if (least === undefined) return undefined;
   const value = Number(text);
-  // Where the least is not a whole number, fractions are allowed.
+  // If the minimum is not a whole number, fractions are allowed.
   const isWhole = Number.isInteger(least);
   if (text.trim() !== '' && value >= least && value <= most && (!isWhole || Number.isInteger(value))) return undefined;
   const kind = isWhole ? 'a whole number' : 'a number';
@@ -17,12 +17,13 @@ function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER 
 }
 
 /**
- * Ends the process at --help, and at arguments that it does not take.
+ * Ends the process at --help, and at invalid arguments.
  * @param command as people type it, without its arguments
  * @param usage its arguments, in short
  * @param about what it does, in a sentence
- * @param options by name: `help`; `value` (the name of its value in the help; a flag has none), `default`, `choices`, or `least` and `most` of a number
- * @param positional the arguments without a name: `name`, `choices` (any when not given), whether one is `needed`, whether there may be `several`
+ * @param options by name: `help`; `value` (the name of its value in the help; a flag has none), `default`, `choices`, or `least` and `most`
+ *   of a number
+ * @param positional the arguments without a name: `name`, `choices` (absent: any), whether one is `needed`, whether there may be `several`
  * @returns values by name (numbers as numbers), `argument` (the first positional one) and `positionals` (all of them)
  */
 export function cliArguments({ command, usage, about, options = {}, positional }) {

@@ -4,6 +4,6 @@ import { build, installPackages, root } from './install.mjs';
 
 installPackages();
 build();
-// In this process, so that signals reach it. By a variable: the linter would read the built program, and its packages, with the scripts.
+// Imported, so that signals reach the demonstration. The path is a variable, so that the linter does not read the built program.
 const program = join(root, 'dist/demo/demo.js');
 await import(program);

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const { url, bootUrl, instance, names } = JSON.parse(process.argv[2]);
-/** Addresses of their own, so that the limits of a source are for each kind of client. */
+/** An address of its own for this kind of client, because limits apply to each source address. */
 const SLOW_ADDRESS = '127.0.0.8';
 const ROUND_MS = 1000;
 const READ_EVERY_MS = 1000;
@@ -32,13 +32,13 @@ async function call(method, path, body) {
   const text = await answer.text();
   return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
 }
-/** The synchronisation of power states may have removed `last_error` by now. */
+/** The last error in the node's history. The power synchronisation may have cleared `last_error` by now. */
 async function lastEventOf(uuid) {
   const found = await call('GET', `/v1/nodes/${uuid}/history?detail=true`).catch(() => undefined);
   const errors = (found?.body?.history ?? []).filter(({ severity }) => severity === 'ERROR');
   return errors.toSorted((one, other) => (one.created_at < other.created_at ? -1 : 1)).at(-1)?.event;
 }
-/** Sends each machine its next verb. What is refused now is sent again in the next round. */
+/** Sends each machine its next verb. A refused verb is sent again in the next round. */
 async function deploy() {
   const known = new Set(names);
   const states = new Map();

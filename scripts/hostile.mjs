@@ -44,18 +44,18 @@ Prints the times of GET /v1/nodes/X without and with attacks.`,
 installPackages();
 build();
 
-/** Of the nice value. */
+/** Added to the nice value. */
 const LOWER_BY = 19;
-/** The p99 of `GET /v1/nodes/X` beside attacks. */
+/** Maximum p99 of `GET /v1/nodes/X` during attacks. */
 const MOST_P99_MS = 100;
 const SLOW_READERS = 100;
 const [SAMPLE_EVERY_MS, PROBE_EVERY_MS] = [1000, 50];
 const REQUEST_TIMEOUT_MS = 60_000;
 const MOST_QUIET_MS = 60_000;
-/** For the round of attacks that runs when the time is over. */
+/** Additional time for the round of attacks that runs when the time is over. */
 const LAST_ROUND_MS = 300_000;
 const [SHOWN_ERRORS, SHOWN_LINES, SHOWN_OUTPUT] = [5, 25, 4000];
-/** An address of its own, so that the limits of a source are for the attackers and the machines. */
+/** An address of its own, so that limits for the attackers' and machines' addresses do not affect the probe. */
 const PROBE_ADDRESS = '127.0.0.2';
 
 async function freePort() {
@@ -69,18 +69,18 @@ async function freePort() {
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-hostile-'));
 const children = [];
-/** Linux may compare the priorities of processes within a session only: then sessions have their own (`man 7 sched`, autogroup). */
+/** With autogroups, Linux compares nice values within a session only, and each session has a nice value too (sched(7)). */
 function lowerSession(pid) {
   try {
     const own = Number(/nice (-?\d+)/.exec(readFileSync('/proc/self/autogroup', 'utf8'))[1]);
     writeFileSync(`/proc/${pid}/autogroup`, String(Math.min(19, own + LOWER_BY)));
   } catch {
-    // The kernel has none.
+    // The kernel has no autogroups.
   }
 }
 /** @param isBehind runs with a lower priority */
 function start(name, words, { isBehind = true, environment = {}, ipc = false } = {}) {
-  // The command sets the priority before the program has threads.
+  // `nice` sets the priority before the program has threads.
   const [command, ...first] = isBehind && process.platform !== 'win32' ? ['nice', '-n', LOWER_BY, process.execPath] : [process.execPath];
   const child = spawn(command, [...first, ...words].map(String), {
     cwd: root,
@@ -139,7 +139,7 @@ function get(path) {
   return new Promise((done, fail) => {
     const headers = { 'x-openstack-ironic-api-version': '1.115' };
     const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-    // A connection for each request, as another command has.
+    // A new connection for each request, as each run of a command makes.
     const sent = request(`${url}${path}`, { agent: false, localAddress: PROBE_ADDRESS, headers, signal }, (answer) => {
       const parts = [];
       answer.on('data', (part) => parts.push(part));
@@ -158,7 +158,7 @@ const errors = new Map();
 const crashes = [];
 const isTime = (end) => performance.now() < end && crashes.length === 0;
 
-/** Milliseconds of CPU time, and of waits for a processor, of the process's main thread. NaN where Linux does not tell. */
+/** Milliseconds of CPU time, and of waits for a processor, of the process's main thread. NaN without /proc. */
 function mainThread(pid) {
   try {
     const [used, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
@@ -176,12 +176,12 @@ const metric = (text, name) =>
       ?.slice(name.length) ?? NaN,
   );
 
-/** Measures until `end`: times of the probe, and of the server its delay, CPU time and memory. */
+/** Measures until `end`: the times of the probe, and the server's event loop delay, CPU time and memory. */
 async function measure(end, server, uuid) {
   const { pid } = server.child;
   const found = { probes: [], unanswered: 0, delays: [], queries: [], memory: [], load: [] };
   const [began, before] = [performance.now(), mainThread(pid)];
-  // The delays in a scrape are those since the scrape before.
+  // A scrape shows the event loop delays since the previous scrape.
   const scrape = () =>
     get('/metrics').then(
       ({ text }) => text,
@@ -249,7 +249,7 @@ function report(name, phase) {
 }
 
 // ---- attacks
-/** What a round's failed tests say; its output if jest did not come so far. */
+/** The messages of a round's failed tests; the output, if jest has written no results. */
 function failuresOf(results, output) {
   const failed = (results?.testResults ?? []).flatMap(({ name, message, assertionResults }) => {
     const tests = assertionResults.filter(({ status }) => status === 'failed');
@@ -288,7 +288,7 @@ async function attack(end) {
     try {
       results = JSON.parse(readFileSync(file, 'utf8'));
     } catch {
-      // It ended before it wrote the file.
+      // Jest ended before it wrote the file.
     }
     console.log(
       `round ${counts.rounds} of attacks ended with ${run.child.exitCode ?? run.child.signalCode}:\n${failuresOf(results, run.output())}`,

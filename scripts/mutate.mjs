@@ -7,9 +7,9 @@ import { spawnSync } from 'node:child_process';
 import { cliArguments } from './cli-arguments.mjs';
 import { installPackages, installTool, root, toolFolder } from './install.mjs';
 
-/** Tests that need no database. For others, DATABASE_URL_TEST saves the start of a server for each change. */
+/** Tests that need no database. For others, DATABASE_URL_TEST avoids the start of a database server for each change. */
 const WITHOUT_DATABASE = new Set(['boot', 'conductor/flows', 'config', 'drivers', 'listeners.test.ts', 'model', 'simulator', 'wire']);
-/** Folder → folders and files of its tests, where these are not only the unit tests of its component. The first row that fits counts. */
+/** Folder → folders and files of its tests, if these are not only the unit tests of its component. The first matching row applies. */
 const TESTS = {
   'conductor/flows': ['conductor/flows'],
   'wire/keystone': ['wire', 'api/auth'],
@@ -45,7 +45,7 @@ const filesBelow = (path) =>
         name.endsWith('.ts') ? `${path.replace(/\/$/, '')}/${name}` : [],
       )
     : [path];
-/** The same lines in each run: what was not noticed can be looked at again after a change of the tests. */
+/** Selects the same lines in each run, so that unnoticed changes can be tried again after a change of the tests. */
 const isSampled = (file, line) => createHash('sha256').update(`${file}:${line}`).digest().readUInt16BE() % 100 < sample;
 const sampled = (file) =>
   readFileSync(join(root, file), 'utf8')
@@ -69,7 +69,7 @@ const settings = {
   concurrency: jobs,
   tempDirName: '.cache/mutate/sandbox',
   ignorePatterns: ['dist', '.cache'],
-  // None: Stryker would rewrite it with the JavaScript API of typescript, which version 7 has no more.
+  // This file does not exist: Stryker would rewrite it with the JavaScript API of typescript, which version 7 has no more.
   tsconfigFile: '.cache/mutate/no-tsconfig.json',
   reporters: ['clear-text', 'progress'],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },

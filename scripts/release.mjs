@@ -19,12 +19,12 @@ const names = NAMES.filter((one) => positionals.length === 0 || positionals.incl
 // https://reproducible-builds.org/specs/source-date-epoch/
 const time = process.env.SOURCE_DATE_EPOCH ?? execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim();
 
-// For the temporary files of all programs that make the packages. The user of mmdebstrap's namespace has to get through it.
+// For the temporary files of all programs that make the packages. The user of mmdebstrap's namespace needs search permission.
 const scratch = mkdtempSync(join(tmpdir(), 'bloomery-release-'));
 chmodSync(scratch, 0o755);
 const words = [join(root, 'scripts/release/make.mjs'), time, resolve(root, out), ...names];
 const { status } = await runInGroup([process.execPath, ...words], { cwd: root, env: { ...process.env, TMPDIR: scratch } });
-// A second Ctrl-C does not leave half of it.
+// A second Ctrl-C must not interrupt the removal.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 try {
   rmSync(scratch, { recursive: true, force: true });

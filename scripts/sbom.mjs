@@ -1,5 +1,5 @@
-// The software bill of materials (CycloneDX 1.5) of the program, which npm run build writes to dist/bloomery.cdx.json: the packages of the lock
-// file, and what the packages of the embedded PostgreSQL contain besides their own code. The same lock file makes the same text.
+// The software bill of materials (CycloneDX 1.5) of the program, which npm run build writes to dist/bloomery.cdx.json: the packages of the
+// lock file, and the libraries in the packages of the embedded PostgreSQL. The same lock file makes the same text.
 // `npm sbom --omit dev` leaves out packages that development needs as well, such as ajv (npm 11.19).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

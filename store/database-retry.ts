@@ -1,6 +1,7 @@
 /**
- * Work that must not fail when the database is unreachable: its statements are retried until the database answers. A statement
- * may have run before the connection broke. Running it twice is safe: writes carry their fencing number, history entries their UUID.
+ * Work that must not fail when the database is unreachable: its statements are retried until the database responds. A statement
+ * may have run before the connection broke. Running it twice is safe, because writes name their fencing number, and history entries have
+ * a UUID.
  */
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
@@ -30,7 +31,7 @@ export async function retryWhileDatabaseDown<T>(
   }
 }
 
-/** The store with each of its calls run by `retry`. A transaction is retried as a whole. */
+/** Wraps a store so that `retry` runs each of its calls. A transaction is retried as a whole. */
 export function retryingStore<S extends object>(store: S, retry: <T>(work: () => Promise<T>) => Promise<T>): S {
   const wrapped = <T extends object>(part: T): T =>
     new Proxy(part, {

@@ -17,7 +17,7 @@ export const noInventories: Inventories = {
   remove: async () => {},
 };
 
-/** The fault for an error of the folder. Its codes also occur for an unavailable database, but callers must not retry here. */
+/** The fault for an error of the folder. Errors of an unavailable database may have the same codes (ENOENT), but here no retry helps. */
 function refused(node: string, verb: 'read' | 'written' | 'removed', error: unknown): Fault {
   // API callers must not see the path.
   const [reason] = (error as Error).message.split(',');
@@ -29,8 +29,8 @@ const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).c
 const [A, B] = ['a', 'b'] as const;
 
 /**
- * The row in the database names the valid one of the node's two files. A writer writes the other file, which becomes valid when its transaction
- * commits. Until then the row is locked, so that a node has one writer at a time. Symbolic links are not followed.
+ * The row in the database names the valid one of the node's two files. A writer writes the other file, which becomes valid when its
+ * transaction commits. Until then the row is locked, so that a node has one writer at a time. Symbolic links are not followed.
  */
 export const inventoriesIn =
   (folder: string) =>
@@ -75,7 +75,7 @@ export const inventoriesIn =
           // The directory entry of a new file must survive a power failure, too.
           await using(await open(folder, O_RDONLY), (file) => file.sync());
         } catch (error) {
-          // A partial file would only occupy the disk.
+          // The transaction fails, so the partial file would only occupy the disk.
           await rm(path, { force: true }).catch(() => {});
           throw refused(nodeUuid, 'written', error);
         }

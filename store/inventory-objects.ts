@@ -8,7 +8,7 @@ export interface ObjectContainer {
   readonly put: (name: string, data: Uint8Array) => Promise<void>;
   /** Undefined: there is no such object. */
   readonly get: (name: string) => Promise<Buffer | undefined>;
-  /** An object that is not there is no error. */
+  /** A missing object is no error. */
   readonly remove: (name: string) => Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export const inventoriesAmong = ({ put, get, remove }: ObjectContainer): Invento
       };
       return record as InventoryRecord;
     }),
-  // The inventory last: a node has none without its plugin data.
+  // Writes the inventory last, so that no inventory exists without its plugin data.
   put: (nodeUuid, { inventory, plugin_data: plugin }) =>
     attempt('put object', async () => {
       const [inventoryName, pluginName] = namesOf(nodeUuid);

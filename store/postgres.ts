@@ -23,13 +23,13 @@ export interface StoreOptions extends ConnectOptions {
   readonly inventories?: (db: Knex, clock: Clock) => Inventories;
 }
 export interface OpenStore extends Store {
-  /** Whether the database answers within a short timeout. */
+  /** Whether the database responds within a short timeout. */
   isUp(): Promise<boolean>;
   /** The local address of the connection; undefined for a Unix socket. */
   localAddress(): Promise<string | undefined>;
   /** Waits for running queries, then closes the connections. */
   close(): Promise<void>;
-  /** Versions of the server ('18.4') and of the schema (name of the last migration). Rejects if the database does not answer. */
+  /** Versions of the server ('18.4') and of the schema (name of the last migration). Rejects if the database does not respond. */
   version(): Promise<{ readonly postgres: string; readonly schema: string }>;
 }
 
@@ -42,7 +42,7 @@ const storeOn = (db: Knex, clock: Clock, factories: Factories): Store => ({
   transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock, factories)))),
 });
 
-/** The used part of knex's client. */
+/** The part of knex's client that is used here. */
 interface Pool {
   acquireConnection(): Promise<{ readonly connection: { readonly stream: { readonly localAddress?: string } } }>;
   releaseConnection(connection: object): Promise<void>;

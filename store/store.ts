@@ -1,4 +1,4 @@
-/** The interface of the database. A member for each row of `TABLES`; only this folder contains SQL. */
+/** The interface of the database. It has a member for each row of `TABLES`. Only this folder contains SQL. */
 import type { Tables } from './tables';
 
 export type { OwnedVersion, RowVersion } from './sql/rows';

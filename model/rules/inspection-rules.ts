@@ -5,7 +5,7 @@ import type { JsonObject } from '../records';
 interface Signature {
   readonly required: readonly string[];
   readonly optional: readonly string[];
-  /** Arguments in which replacement fields are substituted; in a loop, all of them. */
+  /** Arguments in which replacement fields are substituted. In a loop, they are substituted in all arguments. */
   readonly filled: readonly string[];
   /** The plugin data is an additional argument. */
   readonly onPluginData: boolean;
@@ -51,7 +51,7 @@ export const ACTIONS: Readonly<Record<string, Signature>> = {
   'api-call': takes('url*', 'headers proxies timeout retries backoff_factor'),
 };
 const PHASES = ['main'] as const;
-/** Built-in rules may have priorities outside of 0 to this value. */
+/** The highest priority of a user's rule; the lowest is 0. Built-in rules may have others. */
 const MAX_PRIORITY = 9999;
 
 /** One condition or action. */
@@ -63,7 +63,7 @@ export interface RuleStep {
   readonly multiple?: string;
 }
 const isList = (args: RuleStep['args']): args is readonly unknown[] => Array.isArray(args);
-/** The name without the negation. */
+/** The operator's name without the negation `!`. */
 export const operatorOf = (op: string): string => op.replace(/^!/, '');
 
 /** Adds the argument `plugin_data`, which the server supplies. */

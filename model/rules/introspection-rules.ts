@@ -33,7 +33,7 @@ const hasNetwork = ({ value }: JsonObject): void => {
   if (!isNetwork) throw new Error(`invalid value: invalid IPNetwork ${String(value)}`);
 };
 const value: Signature = { required: ['value'] };
-/** In the order of the messages. */
+/** In the order in which messages list them. */
 export const CONDITIONS: Readonly<Record<string, Signature>> = {
   contains: { ...value, check: hasRegex },
   eq: value,

@@ -13,7 +13,7 @@ const member =
   (value) =>
     isObject(value) ? names.flatMap((name) => (Object.hasOwn(value, name) ? [value[name]] : [])) : [];
 const everyMember: Step = (value) => (isObject(value) ? Object.values(value) : []);
-/** For a value that is not a list, `[*]` answers the value itself. */
+/** For a value that is not a list, `[*]` selects the value itself. */
 const everyItem: Step = (value) => (Array.isArray(value) ? (value as unknown[]) : [value]);
 const item =
   (at: number): Step =>

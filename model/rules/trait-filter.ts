@@ -10,7 +10,7 @@ export interface FilteredNetwork {
   readonly name: string | null;
   readonly tags: readonly string[];
 }
-/** @param network null: any; comparisons with it are true. Throws a Fault for a comparison that is impossible. */
+/** @param network null: any network, so that every comparison with its variables is true. @throws Fault for an impossible comparison */
 export type TraitFilter = (carrier: FilteredCarrier, network: FilteredNetwork | null) => boolean;
 
 export interface TraitAction {
@@ -25,7 +25,7 @@ export interface NetworkTrait {
   readonly actions: readonly TraitAction[];
 }
 export interface NetworkTraits {
-  /** As the file has them now. A file that cannot be used is reported, and the traits before it stay. */
+  /** The traits in the present file. If the file cannot be used, this logs an error and returns the last valid traits. */
   current(log: Log): readonly NetworkTrait[];
 }
 
@@ -44,7 +44,7 @@ const VARIABLES: Readonly<Record<string, (carrier: FilteredCarrier, network: Fil
   'network.name': (_, network) => network?.name ?? null,
   'network.tags': (_, network) => network?.tags ?? [],
 };
-/** These stand alone. Ironic also accepts a comparison with them, which is always false, or true for `!=`. */
+/** These need no comparison. As in Ironic, a comparison is accepted too: `==` is always false, `!=` is always true, others throw. */
 const FUNCTIONS: readonly string[] = ['port.is_port', 'port.is_portgroup'];
 
 type Comparator = '==' | '!=' | '>=' | '>' | '<=' | '<' | '=~';
@@ -78,7 +78,7 @@ function compare(name: string, value: Value, comparator: Comparator, literal: st
 }
 
 const TOKEN = /[ \t\f\r\n]*(?:(&&|\|\||[()]|[=!><]=|=~|[><])|'([\w.-]*)'|([a-z]+\.[a-z_]+))/y;
-/** Bounds the recursion. */
+/** Maximum nesting of parentheses, which bounds the recursion. */
 const MOST_PARENTHESES = 100;
 interface Token {
   readonly sign?: string | undefined;

@@ -248,7 +248,7 @@ const lifecycleScenario = ({ must, lanes, measure, through, cpuOf, bind, freePor
         await delay(100);
       }
     });
-    // The last port of the last node.
+    // Waits until the last port of the last node exists.
     await delay(1000);
     const { nodes } = await must(url, 'GET', `/v1/nodes?fields=uuid,name&limit=${count}`);
     const uuids = nodes.map(({ uuid }) => uuid);

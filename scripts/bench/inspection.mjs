@@ -50,7 +50,7 @@ export const inspectionScenario = ({ ask, must, lanes, measure, through, enrol, 
       const all = await begin({ DEFAULT: { enabled_inspect_interfaces: 'agent' }, inspector: { require_managed_boot: false } });
       const ours = await inspected('here', all, count);
       if (!reference) return;
-      // The CPU of its database is part of its process (SQLite), or not measured.
+      // The CPU time of the reference's database is part of its process (SQLite), or not measured.
       const theirs = await inspected('reference', { server: reference, database: { pid: -1 } }, count);
       console.log(`callbacks a second: ${(theirs / ours).toFixed(1)} times the reference's`);
     },

@@ -28,7 +28,7 @@ const cpuOfProcess = () => {
   return (user + system) / 1000;
 };
 
-/** @param count of the BMCs in each scenario */
+/** @param count the number of BMCs in each scenario */
 export async function benchIpmi(count) {
   const { createIpmiPool } = (await import(join(root, 'dist/wire/ipmi/client.js'))).default;
   // A conductor runs for days, so the warm-up of the first thousand sessions does not count.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { installTool, root, toolFolder } from '../install.mjs';
 
 const program = (path) => join(root, 'node_modules', path);
-/** Those of `npm test`. */
+/** The checks of `npm test`. */
 export const CHECKS = [
   { name: 'types', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded'] },
   { name: 'types of the page', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded', '-p', 'ui'] },
@@ -14,12 +14,12 @@ export const CHECKS = [
   { name: 'licences', command: [join(root, 'scripts/checks/licences.mjs')] },
   { name: 'format', command: [program('oxfmt/bin/oxfmt'), '--check', '.'] },
 ];
-/** Those that `npm run check` and `npm run test:long` add: `tool` has packages of its own. */
+/** The checks that `npm run check` and `npm run test:long` add. A `tool` has packages of its own. */
 export const LONG_CHECKS = [
   { name: 'exports', tool: 'exports', command: [join(toolFolder('exports'), 'node_modules/knip/bin/knip.js'), '--no-config-hints'] },
 ];
 
-/** Runs all, whatever fails. @returns `passed` (how many) and `failed` (their names) */
+/** Runs all checks, even if one fails. @returns `passed` (how many) and `failed` (their names) */
 export function runChecks(checks) {
   const failed = checks.filter(({ name, tool, command }) => {
     if (tool !== undefined) installTool(tool);

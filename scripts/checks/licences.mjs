@@ -1,11 +1,11 @@
-// Checks the licences of all packages in our lock files: part of npm run check. Prints each problem, and fails when there is one.
+// Checks the licences of all packages in our lock files: part of npm run check. Prints each problem, and fails if there is one.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, toolFolder, TOOLS } from '../install.mjs';
 
 /** SPDX identifiers that any package may have: permissive, and compatible with Apache-2.0. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT'];
-/** Package → its licence, and why it may be used. Only packages for development, which nobody gets with the program. */
+/** Package → its licence, and why it may be used. Only packages for development, which are not distributed with the program. */
 const EXCEPTIONS = {
   'axe-core': { licence: 'MPL-2.0', why: 'runs in the browser of a test; its files are not changed' },
   argparse: { licence: 'PSF-2.0', why: 'permissive; a port of a module of Python' },

@@ -1,5 +1,5 @@
 // Finds regular expressions that can take quadratic or exponential time: part of npm run check.
-// Prints each with its file, and fails when there is one.
+// Prints each with its file, and fails if there is one.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSync } from '@swc/core';
@@ -34,7 +34,7 @@ const problems = SAMPLES.filter(([source, flags, slow]) => isSlow(source, flags)
   ([source]) => `sample /${source}/ is judged wrongly`,
 );
 
-// demo runs at the developer's only.
+// The demonstration is not part of the server.
 const sources = sourceFiles().filter((file) => !file.startsWith('demo/'));
 
 /** Calls `visit` with each node of a syntax tree. */

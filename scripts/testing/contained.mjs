@@ -1,7 +1,7 @@
 /**
- * A program that leaves nothing behind, however it ends: it runs in PID, mount and IPC namespaces of its own. When the first process of a
- * PID namespace ends, the kernel ends all others. Network namespaces and shared memory that the program makes are mounts of its own
- * mount namespace, so they go with it. Linux, root.
+ * Runs a program so that it leaves nothing behind, however it ends: in PID, mount and IPC namespaces of its own. When the first process of
+ * a PID namespace ends, the kernel ends all others. Network namespaces and shared memory that the program makes are mounts of its own mount
+ * namespace, so they end with it. Needs Linux and root.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The first process of the namespace: collects what others leave, and reports the processor time of all. */
+/** The first process of the namespace. It collects orphaned processes, and writes the processor times of all. */
 const FIRST = `mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
 times=$1; shift
 "$@" & wait $!
@@ -20,7 +20,7 @@ exit $code`;
 const running = new Set();
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
-/** From now on a signal ends all that is contained, and then this process. @param folder is removed too */
+/** From now on, a signal ends all contained programs and then this process. @param folder removed before this process ends */
 export function endOnSignals(folder) {
   let received = false;
   for (const [signal, code] of Object.entries(SIGNALS))
@@ -43,16 +43,16 @@ const secondsOf = (text) => {
 
 /**
  * @param command program and arguments
- * @param folder is made for its temporary files (TMPDIR) and removed at its end
- * @param log file for its output
- * @returns `ended` (`code`, and `cpuSeconds` of all its processes when it ended by itself), `kill` (ends it with all that it started, and
- *   waits for that)
+ * @param folder created for the program's temporary files (TMPDIR), and removed at its end
+ * @param log file for the program's output
+ * @returns `ended` (resolves to `code`, and to `cpuSeconds` of all its processes unless it was killed), and `kill` (ends the program with
+ *   all that it started, and resolves when they have ended)
  */
 export function startContained(command, { folder, log, cwd, env = process.env }) {
   mkdirSync(folder, { recursive: true });
   const times = join(folder, 'processor-times');
   const output = openSync(log, 'w');
-  // `setpriv`: also when this process is killed. A process group of its own: Ctrl-C in a terminal comes to this process only.
+  // `setpriv` ends the program if this process is killed. The program has a process group of its own, so Ctrl-C reaches this process only.
   const child = spawn(
     'setpriv',
     [
@@ -83,7 +83,7 @@ export function startContained(command, { folder, log, cwd, env = process.env })
       const words = readFileSync(times, 'utf8').trim().split(/\s+/);
       cpuSeconds = words.map(secondsOf).reduce((sum, seconds) => sum + seconds, 0);
     } catch {
-      // It was killed.
+      // A killed program has written no times.
     }
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     return { code, cpuSeconds };
@@ -92,11 +92,11 @@ export function startContained(command, { folder, log, cwd, env = process.env })
     ended: finish().finally(() => running.delete(contained)),
     kill: async () => {
       try {
-        // The first process of the namespace ends after all others have; and `unshare` after that.
+        // The first process of the namespace ends after all others have, and `unshare` ends after that.
         const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
         process.kill(Number(children.split(' ')[0]) || child.pid, 'SIGKILL');
       } catch {
-        // It has ended meanwhile.
+        // The program has ended meanwhile.
       }
       await contained.ended;
     },

@@ -26,12 +26,12 @@ function missingPackages(wanted) {
       .filter((line) => line.endsWith(' installed'))
       .map((line) => line.split(' ')[0]),
   );
-  // Some programs come from elsewhere, such as cargo from rustup: then the program of the package's name is there.
+  // Some programs are installed without a package, such as cargo by rustup. Such a program has the package's name.
   const isThere = (name) => spawnSync('sh', ['-c', 'command -v "$0"', name]).status === 0;
   return wanted.filter((name) => !installed.has(name) && !isThere(name));
 }
 
-/** Installs the packages of these groups that are missing; ends the process with their names when it may not. */
+/** Installs the missing packages of these groups. Without root, prints their names and ends the process. */
 export function installDebianPackages(groups) {
   const all = packageGroups();
   const missing = missingPackages([...new Set(groups.flatMap((group) => all[group]))]);

@@ -3,7 +3,7 @@
 /**
  * Judges results by name of a test file or a part of the lab. Each has `passed` (how many tests) and `failed` (the names of tests).
  * @param first a Map of all results
- * @param again a Map of the results of those that ran once more. What did not run keeps its first result.
+ * @param again a Map of the results of those that ran once more. Names that did not run keep their first result.
  * @returns `passed`, `failed` and `flaky` of all
  */
 export function judge(first, again = new Map()) {
@@ -16,7 +16,7 @@ export function judge(first, again = new Map()) {
   };
 }
 
-/** @param repeat runs these names once more, and resolves to a Map of their results. It is not called when nothing failed. */
+/** @param repeat runs these names once more, and resolves to a Map of their results. It is not called if nothing failed. */
 export async function repeatFailed(first, repeat) {
   const names = [...first].filter(([, { failed }]) => failed.length > 0).map(([name]) => name);
   return judge(first, names.length === 0 ? undefined : await repeat(names));

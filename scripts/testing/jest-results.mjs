@@ -1,4 +1,4 @@
-// Runs jest and reads what came of it: for npm test and its sisters.
+// Runs jest and reads its results, for npm test and the other test commands.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { repeatFailed, summary } from './flaky.mjs';
@@ -19,7 +19,8 @@ export const jestCommand = (file, projects, ...more) => [
 /**
  * The results of a run; a file that cannot run, and a test that is skipped, count as failed tests.
  * @param name of the run, for what failed without a test
- * @returns `files` (a Map by path of `passed`, how many tests, `failed`, their names, and `seconds`), and `broken`: what failed without a test
+ * @returns `files` (a Map by path of `passed`, how many tests, `failed`, their names, and `seconds`), and `broken`: what failed without a
+ *   test
  */
 export function jestResults(file, name, status) {
   let result;

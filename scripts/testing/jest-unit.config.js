@@ -2,5 +2,5 @@
 const { projects, ...all } = require('../../jest.config.js');
 
 const unit = projects.find(({ displayName }) => displayName === 'unit');
-// With the long ones: they alone test some files.
+// Includes the long tests, because some files have no others.
 module.exports = { ...all, ...unit, testPathIgnorePatterns: ['/node_modules/'] };

@@ -1,29 +1,30 @@
-// Programs that start others which outlive them when they are killed, such as mmdebstrap.
+// Runs programs whose children would outlive them if they are killed, such as mmdebstrap.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
-/** For programs that clean up when a signal ends them. */
+/** Time for programs to clean up after a signal. */
 const GRACE_MS = 10_000;
 const INTERVAL_MS = 50;
 
-/** @returns whether the process group has processes. They get the signal. */
+/** Sends a signal to a process group. @returns whether the group had processes that got the signal */
 function signalGroup(leader, signal) {
   try {
     return process.kill(-leader, signal);
   } catch (error) {
-    // EPERM: what is left belongs to other users, and ends by itself.
+    // EPERM: the remaining processes belong to other users, and end by themselves.
     if (error.code === 'ESRCH' || error.code === 'EPERM') return false;
     throw error;
   }
 }
 
 /**
- * Runs a program in a process group of its own. A signal to this process goes to the whole group, and SIGKILL to what is left of it later.
+ * Runs a program in a process group of its own. A signal to this process goes to the whole group. After `graceMs`, the rest of the group
+ * gets SIGKILL.
  * @param command program and arguments
  * @param options of `spawn`
- * @returns `status`, and whether a signal ended it, after the whole group has ended then
+ * @returns `status`, and `interrupted`: whether this process got a signal. If so, the result comes after the whole group has ended
  */
 export async function runInGroup(command, options = {}, graceMs = GRACE_MS) {
   const end = async (signal) => {
@@ -44,7 +45,7 @@ export async function runInGroup(command, options = {}, graceMs = GRACE_MS) {
     ending ??= end(signal);
   };
   for (const signal of Object.keys(SIGNALS)) process.on(signal, onSignal);
-  // After the handlers: a signal that comes while it starts is for the whole group too.
+  // Starts the program after the handlers are set, so that a signal during the start reaches the whole group too.
   const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'inherit', 'inherit'], ...options, detached: true });
   try {
     const [code] = await once(child, 'exit');

@@ -1,4 +1,4 @@
-/** A jest reporter for long runs: which file of how many has begun and how it ended, with its seconds and those since the start. */
+/** A jest reporter for long runs: reports each test file at its start and at its end, with its duration and the time since the start. */
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(0)} s`;
 
 export default class Progress {

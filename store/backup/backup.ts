@@ -1,6 +1,6 @@
 /**
- * A consistent backup of the whole database in one file, without PostgreSQL's tools. docs/database.md describes the file. It requires only
- * COPY, and can be restored to every database that this program supports.
+ * A consistent backup of the whole database in one file, without PostgreSQL's tools. docs/database.md describes the file. A backup requires
+ * only COPY, and can be restored to every database that this program supports.
  */
 import { createHash, type Hash } from 'node:crypto';
 import type { Knex } from 'knex';
@@ -91,7 +91,7 @@ export const connectionOf = (transaction: Knex): Promise<Client> =>
 
 /**
  * Yields the uncompressed backup in chunks. One transaction reads everything, so that the backup is consistent despite concurrent writes.
- * Throws an Error of one line if the database does not belong to Bloomery, or to a newer version of it.
+ * Throws an Error of one line if the database is not Bloomery's, or has the schema of a newer version.
  */
 export async function* backup(
   db: Knex,

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Client, Submittable } from 'pg';
 
-/** The used part of pg's connection. */
+/** The part of pg's connection that is used here. */
 interface Connection {
   readonly stream: Socket;
   query(text: string): void;

@@ -1,7 +1,7 @@
 /** Reads a backup in chunks: its lines, and the rows between them. */
 import { END_OF_ROWS } from './backup';
 
-/** Limit for lines other than rows. */
+/** Limit in bytes for lines other than rows. */
 const LONGEST_LINE = 1 << 20;
 const END = Buffer.from(END_OF_ROWS);
 const END_AFTER_ROW = Buffer.concat([Buffer.from('\n'), END]);
@@ -44,7 +44,7 @@ export function readBackup(source: AsyncIterable<Buffer>, onRead: (piece: Buffer
     },
     async *rows() {
       for (;;) {
-        // At the start of a row.
+        // `rest` begins at the start of a row.
         if (rest.subarray(0, END.length).equals(END)) {
           take(END.length);
           return;

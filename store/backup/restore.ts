@@ -84,7 +84,7 @@ const triggers = async (db: Knex, tables: readonly string[], what: 'DISABLE' | '
   for (const table of tables) await db.raw(`ALTER TABLE ${quoted(table)} ${what} TRIGGER USER`);
 };
 
-/** Empties the database if that is allowed. Answers its previous tables. */
+/** Empties the database if that is allowed. Returns its previous tables. */
 async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): Promise<readonly string[]> {
   const tables = await tableNames(db);
   if (tables.length === 0) return tables;
@@ -105,13 +105,13 @@ async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): P
     throw new Error(`a server uses the database (${alive.map(({ hostname }) => hostname).join(', ') || 'it is connected'}): stop it first`);
   if (!force) {
     for (const table of tables) {
-      // A server writes these by itself, also without any node.
+      // A server writes these tables even without nodes, so their rows are no content to protect.
       if (table.startsWith(STEPS) || table.startsWith('events') || ['conductors', 'state_counts'].includes(table)) continue;
       const { rows } = await db.raw<{ rows: unknown[] }>('SELECT FROM ?? LIMIT 1', [table]);
       if (rows.length > 0) throw new Error(`the database is not empty (the table ${table} has rows): --force replaces its content`);
     }
   }
-  // A server that starts meanwhile waits for the lock, or this command gives up.
+  // A server that starts meanwhile waits for this command's locks. If it holds locks already, this command gives up after 10 s.
   await db.raw(`SET LOCAL lock_timeout = '10s'`);
   await db.raw(`DROP TABLE ${tables.map(quoted).join(', ')} CASCADE`);
   await db.raw(`DO $$ DECLARE one regprocedure; BEGIN

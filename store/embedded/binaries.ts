@@ -13,9 +13,9 @@ export interface Binaries {
   /** Version of PostgreSQL: '18'. */
   readonly major: string;
 }
-/** Users that most hosts have. initdb requires a user with a name. Other programs may run as these users too. */
+/** Users that most hosts have. They run initdb, which requires a user with a name. Other programs may run as these users too. */
 const SHARED_USERS = ['postgres', 'nobody'];
-/** Numbers that neither systemd ("Users, Groups, UIDs and GIDs on systemd Systems") nor distributions assign. */
+/** User and group IDs that neither systemd ("Users, Groups, UIDs and GIDs on systemd Systems") nor distributions assign. */
 const [FIRST_FREE, LAST_FREE] = [60706, 61183];
 
 /** The owner of a file or folder; undefined: it does not exist. */
@@ -23,7 +23,7 @@ export const ownerOf = (path: string): Promise<{ readonly uid: number; readonly 
   stat(path).catch(() => undefined);
 
 export interface Users {
-  /** Runs the server: a number of this database, which no other process uses. */
+  /** Runs the server. No other program uses this user ID. */
   readonly server: User;
   /** Runs initdb. */
   readonly initdb: User;
@@ -33,8 +33,8 @@ interface Ids {
   readonly gid: number;
 }
 /**
- * The owner of the data, unless other programs may run as that user too; else a number that the host does not use. The server itself
- * needs no user name.
+ * Chooses the owner of the data, unless that is root or a user that other programs share. Otherwise chooses a user ID that the host does
+ * not use: the server itself needs no user name.
  */
 export async function chooseUsers(owner: Ids | undefined): Promise<Users> {
   const entriesOf = async (file: string): Promise<readonly string[][]> =>
@@ -68,7 +68,7 @@ export async function handOver(folder: string, { uid, gid }: Ids): Promise<void>
     const found = await lstat(path);
     if (found.isDirectory()) await handOver(path, { uid, gid });
     else if (found.isFile() && found.nlink === 1) await lchown(path, uid, gid);
-    // A socket of a server that was killed, or a link: PostgreSQL makes links for tablespaces, which this database does not have.
+    // A file with several links, a symbolic link or a socket. PostgreSQL makes links only for tablespaces, and this database has none.
     else throw new Error(`${path} is neither a folder nor a file with one name: the data is not given to the user ${uid}`);
   }
   await chown(folder, uid, gid);

@@ -69,7 +69,7 @@ const SETTINGS: Readonly<Record<string, string | number>> = {
 const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', min_wal_size: '32MB' };
 
 const POLL_MS = 10;
-/** Recovery after a crash replays at most max_wal_size, which takes seconds. */
+/** Recovery after a crash replays about max_wal_size of WAL, which takes seconds. */
 const START_TIMEOUT_MS = 120_000;
 const START_ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 5_000;
@@ -211,7 +211,8 @@ type Holder =
   | { readonly kind: 'supervisor' | 'foreign'; readonly process: string; readonly file: PidFile }
   | { readonly kind: 'orphan' | 'stale' | 'ended'; readonly file: PidFile };
 /**
- * While the supervisor runs, the server's parent is the process that the server's command line names. Undefined: there is no server.
+ * Finds out what uses the data. While the supervisor runs, it is the parent of the server, whose command line (cluster_name) names its PID.
+ * Undefined: there is no postmaster.pid.
  */
 async function holderOf(data: string, name: string): Promise<Holder | undefined> {
   const file = await readPidFile(data);
@@ -220,13 +221,13 @@ async function holderOf(data: string, name: string): Promise<Holder | undefined>
   const supervisor = found && new RegExp(`cluster_name=${name}-(\\d+)`).exec(found.command)?.[1];
   if (found && supervisor !== undefined)
     return found.parent === Number(supervisor) ? { kind: 'supervisor', process: supervisor, file } : { kind: 'orphan', file };
-  // A PostgreSQL that was started manually on this data.
+  // Someone has started a PostgreSQL on this data manually.
   if (found?.command.includes(data)) return { kind: 'foreign', process: String(file.pid), file };
   return { kind: exists(file.pid) ? 'stale' : 'ended', file };
 }
 
 /**
- * Stops the server of a killed supervisor, and removes a postmaster.pid whose number belongs to another process. Throws if the data is in
+ * Stops the server of a killed supervisor, and removes a postmaster.pid whose PID belongs to another process now. Throws if the data is in
  * use.
  */
 async function endOrphan(place: Installation, name: string, log: Log, clock: Clock): Promise<void> {
@@ -242,7 +243,7 @@ async function endOrphan(place: Installation, name: string, log: Log, clock: Clo
     if (!(await stopServer(file.pid, async () => !(await describeProcess(file.pid)), clock)))
       throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
   } else if (holder.kind === 'stale') {
-    // PostgreSQL trusts the number. (If no such process exists, PostgreSQL replaces the file and checks for remaining sessions.)
+    // PostgreSQL would take the process with this PID for a server. Without such a process, it replaces the file and checks for sessions.
     log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);
     await rm(join(place.data, 'postmaster.pid'), { force: true });
     await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
@@ -255,7 +256,7 @@ export interface ExistingEmbedded {
   /** The supervisor's process and the connection, if the database is running. */
   readonly running?: { readonly process: string; readonly connection: string };
 }
-/** Changes nothing. Undefined: `stateDir` has no embedded database. */
+/** Looks for the embedded database and changes nothing. Undefined: `stateDir` has none. */
 export async function findEmbedded(stateDir: string): Promise<ExistingEmbedded | undefined> {
   const base = join(stateDir, 'postgres');
   const data = join(base, 'data');

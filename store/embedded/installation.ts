@@ -1,6 +1,6 @@
 /**
- * The installation of the embedded PostgreSQL: its folder under the state directory, its user, and the creation of its data. Changes nothing
- * else on the host, except for a copy of the binaries if they cannot be used in place.
+ * The installation of the embedded PostgreSQL: its folder under the state directory, its user, and the creation of its data. Changes
+ * nothing else on the host, except for a copy of the binaries if they cannot be used in place.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -23,14 +23,14 @@ export interface Installation {
   readonly binaries: Binaries;
   /** The user that runs PostgreSQL, if this process is root; undefined otherwise. */
   readonly user: User | undefined;
-  /** The user that runs initdb then. */
+  /** The user that runs initdb, if this process is root; undefined otherwise. */
   readonly initdbUser: User | undefined;
   /** The user cannot access the path of `base`, so the process gets an open file descriptor of the folder (Linux). */
   readonly byHandle: boolean;
 }
 
 const BINARY_CACHE = '/var/cache/bloomery';
-/** sun_path holds 108 bytes with the zero on Linux, 104 on macOS. */
+/** In bytes. sun_path, with its terminating zero, has 108 bytes on Linux and 104 on macOS. */
 const LONGEST_SOCKET = 103;
 export const SOCKET_NAME = '.s.PGSQL.5432';
 /** The prefix of a socket folder outside the state directory. */
@@ -51,7 +51,7 @@ export async function prepareInstallation(stateDir: string): Promise<Installatio
     );
   const users = self === 0 ? await chooseUsers(await ownerOf(data)) : undefined;
   const user = users?.server;
-  // If this process is root, root owns the folder and the user may only search it. The user therefore cannot redirect root's writes by a link.
+  // If this process is root, root owns the folder and the user may only search it, so that no link of the user redirects root's writes.
   await mkdir(base, { recursive: true });
   await chmod(base, user ? 0o711 : 0o700);
   const byHandle = user !== undefined && !(await reachable(base, user));
@@ -77,7 +77,7 @@ export async function ensureData(place: Installation, durable: boolean, log: Log
       `${data} is not empty and no whole database (PG_VERSION is missing); nothing was changed. Move it away, then restore a backup`,
     );
   log.info(`Creating the embedded database in ${base}`);
-  // Use a temporary name until it is complete. With two concurrent processes, the second rename fails and the first one's data is used.
+  // The data has a temporary name until it is complete. Of two concurrent processes, the second fails to rename, and uses the first one's.
   for (const name of await readdir(base)) {
     const maker = /^data\.new-(\d+)-/.exec(name)?.[1];
     if (maker !== undefined && !(await describeProcess(Number(maker)))) await rm(join(base, name), { recursive: true, force: true });
@@ -124,7 +124,7 @@ async function runInitdb(place: Installation, words: readonly string[], signal: 
   }
 }
 
-/** Changes the owner of data from a version that ran PostgreSQL as a shared user. No server may run. */
+/** Changes the owner of data that an earlier version created for a shared user. No server may run. */
 export async function ensureOwner({ data, user }: Installation, log: Log): Promise<void> {
   if (!user || (await ownerOf(data))?.uid === user.uid) return;
   log.info(`Giving the embedded database in ${data} to a user of its own (${user.name})`);

@@ -9,7 +9,7 @@ export interface PidFile {
   readonly pid: number;
   /** The folder of its socket; empty: none. */
   readonly sockets: string;
-  /** It accepts connections. */
+  /** Whether the server accepts connections. */
   readonly ready: boolean;
 }
 interface Running {
@@ -32,7 +32,7 @@ export async function clusterName(data: string): Promise<string> {
   return `bloomery-${dev}-${ino}`;
 }
 
-/** The running process with this number. Undefined: there is none, or it is a zombie. */
+/** The running process with this PID. Undefined: there is none, or it is a zombie. */
 export async function describeProcess(pid: number): Promise<Running | undefined> {
   try {
     if (process.platform === 'linux') {
@@ -58,7 +58,7 @@ const STOP_SIGNALS = [
 ] as const;
 const POLL_MS = 5;
 
-/** Stops a server and waits until `gone` answers true. False: the server did not end. */
+/** Stops a server and waits until `gone` returns true. False: the server did not end. */
 export async function stopServer(pid: number, gone: () => boolean | Promise<boolean>, clock: Clock): Promise<boolean> {
   for (const [signal, patience] of STOP_SIGNALS) {
     try {

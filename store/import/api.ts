@@ -1,24 +1,24 @@
-/** Reads an Ironic by its API, in the form of its database: for an import where the database cannot be reached. Nothing is written to it. */
+/** Reads an Ironic through its API in the form of its tables, for an import without access to its database. Writes nothing to it. */
 import { HEADER, MAXIMUM } from '../../model/versions';
 import type { Source, SourceRow } from './source';
 
 interface ApiResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Undefined: it is no JSON. */
+  /** Undefined: the body is not JSON. */
   readonly body: unknown;
 }
-/** GET of a path below the URL of the API, such as `/v1/nodes`, with the credentials of the operator. Throws without a response. */
+/** GET of a path below the URL of the API, such as `/v1/nodes`, with the credentials of the operator. Throws if no response comes. */
 export type ApiGet = (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<ApiResponse>;
 
 interface ApiTable {
   /** Below /v1, or below the node. */
   readonly path: string;
-  /** The microversion that began it. */
+  /** The first microversion that has the path. */
   readonly since?: number;
   /** The name of the list in a response. */
   readonly list?: string;
-  /** The response has the whole list. */
+  /** The response contains the whole list; there are no pages. */
   readonly isWhole?: boolean;
   /** The response is one row, not a list. */
   readonly row?: (body: SourceRow) => SourceRow;
@@ -47,7 +47,7 @@ const NODE_TABLES: Readonly<Record<string, ApiTable>> = {
 const NEWEST = 115;
 /** 2024.1, the oldest release that is supported. */
 const OLDEST = 90;
-/** A node with steps and inventories in `extra` has tens of kilobytes. */
+/** Items of a page. A node with steps, or with an inventory in `extra`, may have tens of kilobytes. */
 const PAGE = 50;
 /** Nodes that are read at the same time. */
 const CONCURRENCY = 8;
@@ -63,13 +63,13 @@ function messageOf(response: ApiResponse): string {
   return `HTTP status ${response.status}${quoted === '' ? '' : `: ${quoted.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')}`}`;
 }
 
-/** `node_uuid` is `node_id` in a database: here both have the UUID. */
+/** A database has `node_id` instead of `node_uuid`. Rows of this source have both, and both are the UUID. */
 function rowOf(item: Body): SourceRow {
   const ids = Object.entries(item).flatMap(([key, value]) => (key.endsWith('_uuid') ? [[key.replace(/uuid$/, 'id'), value] as const] : []));
   return { ...item, ...Object.fromEntries(ids), id: item['uuid'] };
 }
 
-/** Ironic puts such a text in place of fields that the caller may not see. */
+/** Whether Ironic has replaced driver_info by a text (`** Redacted …`), because the caller may not see it. */
 const isRedacted = ({ driver_info: info }: Body): boolean =>
   typeof info !== 'object' || String((info as Body | null)?.['content']).startsWith('** Redacted');
 
@@ -82,7 +82,7 @@ export async function openApi(get: ApiGet): Promise<Source> {
   if (minor < OLDEST) throw new Error(`this Ironic is older than 2024.1: its API ends with 1.${minor}`);
   const headers = { [HEADER]: `1.${minor}` };
   const exists = ([, { since = 0 }]: readonly [string, ApiTable]): boolean => minor >= since;
-  /** Those that were read, with the time of their inventory. */
+  /** The nodes read so far. `inspectedAt` is the time of their inventory: the end of the inspection, else the node's creation. */
   const nodes: { readonly uuid: string; readonly inspectedAt: unknown }[] = [];
 
   /** @returns undefined: there is no such resource */
@@ -96,7 +96,7 @@ export async function openApi(get: ApiGet): Promise<Source> {
       throw new Error(`GET /v1${path.split('?', 1)[0]!}: ${messageOf(response)}${remedy}`);
     return bodyOf(response);
   }
-  /** The pages of a list. A missing list is empty. */
+  /** The pages of a list. A list that does not exist (404) is empty. */
   async function* lists({ path, list, isWhole = false }: ApiTable, name: string, stop: AbortSignal): AsyncGenerator<readonly Body[]> {
     for (let marker = ''; ;) {
       const body = await read(isWhole ? path : `${path}${path.includes('detail') ? '&' : ''}limit=${PAGE}${marker}`, stop);
@@ -110,7 +110,7 @@ export async function openApi(get: ApiGet): Promise<Source> {
       marker = next;
     }
   }
-  /** What belongs to one node. */
+  /** The rows of a table for one node. */
   async function ofNode(table: ApiTable, { uuid, inspectedAt }: (typeof nodes)[number], stop: AbortSignal): Promise<readonly SourceRow[]> {
     const own: ApiTable = { ...table, path: `/nodes/${uuid}${table.path}` };
     if (table.row) {

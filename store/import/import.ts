@@ -1,6 +1,6 @@
 /**
- * Brings the contents of an Ironic's database into ours. What is there already stays as it is, so that an interrupted import continues when it
- * is run again. Nodes that Ironic works on are left for a later run.
+ * Imports the contents of an Ironic's database in one transaction. Rows that exist here stay unchanged, so that the import can be repeated:
+ * nodes that Ironic works on are left for a later run.
  */
 import type { Knex } from 'knex';
 import { isMac, isUuid } from '../../model/idents';
@@ -14,21 +14,21 @@ export interface ImportOptions {
   readonly dryRun: boolean;
   /** `hardware_types`, `power_interfaces` … → the names that are enabled here. */
   readonly enabled: Readonly<Record<string, readonly string[]>>;
-  /** In place of what the source masks. */
+  /** Values for those that the source masks. */
   readonly secrets: Secrets;
   readonly signal: AbortSignal;
 }
 interface TableSummary {
   readonly what: string;
   readonly imported: number;
-  /** Rows that were there already. */
+  /** Rows that existed already. */
   readonly present: number;
 }
 export interface ImportSummary {
   readonly tables: readonly TableSummary[];
-  /** What cannot come, and why; a line each. */
+  /** Rows that cannot be imported, and why; one line each. */
   readonly refused: readonly string[];
-  /** What comes, and needs attention; a line each. */
+  /** Matters of imported rows that need attention; one line each. */
   readonly warnings: readonly string[];
 }
 
@@ -36,14 +36,14 @@ interface Job {
   readonly db: Knex;
   readonly source: Source;
   readonly options: ImportOptions;
-  /** Their table → the UUIDs by their numbers, of rows that came or are there. */
+  /** Table → `id` in Ironic's database → UUID, of the rows that were imported or existed. */
   readonly uuids: Map<string, Map<unknown, string>>;
   readonly refused: string[];
-  /** What needs attention → whom it concerns. */
+  /** Warning → the nodes or tables that it concerns. */
   readonly warnings: Map<string, string[]>;
 }
 
-/** All rows of a table of theirs, in pieces. */
+/** All rows of one of Ironic's tables, in pages. Without such a table, none. */
 async function* rowsIn({ source, options }: Job, table: string, key: string): AsyncGenerator<readonly SourceRow[]> {
   if (source.tables.has(table)) yield* source.rows(table, key, options.signal);
 }
@@ -57,19 +57,19 @@ async function columnsOf(db: Knex, table: string): Promise<ColumnTypes> {
 }
 
 const parsed = (value: unknown): unknown => (typeof value === 'string' ? (JSON.parse(value) as unknown) : value);
-/** Kind of our column → a value of theirs in that kind. Undefined: our default. */
+/** Data type of our column → the conversion of Ironic's value to it. Values for other types need none. */
 const CONVERSIONS: Readonly<Record<string, (value: unknown) => unknown>> = {
   json: (value) => JSON.stringify(parsed(value)),
   jsonb: (value) => JSON.stringify(parsed(value)),
   ARRAY: parsed,
   boolean: (value) => value === true || Number(value) === 1,
-  // Databases have times in UTC without a zone.
+  // Times from Ironic's database have no zone and are in UTC; those from its API end with +00:00.
   'timestamp with time zone': (value) =>
     `${String(value)
       .replace(' ', 'T')
       .replace(/\+00:00$/, '')}+00:00`,
 };
-/** Columns with other values here than there. */
+/** Columns that are not copied, because their values belong to the database. */
 const OWN: ReadonlySet<string> = new Set(['id', 'revision', 'lock_fence', 'reservation']);
 
 function converted(row: SourceRow, { renamed = {} }: ImportTable, columns: ColumnTypes): Record<string, unknown> {
@@ -83,7 +83,7 @@ function converted(row: SourceRow, { renamed = {} }: ImportTable, columns: Colum
   return values;
 }
 
-/** Column → their number → the list of the column, from a table of their own. */
+/** Our column → `id` of Ironic's row → the list for this column, which Ironic stores in a table of its own. */
 type Lists = ReadonlyMap<string, ReadonlyMap<unknown, readonly unknown[]>>;
 async function readLists(job: Job, { lists = [] }: ImportTable): Promise<Lists> {
   const all = new Map<string, Map<unknown, unknown[]>>();
@@ -112,17 +112,17 @@ const warningText = ([about, subjects]: readonly [string, readonly string[]]): s
   const more = subjects.length > NAMED ? ` and ${subjects.length - NAMED} more` : '';
   return `${subjects.slice(0, NAMED).join(', ')}${more}: ${about}`;
 };
-/** For lines of a terminal. */
+/** The value as text without control characters, for a terminal. */
 const plain = (value: unknown): string => String(value).replace(/\p{Cc}/gu, '?');
 const nameOf = (row: SourceRow): string => plain(row['name'] ?? row['address'] ?? row['uuid']);
-/** Names of files and lines of configurations are made of them. Ironic checks them; whoever else wrote to its database may not. */
+/** These values become parts of file names and configurations. Ironic checks them, but other programs may have written to its database. */
 const FORMATS: Readonly<Record<string, (value: unknown) => boolean>> = { uuid: isUuid, address: isMac };
 function malformed(row: SourceRow): string | undefined {
   const column = Object.keys(FORMATS).find((name) => (row[name] ?? undefined) !== undefined && !FORMATS[name]!(row[name]));
   return column === undefined ? undefined : `its ${column} ${JSON.stringify(plain(row[column]))} is malformed`;
 }
 
-/** Why a node does not come now; undefined: it does. */
+/** Why a node cannot be imported now. Undefined: it can. */
 function stateRefusal(row: SourceRow): string | undefined {
   const state = plain(row['provision_state']);
   const known = Object.hasOwn(STATES, state) ? STATES[state as ProvisionState] : undefined;
@@ -131,7 +131,7 @@ function stateRefusal(row: SourceRow): string | undefined {
   const holder = row['reservation'];
   return typeof holder === 'string' ? `the conductor ${plain(holder)} holds it: let that end, then run the import again` : undefined;
 }
-/** Names what a node uses that is not enabled here: its hardware type, or else its interfaces. */
+/** Warns of a node whose hardware type is not enabled here; if that is enabled, of its interfaces that are not. */
 function warnOfDrivers(job: Job, row: SourceRow): void {
   const unknown = Object.entries(job.options.enabled).flatMap(([kind, names]) => {
     const field = kind === 'hardware_types' ? 'driver' : kind.replace(/s$/, '');
@@ -142,7 +142,7 @@ function warnOfDrivers(job: Job, row: SourceRow): void {
     warn(job, `its ${field} ${plain(value)} is not in [DEFAULT]enabled_${kind}: enable it, or change it`, `node ${nameOf(row)}`);
 }
 
-/** The row with its secrets, or why it cannot come. */
+/** The row with its secrets, or why it cannot be imported. */
 function admission(job: Job, { table, from = table }: ImportTable, row: SourceRow): SourceRow | string {
   const reason = malformed(row) ?? (table === 'nodes' ? stateRefusal(row) : undefined);
   if (reason !== undefined) return reason;
@@ -153,7 +153,7 @@ function admission(job: Job, { table, from = table }: ImportTable, row: SourceRo
   for (const path of dropped) warn(job, `the API does not show ${path}: give it again with the next deployment`, `node ${nameOf(row)}`);
   return whole;
 }
-/** A row that is not here yet. Undefined: it cannot come, and the summary says why. */
+/** A new row with its secrets. Undefined: it cannot be imported, and the summary says why. */
 function admitted(job: Job, table: ImportTable, row: SourceRow): SourceRow | undefined {
   const result = admission(job, table, row);
   if (typeof result !== 'string') return result;
@@ -161,7 +161,7 @@ function admitted(job: Job, table: ImportTable, row: SourceRow): SourceRow | und
   return undefined;
 }
 
-/** A row of theirs as ours. Undefined: it belongs to a node that does not come now. */
+/** Converts Ironic's row to ours. Undefined: it refers to a row, such as its node, that was not imported. */
 function rowOf(job: Job, table: ImportTable, row: SourceRow, columns: ColumnTypes, lists: Lists): Record<string, unknown> | undefined {
   const values = converted(row, table, columns);
   for (const { column, from, table: target } of table.references ?? []) {
@@ -172,7 +172,7 @@ function rowOf(job: Job, table: ImportTable, row: SourceRow, columns: ColumnType
     values[column] = uuid;
   }
   for (const [column, found] of lists) {
-    // An API has the list in the row itself.
+    // A row from the API contains the list.
     if (Array.isArray(row[column])) continue;
     const list = found.get(row['id']) ?? [];
     values[column] = columns.get(column) === 'ARRAY' ? list : JSON.stringify(list);
@@ -182,7 +182,7 @@ function rowOf(job: Job, table: ImportTable, row: SourceRow, columns: ColumnType
 
 /** PostgreSQL's limit of parameters in one statement is 65,535. */
 const MOST_PARAMETERS = 60_000;
-/** @returns how many were not there already */
+/** @returns the number of rows that did not exist yet */
 async function insertNew(db: Knex, table: string, rows: readonly object[], key: string, most: number): Promise<number> {
   let inserted = 0;
   for (let at = 0; at < rows.length; at += most)
@@ -231,18 +231,18 @@ async function importTable(job: Job, table: ImportTable): Promise<TableSummary> 
   return { what: table.what, imported, present };
 }
 
-/** Names what this Ironic does not have yet. */
+/** Warns of tables that this Ironic does not have, because its release is older. */
 function warnOfAbsent(job: Job): void {
   const absent = IMPORT_TABLES.filter(({ table, from = table }) => !job.source.tables.has(from)).map(({ what }) => what);
   if (absent.length > 0) warn(job, 'this Ironic is of an older release, which does not have them', absent.join(', '));
 }
 
-/** Throws an Error; our database is then as it was. */
+/** @throws Error; our database is then unchanged */
 export async function importIronic(db: Knex, source: Source, options: ImportOptions): Promise<ImportSummary> {
   const transaction = await db.transaction();
   const job: Job = { db: transaction, source, options, uuids: new Map(), refused: [], warnings: new Map() };
   try {
-    // Nodes refer to allocations, which refer to nodes: only their UUIDs are needed first.
+    // Nodes and allocations refer to each other. The UUIDs of all allocations suffice for importing nodes first.
     const allocations = new Map<unknown, string>();
     for await (const page of rowsIn(job, 'allocations', 'id')) for (const row of page) allocations.set(row['id'], String(row['uuid']));
     job.uuids.set('allocations', allocations);

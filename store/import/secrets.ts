@@ -1,6 +1,6 @@
 /**
- * What an API does not show: Ironic masks secrets with `******`. Values from a file of the operator take the place of masked ones; what is
- * still masked then is named, and never written.
+ * Secrets that an API does not show: Ironic masks them with `******`. Values from a file of the operator replace masked values. Values that
+ * remain masked are reported and not written.
  */
 import { MASK } from '../../model/masks';
 import type { SourceRow } from './source';
@@ -13,36 +13,36 @@ const isObject = (value: unknown): value is Members => typeof value === 'object'
 /** Ironic also masks parts of texts: `password=******`. */
 const isHidden = (value: string): boolean => value.includes(MASK);
 
-/** The paths of what is masked below `value`. */
+/** The paths of masked texts in `value`. */
 function hiddenPaths(value: unknown, path: string): readonly string[] {
   if (typeof value === 'string') return isHidden(value) ? [path] : [];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) => hiddenPaths(item, `${path}/${key}`));
 }
-/** A copy without what is masked. */
+/** A copy without masked members. */
 function withoutHidden(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutHidden);
   if (!isObject(value)) return value;
   const members = Object.entries(value).filter(([, item]) => typeof item !== 'string' || !isHidden(item));
   return Object.fromEntries(members.map(([key, item]) => [key, withoutHidden(item)]));
 }
-/** Masked values only: what the API shows is newer than a file. */
+/** Replaces masked values only, because the values that the API shows are newer than the file. */
 function filled(value: unknown, secret: unknown): unknown {
   if (isObject(value) && isObject(secret))
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [key, Object.hasOwn(secret, key) ? filled(item, secret[key]) : item]),
     );
-  // A list of steps is given as a whole.
+  // A list, such as steps, is replaced as a whole.
   if (Array.isArray(value) && Array.isArray(secret)) return secret;
   return typeof value === 'string' && isHidden(value) ? secret : value;
 }
 
 type Need =
-  /** Nothing works without it. */
+  /** The resource cannot be used without it. */
   | 'needed'
-  /** Only a further deployment needs it. */
+  /** Only another deployment needs it. */
   | 'optional'
-  /** The server or the agent makes a new one. */
+  /** The server or the agent generates a new one. */
   | 'replaced';
 /** Ironic's tables → their fields with secrets. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, Need>>>> = {
@@ -51,17 +51,17 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Need>>>> = {
   deploy_templates: { steps: 'needed' },
   runbooks: { steps: 'needed' },
 };
-/** Ironic makes it for each deployment. */
+/** Ironic generates this URL for each deployment, so no warning is needed. */
 const IMAGE_URL = 'instance_info/image_url';
 
 export interface Revealed {
   readonly row: SourceRow;
-  /** What has to be known, and is masked. */
+  /** Paths of values that are needed and still masked. */
   readonly missing: readonly string[];
-  /** What is left out, and may be needed later. */
+  /** Paths of masked values that were left out, and may be needed later. */
   readonly dropped: readonly string[];
 }
-/** A row with its secrets, and without the masked values that it can do without. */
+/** A row with its secrets from the file, and without values that remain masked. */
 export function revealed(row: SourceRow, table: string, secrets: Secrets): Revealed {
   const keys = [row['uuid'], row['name'], ...(table === 'nodes' ? ['*'] : [])];
   const own = keys.flatMap((key) => (typeof key === 'string' && Object.hasOwn(secrets, key) ? [secrets[key]!] : []));

@@ -1,14 +1,14 @@
-/** Reads the database of an Ironic: PostgreSQL, MariaDB (MySQL) or SQLite. Nothing is written to it. */
+/** Reads the database of an Ironic: PostgreSQL, MariaDB (MySQL) or SQLite. Writes nothing to it. */
 import { Client, types } from 'pg';
 
-/** A row as a database has it: JSON as text, times as text in UTC. An API has JSON values, and times with their zone. */
+/** A row. From a database: JSON as text, times as text in UTC without zone. From an API: JSON values, times with zone. */
 export type SourceRow = Readonly<Record<string, unknown>>;
 export interface Source {
-  /** The names of its tables. */
+  /** The names of the source's tables. */
   readonly tables: ReadonlySet<string>;
-  /** Whether secrets are `******` in it. */
+  /** Whether the source masks secrets with `******`. */
   readonly masks: boolean;
-  /** All rows of a table in pieces, sorted by `key`. Throws the reason of `signal`. */
+  /** All rows of a table in pages. Databases sort them by `key`. Throws the reason of `signal`. */
   rows(table: string, key: string, signal: AbortSignal): AsyncIterable<readonly SourceRow[]>;
   close(): Promise<void>;
 }
@@ -38,9 +38,9 @@ const databaseSource = (tables: readonly string[], page: Page, close: () => Prom
   rows: (table, key, signal) => pagesOf(page, table, key, signal),
   close,
 });
-/** Times stay text: theirs have no zone, and are in UTC. */
+/** Times are kept as text. Ironic stores them in UTC without a zone, and pg would parse them as local times. */
 const TIMESTAMP: number = types.builtins.TIMESTAMP;
-/** Names of tables and columns are those of the tables in this folder, never those of the source. */
+/** The names need no escapes: they come from tables.ts, never from the source. */
 const statement = (table: string, key: string, after: boolean, parameter: string): string =>
   `SELECT * FROM ${table} ${after ? `WHERE ${key} > ${parameter}` : ''} ORDER BY ${key} LIMIT ${BATCH}`;
 
@@ -48,7 +48,7 @@ async function openPostgres(url: string): Promise<Source> {
   const usual = types.getTypeParser as (oid: number) => (value: string) => unknown;
   const texts = { getTypeParser: ((oid: number) => (oid === TIMESTAMP ? String : usual(oid))) as typeof types.getTypeParser };
   const client = new Client({ connectionString: url, types: texts, connectionTimeoutMillis: TIMEOUT_MS, query_timeout: TIMEOUT_MS });
-  // An error of the connection also rejects the query that waits.
+  // An error of the connection also rejects the pending query. Without a handler, the event would end the process.
   client.on('error', () => {});
   await client.connect();
   await client.query('SET default_transaction_read_only = on');
@@ -67,7 +67,7 @@ async function openPostgres(url: string): Promise<Source> {
 }
 
 async function openMysql(url: URL): Promise<Source> {
-  // Loaded here: no other command needs it.
+  // Loaded on demand, because no other command needs it.
   const { createConnection } = await import('mysql2/promise');
   const connection = await createConnection({
     ...(url.searchParams.get('unix_socket') === null
@@ -102,7 +102,7 @@ interface SqliteModule {
   ) => { prepare(sql: string): { all(...values: unknown[]): SourceRow[] }; close(): void };
 }
 async function openSqlite(path: string): Promise<Source> {
-  // Part of Node from 22.13 on; types of earlier versions do not have it.
+  // Part of Node since 22.13. The types of earlier versions do not have it.
   const sqlite = process.getBuiltinModule('node:sqlite') as unknown as SqliteModule | undefined;
   if (!sqlite) throw new Error(`reading SQLite needs Node 22.13 or later, and this is Node ${process.version.slice(1)}`);
   const database = new sqlite.DatabaseSync(path, { readOnly: true });
@@ -127,7 +127,7 @@ export async function openSource(url: string): Promise<Source> {
   const scheme = /^(\w+):/.exec(plain)?.[1];
   try {
     if (scheme === 'sqlite') return await openSqlite(plain.replace(/^sqlite:\/\/\//, '').split('?', 1)[0]!);
-    // Not checked as a URL: `postgresql://user@/database?host=/folder` is none, and pg takes it.
+    // Not checked as a URL, because pg accepts texts that are not valid URLs, such as `postgresql://user@/database?host=/folder`.
     if (scheme === 'postgresql' || scheme === 'postgres') return await openPostgres(plain);
     if (scheme !== undefined && !URL.canParse(plain)) throw new Error('this is no URL of a database');
     if (scheme === 'mysql' || scheme === 'mariadb') return await openMysql(new URL(plain));

@@ -1,33 +1,33 @@
-/** Ironic's tables and ours, as rows: where they differ, which columns refer to other tables, and what identifies a row. */
+/** How Ironic's tables map to ours: different names, references to other tables, lists from tables of their own, and keys. */
 
-/** A column of ours that has the UUID of what a column of theirs numbers. */
+/** Our `column` contains the UUID of the row of `table` whose `id` Ironic's column `from` contains. */
 interface Reference {
   readonly column: string;
   readonly from: string;
   readonly table: string;
 }
-/** Rows of another table of theirs that are a list in a column of ours. */
+/** Rows of one of Ironic's tables that are a list in a column of ours. */
 interface ChildList {
   readonly column: string;
   readonly table: string;
-  /** Their column with the number of the row that the list belongs to. */
+  /** Ironic's column with the `id` of the row that the list belongs to. */
   readonly parent: string;
-  /** Their column that orders the pages. */
+  /** Ironic's column by which the pages are sorted. */
   readonly key: string;
-  /** One member: the whole item is its value. Several: the item is an object. */
+  /** Columns of an item. With one, the item is its value; with several, the item is an object. */
   readonly members: readonly string[];
 }
 export interface ImportTable {
   /** What it contains, for the summary. */
   readonly what: string;
   readonly table: string;
-  /** Their name, where it differs. */
+  /** Ironic's name of the table, if it differs. */
   readonly from?: string;
-  /** Their key. Default: id. */
+  /** Ironic's column by which the pages are sorted. Default: id. */
   readonly key?: string;
   readonly references?: readonly Reference[];
   readonly lists?: readonly ChildList[];
-  /** Columns of theirs whose names differ from ours: theirs → ours. */
+  /** Columns with different names: Ironic's → ours. */
   readonly renamed?: Readonly<Record<string, string>>;
 }
 
@@ -40,7 +40,7 @@ const step = (table: string, parent: string, order: string): ChildList => ({
   members: ['interface', 'step', 'args', order],
 });
 
-/** In the order of their references. */
+/** Referenced tables come first, except allocations: nodes and allocations refer to each other. */
 export const IMPORT_TABLES: readonly ImportTable[] = [
   { what: 'chassis', table: 'chassis' },
   {

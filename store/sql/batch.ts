@@ -1,4 +1,4 @@
-/** Batches queries: calls that arrive while a query runs share the next one. No call gets a result that was read before it. */
+/** Batches queries: calls that arrive while a query runs share the next one. No call gets a result that was read before the call. */
 
 interface Waiting<Key, Value> {
   readonly key: Key;
@@ -6,7 +6,7 @@ interface Waiting<Key, Value> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** @param query answers in the order of the keys */
+/** @param query returns the values in the order of the keys */
 export function batched<Key, Value>(query: (keys: readonly Key[]) => Promise<readonly Value[]>): (key: Key) => Promise<Value> {
   let waiting: Waiting<Key, Value>[] = [];
   let busy = false;

@@ -9,7 +9,7 @@ import { messageOf } from './faults';
 import type { IdentityCheck } from './identity';
 
 export interface ConnectOptions {
-  /** postgresql://user:password@host:port/database; the folder of a Unix socket as ?host=/folder. SQLAlchemy's `postgresql+driver:` is accepted. */
+  /** postgresql://user:password@host:port/database; ?host=/folder for a Unix socket. SQLAlchemy's `postgresql+driver:` is accepted. */
   readonly connection: string;
   /** Maximum number of connections. */
   readonly poolSize: number;
@@ -27,11 +27,11 @@ export interface Connected {
 
 /** The application name of the server's connections. */
 export const SERVER = 'bloomery';
-/** The oldest tested version is 13. */
+/** The oldest tested version, 13, as in server_version_num. */
 const OLDEST_SERVER = 130000;
 /**
- * An API request gets its response within ten seconds, even if the database does not respond. PostgreSQL cancels a statement first. A little
- * later this program closes the connection to a server that sends nothing.
+ * An API request gets its response within ten seconds, even if the database does not respond. PostgreSQL cancels a statement first. A
+ * little later this program closes the connection to a server that sends nothing.
  */
 const CONNECT_TIMEOUT_MS = 5_000;
 const ACQUIRE_TIMEOUT_MS = 8_000;
@@ -44,7 +44,7 @@ const TIMESTAMPTZ: number = types.builtins.TIMESTAMPTZ;
 const defaultParser = types.getTypeParser as (oid: number) => (value: string) => unknown;
 /** 2025-11-21 11:38:00.12+00 (session in UTC) → 2025-11-21T11:38:00.120000+00:00 */
 export function isoTimestamp(text: string): string {
-  // Large answers have thousands of them.
+  // Fast, because large responses contain thousands of timestamps.
   const end = text.endsWith('+00') ? text.length - 3 : text.length;
   const blank = text.indexOf(' ');
   const point = text.indexOf('.');
@@ -142,7 +142,7 @@ const setUpSession = (identity?: IdentityCheck) =>
   );
 const setUpPatient = setUp('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
 
-/** Connects once outside the pool, which would hide the reason of a failure. Answers the name of the database for messages. */
+/** Connects once outside the pool, which would hide the reason of a failure. Returns the name of the database for messages. */
 async function inspectServer(settings: ReturnType<typeof connectionSettings>): Promise<string> {
   let client: Client;
   try {

@@ -46,11 +46,11 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   firmware_components_node_known: ['NodeNotFound', { node: 'node_uuid' }],
 };
 
-/** The code of the error for a database that is not the one that this server started with. */
+/** The error code for a database other than the one that this server started with. */
 export const OTHER_DATABASE = 'OTHER_DATABASE';
 /**
- * Codes of PostgreSQL and of sockets → the message of the response. The caller may retry. (57: stopping, starting; 53: out of resources; 08:
- * connections; 58: files of the host; 40, 55, 57014, 25P0x: cancelled by the server.)
+ * Codes of PostgreSQL and of sockets → the message of the response. The caller may retry. (57: stopping, starting; 53: out of resources;
+ * 08: connections; 58: files of the host; 40, 55, 57014, 25P0x: cancelled by the server.)
  */
 const UNAVAILABLE: readonly (readonly [RegExp, string])[] = [
   [/^OTHER_DATABASE$/, 'Another database is at the address of the one that this server started with.'],

@@ -1,22 +1,22 @@
-/** Which database this is. A server compares it on each new connection, and uses no other one than that which it started with. */
+/** The identity of the database. A server checks it on each new connection, and uses only the database that it started with. */
 import type { Client } from 'pg';
 import type { Log } from '../../model/log';
 import { OTHER_DATABASE } from './faults';
 
-/** The random name of the database, a row of the table `secrets`. The first process on the database makes it. */
+/** The name of the row of the table `secrets` with the identity, a random UUID. The first process on the database creates the row. */
 export const IDENTITY = 'database-identity';
 
 export interface IdentityCheck {
-  /** Later connections must have this one. */
+  /** Sets the identity that later connections must find. */
   readonly expect: (identity: string) => void;
-  /** Rejects for another database. */
+  /** Rejects if the connection leads to another database. */
   readonly check: (client: Client) => Promise<void>;
 }
 export function createIdentityCheck(log: Log): IdentityCheck {
   let expected: string | undefined;
   let isOther = false;
   const identityOf = async (client: Client): Promise<string | undefined> => {
-    // A database without the table is another one. The statement is parsed only if there is one.
+    // A database without the table is another one. PostgreSQL would refuse a statement with a missing table, so this asks first.
     const { rows: tables } = await client.query<{ present: boolean }>("SELECT to_regclass('secrets') IS NOT NULL AS present");
     if (!tables[0]?.present) return undefined;
     const { rows } = await client.query<{ value: string }>('SELECT value FROM secrets WHERE name = $1', [IDENTITY]);

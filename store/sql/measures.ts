@@ -14,7 +14,7 @@ const kindOf = (error: unknown): string => (isUnavailable(error) ? 'away' : toFa
 
 /** Milliseconds after which the database counts as unavailable. */
 const PING_TIMEOUT_MS = 1500;
-/** False if all connections are in use until the timeout, too. */
+/** Whether the database responds. Also false if all connections are in use until the timeout. */
 export function isUp(db: Knex): Promise<boolean> {
   return new Promise((answer) => {
     const late = setTimeout(() => answer(false), PING_TIMEOUT_MS);

@@ -15,7 +15,7 @@ export interface Paging {
   readonly sortKey?: string;
   readonly sortDir?: 'asc' | 'desc';
 }
-/** Identifies one state of a row: every write raises the revision. Cached JSON is valid while it is equal. */
+/** Identifies one state of a row: every write raises the revision. Cached JSON is valid while both are equal. */
 export interface RowVersion {
   readonly id: number;
   readonly revision: number;
@@ -80,7 +80,7 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
 export const applyProject = (query: Knex.QueryBuilder, project: string): void =>
   void query.where((either) => void either.where('owner', project).orWhere('lessee', project));
 
-/** Whether the record of a node belongs to the project. Otherwise it may not be a marker of the project's lists. */
+/** Whether the project owns or leases the node. Otherwise the node's records may not be markers in the project's lists. */
 export async function isOfProject(db: Knex, nodeUuid: string, project: string | undefined): Promise<boolean> {
   if (project === undefined) return true;
   const query = db('nodes').select('uuid').where('uuid', nodeUuid);
@@ -157,7 +157,7 @@ export async function versionsOf(db: Knex, selection: Knex.QueryBuilder): Promis
   const lists = await columnsOf<RowVersion>(db, selection, ['id', 'revision']);
   return lists.id.map((id, index) => ({ id, revision: lists.revision[index]! }));
 }
-/** The same with the projects of the rows. */
+/** As `versionsOf`, with the owner and the lessee of each row. */
 export async function ownedVersionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly OwnedVersion[]> {
   const { id: ids, revision, owner, lessee } = await columnsOf<OwnedVersion>(db, selection, ['id', 'revision', 'owner', 'lessee']);
   return ids.map((id, index) => ({ id, revision: revision[index]!, owner: owner[index]!, lessee: lessee[index]! }));

@@ -6,15 +6,15 @@ import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
 
 export interface ApiTokens {
-  /** Answers false if there is a token of that name. */
+  /** False: a token of that name exists. */
   create(token: Omit<ApiTokenRecord, 'last_used_at'>, hash: string): Promise<boolean>;
-  /** By name. */
+  /** Sorted by name. */
   list(): Promise<readonly ApiTokenRecord[]>;
   /** Concurrent calls share one query. */
   find(hash: string): Promise<ApiTokenRecord | undefined>;
-  /** Records the use of a token, unless a use of the same hour is recorded. */
+  /** Records the use of a token, unless a use within the last hour is recorded. */
   recordUse(hash: string, at: string): Promise<void>;
-  /** Answers false if there is no token of that name. */
+  /** False: there is no token of that name. */
   remove(name: string): Promise<boolean>;
 }
 

@@ -16,7 +16,7 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
         macs: macs.map((mac) => mac.toLowerCase()),
         files: JSON.stringify(files),
         updated_at: timestamp(clock.now()),
-        // Requests before this record were for another one.
+        // The recorded requests were for the previous boot record.
         requests: '{}',
       };
       const query = db('boots')
@@ -56,7 +56,7 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
       const query = boots().whereRaw('macs @> ARRAY[?]::text[]', [mac.toLowerCase()]).orderByRaw('updated_at DESC').limit(1);
       const [boot] = await run(query);
       if (boot) return boot;
-      // A machine without ports gets any ramdisk row without addresses, if all such rows boot the same files.
+      // A machine whose address no port has gets a ramdisk row without addresses, if all such rows boot the same files.
       const known = db('ports').select(db.raw('1')).where('address', mac.toLowerCase());
       const open = await run(
         boots().where({ purpose: 'ramdisk' }).whereRaw('cardinality(macs) = 0').whereNotExists(known).orderBy('node_uuid'),

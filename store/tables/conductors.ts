@@ -9,7 +9,7 @@ import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
 
 export interface AliveConductors {
-  /** `id:revision,…`: changes whenever the set of alive conductors changes, or what one of them offers. */
+  /** `id:revision,…`: changes when a conductor becomes alive or dead, and when one registers again. */
   readonly version: string;
   /** Cached by version, so that `updated_at` may be outdated. */
   readonly conductors: readonly ConductorRecord[];
@@ -34,7 +34,7 @@ export interface Conductors {
    * valid locks: true. Called in the transaction that takes over its nodes.
    */
   declareDead(hostname: string, timeout: number): Promise<boolean>;
-  /** Removes at most `atMost` conductors without a heartbeat for so many seconds. Answers their names. */
+  /** Removes at most `atMost` conductors that have no reservations and sent no heartbeat for `seconds`. Returns their host names. */
   removeExpired(seconds: number, atMost: number): Promise<readonly string[]>;
   /**
    * The online conductors with a heartbeat within `timeout` seconds. Reads their rows only if the version in the database has changed.

@@ -12,7 +12,7 @@ interface AddressStatus {
 }
 /** Machines that were enrolled automatically when they booted. */
 export interface Discoveries {
-  /** Answers those of the addresses that belong to a node, through a port or a discovery. One query. */
+  /** The state of each address that belongs to a node, through a port or a discovery. One query. */
   addressStatuses(macs: readonly string[]): Promise<readonly AddressStatus[]>;
   /** The nodes that were enrolled for any of these addresses. */
   owners(addresses: readonly string[]): Promise<readonly { readonly node_uuid: string; readonly finished: boolean }[]>;

@@ -15,23 +15,23 @@ import { preparedOn } from '../sql/prepared';
 /** Changes of nodes. Triggers of the database write most of them, with every change of a node. */
 export interface Events {
   /**
-   * The next events, and the position to continue from: all events that can be read now are before it.
-   * @param project whose nodes' events are read; absent: those of all
+   * At most `atMost` events after a position, and the position to continue from. If fewer events are left, that is the present end.
+   * @param project reads only events of nodes that the project owned or leased at the time; absent: all events
    */
   read(after: string, atMost: number, project?: string): Promise<{ readonly events: readonly EventRecord[]; readonly reached: string }>;
-  /** Adds an event that no column of the node shows. */
+  /** Adds an event that is no change of a node's column, so that no trigger writes it. */
   add(node: NodeRecord, kind: EventKind, payload: JsonObject): Promise<void>;
   /** The position from which only new events are read. */
   endPosition(): Promise<string>;
   /** Whether no event after this position has been removed. */
   isReachable(position: string): Promise<boolean>;
-  /** Removes at most `atMost` events: those before a time, and the oldest beyond `keep`. Answers how many it removed. */
+  /** Removes at most `atMost` events: those before a time, and the oldest beyond `keep`. Returns the number of removed events. */
   trim(limits: { readonly keep: number; readonly before: string; readonly atMost: number }): Promise<number>;
 }
 
 /** The oldest running transaction. No event is ever written before it. */
 const END = 'pg_snapshot_xmin(pg_current_snapshot())';
-/** At least one row: `reached` is computed in the same snapshot as the events. */
+/** Returns at least one row, because `reached` must come from the same snapshot as the events. */
 const read = (condition: string): string => `
   SELECT ends.reached, found.* FROM (SELECT ${END} || '-0' AS reached) AS ends LEFT JOIN LATERAL (
     SELECT transaction || '-' || id AS position, at, node_uuid, node_name, owner, lessee, kind, payload FROM events
@@ -40,13 +40,13 @@ const read = (condition: string): string => `
   ) AS found ON true`;
 const READ = read('');
 const READ_OF_PROJECT = read(' AND (owner = $4 OR lessee = $4)');
-/** False for positions before removed events, and for positions of another server whose transaction numbers were higher (a copied database). */
+/** False for positions before removed events, and for positions of another server with higher transaction numbers (a copied database). */
 const REACHABLE = `
   SELECT NOT EXISTS (
     SELECT FROM events_trimmed
     WHERE (transaction, id) > ($1::text::xid8, $2::bigint) AND transaction <= pg_snapshot_xmax(pg_current_snapshot())
   ) AND $1::text::xid8 <= pg_snapshot_xmax(pg_current_snapshot()) AS reachable`;
-/** Removes the oldest events, and those of another server, whose higher numbers would block reading. The last removed position is stored. */
+/** Removes the oldest events, and those of another server, whose higher numbers would block reading. Stores the last removed position. */
 const TRIM = `
   WITH gone AS (
     DELETE FROM events WHERE (transaction, id) IN (

@@ -74,18 +74,21 @@ export interface Hardware {
   putToken(nodeUuid: string, hash: string, from: 'operator' | 'deployment'): Promise<void>;
   revoke(nodeUuid: string): Promise<void>;
   /**
-   * Records reports of unchanged records, at most one for each node. Ignores reports whose digest differs from the stored one. Answers how
-   * many records were stale; each adds an event and history as in `put`.
+   * Records reports of unchanged records, at most one for each node. Ignores reports whose digest differs from the stored one. Returns
+   * how many records were stale; each adds an event and history as in `put`.
    */
   recordUnchanged(reports: readonly HardwareUnchanged[], inHistory: boolean): Promise<number>;
-  /** Marks records without a report since a time as stale, with events and history as in `put`. Answers how many became stale. */
+  /** Marks records without a report since a time as stale, with events and history as in `put`. Returns how many became stale. */
   markStale(before: string, inHistory: boolean): Promise<number>;
   counts(): Promise<{ readonly fresh: number; readonly stale: number }>;
-  /** Adds changes and keeps the latest `keep` of the node and source. The last call in its transaction, because it blocks other writers of changes. */
+  /**
+   * Adds changes and keeps the latest `keep` of the node and source. Must be the last call of a transaction, because it blocks other
+   * writers of changes until the transaction ends.
+   */
   addChanges(nodeUuid: string, changes: readonly HardwareChange[], keep: number, source?: ChangeSource): Promise<void>;
   /** The oldest first. */
   changes(filter: HardwareChangeFilter): Promise<readonly HardwareChangeRow[]>;
-  /** Answers how many changes it removed. */
+  /** Removes at most `atMost` changes before a time. Returns the number of removed changes. */
   trimChanges(before: string, atMost: number): Promise<number>;
 }
 

@@ -7,7 +7,7 @@ import { run } from '../sql/faults';
 import { resourceTable, type Table } from './resources';
 
 interface History extends Table<HistoryRecord, 'node_uuid'> {
-  /** Removes at most `atMost` entries before a time, but leaves the latest `keep` of each node. Answers how many it removed. */
+  /** Removes at most `atMost` entries before a time, but leaves the latest `keep` of each node. Returns the number of removed entries. */
   trim(limits: { readonly keep: number; readonly before: string; readonly atMost: number }): Promise<number>;
 }
 

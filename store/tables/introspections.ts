@@ -35,7 +35,7 @@ export interface Introspections {
   putData(nodeUuid: string, which: 'processed' | 'unprocessed', data: JsonObject): Promise<void>;
   /** Running introspections that started before a time. */
   startedBefore(time: string): Promise<readonly IntrospectionRecord[]>;
-  /** Nodes whose introspection is in one of these states. One that is being reapplied is also finished. */
+  /** Nodes whose introspection is in one of these states, finished or not: while it is reapplied, `finished_at` stays set. */
   nodesIn(states: readonly IntrospectionState[]): Promise<readonly string[]>;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The statements for reserved nodes: reserve, and write while the row has the fencing number of the reservation. Each is one prepared
- * statement and a transaction of its own: the node, its driver_internal_info and its history change together. Each may be repeated after
- * a lost response, with the same result.
+ * statement and a transaction of its own: the node, its driver_internal_info and its history change together. After a lost response, a
+ * write may be repeated with the same result. A repeated reservation or release changes nothing, but finds no matching row.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
@@ -34,7 +34,7 @@ const nameOf = (text: string): string => `locked_${createHash('sha1').update(tex
 export interface LockedNodes {
   /** Undefined: the node does not exist or is reserved. */
   reserve(column: 'uuid' | 'name', ident: string, host: string): Promise<NodeRecord | undefined>;
-  /** Undefined: the node is gone, or its reservation has another fencing number. */
+  /** Undefined: the node does not exist, is not reserved, or its reservation has another fencing number. */
   write(node: NodeRecord, fence: number, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
 }
 
@@ -82,7 +82,7 @@ export function lockedNodesOn(
             'ON CONFLICT (uuid) DO NOTHING) SELECT revision FROM written';
       const [done] = await prepared<{ revision: number }>(nameOf(text), text, values, { ...write.changes, uuid: node.uuid });
       if (!done) return undefined;
-      // A higher revision means a concurrent write, such as a heartbeat or a token; the node is then read again.
+      // A higher revision means a concurrent write, such as a heartbeat or a token. A holder that continues then needs the node as stored.
       if (done.revision !== node.revision + 1 && !release) return find(node.uuid);
       return { ...applyWrite(node, write), revision: done.revision, updated_at: now };
     },

@@ -19,7 +19,7 @@ export interface NodeFilter extends Paging {
   readonly sharded?: boolean;
   /** Only nodes with this key in driver_internal_info. */
   readonly internal?: string;
-  /** Only nodes whose inspection noted one of these addresses of their BMC. */
+  /** Only nodes with one of these BMC addresses in `lookup_bmc_addresses`, which an inspection sets. */
   readonly bmcAddresses?: readonly string[];
   /** SQL LIKE on the description, with its `%` and `_`. */
   readonly descriptionContains?: string;
@@ -39,7 +39,7 @@ export interface NodeLists {
   countInStates(limit: number, states: readonly string[], group?: string): Promise<number>;
   /** As `list`, but only the versions of the rows: for the cache of JSON. */
   versions(filter: NodeFilter): Promise<readonly RowVersion[]>;
-  /** The same with the projects of the nodes. */
+  /** As `versions`, with the owner and the lessee of each node. */
   ownedVersions(filter: NodeFilter): Promise<readonly OwnedVersion[]>;
   /** The number of nodes for each combination of these columns. */
   counts(): Promise<
@@ -51,7 +51,7 @@ export interface NodeLists {
 
 /** @param find reads the node that a marker names */
 export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) => Promise<NodeRecord>): NodeLists {
-  /** A node of other projects is answered as missing. Otherwise the order would reveal its values. */
+  /** A node of other projects counts as unknown. Otherwise the list's position would reveal the node's values. */
   const markerOf = async ({ marker, project }: NodeFilter): Promise<NodeRecord | undefined> => {
     if (marker === undefined) return undefined;
     const node = await find(marker);

@@ -32,11 +32,11 @@ export interface Nodes extends NodeLookups, NodeLists {
   reserve(ident: string, host: string): Promise<NodeRecord>;
   release(uuid: string, fence: number): Promise<void>;
   /**
-   * Writes a reserved node and the entries of its history in one statement, and answers the node as stored. `node` is the holder's copy.
+   * Writes a reserved node and the entries of its history in one statement, and returns the node as stored. `node` is the holder's copy.
    * `release` ends the reservation. Throws NodeLocked, NodeNotFound.
    */
   writeLocked(node: NodeRecord, fence: number, write: NodeWrite, release?: boolean): Promise<NodeRecord>;
-  /** Ends all reservations of this host, which are stale because the host has just started. Answers the nodes as they were before. */
+  /** Ends all reservations of this host, which are stale because the host has just started. Returns the nodes as they were before. */
   releaseAll(host: string): Promise<readonly NodeRecord[]>;
 }
 
@@ -126,7 +126,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     },
 
     async reserve(ident, host) {
-      // Met no row, and found it free a moment later: the holder let go in between.
+      // If `reserve` finds no free row, and `find` a free one a moment later, the holder released the node in between: try again.
       for (let attempt = 0; ; attempt++) {
         const node = findable(ident) ? await lockedRows.reserve(identColumn(ident), ident, host) : undefined;
         if (node) return node;

@@ -21,7 +21,7 @@ export interface PortFilter extends Paging, NodeScope {
 export interface Ports {
   /** Throws MACAlreadyExists, PortAlreadyExists. */
   create(port: NewPort): Promise<PortRecord>;
-  /** Creates, in one statement, those of the ports whose address no port has yet. The ports have no names. */
+  /** Creates the ports whose addresses no port has yet, in one statement. The given ports must have no names. */
   createMissing(ports: readonly NewPort[]): Promise<void>;
   /** By UUID or name. Throws PortNotFound. */
   find(ident: string): Promise<PortRecord>;

@@ -13,7 +13,7 @@ export interface TableFilter<RecordType> extends Paging {
   /** Exact matches on columns. Null: the column is null; a list: any of its values. */
   readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
   readonly nodeScope?: NodeScope;
-  /** The records of this project, and the public ones. For tables with these columns. */
+  /** Only the records that this project owns, and public ones. For tables with the columns `owner` and `public`. */
   readonly ownedOrPublic?: string;
 }
 /** The methods of every resource's table. `Required`: the columns that a new record must have. */
@@ -39,7 +39,7 @@ interface Definition<RecordType> {
 const lowered = <T extends object>(record: T): T =>
   'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
 
-/** Answers the factory of a resource's table. Its parameter `db` is the pool or a transaction. */
+/** Returns the factory of a resource's table. Its parameter `db` is the pool or a transaction. */
 export const resourceTable =
   <RecordType extends ResourceRecord, Required extends keyof RecordType = never>(definition: Definition<RecordType>) =>
   (db: Knex, clock: Clock): Table<RecordType, Required> =>
@@ -64,7 +64,7 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     if (!record) throw missing(ident);
     return record;
   };
-  /** A record that the list may not show is answered as missing. Otherwise the order would reveal its values. */
+  /** A record that the list may not show counts as unknown. Otherwise the list's position would reveal the record's values. */
   async function markerOf({ marker: uuid, where, nodeScope, ownedOrPublic: project }: TableFilter<RecordType>) {
     if (uuid === undefined) return undefined;
     const marker = (await find(uuid, 'uuid')) as Readonly<Record<string, unknown>>;

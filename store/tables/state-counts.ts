@@ -4,13 +4,13 @@ import type { StateCounts } from '../../model/records';
 import { preparedOn } from '../sql/prepared';
 
 export interface StateCountsTable {
-  /** Counts the nodes now, and removes the counts of before `before`. */
+  /** Counts the nodes now, and removes counts older than `before`. */
   record(at: string, before: string): Promise<void>;
-  /** Those since a time, the oldest first; without those that are equal to their predecessor. */
+  /** The counts since a time, the oldest first. Counts that equal the previous ones are left out. */
   list(since: string): Promise<readonly StateCounts[]>;
 }
 
-/** Nodes without a parent: those of the list of nodes. */
+/** Counts only nodes without a parent, as the API's list of nodes shows them by default. */
 const RECORD = `
   WITH old AS (DELETE FROM state_counts WHERE at < $2)
   INSERT INTO state_counts (at, counts)
