@@ -19,11 +19,12 @@ function hiddenPaths(value: unknown, path: string): readonly string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) => hiddenPaths(item, `${path}/${key}`));
 }
-/** A copy without masked members. */
+/** A copy without masked members and items. */
 function withoutHidden(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutHidden);
+  const isShown = (item: unknown): boolean => typeof item !== 'string' || !isHidden(item);
+  if (Array.isArray(value)) return value.filter(isShown).map(withoutHidden);
   if (!isObject(value)) return value;
-  const members = Object.entries(value).filter(([, item]) => typeof item !== 'string' || !isHidden(item));
+  const members = Object.entries(value).filter(([, item]) => isShown(item));
   return Object.fromEntries(members.map(([key, item]) => [key, withoutHidden(item)]));
 }
 /** Replaces masked values only, because the values that the API shows are newer than the file. */

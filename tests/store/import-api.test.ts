@@ -97,11 +97,11 @@ test.each<readonly [what: string, table: string, row: object, expected: object]>
     'nodes',
     {
       driver_internal_info: { agent_secret_token: '******', agent_url: 'kept' },
-      instance_info: { configdrive: '******', image_url: '******', list: [{ token: '******', kept: 1 }] },
+      instance_info: { configdrive: '******', image_url: '******', list: ['******', { token: '******', kept: 1 }] },
     },
     {
       missing: [],
-      dropped: ['instance_info/configdrive', 'instance_info/list/0/token'],
+      dropped: ['instance_info/configdrive', 'instance_info/list/0', 'instance_info/list/1/token'],
       row: { driver_internal_info: { agent_url: 'kept' }, instance_info: { list: [{ kept: 1 }] } },
     },
   ],
