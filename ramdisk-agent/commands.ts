@@ -22,7 +22,10 @@ interface CommandResult {
   readonly command_result: JsonObject | null;
 }
 export interface Runner {
-  /** Starts a command. Resolves at once for a background command without `wait`, otherwise at its end. Throws AgentError: 400, 404, 409. */
+  /**
+   * Starts a command. Resolves at once for a background command without `wait`, otherwise when the command ends. Throws AgentError:
+   * unknown command (400, 404), busy (409).
+   */
   execute(name: string, params: JsonObject, wait: boolean): Promise<CommandResult>;
   list(): readonly CommandResult[];
   /** Throws RequestedObjectNotFoundError. */
