@@ -19,7 +19,7 @@ import { serve } from './server';
 
 const VERSION = 'bloomery-agent 1';
 
-/** Runs until `signal` is aborted. Rejects when the lookup fails: then the program is started again. */
+/** Runs until `signal` is aborted. Rejects when the lookup fails; the ramdisk's init then starts the program again. */
 export async function runAgent(machine: Machine, signal: AbortSignal): Promise<void> {
   const { parameters, clock, log } = machine;
   const startedAt = clock.now();
@@ -39,7 +39,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   const inspected = inspectionUrls.length > 0 ? await inspect(machine, server, signal) : null;
   if (apiUrls.length === 0) {
     log.info('No ipa-api-url: no lookup and no heartbeats');
-    // Otherwise the program would be started and the machine inspected again.
+    // If the program ended here, init would start it again, and it would inspect the machine again.
     while (!signal.aborted) await clock.sleep(60_000, signal).catch(() => undefined);
     return;
   }
@@ -83,7 +83,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   await commands.idle();
 }
 
-/** Waits for slow controllers, which show their disks late. A machine without a disk continues afterwards. */
+/** Waits for slow controllers, which show their disks late. If there is still no disk after all attempts, the agent continues. */
 async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void> {
   const { diskWaitAttempts, diskWaitDelay } = machine.parameters;
   const any = (): InventoryDisk | undefined => disksOf(machine).find((disk) => disk.size > 0);
@@ -91,9 +91,12 @@ async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void>
   if (!any()) machine.log.warn('No disk was found');
 }
 
-/** Router advertisements are faster than DHCP, so an IPv6 address alone only suffices after this time. */
+/** Router advertisements are faster than DHCP, so an interface that has only an IPv6 address counts as ready only after this time. */
 const IPV6_ALONE_MS = 5000;
-/** Waits for an address that is not link-local: at the boot interface (any interface if unknown; all if configured). */
+/**
+ * Waits until the boot interface has an address that is not link-local. If the boot interface is unknown, any interface suffices; with
+ * ipa-inspection-dhcp-all-interfaces, all interfaces with a link need an address.
+ */
 async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<void> {
   const { bootInterface, inspectionDhcpAll, inspectionDhcpWait } = machine.parameters;
   const boot = bootInterface === null ? null : plainMac(bootInterface);
@@ -130,7 +133,7 @@ async function lookup(machine: Machine, server: Api, minor: number, uuid: string
   }
 }
 
-/** The token from the lookup, otherwise from the command line. A masked token means that another process of this machine has it. */
+/** The token from the lookup, otherwise from the command line. A masked token means that another agent process got it before. */
 function tokenOf(found: LookupAnswer, given: string | null): string | null {
   const token = found.config.agent_token;
   if (typeof token === 'string' && token.length >= 32) return token;
@@ -141,7 +144,7 @@ function tokenOf(found: LookupAnswer, given: string | null): string | null {
   );
 }
 
-/** The source address of the route to the API: the conductor reaches the agent there. */
+/** The source address of the route to the API, at which the conductor can reach the agent. */
 async function ownAddress(machine: Machine, url: string, signal: AbortSignal): Promise<string> {
   const { addressAttempts, addressInterval } = machine.parameters;
   for (let tries = 1; ; tries++) {

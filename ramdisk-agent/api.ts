@@ -3,9 +3,9 @@ import type { Inventory, JsonObject } from '../model/records';
 import { AgentError } from './system/errors';
 import { ask, type HttpAnswer, type HttpRequest, type Trust } from './system/http';
 
-/** The newest minor version with features that the agent uses (agent_verify_ca). */
+/** The newest minor version whose features the agent uses (agent_verify_ca). */
 const NEWEST_KNOWN = 68;
-/** Assumed of a server that does not report its versions. */
+/** The minor version that the agent assumes if the server does not report its versions. */
 const OLDEST_KNOWN = 31;
 const SINCE = { agent_version: 36, agent_token: 62, agent_verify_ca: 68 } as const;
 
@@ -26,7 +26,7 @@ export interface Api {
   /** Rejects with the server's message while it does not know the machine. */
   lookup(minor: number, macs: readonly string[], nodeUuid: string | null): Promise<LookupAnswer>;
   heartbeat(minor: number, nodeUuid: string, beat: HeartbeatBody): Promise<void>;
-  /** Returns the node's UUID. Rejects with `retry` set where a retry may help. */
+  /** Returns the node's UUID; null: the answer has none. Rejects with the response's `httpStatus`, if there was a response. */
   continueInspection(data: InspectionData): Promise<string | null>;
 }
 export type InspectionData = JsonObject & { readonly inventory?: Inventory; readonly error: string | null };
@@ -109,7 +109,7 @@ export function api(options: ApiOptions): Api {
 }
 
 type Located = HttpAnswer & { readonly url: string };
-/** The response of the first URL that works; otherwise the last error. */
+/** The response of the first URL that answers, whatever its status. Rejects with the last error if none answers. */
 async function firstAnswer(urls: readonly string[], call: (url: string) => Promise<HttpAnswer>): Promise<Located> {
   let last: unknown = new Error('No URL of the bare metal API is known');
   for (const url of urls) {

@@ -25,7 +25,7 @@ export const COLLECTORS: Readonly<Record<string, Collector>> = {
     dmi: readDmi(await run('dmidecode', ['-t', 'bios', '-t', 'processor', '-t', 'memory'], { signal })),
   }),
   lldp: async (_, received) => ({ lldp_raw: received }),
-  // The program is part of python-hardware, which custom ramdisks may contain. Ours does not, and has no benchmarks of its own.
+  // The program is part of python-hardware, which custom ramdisks may contain. Our ramdisk has neither it nor benchmarks of its own.
   'extra-hardware': async ({ run, log, parameters }, _, signal) => {
     const benchmarks = parameters.inspectionBenchmarks;
     const args = benchmarks.length > 0 ? ['--benchmark', ...benchmarks] : [];

@@ -1,13 +1,13 @@
-/** Runs the conductor's commands one at a time, and stores all results. */
+/** Runs the conductor's commands one at a time, and stores their results. */
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
 import { AgentError, type ErrorBody, reasonOf, toBody } from './system/errors';
 import type { ReportProgress } from './system/progress';
 
 export interface Command {
-  /** Runs in the background: the response comes at once, and the end forces a heartbeat. */
+  /** The response comes at once, while the command runs in the background. Its end forces a heartbeat. */
   readonly inBackground?: true;
-  /** `progress` is shown while the command runs. A string becomes {result: …}. Throws AgentError. */
+  /** The result shows what `progress` reports while the command runs. A returned string becomes {result: …}. Throws AgentError. */
   run(params: JsonObject, progress: ReportProgress): Promise<JsonObject | string | null>;
 }
 /** Full name (`clean.get_clean_steps`) → command. */
@@ -22,7 +22,10 @@ interface CommandResult {
   readonly command_result: JsonObject | null;
 }
 export interface Runner {
-  /** Starts a command. With `wait`, or for foreground commands, resolves at its end. Throws AgentError: unknown (400, 404), busy (409). */
+  /**
+   * Starts a command. Resolves at once for a background command without `wait`, otherwise when the command ends. Throws AgentError:
+   * unknown command (400, 404), busy (409).
+   */
   execute(name: string, params: JsonObject, wait: boolean): Promise<CommandResult>;
   list(): readonly CommandResult[];
   /** Throws RequestedObjectNotFoundError. */
@@ -31,10 +34,10 @@ export interface Runner {
   idle(): Promise<void>;
 }
 
-/** An agent serves one deployment. More results than this come from a faulty conductor. */
+/** An agent serves one deployment, so only a faulty conductor causes more results than this. The oldest are dropped. */
 const MOST_KEPT = 1000;
 
-/** @param progressed called at each tenth of a command's work */
+/** @param progressed called after each tenth (10 %) of a command's work */
 export function runner(commands: Commands, newId: () => string, finished: () => void, log: Log, progressed: () => void = () => {}): Runner {
   const results = new Map<string, { now: CommandResult; readonly end: Promise<void> }>();
   const latest = (): CommandResult | undefined => [...results.values()].at(-1)?.now;

@@ -17,7 +17,7 @@ const extentOf = (record: Buffer): Extent => ({
   size: record.readUInt32LE(10),
   isFolder: (record[25]! & 2) !== 0,
 });
-/** Names may have a version suffix. The comparison is case-sensitive. */
+/** The entry with this name in a folder. The name on the drive may have a version suffix (;1). The comparison is case-sensitive. */
 function entryOf(folder: Buffer, name: string): Extent | undefined {
   for (let at = 0; at + 33 < folder.length;) {
     const length = folder[at]!;

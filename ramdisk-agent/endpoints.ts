@@ -38,7 +38,8 @@ export async function endpoints(machine: Machine, signal: AbortSignal): Promise<
     if (!service) throw notFound('baremetal-introspection');
     return { apiUrls, inspectionUrls: [`${service.url}/v1/continue`] };
   }
-  // Unless configured, ironic-python-agent takes this (and a time server) from the API's record.
+  // Without a configured URL, the API's mDNS record may name the one for inspection data. ironic-python-agent also takes a time server
+  // from the record.
   const announced = api?.params['ipa_inspection_callback_url'];
   return { apiUrls, inspectionUrls: announced !== undefined && inspection.length === 0 ? [announced] : inspection };
 }

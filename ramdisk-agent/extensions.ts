@@ -45,7 +45,7 @@ export function commandsOf(machine: Machine): Commands {
   };
 }
 
-/** Each step brings the node: without secrets, but with current hints and settings. */
+/** Stores the node that the parameters of step commands contain: without secrets, but with its current hints and settings. */
 function remember(machine: Machine, params: JsonObject): void {
   const node = params['node'];
   if (typeof node === 'object' && node !== null) machine.state.node = node as JsonObject;
@@ -85,7 +85,7 @@ function stepCommands(machine: Machine, kind: StepKind, failure: ErrorType): Com
   };
 }
 
-/** Results are requested repeatedly, so they do not contain the config drive or passwords. */
+/** The step without its arguments. Conductors request results repeatedly, so results must not contain config drives or passwords. */
 function withoutSecrets(step: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(step).filter(([key]) => key !== 'args'));
 }
@@ -100,7 +100,7 @@ function checkVersion(given: unknown): void {
   );
 }
 
-/** A BIOS boots whole-disk images as they are; UEFI needs a boot entry. */
+/** A BIOS boots whole-disk images without further setup. UEFI needs a boot entry. */
 async function installBootloader(machine: Machine, params: JsonObject): Promise<null> {
   if (bootMode(machine.tree) === 'bios') return null;
   const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
@@ -118,7 +118,7 @@ async function installBootloader(machine: Machine, params: JsonObject): Promise<
   return null;
 }
 
-/** Milliseconds for sending the response to the command. */
+/** Milliseconds before the agent ends, in which it sends the response to the command. */
 const FAREWELL_MS = 300;
 const leave = (machine: Machine, program: 'poweroff' | 'reboot'): Command => ({
   inBackground: true,

@@ -1,7 +1,7 @@
 /**
- * The schedule of heartbeats: at once, then after heartbeat_timeout × (0.3 … 0.6), so that machines that started together drift apart. Also
- * soon after a command has finished or has made much progress. A conductor that has reserved the node silently drops a heartbeat. A forced
- * heartbeat is therefore repeated until the conductor contacts the agent.
+ * The schedule of heartbeats: at once, then after heartbeat_timeout × (0.3 … 0.6), so that machines that started together drift apart. The
+ * agent also sends one soon after a command has ended, or has made much progress. If the node is reserved, the conductor silently drops a
+ * heartbeat. The agent therefore repeats a forced heartbeat until the conductor contacts it.
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -10,9 +10,9 @@ import { reasonOf } from './system/errors';
 export interface HeartbeatSchedule {
   /** Requests a heartbeat soon, whatever the interval. */
   readonly force: () => void;
-  /** Requests one heartbeat, unless one was sent a short time ago. */
+  /** Requests one heartbeat, unless the agent sent one less than LEAST_INTERVAL ago. */
   readonly progressed: () => void;
-  /** Called when the conductor has contacted the agent: it knows the agent's news. */
+  /** Called when the conductor has contacted the agent, which ends the repetition of a heartbeat that was sent. */
   readonly contacted: () => void;
   /** Sends heartbeats until `signal` is aborted; never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
@@ -27,8 +27,9 @@ interface HeartbeatOptions {
   readonly log: Log;
 }
 
+/** Seconds. */
 const LEAST_INTERVAL = 5;
-/** Seconds between a command's end and its heartbeats, repeated until the conductor's contact: the node may still be reserved. */
+/** Seconds from a command's end to the first forced heartbeat, then from each one to its repetition: the node may still be reserved. */
 const FORCED = [1, 2, 4, 8, 8, 8] as const;
 
 export function heart({ send, timeout, clock, random, log }: HeartbeatOptions): HeartbeatSchedule {

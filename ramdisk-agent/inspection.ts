@@ -1,4 +1,4 @@
-/** Inspection in band: posts the collectors' findings to the URLs of the command line. */
+/** In-band inspection: posts the inventory and the collectors' data to the inspection URLs. */
 import type { JsonObject } from '../model/records';
 import type { Api, InspectionData } from './api';
 import { rootDisk } from './disk/root';
@@ -11,7 +11,7 @@ import type { Machine } from './machine';
 import { MANAGER } from './steps';
 
 const ATTEMPTS = 5;
-/** Collects and posts. Returns the node's UUID, or null: then the lookup uses MAC addresses. */
+/** Collects and posts the data. Returns the node's UUID, or null: then the lookup has only MAC addresses to find the node. */
 export async function inspect(machine: Machine, server: Api, signal: AbortSignal): Promise<string | null> {
   const { log, clock } = machine;
   const data = await gather(machine, signal);
@@ -29,7 +29,7 @@ export async function inspect(machine: Machine, server: Api, signal: AbortSignal
   }
 }
 
-/** All data to post. Errors are in `error`, beside the successful parts. */
+/** All data to post: the parts that could be read, and in `error` the errors of the others. */
 async function gather(machine: Machine, signal: AbortSignal): Promise<InspectionData> {
   const { parameters, clock, log } = machine;
   const collectors = parameters.inspectionCollectors;
@@ -71,7 +71,7 @@ async function gather(machine: Machine, signal: AbortSignal): Promise<Inspection
   };
 }
 
-/** The target of a deployment without hints, if there is one. */
+/** The disk that a deployment without root device hints would use, if there is one. */
 function rootDiskOf(disks: Parameters<typeof rootDisk>[0]): JsonObject {
   try {
     return { root_disk: rootDisk(disks, {}) };

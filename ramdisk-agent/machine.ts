@@ -26,18 +26,18 @@ export interface Machine extends Surroundings {
   readonly retire: () => void;
   /** The folder for temporary directories. */
   readonly temporary: string;
-  /** Changed by the lookup and by each command that brings the node. */
+  /** The lookup changes the state, and so does each command whose parameters contain the node. */
   readonly state: MachineState;
 }
 interface MachineState {
   node: JsonObject;
   /** The lookup's `config`. */
   config: JsonObject;
-  /** Of the last written image, for get_partition_uuids; null before. */
+  /** The identifiers of the last written image, for get_partition_uuids. Null: none has been written. */
   partitionUuids: JsonObject | null;
 }
 
-/** Read again each time, since erasing and writing change them. */
+/** The machine's disks, read again at each call, since erasing and writing change them. */
 export const disksOf = (machine: Machine): readonly InventoryDisk[] => readDisks(machine.tree);
 
 export const openDisk = (machine: Machine, disk: InventoryDisk): Promise<Device> =>

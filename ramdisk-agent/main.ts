@@ -21,10 +21,10 @@ import { run } from './system/run';
 /** The parameters that the ramdisk's init found on a medium of the BMC. */
 const MEDIUM = '/run/parameters';
 
-/** Authorities that the server added to the ramdisk. */
+/** The certificate authorities that the server added to the ramdisk. */
 const ADDED_CA = `/${AGENT_CA_PATH}`;
 
-/** Nine seconds in all, as in ironic-python-agent. */
+/** The search takes at most nine seconds, as in ironic-python-agent. */
 const MDNS_PATIENCE = { attempts: 9, waitMs: 1000 };
 
 async function main(): Promise<void> {

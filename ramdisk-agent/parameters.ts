@@ -1,4 +1,4 @@
-/** The agent's settings on the kernel command line: one table, read by one function. */
+/** The agent's settings on the kernel command line, as a table that one function reads. */
 
 type Kind = 'text' | 'number' | 'flag' | 'list';
 interface ParameterRow {
@@ -23,7 +23,7 @@ const ROWS = {
   inspectionDhcpAll: { parameter: 'ipa-inspection-dhcp-all-interfaces', kind: 'flag', default: false },
   /** Benchmarks of the collector extra-hardware: cpu, disk, mem. */
   inspectionBenchmarks: { parameter: 'ipa-inspection-benchmarks', kind: 'list', default: [] },
-  /** LLDP in the inventory's interfaces. */
+  /** Adds LLDP data to the interfaces of the inventory. */
   collectLldp: { parameter: 'ipa-collect-lldp', kind: 'flag', default: false },
   lldpTimeout: { parameter: 'ipa-lldp-timeout', kind: 'number', default: 30 },
   lookupTimeout: { parameter: 'ipa-lookup-timeout', kind: 'number', default: 600 },
@@ -57,7 +57,7 @@ export type Parameters = {
   readonly [Key in keyof typeof ROWS]: (typeof ROWS)[Key]['default'] extends null ? string | null : Plain<(typeof ROWS)[Key]['kind']>;
 };
 
-/** Parses a kernel command line. The last of equal names counts. A value that is no number leads to a warning and the default. */
+/** Parses a kernel command line. The last of equal names counts. A number that is invalid causes a warning and counts as absent. */
 export function parseParameters(commandLine: string, warn: (message: string) => void = () => {}): Parameters {
   const given = new Map(words(commandLine).map((word) => split(word)));
   const entries = Object.entries(ROWS as Record<string, ParameterRow>).map(([key, row]) => {
@@ -86,7 +86,7 @@ export const plainMac = (bootInterface: string): string =>
     .replaceAll('-', ':')
     .toLowerCase();
 
-/** Words as the kernel splits them: double quotes keep spaces. */
+/** Splits a command line as the kernel does: spaces inside double quotes do not separate words. */
 const words = (commandLine: string): readonly string[] =>
   [...commandLine.matchAll(/(?:[^\s"]|"[^"]*")+/g)].map((match) => match[0].replaceAll('"', ''));
 

@@ -8,7 +8,7 @@ import { readSmbios } from './inventory/smbios';
 import type { Tree } from './system/tree';
 import type { Run } from './system/run';
 
-/** Virtual and network disks: a host gets and loses them without any change of hardware. */
+/** Virtual disks, and transports of network disks: a host gets and loses them without any change of hardware. */
 const VIRTUAL = /^\/dev\/(md|rbd|drbd|zd|bcache|nullb)/;
 const REMOTE: readonly unknown[] = ['iscsi', 'fc'];
 const isHardware = ({ name, tran }: InventoryDisk & { readonly tran?: unknown }): boolean => !VIRTUAL.test(name) && !REMOTE.includes(tran);
@@ -19,7 +19,7 @@ const firmwareOf = (tree: Tree, { name }: InventoryDisk): string | null => {
 
 /** Virtual functions belong to their physical function, and come and go with virtual machines. */
 const isPhysical = (tree: Tree, device: string): boolean => tree.real(`${device}/physfn`) === null;
-/** In a bond, an interface shows the bond's address. This is its own. */
+/** The permanent address of an interface in a bond, which otherwise shows the bond's address. Undefined: it is in no bond. */
 const ownAddress = (tree: Tree, name: string): string | undefined =>
   tree.text(`/sys/class/net/${name}/bonding_slave/perm_hwaddr`)?.toLowerCase();
 
@@ -29,7 +29,7 @@ function presentMb(tree: Tree): number | null {
   const blocks = tree.list('/sys/devices/system/memory').filter((name) => /^memory\d+$/.test(name)).length;
   return Number.isNaN(size) || blocks === 0 ? null : (size * blocks) / 2 ** 20;
 }
-/** Null: not available here. */
+/** Null instead of an empty list: the value is not available on this host. */
 const orNull = <T>(list: readonly T[]): readonly T[] | null => (list.length === 0 ? null : list);
 /** SMBIOS values that every user may read. Only root can read the table itself. */
 const DMI = { manufacturer: 'sys_vendor', product_name: 'product_name', serial_number: 'product_serial' } as const;
@@ -90,8 +90,8 @@ export async function readHardware(around: Surroundings): Promise<HardwareRecord
 
 const LIFETIME_MS = 3_600_000;
 /**
- * Caches programs' output for an hour: queries to a BMC cost time of the BMC and the host. When a program fails later, its earlier output is
- * used: a busy BMC has not lost its address.
+ * Caches programs' output for an hour, since queries to a BMC take time of the BMC and the host. If a program fails later, its earlier
+ * output is used: a BMC that is busy still has its address.
  */
 export function cached(run: Run, clock: Clock): Run {
   const now = (): number => clock.monotonic?.() ?? clock.now();

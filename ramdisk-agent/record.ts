@@ -62,7 +62,7 @@ interface DriveSettings extends Partial<Identity> {
   readonly problem?: string;
 }
 const isPace = (value: unknown): value is number => typeof value === 'number' && value >= LEAST_INTERVAL && value <= MOST_INTERVAL;
-/** The settings on the config drive; empty, possibly with the reason, without a drive or settings on it. */
+/** The settings on the config drive. Without a drive, or settings on it, only `problem` may be set. */
 export function settingsOnDrive(path: string): DriveSettings {
   try {
     const data = JSON.parse(readConfigDrive(path, 'openstack/latest/vendor_data2.json') ?? '{}') as unknown;
@@ -106,7 +106,7 @@ export async function record(words: readonly string[]): Promise<void> {
       : numberOf('interval', given.interval, LEAST_INTERVAL, MOST_INTERVAL);
   if (given.url !== undefined && !/^https?:\/\/[^/]/.test(given.url)) throw new Error(`--url is http://… or https://…, not "${given.url}"`);
   const host = tree(given.root);
-  // Otherwise all hardware would seem to be gone.
+  // With a wrong root, all hardware would seem to be gone.
   if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is no host's: there is no sys/class in it`);
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());

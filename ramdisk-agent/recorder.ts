@@ -11,12 +11,12 @@ interface Pace {
   /** The part of the interval by which a pause varies. */
   readonly jitter: number;
 }
-/** The longest pause, in intervals. A record does not become stale by one or two failed pushes ([recorder]stale_after). */
+/** The longest pause, in intervals, so that one or two failed pushes do not make a record stale ([recorder]stale_after). */
 const LONGEST_PAUSE = 2;
 
 /**
- * Milliseconds until the next push, after so many consecutive failures. It is never shorter than without failures: the recorders' load does
- * not rise while the service is down, and their pushes stay spread.
+ * Milliseconds until the next push, after so many consecutive failures. Failures never shorten the pause, so that the load by recorders
+ * does not rise while the service is down, and their pushes stay spread.
  * @param random from 0 to 1
  */
 export const pauseAfter = ({ intervalMs, jitter }: Pace, failures: number, random: () => number): number =>

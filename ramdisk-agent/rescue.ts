@@ -1,16 +1,16 @@
-/** The end of a rescue: creates the user `rescue` with the password; then the agent leaves the machine to the user. */
+/** The agent's last command of a rescue: creates the user `rescue` with the password. Then the agent ends, and the user can log in. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentError } from './system/errors';
 
-/** crypt(5): method, parameters and salt, hash. It fits into a line of /etc/shadow: no colon, no line end. */
+/** A crypt(5) hash: method, parameters and salt, hash. It has no colon and no line end, which would break the line in /etc/shadow. */
 const HASH = /^\$[a-z0-9]{1,8}\$[./A-Za-z0-9$,=*-]{8,500}$/;
 
 /** The ramdisk's init checks for this file when the agent has ended, and then allows logins on the consoles. */
 export const RESCUE_MARK = 'run/rescue';
 
 /**
- * Creates the user, with all rights.
+ * Creates the user, who has root's rights (user ID 0).
  * @param root folder of the system: /
  * @throws AgentError InvalidCommandParamsError for anything but a hash
  */

@@ -1,4 +1,4 @@
-/** The agent's HTTPS API on port 9999: version documents, status, commands. */
+/** The agent's HTTPS API, by default on port 9999: version documents, status, commands. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { SecureVersion } from 'node:tls';

@@ -1,4 +1,4 @@
-/** The steps that the agent offers: one table, which get_*_steps shows and execute_*_step runs. */
+/** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { InventoryDisk, JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata } from './disk/erase';
 import { rootDisk, usableDisks } from './disk/root';
@@ -17,7 +17,7 @@ interface StepRow {
   run(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<unknown>;
 }
 
-/** Conductors store it and return it, so that a change of steps between two calls is detected. */
+/** The hardware manager. Conductors store its version and send it with each step, so that the agent detects another set of steps. */
 export const MANAGER = { name: 'BloomeryHardwareManager', version: '1' } as const;
 
 export const STEPS: readonly StepRow[] = [
@@ -41,7 +41,7 @@ export const STEPS: readonly StepRow[] = [
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
 ];
 
-/** In the form of the API. */
+/** The steps of a kind in the API's form. */
 export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
   STEPS.filter((row) => row.priority[kind] !== undefined).map((row) => ({
     step: row.step,

@@ -1,7 +1,8 @@
-/** Work that goes on beside its caller. Its owner waits for all of it before it closes. */
+/** Work that continues in the background after its caller has returned. The owner waits for all of it before the owner closes. */
 export interface BackgroundWork {
-  /** @param signal once aborted, a rejection is the expected end and is not reported */
+  /** @param signal after it is aborted, a rejection of `work` is expected and not reported */
   start(work: Promise<void>, signal: AbortSignal): void;
+  /** Resolves when all work has ended. */
   ended(): Promise<void>;
 }
 export function backgroundWork(report: (error: unknown) => void): BackgroundWork {

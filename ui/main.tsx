@@ -1,4 +1,4 @@
-/** The page: its frame, the log-in, and the view of the place. */
+/** The page: its frame, the log-in, and the view that the place (the part of the URL after `#`) names. */
 import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { connection, follow } from './lib/fleet';
@@ -18,9 +18,9 @@ interface ViewProps {
 }
 interface View {
   readonly view: ComponentType<ViewProps>;
-  /** In the menu. */
+  /** The title in the menu; absent: the menu does not show the view. */
   readonly title?: string;
-  /** Without this policy the menu does not have it. */
+  /** The menu shows the view only if the user satisfies this policy. */
   readonly policy?: string;
 }
 /** First part of the place → its view. */

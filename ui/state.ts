@@ -1,4 +1,4 @@
-/** What all views share: the session, the place (the part of the URL after `#`), and the action that waits for an answer. */
+/** State that all views share: the session, the place (the part of the URL after `#`), and the action that waits for confirmation. */
 import { signal } from '@preact/signals';
 import { createApi, type Session } from './lib/api';
 import type { Action } from './lib/actions';
@@ -9,7 +9,7 @@ export const session = signal<Session | null>(null);
 export const place = signal(location.hash.slice(1) || '/nodes');
 window.addEventListener('hashchange', () => (place.value = location.hash.slice(1) || '/nodes'));
 
-/** The actions that a dialogue asks about. */
+/** The action, with its nodes, that the dialog asks about; null: the dialog is closed. */
 export const pendingAction = signal<{ readonly action: Action; readonly rows: readonly Row[] } | null>(null);
 
 export const api = createApi(
@@ -21,7 +21,7 @@ export const api = createApi(
 export async function loadSession(): Promise<void> {
   session.value = await api.get<Session>('ui/session');
 }
-/** Whether the user may do this to a resource of these projects. */
+/** Whether the policy allows the user an operation on a resource of these projects. */
 export function may(policy: string, resource?: Owned): boolean {
   const { caller, may: rights } = session.value!;
   return caller !== null && isAllowed(rights, caller.project, policy, resource);

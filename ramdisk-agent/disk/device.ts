@@ -21,13 +21,13 @@ interface DeviceOptions {
   readonly path: string;
   readonly size: number;
   readonly sectorSize: number;
-  /** With it, long ranges of zeros are left to the kernel (blkdiscard --zeroout), which uses the disk's own function if possible. */
+  /** With `run`, the kernel writes long ranges of zeros (blkdiscard --zeroout), by the disk's own function if possible. */
   readonly run?: Run;
 }
 
 const MiB = 2 ** 20;
 const ZEROS = Buffer.alloc(MiB);
-/** From this length on, the kernel's function is faster than writing. */
+/** Bytes. For longer ranges of zeros, the kernel's function is faster than writing. */
 const LONG = 4 * MiB;
 const ALIGNMENT = 4096;
 

@@ -5,7 +5,7 @@ import { ask, open, type Trust } from '../system/http';
 
 export interface Fetching {
   readonly trust: Trust;
-  /** Milliseconds without a byte. */
+  /** A download fails after this time without a byte, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }

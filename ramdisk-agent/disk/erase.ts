@@ -22,9 +22,9 @@ export interface Erasing {
 }
 interface Method {
   readonly name: string;
-  /** Done by the disk itself. After a failure, other methods are used only if the operator allows it. */
+  /** The disk erases itself. If that fails, the next method is used only if the operator allows it. */
   readonly secure?: true;
-  /** Whether the disk supports it. */
+  /** Whether the disk supports the method, and the settings allow it. */
   fits(erasing: Erasing): Promise<boolean>;
   erase(erasing: Erasing): Promise<void>;
 }
@@ -70,7 +70,7 @@ const METHODS: readonly Method[] = [
   },
   { name: 'overwriting', fits: async () => true, erase: overwrite },
 ];
-/** Set only during the erasure, which clears it. */
+/** The ATA password during the erasure. The erasure removes it. */
 const PASSWORD = 'NULL';
 
 /** Throws BlockDeviceEraseError. */
@@ -99,7 +99,7 @@ export async function eraseDisk(erasing: Erasing): Promise<void> {
   }
 }
 
-/** Wipes both edges of every partition and of the disk: this removes partition tables and volume signatures, and leaves the data. */
+/** Wipes both edges of every partition and of the disk. This removes partition tables and volume signatures, but not the data. */
 export async function eraseMetadata({ disk, open, run, tree, log }: Erasing): Promise<void> {
   if (tree.text(`/sys/block/${disk.name.slice(5)}/ro`) === '1') {
     log.info(`Skipping erasure of read-only device ${disk.name}`);
@@ -127,7 +127,7 @@ async function nvmeFormat(name: string, run: Run): Promise<number> {
   return ((controller.fna ?? 0) & 0b100) === 0 ? 1 : 2;
 }
 
-/** The lines below `Security:` of hdparm -I; none without the feature or on an error. */
+/** The lines below `Security:` in the output of hdparm -I; empty if the disk lacks the feature or hdparm fails. */
 async function ataSecurity(name: string, run: Run): Promise<ReadonlySet<string>> {
   const output = await run('hdparm', ['-I', name]).catch(() => '');
   const section = /\nSecurity: ?\n((?:\t.*(?:\n|$))*)/.exec(output)?.[1] ?? '';

@@ -3,9 +3,9 @@ import { crc32 } from 'node:zlib';
 import type { Device } from './device';
 
 interface GptEntry {
-  /** From 1. */
+  /** The partition's number, from 1. */
   readonly number: number;
-  /** Lower case, as in text. */
+  /** Partition type GUID as text, in lower case. */
   readonly type: string;
   readonly guid: string;
   /** LBAs, both inclusive. */
@@ -27,7 +27,7 @@ const SIGNATURE = 'EFI PART';
 const HEADER_SIZE = 92;
 const ARRAY_LARGEST = 2 ** 20;
 
-/** The table of the disk's first copy, or of the last if the first is damaged; null when both are. */
+/** The table from the first copy on the disk, or from the second if the first is damaged. Null: both are damaged. */
 export async function readGpt(device: Device): Promise<Gpt | null> {
   const last = Math.floor(device.size / device.sectorSize) - 1;
   return (await readCopy(device, 1)) ?? (await readCopy(device, last));
@@ -91,7 +91,7 @@ export function withEntry(gpt: Gpt, entry: Omit<GptEntry, 'number'>): { readonly
 export const lastUsable = (gpt: Gpt, device: Device): number =>
   Math.floor(device.size / device.sectorSize) - 2 - Math.ceil(gpt.array.length / device.sectorSize);
 
-/** Writes both copies for the disk's size, the second first, and the size into the protective MBR. */
+/** Writes both copies, adapted to the disk's size, the second copy first. Also writes the size into the protective MBR. */
 export async function writeGpt(device: Device, gpt: Gpt): Promise<void> {
   const { sectorSize } = device;
   const end = Math.floor(device.size / sectorSize) - 1;

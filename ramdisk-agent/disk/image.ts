@@ -1,4 +1,4 @@
-/** Writers for image formats: bytes arrive in the file's order and are written to their place on disk. */
+/** Writers for image formats. They take the bytes in the file's order and write them to their positions on the disk. */
 import type { Device } from './device';
 
 /** The target of an image's content. */
@@ -29,7 +29,7 @@ export function rawWriter(sink: Sink): ImageWriter {
   };
 }
 
-/** The format that the first bytes of a file show. */
+/** Detects a file's format by its first bytes. */
 export function formatOf(head: Buffer): string {
   const text = (offset: number, length: number): string => head.toString('latin1', offset, offset + length);
   const known = SIGNATURES.find(([offset, signature]) => text(offset, signature.length) === signature);
@@ -50,8 +50,8 @@ const SIGNATURES = [
 export const HEAD_LENGTH = 32774;
 
 /**
- * The disk, but its first MiB is only written by `commit`, once the image is verified: it contains partition table and boot code. Until then
- * the disk does not boot.
+ * The disk as a sink. Only `commit` writes the first MiB, which contains partition table and boot code. The caller commits after it has
+ * verified the image, so the disk does not boot before.
  */
 export function heldBack(device: Device): Sink & { commit(): Promise<void> } {
   const head = Buffer.alloc(Math.min(EDGE, device.size));

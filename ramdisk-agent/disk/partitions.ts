@@ -1,4 +1,4 @@
-/** A disk's partitions, in any partition table, and adding one at its end. */
+/** Reads a disk's partitions (GPT or MBR), and adds a partition at the disk's end. */
 import type { Device } from './device';
 import { entriesOf, lastUsable, readGpt, withEntry, writeGpt } from './gpt';
 
@@ -44,7 +44,7 @@ export async function readPartitions(device: Device): Promise<PartitionTable | n
   };
 }
 
-/** The partition's device. After a digit, its number is separated by `p`. */
+/** The path of a partition's device: /dev/sda1, or /dev/nvme0n1p1 for a disk whose name ends with a digit. */
 export const partitionPath = (disk: string, number: number): string => `${disk}${/\d$/.test(disk) ? 'p' : ''}${number}`;
 
 /** `0x12345678`: the MBR's disk identifier. */
@@ -59,7 +59,7 @@ export async function repairGpt(device: Device): Promise<void> {
 
 /**
  * Creates a partition of at most `most` and at least `least` bytes in the free space at the disk's end, in whole MiB. Throws an Error with
- * the reason. `guid`: of the new partition, for a GPT.
+ * the reason. `guid`: the new partition's GUID if the disk has a GPT.
  */
 export async function addAtEnd(device: Device, most: number, least: number, guid: string): Promise<Partition> {
   const table = await readPartitions(device);
@@ -95,7 +95,7 @@ async function readMbr(device: Device, sector: number): Promise<readonly Partiti
   return entries.filter((entry) => entry.type !== '00' && entry.size > 0);
 }
 
-/** Logical partitions, from 5: a chain of EBRs, each with the partition (relative to itself) and the next EBR (relative to the first). */
+/** Logical partitions, from 5: a chain of EBRs. Each names a partition (relative to itself) and the next EBR (relative to the first). */
 async function readLogical(device: Device, primary: readonly Partition[]): Promise<readonly Partition[]> {
   const extended = primary.find((entry) => EXTENDED.includes(entry.type));
   const found: Partition[] = [];

@@ -1,6 +1,6 @@
 /**
  * Writes a qcow2 image (QEMU docs/interop/qcow2) to a disk while it arrives, without storing it. A file usually has each table before its
- * clusters, so one pass suffices. Clusters before their table are taken from a second pass. Only tables with missing clusters are in memory.
+ * clusters, so one pass suffices. A further pass reads clusters that precede their table. Only tables with missing clusters are in memory.
  */
 import { constants, inflateRawSync } from 'node:zlib';
 import type { ImageWriter, Sink } from './image';
@@ -23,16 +23,16 @@ interface FileRange {
 
 const HEADER_LENGTH = 104;
 const LARGEST_L1 = 32 * 2 ** 20;
-/** Most bytes of tables in memory: enough for a terabyte of 64 KiB clusters before their tables. */
+/** The most bytes of tables in memory: enough for 768 GiB in clusters of 64 KiB. */
 const LARGEST_TABLES = 192 * 2 ** 20;
 const BYTES_PER_ENTRY = 16;
 const MOST_PASSES = 4;
 
-/** The range of the header. Its `take` leads to the first table, and so on to the clusters. */
+/** The range of the header. Its `take` returns the range of the L1 table, whose `take` returns the L2 tables, and these the clusters. */
 function headerRange(sink: Sink): FileRange {
   let tableBytes = 0;
 
-  /** Each entry of the first table is the offset of a second table, or 0 for zeros. */
+  /** Each entry of the L1 table is the offset of an L2 table, or 0 if all its clusters are zeros. */
   function l1Range(header: Header): FileRange {
     const covers = (header.clusterSize / 8) * header.clusterSize;
     return {
@@ -63,7 +63,7 @@ function headerRange(sink: Sink): FileRange {
       },
     };
   }
-  /** The clusters of one table, in the file's order. */
+  /** The range of the next cluster of an L2 table, in the file's order; empty after the last one. */
   function nextCluster(header: Header, clusters: ClusterTable, at: number, over: () => void): readonly FileRange[] {
     const index = clusters.order[at];
     if (index === undefined) {
@@ -99,7 +99,7 @@ function headerRange(sink: Sink): FileRange {
 
 export function qcow2Writer(sink: Sink): ImageWriter {
   let window: Buffer = Buffer.alloc(0);
-  /** Chunks after the window that have not been joined with it: joining at each chunk would take quadratic time. */
+  /** Chunks after the window that are not yet joined with it, since a join at each chunk would take quadratic time. */
   let arrived: Buffer[] = [];
   let arrivedBytes = 0;
   /** The window's offset in the file. */
@@ -113,7 +113,7 @@ export function qcow2Writer(sink: Sink): ImageWriter {
     arrived = [];
     arrivedBytes = 0;
   }
-  /** Processes all ranges that are completely in the window; at the file's `end` also truncated ones. */
+  /** Processes all ranges that are completely in the window. At the file's `end` it also processes truncated ranges, filled with zeros. */
   async function drain(end: boolean): Promise<void> {
     for (;;) {
       const next = waiting.first();
@@ -195,7 +195,7 @@ function parseHeader(bytes: Buffer): Header {
 }
 
 interface ClusterTable {
-  /** Position on the disk of the table's first cluster. */
+  /** The position on the disk of the table's first cluster, in bytes. */
   readonly guest: number;
   /** By entry: offset and bytes in the file (negative: compressed). */
   readonly offsets: Float64Array;
@@ -249,7 +249,7 @@ function inflate(bytes: Buffer, clusterSize: number): Buffer {
   throw new Error('the image is damaged: a compressed cluster is too short');
 }
 
-/** The ranges to wait for, the first in the file first (a binary heap). */
+/** The ranges to wait for, ordered by their offset in the file (a binary heap). */
 function queue(initial: readonly FileRange[]): { first(): FileRange | undefined; remove(): FileRange; add(range: FileRange): void } {
   const heap: FileRange[] = [];
   const swap = (a: number, b: number): void => {

@@ -3,7 +3,7 @@ import { matchDisks, parseHints } from '../../model/hints';
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import { AgentError, reasonOf } from '../system/errors';
 
-/** Least bytes of a root disk that no hint names. */
+/** The least size, in bytes, of a root disk that is chosen without hints. */
 const SMALLEST_ROOT = 4 * 2 ** 30;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});

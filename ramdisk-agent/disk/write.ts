@@ -1,6 +1,6 @@
 /**
- * Writes an image to a disk while it is downloaded and verified. The disk becomes bootable only when the image is correct. An error before
- * writing (size, format, checksum) or during it leaves the disk with wiped edges.
+ * Writes an image to a disk while it is downloaded and verified. The disk becomes bootable only when the image is correct. Without a valid
+ * checksum or config drive the disk stays unchanged. Any later error (size, format, download, verification) leaves it with wiped edges.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
@@ -107,7 +107,7 @@ async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum)
   }
 }
 
-/** Passes the file's bytes to the writer, which is created once the format is known. Verifies the checksum at the end. */
+/** Passes the file's bytes to the writer, and verifies the checksum at the end. Creates the writer once the format is known. */
 async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, download: Download, known?: ImageWriter): Promise<ImageWriter> {
   const hash = createHash(checksum.algorithm);
   let writer = known;
@@ -161,7 +161,7 @@ async function* arriving(download: Download, { image }: WriteOptions): AsyncGene
   }
 }
 
-/** Refuses, before writing, an image of another format than declared, of a forbidden format, or larger than the disk. */
+/** Throws, before any byte is written, for an image of another format than declared, of a forbidden format, or larger than the disk. */
 function chooseWriter({ image, permittedFormats, device }: WriteOptions, sink: Sink, head: Buffer, length: number | null): ImageWriter {
   const declared = typeof image['disk_format'] === 'string' ? image['disk_format'] : 'unknown';
   // A declared raw image is written unchanged, and never interpreted.

@@ -2,7 +2,7 @@
 import type { InventoryDisk } from '../../model/records';
 import { numberIn, type Tree } from '../system/tree';
 
-/** Disks without storage of their own. */
+/** Block devices that are not fixed disks: virtual devices and drives for removable media. */
 const NOT_DISKS = /^(loop|ram|zram|sr|fd|dm-|nbd|mtd)/;
 const SECTOR = 512;
 

@@ -16,7 +16,7 @@ export function readDmi(output: string): JsonObject {
   return { bios: of(TYPES.bios).at(-1) ?? {}, cpu: of(TYPES.cpu), memory: { ...memoryOf(arrays), devices } };
 }
 
-/** The first array describes all; the number of places is their sum. */
+/** The memory arrays as one: the fields of the first, with the sum of all numbers of devices. */
 function memoryOf(arrays: readonly Fields[]): Fields | JsonObject {
   if (arrays.length === 0) return {};
   const first = Object.fromEntries(Object.entries(arrays[0]!).filter(([name]) => name !== 'Handle'));

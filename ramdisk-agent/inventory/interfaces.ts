@@ -1,4 +1,4 @@
-/** Network interfaces: those with hardware, and bonds and VLANs of them. PCI devices. */
+/** Network interfaces (those with hardware, and bonds and VLANs on them), and PCI devices. */
 import type { InventoryInterface, JsonObject } from '../../model/records';
 import { numberIn, type Tree } from '../system/tree';
 
@@ -7,10 +7,10 @@ export type Addresses = Readonly<Record<string, readonly { readonly address: str
 
 const INFINIBAND = '32';
 
-/** Whether it is an interface of the hardware. */
+/** Whether the interface has hardware, unlike bonds and VLANs. */
 export const isPhysical = (tree: Tree, name: string): boolean => tree.link(`/sys/class/net/${name}/device`) !== null;
 const isBond = (tree: Tree, name: string): boolean => tree.text(`/sys/class/net/${name}/bonding/mode`) !== null;
-/** A VLAN has the name that network_data gets it: its parent's and its number. */
+/** The setup from network_data (network/plan.ts) names a VLAN after its parent and its number: eth0.100. */
 const isVlan = (name: string): boolean => /^[^.]+(?:\.\d+)+$/.test(name);
 
 export function readInterfaces(tree: Tree, addresses: Addresses): readonly InventoryInterface[] {
@@ -19,7 +19,7 @@ export function readInterfaces(tree: Tree, addresses: Addresses): readonly Inven
     .filter((name) => isPhysical(tree, name) || isBond(tree, name) || isVlan(name))
     .flatMap((name) => {
       const base = `/sys/class/net/${name}`;
-      // A bond gives its interfaces one address for all; the port of the node has the interface's own.
+      // All interfaces in a bond have the same address. The node's port has the interface's permanent address.
       const hardwareAddress = (tree.text(`${base}/bonding_slave/perm_hwaddr`) ?? tree.text(`${base}/address`))?.toLowerCase();
       if (hardwareAddress === undefined) return [];
       const infiniband = tree.text(`${base}/type`) === INFINIBAND;

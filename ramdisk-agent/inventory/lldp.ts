@@ -3,7 +3,7 @@ import { type Addresses, isPhysical, readInterfaces } from './interfaces';
 import type { Tree } from '../system/tree';
 
 export type Tlvs = readonly (readonly [number, string])[];
-/** The first frame of a protocol at each interface, within milliseconds. */
+/** Receives the first frame of a protocol at each interface; interfaces without a frame within `timeoutMs` are missing. */
 export type Frames = (
   interfaces: readonly string[],
   etherType: number,
@@ -16,7 +16,7 @@ const ETHERNET_HEADER = 14;
 /** Type and length (§8.4). */
 const TLV_HEADER = 2;
 
-/** The TLVs of a frame up to the end of its LLDPDU (type 0, §8.5.1), or to a truncated one. */
+/** The TLVs of a frame up to the end of its LLDPDU (type 0, §8.5.1), or up to a truncated TLV. */
 export function tlvsOf(frame: Buffer): Tlvs {
   const found: (readonly [number, string])[] = [];
   for (let at = ETHERNET_HEADER; at + TLV_HEADER <= frame.length;) {
@@ -31,7 +31,7 @@ export function tlvsOf(frame: Buffer): Tlvs {
   return found;
 }
 
-/** Interface → its switch's LLDP; empty without a frame in time, and for interfaces without a link. */
+/** Interface → the LLDP TLVs of its switch. Empty for an interface without a link, or without a frame in time. */
 export async function receiveLldp(
   around: { readonly tree: Tree; readonly addresses: () => Addresses; readonly frames: Frames },
   timeoutMs: number,

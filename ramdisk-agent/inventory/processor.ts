@@ -10,7 +10,7 @@ export function readCpu(tree: Tree, machine: string): JsonObject & { readonly ar
   const highest = numberIn(tree.text('/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq'));
   const sockets = new Set(tree.list('/sys/devices/system/cpu').flatMap((name) => packageOf(tree, name)));
   return {
-    // ARM has none of these fields: then the model is empty, as in lscpu.
+    // On 64-bit ARM /proc/cpuinfo has neither field, so the model is empty.
     model_name: first.get('model name') ?? first.get('cpu model') ?? '',
     frequency: highest === null ? (first.get('cpu mhz') ?? '') : (highest / 1000).toFixed(4),
     count: processors.length,

@@ -27,7 +27,7 @@ interface MemoryModule {
   readonly speed_mts: number | null;
 }
 
-/** Splits a table. Stops at its end (type 127) and at the first structure that does not fit. */
+/** Splits a table into structures. Stops at its end (type 127) or at the first structure that does not fit. */
 function structures(table: Buffer): readonly SmbiosStructure[] {
   const found: SmbiosStructure[] = [];
   for (let at = 0; at + 4 <= table.length;) {

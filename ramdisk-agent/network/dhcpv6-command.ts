@@ -11,9 +11,9 @@ import { keepAddress, type Dhcpv6Link, type Lease } from './dhcpv6';
 
 /** §7.2, §7.1 of RFC 8415. */
 const [CLIENT_PORT, SERVER_PORT, ALL_SERVERS] = [546, 547, 'ff02::1:2'];
-/** A message that nobody reads yet. */
+/** The most messages that wait to be read; further ones are dropped. */
 const MOST_WAITING = 64;
-/** Between attempts on an interface without a link-local address, or that failed. */
+/** Between attempts on an interface that has no link-local address, or whose attempt failed. */
 const PAUSE_MS = 1000;
 
 interface Surroundings {
@@ -26,7 +26,7 @@ interface Surroundings {
   readonly resolver: string;
 }
 
-/** A link whose socket is bound to the link-local address of the interface: no other interface's messages come there. */
+/** A link with a socket that is bound to the interface's link-local address, so that it receives no messages of other interfaces. */
 async function openLink(name: string, address: string, signal: AbortSignal): Promise<Dhcpv6Link & { close(): void }> {
   const socket: Socket = createSocket({ type: 'udp6', signal });
   const waiting: Buffer[] = [];
@@ -45,7 +45,7 @@ async function openLink(name: string, address: string, signal: AbortSignal): Pro
   });
   return {
     send: (message) => {
-      // Answers to former messages are none to this one.
+      // Drops the answers to earlier messages.
       waiting.length = 0;
       return new Promise((resolve, reject) =>
         socket.send(message, SERVER_PORT, `${ALL_SERVERS}%${name}`, (error) => (error ? reject(error) : resolve())),
@@ -68,7 +68,7 @@ async function openLink(name: string, address: string, signal: AbortSignal): Pro
 }
 
 async function applyTo(name: string, { run, resolver }: Surroundings, lease: Lease | undefined, former: Lease | undefined): Promise<void> {
-  // The prefix of the link comes from router advertisements. The kernel ends an address that nothing renews.
+  // /128, since router advertisements give the link's prefix. The kernel removes an address whose lifetime nothing renews.
   if (lease) {
     const times = ['valid_lft', `${lease.valid ?? 'forever'}`, 'preferred_lft', `${lease.preferred ?? 'forever'}`];
     await run('ip', ['-6', 'addr', 'replace', `${lease.address}/128`, 'dev', name, ...times]);
@@ -92,7 +92,7 @@ async function serve(name: string, around: Surroundings): Promise<never> {
           apply: (lease, former) => applyTo(name, around, lease, former),
         });
       } catch (error) {
-        // The address is tentative for a second, and an interface may go.
+        // The bind fails while the address is tentative (about a second), and the interface may disappear.
         log.debug(`DHCPv6 at ${name}: ${reasonOf(error)}`);
       } finally {
         stop.abort();
@@ -102,7 +102,7 @@ async function serve(name: string, around: Surroundings): Promise<never> {
   }
 }
 
-/** The command. It does not end. */
+/** Runs the command, which does not end. */
 export async function dhcpv6(names: readonly string[], around: Surroundings): Promise<void> {
   await Promise.all(names.map((name) => serve(name, around)));
 }

@@ -5,14 +5,14 @@ import { codeOf, decode6, duidOfMac, encode6, MESSAGE6, NO_ASSOCIATIONS, STATUS6
 import { reasonOf } from '../system/errors';
 
 export interface Dhcpv6Link {
-  /** To all servers of the link. */
+  /** Sends a message to all DHCPv6 servers of the link. */
   send(message: Buffer): Promise<void>;
-  /** The next message that comes. Undefined: none within this time. */
+  /** The next message that arrives. Undefined: none within this time. */
   receive(withinMs: number): Promise<Buffer | undefined>;
 }
 export interface Lease {
   readonly address: string;
-  /** Seconds from now on; undefined: for ever. Preferred is at most valid. */
+  /** Lifetimes in seconds from the receipt on; undefined: infinite. The preferred lifetime is never longer than the valid one. */
   readonly valid: number | undefined;
   readonly preferred: number | undefined;
   readonly nameServers: readonly string[];
@@ -24,44 +24,47 @@ interface Surroundings {
   readonly random: (bytes: number) => Buffer;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Sets what the interface has, in place of what it had. Undefined: nothing. */
+  /** Replaces the former lease of the interface by `lease`. Undefined: the interface has no lease (any longer, or yet). */
   readonly apply: (lease: Lease | undefined, former: Lease | undefined) => Promise<void>;
 }
 interface Binding extends Lease {
   readonly server: Buffer;
-  /** When to ask this server to renew, when to ask any, and when the address ends: milliseconds of the clock. */
+  /** When to ask this server to renew, when to ask any server, and when the address expires: milliseconds of the clock. */
   readonly renewAt: number;
   readonly rebindAt: number;
   readonly endsAt: number;
 }
 
-/** §7.6; milliseconds. A switch that forwards after half a minute of spanning tree is tried again soon. */
+/**
+ * §7.6, in milliseconds. Only the longest pause between Solicit messages is shorter than SOL_MAX_RT (3600 s): a switch port may drop the
+ * first messages during half a minute of spanning tree.
+ */
 const SOLICIT = { first: 1000, most: 120_000, attempts: Infinity };
 const REQUEST = { first: 1000, most: 30_000, attempts: 10 };
 const RENEW = { first: 10_000, most: 600_000, attempts: Infinity };
-/** §7.7. */
+/** An infinite lifetime (§7.7). */
 const FOREVER = 0xffffffff;
-/** Timers have 31 bits. */
+/** The longest pause: Node's timers have 31 bits. */
 const LONGEST_MS = 2_000_000_000;
 const MOST_NAME_SERVERS = 3;
-/** A server with times of (nearly) nothing is not asked without a pause. */
+/** The least time before a renewal, for servers that give lifetimes near zero. */
 const LEAST_RENEW_MS = 10_000;
 
 const milliseconds = (seconds: number): number => (seconds === FOREVER ? Infinity : seconds * 1000);
 const lifetime = (seconds: number): number | undefined => (seconds === FOREVER ? undefined : seconds);
 const iaidOf = (mac: string): number => Buffer.from(mac.replaceAll(':', ''), 'hex').readUInt32BE(2);
 
-/** What a server gives in a message. */
+/** The binding that a server's message contains. Undefined: it contains no valid one. */
 function bindingIn({ options, associations }: Dhcpv6Message, { mac, clock }: Surroundings): Binding | undefined {
   const own = associations.addresses.find(({ iaid }) => iaid === iaidOf(mac));
   const isRefused = [options.status, own?.status].some((status) => status !== undefined && status.code !== STATUS6.success);
-  // §21.6: a preferred time beyond the valid one makes the address invalid.
+  // §21.6: an address whose preferred lifetime exceeds its valid lifetime is invalid.
   const given = own?.addresses.find(({ preferred, valid }) => valid > 0 && preferred <= valid);
   if (own === undefined || given === undefined || isRefused || options.serverIdentifier === undefined) return undefined;
-  // §21.4.
+  // §21.4: an IA_NA whose T1 exceeds T2 is invalid.
   if (own.t1 > own.t2 && own.t2 > 0) return undefined;
   const now = clock.now();
-  // A deprecated address has no preferred time left, but is renewed too.
+  // A deprecated address has no preferred lifetime left, but the client renews it too.
   const basis = milliseconds(given.preferred === 0 ? given.valid : given.preferred);
   const [t1, t2] = [own.t1 === 0 ? basis * 0.5 : milliseconds(own.t1), own.t2 === 0 ? basis * 0.8 : milliseconds(own.t2)];
   const endsAt = now + milliseconds(given.valid);
@@ -76,7 +79,7 @@ function bindingIn({ options, associations }: Dhcpv6Message, { mac, clock }: Sur
   };
 }
 
-/** Sends a message, again and again, until `accept` takes an answer (§15). Undefined: none of all attempts. */
+/** Repeats a message until `accept` returns a result for an answer (§15). Undefined: no attempt got such an answer. */
 async function exchange<Answer>(
   message: Pick<Dhcpv6Message, 'type' | 'options'> & { readonly address?: string },
   { first, most, attempts, until = Infinity }: { first: number; most: number; attempts: number; until?: number },
@@ -94,11 +97,11 @@ async function exchange<Answer>(
     const options = { clientIdentifier: duid, elapsedTime, optionRequest: [codeOf('dnsServers')], ...message.options };
     const associations = { ...NO_ASSOCIATIONS, addresses: [{ iaid: iaidOf(mac), t1: 0, t2: 0, addresses }] };
     await link.send(encode6({ relays: [], message: { type: message.type, xid, options, associations } })).catch((error: unknown) => {
-      // A network that is away for a moment loses the message. Without an address, the link is opened anew.
+      // A failure to send a Solicit message makes the caller open the link again. Later failures count as lost messages.
       if (message.type === MESSAGE6.solicit) throw error;
       log.debug(`DHCPv6 cannot send: ${reasonOf(error)}`);
     });
-    // Up to a tenth more or less: machines that start together do not ask together.
+    // Varies by up to 10 % (§15), so that machines that start together do not send together.
     const end = Math.min(clock.now() + pause * (0.9 + random(1)[0]! / 1275), until);
     for (let left = end - clock.now(); left > 0; left = end - clock.now()) {
       const bytes = await link.receive(Math.min(left, LONGEST_MS));
@@ -115,7 +118,7 @@ async function exchange<Answer>(
   return undefined;
 }
 
-/** §18.2.1, §18.2.2: the first server that has an address. */
+/** Gets an address from the first server that offers one (§18.2.1, §18.2.2). */
 async function obtain(around: Surroundings): Promise<Binding> {
   for (;;) {
     const offer = await exchange(
@@ -138,12 +141,12 @@ async function obtain(around: Surroundings): Promise<Binding> {
       around,
     );
     if (answered?.given) return answered.given;
-    // A refusal comes at once: a server that repeats it is not asked without a pause.
+    // A server may refuse at once and each time, so the client pauses.
     await around.clock.sleep(SOLICIT.first, around.signal);
   }
 }
 
-/** §18.2.4, §18.2.5. Undefined: no server prolongs it, or one refuses to. */
+/** Renews or rebinds the lease (§18.2.4, §18.2.5). Undefined: no server prolongs it, or one refuses. */
 async function prolong({ server, address, rebindAt, endsAt }: Binding, around: Surroundings): Promise<Binding | undefined> {
   const accept = (answer: Dhcpv6Message): { readonly given: Binding | undefined } | undefined =>
     answer.type === MESSAGE6.reply ? { given: bindingIn(answer, around) } : undefined;
@@ -153,7 +156,7 @@ async function prolong({ server, address, rebindAt, endsAt }: Binding, around: S
   return (await exchange({ type: MESSAGE6.rebind, options: {}, address }, { ...RENEW, until: endsAt }, accept, around))?.given;
 }
 
-/** Gets an address, and keeps one until the signal aborts. Rejects with its reason, or when the link fails. */
+/** Gets an address and renews it until the signal is aborted. Rejects with the signal's reason, or when the link fails. */
 export async function keepAddress(around: Surroundings): Promise<never> {
   const { clock, apply, log, signal } = around;
   let former: Binding | undefined;

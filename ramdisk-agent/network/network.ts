@@ -23,9 +23,9 @@ const MAX_BYTES = 1 << 20;
 const POLL_MS = 100;
 /** USB controllers show their interfaces late. */
 const INTERFACES_MS = 20_000;
-/** A switch forwards after about 30 s of spanning tree, or of LACP. */
+/** A switch port forwards only after about 30 s of spanning tree or LACP. */
 const LINK_MS = 60_000;
-/** Flags of /proc/net/if_inet6: the duplicate address detection has not ended. */
+/** A flag in /proc/net/if_inet6: duplicate address detection has not ended. */
 const TENTATIVE = 0x40;
 
 /** MAC address → name of the machine's interfaces. */
@@ -67,7 +67,7 @@ async function applyPlan({ operations, nameServers, addressed, warnings }: Netwo
   const { tree, clock, log, write } = around;
   for (const warning of warnings) log.warn(`Network: ${warning}`);
   for (const operation of operations) {
-    // One that fails does not keep the others from making the machine reachable.
+    // A failed operation does not stop the others, which may still make the machine reachable.
     await perform(operation, around).catch((error: unknown) => log.warn(`Network: ${reasonOf(error)}`));
   }
   if (nameServers.length > 0) write('/etc/resolv.conf', nameServers.map((server) => `nameserver ${server}\n`).join(''));
@@ -76,7 +76,7 @@ async function applyPlan({ operations, nameServers, addressed, warnings }: Netwo
 }
 
 /**
- * @param text of network_data.json
+ * @param text the content of network_data.json
  * @throws Error when it is not network data of this machine
  */
 export async function setUpNetwork(text: string, around: Surroundings): Promise<void> {
@@ -88,7 +88,7 @@ export async function setUpNetwork(text: string, around: Surroundings): Promise<
   log.info('Network set up by network_data');
 }
 
-/** The command. @throws Error as setUpNetwork does, and for a file that is missing or too large */
+/** Runs the command. @throws Error as setUpNetwork does, and for a file that is missing or too large */
 export async function network([path = '']: readonly string[], around: Pick<Surroundings, 'tree' | 'run' | 'clock' | 'log'>): Promise<void> {
   if (statSync(path).size > MAX_BYTES) throw new Error(`${path} is larger than ${MAX_BYTES} bytes`);
   await setUpNetwork(readFileSync(path, 'utf8'), {

@@ -1,6 +1,6 @@
 /**
  * Plans the network of the ramdisk by OpenStack's network_data.json: links (interfaces, bonds, VLANs), networks with addresses and routes,
- * and name servers. The plan is data. Every word of it is checked here: an address, a number, or the kernel's own name of an interface.
+ * and name servers. The plan is data. Every word in it is checked here: each is an address, a number, or the kernel's name of an interface.
  */
 import type { JsonObject } from '../../model/records';
 import { hostOf, subnetOf } from './addresses';
@@ -18,16 +18,16 @@ export interface NetworkPlan {
   readonly nameServers: readonly string[];
   /** Interfaces with static addresses: ready when they have a link and their addresses are usable. */
   readonly addressed: readonly string[];
-  /** What the plan leaves out. */
+  /** Messages about the parts of the data that the plan leaves out. */
   readonly warnings: readonly string[];
 }
 
 const MAX_LINKS = 256;
 const MAX_NETWORKS = 1024;
 const MAX_ROUTES = 1024;
-/** resolv.conf(5): further ones are ignored. */
+/** The resolver ignores further name servers (resolv.conf(5)). */
 const MAX_NAME_SERVERS = 3;
-/** Names of interfaces, including the kernel's NUL (IFNAMSIZ). */
+/** The most characters of an interface's name: IFNAMSIZ (16) without the final NUL. */
 const MAX_NAME = 15;
 const MIIMON_MS = 100;
 const BOND = 'bond';
@@ -38,7 +38,7 @@ const HASH_POLICIES = ['layer2', 'layer2+3', 'layer3+4', 'encap2+3', 'encap3+4',
 const invalid = (problem: string): Error => new Error(`network_data: ${problem}`);
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Throws when it is no list of objects, or too long. */
+/** Throws if the member is not a list of objects, or is too long. */
 function listIn(data: JsonObject, name: string, most: number): readonly JsonObject[] {
   const list = data[name] ?? [];
   if (!Array.isArray(list) || list.length > most) throw invalid(`${name} is not a list of up to ${most} items`);
@@ -59,7 +59,7 @@ function numberIn(item: JsonObject, name: string, least: number, most: number): 
   const value = typeof item[name] === 'string' && /^\d{1,9}$/.test(item[name]) ? Number(item[name]) : item[name];
   return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most ? value : undefined;
 }
-/** Ids come from outside: they are quoted in messages, and never more than that. */
+/** Ids are untrusted: messages quote them, cut to 64 characters, and no operation contains them. */
 const quoted = (id: string): string => JSON.stringify(id.slice(0, 64));
 
 const ip = (...words: readonly string[]): NetworkOperation => ({ kind: 'run', words: ['ip', ...words] });
@@ -69,7 +69,7 @@ interface Links {
   /** Id → the name that the kernel has or will have for it. */
   readonly names: Map<string, string>;
   readonly operations: NetworkOperation[];
-  /** In the order in which they come up: a VLAN needs what it is on. */
+  /** The kernel's names in the order in which the interfaces come up: a VLAN follows its parent. */
   readonly up: string[];
   readonly warnings: string[];
 }
@@ -80,7 +80,7 @@ export const neededMacs = (data: JsonObject): readonly string[] =>
     .filter((link) => link['type'] !== 'bond' && link['type'] !== 'vlan')
     .flatMap((link) => macIn(link, 'ethernet_mac_address') ?? []);
 
-/** Interfaces of the machine: found by their MAC address, whatever their type says of the other side. */
+/** Adds a link that is neither a bond nor a VLAN. Its MAC address identifies the interface; its type (phy, ovs, …) does not matter. */
 function addInterface(link: JsonObject, id: string, interfaces: ReadonlyMap<string, string>, { names, operations, warnings }: Links): void {
   const mac = macIn(link, 'ethernet_mac_address');
   const name = interfaces.get(mac ?? '');
@@ -110,7 +110,7 @@ function addBond(link: JsonObject, id: string, { names, operations, up, warnings
   const setting = (key: string, value: string): NetworkOperation => ({ kind: 'set', path: `/sys/class/net/${name}/bonding/${key}`, value });
   const mac = macIn(link, 'ethernet_mac_address');
   const policy = link['bond_xmit_hash_policy'];
-  // The module by itself makes a bond0 unless told otherwise.
+  // Without max_bonds=0 the module creates a bond0 when it is loaded.
   if (count === 0) operations.push({ kind: 'run', words: ['modprobe', 'bonding', 'max_bonds=0'] });
   operations.push(
     ip('link', 'add', 'name', name, 'type', 'bond'),
@@ -139,9 +139,9 @@ function addVlan(link: JsonObject, id: string, parent: string, { names, operatio
   );
 }
 
-/** First the interfaces, then the bonds of them, then the VLANs on either. */
+/** Adds the interfaces first, then the bonds of interfaces, then the VLANs on either. */
 function linksOf(data: JsonObject, interfaces: ReadonlyMap<string, string>): Links {
-  // Interfaces without a network are up, too: they receive LLDP, and show their carrier.
+  // All interfaces come up, also those without a network, so that they receive LLDP and report their carrier.
   const links: Links = { names: new Map(), operations: [], up: [...interfaces.values()], warnings: [] };
   const all = listIn(data, 'links', MAX_LINKS).map((link) => ({ link, id: textIn(link, 'id', 'a link'), type: link['type'] }));
   if (new Set(all.map(({ id }) => id)).size < all.length) throw invalid('two links have one id');
@@ -176,7 +176,7 @@ function routesOf(network: JsonObject, name: string, family: 4 | 6, warnings: st
   });
 }
 
-/** Name servers are named for all, for a network, or for a route. */
+/** The name servers of the whole data, of its networks, and of their routes. */
 function nameServersOf(data: JsonObject): readonly string[] {
   const networks = listIn(data, 'networks', MAX_NETWORKS);
   const places = [data, ...networks, ...networks.flatMap((network) => listIn(network, 'routes', MAX_ROUTES))];
@@ -228,10 +228,10 @@ export function planNetwork(data: unknown, interfaces: ReadonlyMap<string, strin
   return {
     operations: [
       ...operations,
-      // Where every address is given, an advertisement adds no other.
+      // If all IPv6 addresses of an interface are static, router advertisements must not add others.
       ...[...silenced].map((name): NetworkOperation => ({ kind: 'set', path: `/proc/sys/net/ipv6/conf/${name}/accept_ra`, value: '0' })),
       ...up.map((name) => ip('link', 'set', name, 'up')),
-      // A gateway can be in any of the networks.
+      // The routes come last, since a gateway can be in any of the networks.
       ...routes,
       ...[...clients].map((name): NetworkOperation => ({ kind: 'dhcp', name })),
       ...[...clients6].map((name): NetworkOperation => ({ kind: 'dhcpv6', name })),

@@ -1,6 +1,6 @@
-/** Errors of the agent's API: {type, code, message, details}, as conductor and operators read them. */
+/** Errors of the agent's API in the form that conductors read: {type, code, message, details}. */
 
-/** type: [HTTP status, message]. */
+/** Type → [HTTP status, message]. */
 const KINDS = {
   CommandExecutionError: [500, 'Command execution failed'],
   InvalidContentError: [400, 'Invalid request body'],

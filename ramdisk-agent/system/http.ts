@@ -14,7 +14,7 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
-  /** Milliseconds without any data from the server. */
+  /** The request fails after this time without any data from the server, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly trust: Trust;
@@ -27,10 +27,10 @@ export interface HttpAnswer {
 const LARGEST_ANSWER = 8 * 2 ** 20;
 const MOST_REDIRECTS = 5;
 
-/** A response must be complete within this many times `timeoutMs`. */
+/** The response to `ask` must be complete within this multiple of `timeoutMs`. */
 const LONGEST_RESPONSE = 4;
 
-/** Rejects without a response, and for one that is very slow or larger than 8 MiB. A status of 400 and more is a response. */
+/** Rejects without a response, and for one that is very slow or larger than 8 MiB. An error status (400 and more) does not reject. */
 export async function ask(request: HttpRequest): Promise<HttpAnswer> {
   const limited = timeoutSignal(LONGEST_RESPONSE * request.timeoutMs, ...(request.signal ? [request.signal] : []));
   const answer = await open({ ...request, signal: limited });

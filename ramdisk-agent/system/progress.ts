@@ -1,2 +1,2 @@
-/** @param percent of the command's work @param bytes of the image that it writes */
+/** @param percent how much of the command's work is done @param bytes how much of the image is written */
 export type ReportProgress = (percent: number, bytes?: { readonly done: number; readonly of: number }) => void;

@@ -1,4 +1,4 @@
-/** Reads /sys and /proc below a root, so that tests can use their own tree. Missing files are null. */
+/** Reads /sys and /proc below a root folder, so that tests and the recorder can use another one. Missing files are null. */
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 

@@ -6,7 +6,7 @@ import { sendJson } from '../http';
 
 interface FaultDefinition {
   readonly kind: 'number' | 'flag' | 'names';
-  /** Of `number`. */
+  /** The upper bound; only of the kind `number`. */
   readonly most?: number;
   readonly about: string;
 }
@@ -31,7 +31,7 @@ const isName = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
 const FAULT_NAMES = Object.keys(FAULTS).join(', ');
 const RESOURCE = /^(\*|[\w.-]{1,80})$/;
 
-/** Checks a fault's value from JSON; undefined: it is invalid. */
+/** Checks a fault's value from JSON. Undefined: the value is invalid. */
 function valueOf(row: FaultDefinition, value: unknown): number | boolean | readonly string[] | undefined {
   if (row.kind === 'flag') return typeof value === 'boolean' ? value : undefined;
   if (row.kind === 'number') return typeof value === 'number' && value >= 0 && value <= row.most! ? value : undefined;
@@ -55,7 +55,7 @@ export function readFaults(faults: unknown): Faults {
     if (checked === undefined) throw new Error(`the fault ${name} needs ${KINDS[fault.kind](fault)}`);
     return [name, checked] as const;
   });
-  // Drops values without an effect.
+  // 0, false and an empty list mean that the BMC does not have the fault.
   return Object.fromEntries(entries.filter(([, value]) => value !== 0 && value !== false && !(Array.isArray(value) && value.length === 0)));
 }
 /** Parses a command line's faults: latency=300,loss=0.2,hang,redfish_missing=Bios+Storage. An empty value removes the fault. */
@@ -81,13 +81,13 @@ export interface FaultBox {
 /** Counts of the requests that the BMCs received. */
 interface Traffic {
   calls: number;
-  /** Without an answer at this moment. */
+  /** The number of requests that have no answer yet. */
   open: number;
   /** The maximum of `open`. */
   most: number;
 }
 export const noTraffic = (): Traffic => ({ calls: 0, open: 0, most: 0 });
-/** Counts a request. The caller calls the result when the request is answered or given up. */
+/** Counts a request. @returns a function that the caller calls when the request is answered or given up */
 export function callBegins({ traffic }: FaultBox): () => void {
   if (!traffic) return () => {};
   traffic.calls++;
@@ -108,7 +108,7 @@ const happens = (share: number | undefined, random: FaultSetup['random']): boole
 interface FaultyDatagrams {
   /** Whether the next datagram arrives. */
   arrives(): boolean;
-  /** Calls `send` now, later or never, and then `over`. */
+  /** Calls `send` at once, after the latency, or never if the datagram is lost; in each case calls `over` afterwards. */
   deliver(send: () => void, over?: () => void): void;
 }
 export function faultyDatagrams({ box, clock, random }: FaultSetup, signal: AbortSignal): FaultyDatagrams {

@@ -11,7 +11,7 @@ export interface Restart {
   onBegin(forget: () => void): void;
 }
 
-/** Real BMCs take up to minutes. */
+/** The default of the fault `restart`. Real BMCs take up to several minutes. */
 const RESTART_MS = 5000;
 
 export function createRestart(clock: Pick<Clock, 'now'>, box: FaultBox = { now: {} }): Restart {

@@ -1,15 +1,15 @@
-/** The addresses and ports of a fleet's BMCs: those of the first machine determine the others. */
+/** The addresses and ports of a fleet's BMCs. The first machine's address and port determine those of the others. */
 import { isIPv4, isIPv6 } from 'node:net';
 
 export interface Place {
   readonly host: string;
   /** 0: any free port for each machine. */
   readonly port: number;
-  /** What increases from machine to machine: the port at one address, or, as with real BMCs, the address. */
+  /** Whether the port or the address increases from machine to machine. Real BMCs have an address each. */
   readonly count: 'ports' | 'addresses';
 }
 
-/** An address in its form in URLs. */
+/** An address as URLs write it: IPv6 addresses in brackets. */
 export const shown = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 const MAX_PORT = 65_535;

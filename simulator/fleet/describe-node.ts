@@ -29,5 +29,5 @@ export function nodeOf(machine: FleetMachine, protocol: Protocol): DescribedNode
     ports: machine.macs.map((address, index) => ({ address, pxe_enabled: index === 0 })),
   };
 }
-/** The driver's protocol. Of machines with both, every second one has the other. */
+/** The protocol of the node's driver. Machines with both protocols alternate: every second one uses the second protocol. */
 export const protocolOf = ({ protocols }: FleetMachine, index: number): Protocol => protocols[index % protocols.length]!;

@@ -26,9 +26,9 @@ import { withoutEndSlashes } from '../../wire/urls';
 export type Protocol = 'ipmi' | 'redfish';
 export interface FleetSetup {
   readonly count: number;
-  /** Number of the first machine. Two fleets on one network need different machines. */
+  /** Number of the first machine. Two fleets on one network need different numbers, since names and MAC addresses depend on them. */
   readonly first?: number;
-  /** Gives each machine other parts, deterministically; absent: all machines have the same. */
+  /** Chooses the parts of each machine, deterministically; absent: all machines have the same parts. */
   readonly seed?: number;
   /** The machines that really boot, in QEMU; absent: all machines are simulated. */
   readonly qemu?: QemuFleet;
@@ -41,7 +41,7 @@ export interface FleetSetup {
   readonly redfish?: Place;
   /** The protocols of the machine with this number; absent: both. */
   readonly protocols?: (index: number) => readonly Protocol[];
-  /** Of the agents' server; absent or 0: the stored one, or any free port. */
+  /** Port of the agents' server; absent or 0: the stored port, or any free port if none is stored. */
   readonly agentPort?: number;
   readonly behaviour?: Partial<Behaviour>;
   /** Milliseconds that a task of a Redfish service runs. */
@@ -58,10 +58,10 @@ export interface FleetSetup {
 }
 export interface FleetMachine {
   readonly name: string;
-  /** The first one boots. */
+  /** The first one belongs to the boot interface. */
   readonly macs: readonly string[];
   readonly protocols: readonly Protocol[];
-  /** Has no meaning for a machine without this protocol. */
+  /** Access data for Redfish and IPMI; without meaning if the machine does not have the protocol. */
   readonly redfish: { readonly address: string; readonly systemId: string; readonly username: string; readonly password: string };
   readonly ipmi: { readonly address: string; readonly port: number; readonly username: string; readonly password: string };
   readonly control: SimulatedMachine;
@@ -80,7 +80,7 @@ const BOTH: readonly Protocol[] = ['ipmi', 'redfish'];
 const MAX_BODY = 64 * 2 ** 20;
 const AGENT_PATH = /^\/machine\/([^/]+)(\/.*)?$/;
 
-/** What the machines of a fleet share. */
+/** State that all machines of a fleet share. */
 interface Shared {
   readonly setup: FleetSetup;
   readonly states: StateFolder | undefined;
@@ -109,7 +109,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
     const identity = agentIdentity(setup, states);
     const server = await serveAgents({ host, log, ...identity }, byName);
     closers.push(server.close);
-    // The server accepts no heartbeat from an agent whose address or certificate has changed.
+    // Bloomery and Ironic refuse heartbeats of an agent whose callback URL or certificate has changed.
     states?.keep(agentsName(first), (): SavedAgents => ({ ...identity, host, port: server.port }))();
 
     const agents = { port: server.port, certificate: identity.certificate };
@@ -207,7 +207,7 @@ async function startMachine(
   });
 }
 
-/** The machine for its BMCs: with the fault `flap`, they report a power state that alternates. */
+/** The machine as its BMCs see it. With the fault `flap`, the BMCs report a power state that alternates. */
 const withFlappingPower = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
   ...machine,
   isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
@@ -225,7 +225,7 @@ interface SavedAgents extends OwnCertificate {
   readonly port: number;
 }
 const agentsName = (first: number): string => `agents-${first}`;
-/** Long, because a stored fleet may run for years. Only this fleet's server trusts the certificate. */
+/** A stored fleet may run for years. Only the server that receives the certificate with a heartbeat trusts it. */
 const CERTIFICATE_DAYS = 3650;
 
 /** Port and certificate of the agents' server: the stored ones, if the host is the same. */
@@ -239,7 +239,7 @@ function agentIdentity(
   return { certificate, privateKey, port: agentPort || port };
 }
 
-/** Serves the command APIs of all agents: /machine/NAME takes the place of an agent's own address. */
+/** Serves the command APIs of all agents on one port. The path prefix /machine/NAME selects the agent. */
 async function serveAgents(
   { host, port, certificate, privateKey, log }: OwnCertificate & { readonly host: string; readonly port: number; readonly log: Log },
   machines: ReadonlyMap<string, SimulatedMachine>,
@@ -250,7 +250,7 @@ async function serveAgents(
       const machine = name === undefined ? undefined : machines.get(name);
       const body = await readJson(request, MAX_BODY);
       const answer = await machine?.agentAnswer(request.method!, path ?? '/', body);
-      // A machine whose agent does not run answers nothing, as nothing listens on its address.
+      // Closes the connection if no agent runs: nothing listens on the address of a real machine without an agent.
       if (!answer || machine?.phase() !== 'agent') response.destroy();
       else sendJson(response, answer.status, answer.body);
     } catch (error) {

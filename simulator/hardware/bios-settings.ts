@@ -20,7 +20,7 @@ export interface BiosState {
   readonly current: Readonly<Record<string, BiosValue>>;
   /** The next start applies these. */
   readonly pending?: Readonly<Record<string, BiosValue>>;
-  /** The next start first returns to the defaults. */
+  /** The next start restores the defaults before it applies `pending`. */
   readonly reset?: true;
   /** Milliseconds since the epoch: when a start last applied settings. */
   readonly taken?: number;
@@ -54,7 +54,7 @@ const DEFAULTS: Readonly<Record<string, BiosValue>> = Object.fromEntries(BIOS_AT
 
 export const biosValues = ({ current }: BiosState): Readonly<Record<string, BiosValue>> => ({ ...DEFAULTS, ...current });
 
-/** The Base message and its arguments that refuse a value; undefined: the value is valid. */
+/** The message of the Base registry, with its arguments, that refuses a value; undefined: the value is valid. */
 export function biosProblem(name: string, value: unknown): readonly [message: string, ...args: string[]] | undefined {
   const attribute = BIOS_ATTRIBUTES.find((one) => one.name === name);
   const shown = JSON.stringify(value) ?? '';
@@ -69,7 +69,7 @@ export function biosProblem(name: string, value: unknown): readonly [message: st
   return undefined;
 }
 
-/** The settings after a start of the firmware; the same object: nothing was pending. Passwords are not stored. */
+/** The settings after a start of the firmware. Returns the same object if nothing was pending. Passwords are not stored. */
 export function applyBiosSettings(bios: BiosState, now: number): BiosState {
   if (!bios.pending && !bios.reset) return bios;
   const passwords = BIOS_ATTRIBUTES.filter(({ type }) => type === 'Password').map(({ name }) => [name, null] as const);

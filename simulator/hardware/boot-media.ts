@@ -14,7 +14,7 @@ export interface Medium {
   readonly username?: string;
   readonly password?: string;
   readonly writeProtected: boolean;
-  /** The BMC has connected the image, and does not show it to the machine. */
+  /** The BMC has connected the image but does not show it to the machine (`Inserted: false`). */
   readonly hidden?: true;
 }
 export type Media = { readonly [drive in Drive]?: Medium | undefined };
@@ -26,5 +26,5 @@ export function mediumIn(hardware: Hardware, drive: Drive): Medium | undefined {
   return medium?.hidden ? undefined : medium;
 }
 
-/** Where UEFI HTTP boot gets its image. */
+/** The URL of the image for UEFI HTTP boot (`HttpBootUri`). */
 export const HTTP_BOOT_URI = hardwarePart<string | null>('httpBootUri', null);

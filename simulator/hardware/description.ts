@@ -17,11 +17,11 @@ export interface MachineDescription {
   readonly uuid: string;
   readonly serial: string;
   readonly architecture: 'x86_64' | 'aarch64';
-  /** Boot mode when the BMC sets none. */
+  /** The boot mode unless the BMC sets one. */
   readonly mode: 'uefi' | 'bios';
   readonly cpus: number;
   readonly memoryMiB: number;
-  /** The first one boots. Lower case. */
+  /** In lower case; the first one belongs to the boot interface. */
   readonly macs: readonly string[];
   /** Address of the first interface in the agent's inventory; no packet goes there. */
   readonly address: string;
@@ -75,7 +75,7 @@ const DATA_DISKS: readonly Build['disks'][number][] = [
   ['disk', 12, 8000],
 ];
 
-/** Deterministic in seed and number. */
+/** The parts that a seed chooses for a machine; deterministic in seed and number. */
 function buildOf(seed: number, index: number): Build {
   const bytes = createHash('sha256').update(`${seed}/${index}`).digest();
   const pick = <T>(at: number, from: readonly T[]): T => from[bytes.readUInt16LE(at * 2) % from.length]!;

@@ -22,5 +22,5 @@ export function logEvent(hardware: Hardware, at: number, text: string): void {
   const { next, entries } = hardware.get(EVENT_LOG);
   hardware.set(EVENT_LOG, { next: next + 1, entries: [...entries.slice(1 - MAX_LOG_ENTRIES), { id: String(next), at, text }] });
 }
-/** Numbers go on: no identifier is used twice. */
+/** Keeps the number of the next entry, so that no identifier is used twice. */
 export const clearLog = (hardware: Hardware): void => hardware.set(EVENT_LOG, { next: hardware.get(EVENT_LOG).next, entries: [] });

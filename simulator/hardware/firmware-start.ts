@@ -5,7 +5,7 @@ import type { Hardware } from './hardware';
 import { SECURE_BOOT, secureBootAtStart } from './secure-boot';
 import { settleTasks, startStagedTasks } from './task-records';
 
-/** At each power on and reset the firmware takes the settings and updates that waited for it. */
+/** Called at each power on and reset: applies the pending settings, and starts the tasks that wait for a start. */
 export function startFirmware(hardware: Hardware, now: number): void {
   logEvent(hardware, now, 'The system was started.');
   const bios = hardware.get(BIOS);

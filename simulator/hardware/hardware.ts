@@ -1,17 +1,17 @@
 /**
- * What a machine's BMC and firmware share besides power and boot device: a JSON value for each part of the machine. A part declares its
- * value beside its own rules (`hardwarePart`), and every other module reaches it through `Hardware`.
+ * The state that a machine's BMC and firmware share, besides power and boot device: a JSON value for each part of the machine. The module
+ * with a part's rules declares the part (`hardwarePart`). Other modules read and change the value through `Hardware`.
  */
 
-/** As it is stored: part → value. */
+/** The stored form: name of a part → its value. */
 export type HardwareState = Readonly<Record<string, unknown>>;
 export interface HardwarePart<T> {
-  /** Its key in stored state. A new name would lose what state folders hold. */
+  /** The part's key in the stored state. A renamed part loses its values in existing state folders. */
   readonly name: string;
-  /** Its value when the machine leaves the factory. */
+  /** The value in the factory state. */
   readonly initial: T;
 }
-/** @param name no two parts have the same */
+/** @param name unique among the parts */
 export const hardwarePart = <T>(name: string, initial: T): HardwarePart<T> => ({ name, initial });
 
 export interface Hardware {

@@ -1,4 +1,4 @@
-/** UEFI Secure Boot: its setting and its databases of keys. The machine's start decides whether it is in force. */
+/** UEFI Secure Boot: its setting and its key databases. A changed setting takes effect at the machine's next start. */
 import { hardwarePart } from './hardware';
 
 export const KEY_DATABASES = ['PK', 'KEK', 'db', 'dbx'] as const;
@@ -6,9 +6,9 @@ export type KeyDatabase = (typeof KEY_DATABASES)[number];
 
 export interface SecureBootState {
   readonly enabled?: boolean;
-  /** In force since the last start. */
+  /** Whether Secure Boot has been in force since the last start. */
   readonly inForce?: boolean;
-  /** PEM, of the databases that differ from the factory's. */
+  /** Certificates (PEM) of the databases that differ from the factory state. */
   readonly keys?: { readonly [database in KeyDatabase]?: readonly string[] };
 }
 export const SECURE_BOOT = hardwarePart<SecureBootState>('secureBoot', {});
@@ -23,7 +23,7 @@ export const keysIn = (state: SecureBootState, database: KeyDatabase): readonly 
   state.keys?.[database] ?? FACTORY_KEYS[database];
 export const hasPlatformKey = (state: SecureBootState): boolean => keysIn(state, 'PK').length > 0;
 
-/** Without a platform key the firmware enforces nothing. The same object: nothing changes. */
+/** The state after a start of the firmware, which enforces nothing without a platform key. Returns the same object if nothing changes. */
 export function secureBootAtStart(state: SecureBootState): SecureBootState {
   const inForce = state.enabled === true && hasPlatformKey(state);
   return inForce === (state.inForce ?? false) ? state : { ...state, inForce };

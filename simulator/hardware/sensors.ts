@@ -1,4 +1,4 @@
-/** The sensors of every simulated machine and their raw readings, in IPMI's terms. Redfish shows some of them, as values. */
+/** The sensors of every simulated machine and their raw IPMI readings. Redfish shows some of them, converted to values with units. */
 
 export interface SensorDescription {
   readonly name: string;
@@ -23,19 +23,19 @@ export interface AnalogDescription extends SensorDescription {
   /** Raw values of the thresholds that can be read. */
   readonly thresholds?: Readonly<Partial<Record<'lnc' | 'lcr' | 'lnr' | 'unc' | 'ucr' | 'unr', number>>>;
   readonly nominal?: number;
-  /** Its thresholds can be set, and its hysteresis read. */
+  /** Clients can set the sensor's thresholds and read its hysteresis. */
   readonly settable?: true;
 }
 
 export interface AnalogSensor extends AnalogDescription {
-  /** The reading while the machine is on, and while it is off (absent: there is none). */
+  /** The raw readings while the machine is on, and while it is off (absent: there is none). */
   readonly on: number;
   readonly off?: number;
-  /** How Redfish shows the sensor; absent: not at all. `most`: its largest value; absent: that of the largest raw byte. */
+  /** How Redfish shows the sensor; absent: not at all. `most`: the largest value; absent: the value of the largest raw reading. */
   readonly redfish?: { readonly context: string; readonly most?: number };
 }
 interface DiscreteSensor extends SensorDescription {
-  /** The states that are asserted while the machine is on, and while it is off. */
+  /** Bit masks of the states that are asserted while the machine is on, and while it is off. */
   readonly on: number;
   readonly off: number;
 }
@@ -46,7 +46,10 @@ export const FAR_SATELLITE = { address: 0x72, channel: 7 } as const;
 const celsius = { sensorType: 1, unit: 1, m: 1 } as const;
 const fan = { sensorType: 4, unit: 18, m: 100, thresholds: { lnr: 3, lcr: 5, lnc: 8 }, settable: true, off: 0 } as const;
 const volts = { sensorType: 2, unit: 4, rExponent: -3 } as const;
-/** Table 42-3 and 43-13: temperature 1, voltage 2, current 3, fan 4, supply 8; board 7, processor 3, fan 29, supply 10, air inlet 55, DIMM 32. */
+/**
+ * Sensor types (IPMI 2.0 table 42-3): temperature 1, voltage 2, current 3, fan 4, power supply 8. Entity IDs (table 43-13): processor 3,
+ * system board 7, power supply 10, fan 29, memory device 32, air inlet 55.
+ */
 export const ANALOG: readonly AnalogSensor[] = [
   {
     ...{
@@ -94,7 +97,7 @@ export const ANALOG: readonly AnalogSensor[] = [
   },
   { name: 'PSU2 Power', entity: [10, 2], sensorType: 8, unit: 6, m: 4, b: 2, on: 44, off: 2 },
   { name: 'PSU1 Current', entity: [10, 1], sensorType: 3, unit: 5, m: 1, rExponent: -1, on: 9, off: 1 },
-  // Its reading is the square root of the raw value's.
+  // Linearization 0x0a: the reading is the square root of m·x.
   { name: 'Air Flow', entity: [7, 1], sensorType: 0x0a, unit: 17, m: 25, linearization: 0x0a, on: 144 },
   {
     ...celsius,

@@ -1,6 +1,6 @@
 /**
- * Tasks of a machine's BMC. Time or the machine's next start moves a task forward, and no timer runs meanwhile: each reader first calls
- * `settleTasks`, which ends the tasks that are due.
+ * Tasks of a machine's BMC. A task ends after a time, or begins at the machine's next start. No timer runs for it. Instead, each reader
+ * first calls `settleTasks`, which ends the tasks that are due.
  */
 import { FIRMWARE, type Component } from './firmware-versions';
 import { hardwarePart, type Hardware } from './hardware';
@@ -21,9 +21,9 @@ export interface TaskRecord {
   /** `new`: the BMC fetches a file; `staged`: the task waits for the machine's next start. */
   readonly phase: 'new' | 'staged' | 'running' | 'completed' | 'failed';
   readonly work: TaskWork;
-  /** Milliseconds that it runs. */
+  /** The task's duration in milliseconds. */
   readonly takes: number;
-  /** When it is due, once it runs. */
+  /** Milliseconds since the epoch: when a running task is due to end. */
   readonly ends?: number;
   readonly ended?: number;
   /** The message at its end, and the message's arguments. */
@@ -36,7 +36,7 @@ interface TaskList {
 }
 const TASKS = hardwarePart<TaskList>('tasks', { last: 0, records: [] });
 
-/** A new task displaces the oldest one that is over. */
+/** In a full list a new task displaces the oldest one that is over. */
 const MAX_TASKS = 32;
 export const isTaskOver = ({ phase }: TaskRecord): boolean => phase === 'completed' || phase === 'failed';
 
@@ -78,7 +78,7 @@ export function removeTask(hardware: Hardware, id: string): void {
 export const runTask = (hardware: Hardware, { id, takes }: TaskRecord, now: number): void =>
   changeTask(hardware, id, { phase: 'running', ends: now + takes });
 
-/** At the start of the simulator: a download does not survive a restart, and its login is not stored. */
+/** Called when the simulator starts: fails the downloads of the previous run, whose credentials are not stored. */
 export function failDownloads(hardware: Hardware, now: number): void {
   for (const { id, name, phase, work } of tasksOf(hardware)) {
     const message = ['Update.TransferFailed', work.kind === 'fetch' ? work.url : name, 'a BMC that was restarted'];
@@ -93,12 +93,12 @@ export function settleTasks(hardware: Hardware, now: number): void {
       changeTask(hardware, id, { phase: 'completed', ended: ends! });
     }
 }
-/** At a start of the machine. */
+/** Called at a start of the machine: runs the tasks that waited for it. */
 export function startStagedTasks(hardware: Hardware, now: number): void {
   for (const task of tasksOf(hardware)) if (task.phase === 'staged') runTask(hardware, task, now);
 }
 
-/** An identifier that neither a volume has nor a task that will make one. */
+/** An identifier that neither a volume nor a task to make a volume uses. */
 export function freeVolumeId(hardware: Hardware, storage: string): string {
   const planned = tasksOf(hardware).flatMap(({ work }) => (work.kind === 'make volume' ? [work.volume] : []));
   const used = new Set([...volumesIn(hardware, storage), ...planned.filter((volume) => volume.storage === storage)].map(({ id }) => id));

@@ -1,10 +1,10 @@
-/** RAID volumes: the volumes that a machine's drives allow, and the disks that its system sees. */
+/** RAID volumes: which volumes a machine's drives allow, and which disks its operating system sees. */
 import type { DiskDescription, MachineDescription } from './description';
 import { hardwarePart, type Hardware } from './hardware';
 
 export interface Volume {
   readonly id: string;
-  /** The storage subsystem. */
+  /** The identifier of the storage subsystem. */
   readonly storage: string;
   readonly name: string;
   readonly raid: RaidType;
@@ -15,7 +15,7 @@ export interface Volume {
 export const VOLUMES = hardwarePart<readonly Volume[]>('volumes', []);
 
 interface RaidDefinition {
-  /** Bounds of the number of drives. */
+  /** The least and the largest number of drives. */
   readonly least: number;
   readonly most?: number;
   /** The number of drives is a multiple of this. */
@@ -64,7 +64,7 @@ const free = (volumes: readonly Volume[], drive: DiskDescription): number =>
     .reduce((left, volume) => left - share(volume.raid, volume.bytes, volume.drives.length), drive.size);
 
 /**
- * @param bytes undefined: all that is free
+ * @param bytes undefined: all free capacity of the drives
  * @returns the size, or the Base message and its arguments that say why this volume is impossible
  */
 export function planVolume(
@@ -87,7 +87,7 @@ export function planVolume(
   return { bytes: bytes ?? capacity };
 }
 
-/** The disks that the machine's system sees: each volume replaces its drives. */
+/** The disks that the machine's operating system sees: each volume replaces its drives. */
 export function visibleDisks({ disks, serial }: MachineDescription, hardware: Hardware): readonly DiskDescription[] {
   const volumes = hardware.get(VOLUMES);
   if (volumes.length === 0) return disks;

@@ -8,7 +8,7 @@ const checked = (bytes: Buffer): Buffer => {
   bytes[bytes.length - 1] = -bytes.reduce((sum, byte) => sum + byte, 0) & 0xff;
   return bytes;
 };
-/** An area has a multiple of eight bytes, its length at byte 2 and a checksum at its end. */
+/** An area's length is a multiple of 8 bytes. Its second byte is the length in units of 8 bytes; its last byte is a checksum. */
 function area(head: readonly number[], fields: readonly string[]): Buffer {
   const body = Buffer.concat([Buffer.from([0x01, 0, ...head]), ...fields.map(text), Buffer.from([END])]);
   const whole = Buffer.concat([body], Math.ceil((body.length + 1) / 8) * 8);

@@ -1,4 +1,4 @@
-/** The IPMI BMC of a simulated machine: chassis and boot commands on one UDP port (IPMI 2.0 §20, §28). */
+/** The IPMI BMC of a simulated machine on one UDP port: device, chassis and boot commands (IPMI 2.0 §20, §28), and those of the store. */
 import { createHash } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import type { Clock } from '../../model/clock';
@@ -35,7 +35,7 @@ interface IpmiEndpointOptions {
   readonly username: string;
   readonly password: string;
   readonly machine: MachineControl;
-  /** Absent: it never has a fault. */
+  /** Absent: the BMC never has a fault. */
   readonly faults?: FaultBox;
   /** Shared with the BMC's other protocols; absent: there is no other protocol. */
   readonly restart?: Restart;
@@ -55,7 +55,7 @@ interface ControllerState {
   /** Parameter 4: mask and data. */
   acknowledge: readonly [number, number];
   inProgress: number;
-  /** When the boot flags were set, until a Chassis Control command comes. */
+  /** Milliseconds since the epoch: when the boot flags were set. Undefined: not since the last Chassis Control command. */
   flagsAt: number | undefined;
 }
 interface Command {
@@ -205,7 +205,7 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
   ).map(([words, privilege, run]) => [key(words[0], words[1]), { privilege, run }]),
 );
 
-/** Get Device ID (§20.1) of a controller: device and firmware 1.0, IPMI 2.0, a chassis, FRU, SEL, SDR and sensor device; no manufacturer. */
+/** Get Device ID (§20.1) of a controller: device and firmware 1.0, IPMI 2.0, chassis, FRU, SEL, SDR and sensor device; no manufacturer. */
 const deviceId = (address: number): BmcAnswer => ok(address, 0x01, 0x01, 0x00, 0x02, 0x8f, 0, 0, 0, 0, 0);
 
 async function execute(state: ControllerState, { networkFunction, command, data, privilege }: BmcRequest): Promise<BmcAnswer> {
@@ -264,7 +264,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     clock,
     random,
     command: command(stateOf()),
-    // Controllers of the same machine, with sensors, a log and boot flags of their own.
+    // Further controllers of the same machine, each with its own sensors, event log and boot flags.
     satellites: [
       {
         ...{ ...SATELLITE, command: command(stateOf(SATELLITE.address)) },

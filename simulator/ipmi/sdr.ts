@@ -14,7 +14,7 @@ function record(id: number, type: number, body: readonly number[], name: string)
   return Buffer.from([id & 0xff, id >> 8, 0x51, type, body.length + 1 + text.length, ...body, 0xc0 | text.length, ...text]);
 }
 const ten = (value: number): readonly [low: number, high: number] => [value & 0xff, (value >> 2) & 0xc0];
-/** The common start: owner, channel and LUN 0, the sensor, its entity, and full initialization (§43.1 byte 11). */
+/** The bytes that full and compact records have in common: owner, channel and LUN 0, sensor, entity, initialization (§43.1 byte 11). */
 const head = ({ number, entity, sensorType, owner }: SensorSetup, capabilities: number, eventType: number): readonly number[] => [
   ...[owner?.address ?? BMC, (owner?.channel ?? 0) << 4, number, ...entity, 0x7f, capabilities, sensorType, eventType],
 ];
@@ -44,7 +44,7 @@ export function fullRecord(id: number, setup: AnalogSetup): Buffer {
     setup.name,
   );
 }
-/** A compact record of a discrete sensor (§43.2). `states`: those that it can have. */
+/** A compact record of a discrete sensor (§43.2). `states`: the bit mask of the states that the sensor can have. */
 export const compactRecord = (id: number, setup: SensorSetup & { readonly states: number }): Buffer =>
   record(
     id,
@@ -56,12 +56,12 @@ export const compactRecord = (id: number, setup: SensorSetup & { readonly states
     ],
     setup.name,
   );
-/** §43.3. */
+/** An event-only record (§43.3). */
 export const eventOnlyRecord = (id: number, setup: SensorSetup): Buffer =>
   record(id, 0x03, [BMC, 0x00, setup.number, ...setup.entity, setup.sensorType, SENSOR_SPECIFIC, 1, 0, 0, 0], setup.name);
-/** §43.8: a logical FRU device of the BMC. */
+/** The record of a logical FRU device of the BMC (§43.8). */
 export const fruLocator = (id: number, device: number, name: string): Buffer =>
   record(id, 0x11, [BMC, device, 0x80, 0x00, 0, 0x10, 0, 7, 1, 0], name);
-/** §43.9: a controller, by default the BMC, with chassis, FRU, SEL, SDR and sensor device. */
+/** The record of a controller, by default the BMC, with chassis, FRU, SEL, SDR and sensor device (§43.9). */
 export const controllerLocator = (id: number, name: string, { address = BMC, channel = 0 } = {}): Buffer =>
   record(id, 0x12, [address, channel, 0, 0x8f, 0, 0, 0, 7, 1, 0], name);

@@ -7,7 +7,7 @@ import type { MachineControl } from '../hardware/control';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord } from './sdr';
 import { ANALOG, DISCRETE, SATELLITE, type AnalogSensor } from '../hardware/sensors';
 
-/** Raw thresholds. */
+/** Raw values of thresholds, by their names. */
 export type Limits = NonNullable<AnalogSensor['thresholds']>;
 /** The part of a controller's store that the commands use. */
 interface SensorStore {

@@ -14,9 +14,10 @@ export interface Store {
   readonly address: number;
   /** The thresholds that clients have set, by sensor number. */
   readonly limits: Map<number, Limits>;
-  /** The current reservations; a new one cancels its predecessor. */
+  /** The current reservation IDs; a new reservation cancels its predecessor. */
   sdrReservation: number;
   selReservation: number;
+  /** Seconds since the epoch; 0: never. */
   selErasedAt: number;
   /** Entries of 16 bytes, the oldest first. */
   sel: readonly Buffer[];
@@ -36,9 +37,9 @@ export const newStore = (machine: MachineControl, clock: Clock, address = BMC_AD
   },
 });
 
-/** A new entry displaces the oldest. */
+/** The largest number of entries in the SEL. In a full log a new entry displaces the oldest. */
 const MAX_SEL = 512;
-/** Bound of one answer's data; like BMCs with an IPMB, this one refuses a request for more. */
+/** The most data bytes in one answer. Like BMCs behind an IPMB, the simulated one refuses a request for more. */
 const MAX_BYTES = 64;
 const WHOLE_RECORD = 0xff;
 
@@ -116,7 +117,7 @@ export const STORE_COMMANDS: readonly (readonly [
   privilege: number,
   run: (store: Store, data: Buffer) => BmcAnswer,
 ])[] = [
-  // Version 1.5 of the commands; free space unknown; reservation and allocation (§33.9, §31.2).
+  // SDR version 1.5 (51h); free space unknown; Reserve command supported (bit 1), non-modal update (bit 5) (§33.9; SEL: §31.2).
   [
     COMMANDS.getSdrRepositoryInfo,
     PRIVILEGE.USER,

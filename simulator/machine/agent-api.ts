@@ -12,7 +12,7 @@ export interface AgentAnswer {
 /** A command as clients see it. */
 interface CommandRecord {
   readonly id: string;
-  /** Without the extension. */
+  /** The command's name without its extension. */
   readonly command_name: string;
   command_status: 'RUNNING' | 'SUCCEEDED' | 'FAILED';
   command_error: JsonObject | null;

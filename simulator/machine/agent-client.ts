@@ -26,17 +26,17 @@ interface AgentClient {
   version(): string;
   /** Agrees on a microversion, if the server answers. */
   tryNegotiating(): Promise<void>;
-  /** Posts the inventory. Since 1.84 the answer has what a lookup returns. */
+  /** Posts the inventory. Since 1.84 the answer contains the result of a lookup. Undefined: refused, or an older server. */
   inspect(url: string): Promise<LookupResult | undefined>;
   lookup(): Promise<LookupResult | undefined>;
-  /** Whether the server accepted it. */
+  /** @returns whether the server accepted the heartbeat */
   heartbeat(uuid: string, token: string | undefined): Promise<boolean>;
 }
 
 export const AGENT_VERSION = '13.0.0';
-/** 1.84 is the last version that changed what agents receive (the token, in the answer to an inventory). */
+/** Minor version. 1.84 is the last one that changed what agents receive: it added the token to the answer to an inventory. */
 const NEWEST = 84;
-/** Bounds of inspection and of lookup. */
+/** The most tries to post the inventory, and the time limit of the lookup. */
 const INSPECTION_TRIES = 20;
 const LOOKUP_SECONDS = 600;
 const CONFLICT = 409;

@@ -1,28 +1,28 @@
-/** The commands of a simulated agent. On the machine they change a record of its disks, and nothing else. */
+/** The commands of a simulated agent. Of the machine they change only its power and the record of its disks' content. */
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
 import { AgentError, chooseDisk, fetchImage, unpackConfigDrive, type DiskContent } from './image';
 import type { HttpClient } from '../http';
 
-/** What a command uses of its agent and machine. */
+/** The parts of an agent and its machine that commands use. */
 export interface AgentHost {
   readonly inventory: Inventory;
   readonly http: HttpClient;
   readonly clock: Clock;
   /** Aborted when the agent ends. */
   readonly signal: AbortSignal;
-  /** The least milliseconds that a command in the background takes. */
+  /** The least duration of a background command in milliseconds. */
   readonly stepMs: number;
   /** The reason with which write_image fails; undefined: it does not. */
   readonly failWriteImage: string | undefined;
   /** `undefined`: the disk is empty. */
   setContent(disk: string, content: DiskContent | undefined): void;
-  /** Ends the machine's power, and with it the agent. */
+  /** Switches the machine off or resets it, which ends the agent. */
   leave(how: 'off' | 'reset'): void;
 }
 export interface AgentCommand {
-  /** Continues after the answer to its request; only one runs at a time. */
+  /** The command continues after the answer to its request. Only one background command runs at a time. */
   readonly background?: true;
   run(host: AgentHost, params: JsonObject): Promise<unknown>;
 }
@@ -38,7 +38,7 @@ interface AgentStep {
 
 const MANAGER = 'SimulatedHardwareManager';
 const VERSION = { [MANAGER]: '1.0' };
-/** Milliseconds before power off in which the command's answer reaches the server. */
+/** Milliseconds between the command and the power off, so that the command's answer reaches the server. */
 const LEAVE_DELAY_MS = 50;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
@@ -74,7 +74,7 @@ const STEPS: readonly AgentStep[] = [
   },
 ];
 
-/** The list of a kind's steps in a command's result. */
+/** The steps of a kind in the form of a command's result. */
 const listedSteps = (kind: StepKind): readonly JsonObject[] =>
   STEPS.filter(({ priority }) => priority[kind] !== undefined).map(({ step, interface: on, priority, abortable, argsinfo }) => ({
     step,

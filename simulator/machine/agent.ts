@@ -1,6 +1,6 @@
 /**
- * The agent in a simulated machine: inspection, lookup, heartbeats and the command API, as ironic-python-agent has them. Its clock and
- * its HTTP come from outside, and power off ends it at once.
+ * The agent in a simulated machine: inspection, lookup, heartbeats and the command API, as in ironic-python-agent. The caller provides
+ * the clock and the HTTP client. Power off ends the agent at once.
  */
 import { createCommandApi, type AgentAnswer } from './agent-api';
 import { createAgentClient, type AgentClientSetup } from './agent-client';
@@ -11,12 +11,12 @@ interface AgentSetup extends AgentClientSetup {
   /** The kernel's command line: name → value. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly random: (bytes: number) => Buffer;
-  /** What it learned before the simulator was restarted; absent: it begins with a lookup. */
+  /** The result of a lookup before the simulator was restarted; absent: the agent begins with inspection or lookup. */
   readonly remembered?: AgentMemory | undefined;
-  /** Called when the agent has learned it. */
+  /** Called after a successful inspection or lookup. */
   remember(memory: AgentMemory): void;
 }
-/** What an agent learns by its lookup. */
+/** What an agent learns from the answer to its inventory or its lookup. */
 export interface AgentMemory {
   readonly uuid: string;
   readonly heartbeatSeconds: number;
@@ -51,9 +51,9 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
       return undefined;
     }
     const given = found.config.agent_token;
-    // An agent from virtual media has its token in the kernel's command line, and the lookup masks it.
+    // The lookup masks the token of an agent from virtual media, which has the token on the kernel's command line.
     token = given === MASKED ? (parameters.get('ipa-agent-token') ?? given) : given;
-    // A mask without a token of its own: another agent has the token, and a real agent stops here.
+    // Masked, and no token on the command line: the server gave the token to another agent. A real agent stops here too.
     if (token === MASKED) {
       log.warn('another agent has the token of this machine');
       return undefined;
@@ -73,7 +73,7 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
       signal.throwIfAborted();
     }
   };
-  // The end of a command brings the next heartbeat forward.
+  // When a background command ends, the agent sends its next heartbeat at once.
   const answer = createCommandApi(setup, { token: () => token, onEnd: () => pause.abort() });
   return { run, answer };
 }

@@ -2,11 +2,11 @@
 export interface Behaviour {
   /** From power on to the first request of the firmware. */
   readonly firmwareMs: number;
-  /** From kernel and ramdisk to the agent's first request. */
+  /** From the load of kernel and ramdisk to the agent's first request. */
   readonly bootMs: number;
-  /** The least time that one of the agent's commands in the background takes. */
+  /** The least duration of one of the agent's background commands. */
   readonly stepMs: number;
-  /** From a soft power off to off; null: the machine ignores it. */
+  /** From the soft power off request to power off; null: the machine ignores the request. */
   readonly softOffMs: number | null;
   /** Between tries of a request that failed. */
   readonly retryMs: number;

@@ -1,4 +1,4 @@
-/** Boots an image that a BMC or the firmware reads over HTTP: finds the agent's parameters in it. */
+/** Reads an image that a machine boots over HTTP (virtual media or UEFI HTTP boot), and finds the agent's parameters in it. */
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { basicAuthorization } from '../../model/urls';
@@ -6,7 +6,7 @@ import type { BootScript } from './boot-script';
 import type { HttpClient } from '../http';
 import type { Medium } from '../hardware/boot-media';
 
-/** Bounds of an image, and of one line of a boot loader's configuration in it. */
+/** The most bytes of an image, and of one line of the boot loader's configuration in the image. */
 const MAX_BYTES = 4 * 2 ** 30;
 const MAX_LINE = 8192;
 /** The line that boots an agent's kernel, in the syntax of GRUB and isolinux. */
@@ -55,5 +55,5 @@ const parametersOf = (line: string): ReadonlyMap<string, string> =>
       .filter((word) => word.includes('='))
       .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
   );
-/** GRUB puts words in single quotes, and writes such a quote in a word as '\\''. */
+/** In a GRUB configuration, words are in single quotes, and a single quote inside a word is written as '\''. */
 const unquoted = (word: string): string => (/^'.*'$/.test(word) ? word.slice(1, -1).replaceAll("'\\''", "'") : word);

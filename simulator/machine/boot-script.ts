@@ -4,7 +4,7 @@
 export interface BootScript {
   /** The URLs of kernel and ramdisk. */
   readonly files: readonly string[];
-  /** Of the kernel's command line. */
+  /** The kernel's command line: name → value. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 /** Undefined: the script boots the disk. */

@@ -1,4 +1,4 @@
-/** Where a simulated machine's firmware looks for something to boot, and what it finds there. */
+/** The sources from which a simulated machine's firmware tries to boot, and what it finds there. */
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -11,7 +11,7 @@ import type { Behaviour } from './behaviour';
 import { readBootImage } from './boot-image';
 import { readScript, type BootScript } from './boot-script';
 
-/** What the firmware uses of its machine. */
+/** The parts of a machine that its firmware uses. */
 export interface FirmwareHost {
   readonly description: MachineDescription;
   readonly hardware: Hardware;
@@ -25,10 +25,10 @@ export interface FirmwareHost {
   readonly disks: ReadonlyMap<string, unknown>;
 }
 
-/** How often the firmware tries the boot service, and a boot script its files. */
+/** The number of times that the firmware asks the boot service, and that it retries a boot script's files. */
 const TRIES = 10;
 type Source = 'network' | 'disk' | 'cdrom' | 'url';
-/** Boot setting → sources in the order in which the firmware tries them. Any other setting waits for a user at the screen. */
+/** Boot setting → sources in the order in which the firmware tries them. With any other setting it waits for a user at the screen. */
 const ORDER: Readonly<Partial<Record<BootSetting['device'], readonly Source[]>>> = {
   none: ['disk', 'network'],
   disk: ['disk', 'network'],

@@ -1,4 +1,4 @@
-/** Writes an image as the agent does. The whole image is downloaded and its checksum verified; only the disk is a mere record. */
+/** Writes an image as the agent does: downloads the whole image and verifies its checksum. Only the write is simulated, by a record. */
 import { createHash, type Hash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { matchDisks, parseHints } from '../../model/hints';
@@ -21,9 +21,9 @@ export interface DiskContent {
   readonly url: string;
   /** Bytes of the image. */
   readonly size: number;
-  /** Of the downloaded image, in hexadecimal. */
+  /** The hash of the downloaded image, in hexadecimal. */
   readonly sha256: string;
-  /** Unpacked. */
+  /** The decompressed config drive; undefined: none. */
   readonly configDrive: Buffer | undefined;
 }
 

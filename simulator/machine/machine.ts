@@ -1,6 +1,6 @@
 /**
- * A simulated machine behind a BMC. Its firmware boots over the real boot service or from a disk, and the kernel that it starts is a
- * simulated agent. Power off ends all work in the machine at once.
+ * A simulated machine behind a BMC. Its firmware boots from the real boot service, from an image or from a disk. In place of the ramdisk's
+ * kernel it starts a simulated agent. Power off ends all work in the machine at once.
  */
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
@@ -20,20 +20,20 @@ import type { BootScript } from './boot-script';
 import type { DiskContent } from './image';
 
 /**
- * `halted`: the machine is on and has found nothing to boot; `system`: it runs what is on its disk; `qemu`: it is on, and only the
- * system in QEMU knows what it does.
+ * `halted`: the machine is on and has found nothing to boot; `system`: it runs the installed system or a live system; `qemu`: it is on, and
+ * the simulator does not know what the guest in QEMU does.
  */
 export type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted' | 'qemu';
 export interface SimulatedMachine extends MachineControl {
   readonly description: MachineDescription;
-  /** What its BMC and its firmware share. */
+  /** The state that its BMC and its firmware share. */
   readonly hardware: Hardware;
   phase(): Phase;
   /** The content of a disk (/dev/sda); undefined: the disk is empty. */
   content(disk: string): DiskContent | undefined;
   /** Changes its behaviour from now on. */
   behave(changes: Partial<Behaviour>): void;
-  /** Passes a request to the machine's agent; undefined: none runs, and nothing listens on its address. */
+  /** Passes a request to the machine's agent. Undefined: no agent runs, so nothing would listen on its address. */
   agentAnswer(method: string, path: string, body: unknown): Promise<AgentAnswer | undefined>;
   /** The machine's state as JSON. */
   snapshot(): MachineState;
@@ -62,7 +62,7 @@ interface MachineSetup {
   readonly callbackUrl: string;
   /** The certificate of that URL's server, as PEM. */
   readonly certificate: string;
-  /** Absent: in the state in which it left the factory. */
+  /** Absent: hardware in the factory state. */
   readonly hardware?: Hardware;
   readonly behaviour?: Partial<Behaviour>;
   readonly http: HttpClient;
@@ -70,13 +70,13 @@ interface MachineSetup {
   readonly random: (bytes: number) => Buffer;
   readonly log: Log;
   readonly onPhase?: (machine: SimulatedMachine) => void;
-  /** As `snapshot` returned it. */
+  /** The stored result of `snapshot`. */
   readonly state?: MachineState;
-  /** Called when `snapshot` has changed. */
+  /** Called when the result of `snapshot` has changed. */
   readonly onChange?: () => void;
 }
 
-/** A machine with everything that changes in it. */
+/** A machine's setup and its mutable state. */
 interface Internals extends FirmwareHost {
   readonly setup: MachineSetup;
   readonly disks: Map<string, DiskContent>;
@@ -168,7 +168,7 @@ function switchOn(internals: Internals): void {
   const { hardware, clock, setting } = internals;
   internals.power = new AbortController();
   startFirmware(hardware, clock.now());
-  // A boot uses up a setting for one boot (DSP0266 BootSourceOverrideEnabled Once; IPMI 2.0 §28.13 parameter 5).
+  // A setting that is not persistent applies to one boot (BootSourceOverrideEnabled Once in DSP0266; IPMI 2.0 §28.13 parameter 5).
   if (!setting.persistent) internals.setting = { ...NO_OVERRIDE, mode: setting.mode };
   startBoot(internals, internals.power, setting);
 }

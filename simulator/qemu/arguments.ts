@@ -6,20 +6,20 @@ import type { FirmwareFiles } from './programs';
 export interface QemuCommand {
   readonly machine: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
   readonly vendor: { readonly manufacturer: string; readonly product: string };
-  /** The setting of this boot. Its mode has decided the firmware (`uefi`). */
+  /** The setting of this boot. The caller has chosen the firmware (`uefi`) by its mode. */
   readonly boot: Pick<BootSetting, 'device'>;
   /** UEFI firmware and this machine's variables; absent: BIOS. */
   readonly uefi?: FirmwareFiles;
-  /** A file with the authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
+  /** A file with the certificate authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
   readonly authoritiesFile?: string;
   readonly accelerator: 'kvm' | 'tcg';
   /** A -netdev backend for each interface. */
   readonly backends: readonly string[];
   /** A qcow2 file for each disk. */
   readonly diskFiles: readonly string[];
-  /** The IP version of its UEFI network boot; absent: 4. */
+  /** The IP version of UEFI network boot; absent: 4. */
   readonly pxe?: 4 | 6 | undefined;
-  /** The image in its CD drive; absent: the machine has no such drive. */
+  /** The image in the machine's CD drive; absent: the machine has no CD drive. */
   readonly cdFile?: string;
   /** Unix sockets on which this process listens, so that it receives all output from the start. */
   readonly monitorSocket: string;
@@ -49,13 +49,14 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
   const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, one) => sum + counts[one], 0);
   const place = (source: Source, index: number): string => `bootindex=${before(source) + index + 1}`;
   const smbios = { manufacturer: vendor.manufacturer, product: vendor.product, serial: machine.serial, uuid: machine.uuid };
-  // PXE over the other IP version waits a minute. HTTP boot needs that over this version off too, so that the firmware uses HTTP.
+  // Disables PXE over the other IP version, which would wait a minute for an answer. HTTP boot needs PXE over its own version disabled
+  // too, so that the firmware uses HTTP.
   const noPxe = (version: string): readonly string[] => ['-fw_cfg', `name=opt/org.tianocore/IPv${version}PXESupport,string=n`];
   return [
     ...['-name', value(machine.name), '-machine', `q35,accel=${command.accelerator},graphics=off`, '-cpu', 'max'],
     ...['-smp', String(machine.cpus), '-m', String(machine.memoryMiB), '-uuid', machine.uuid],
     ...['-nodefaults', '-display', 'none', '-vga', 'none', '-no-user-config', '-rtc', 'base=utc'],
-    // When the machine's system powers off or restarts, QEMU pauses until the simulator ends it.
+    // When the guest powers off or restarts, QEMU pauses until the simulator kills it (`onEvent` in qemu.ts).
     ...['-action', 'reboot=shutdown,shutdown=pause', '-pidfile', command.pidFile],
     ...[
       '-smbios',

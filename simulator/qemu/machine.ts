@@ -19,7 +19,7 @@ import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** The machines of a fleet that run in QEMU. */
 export interface QemuFleet {
-  /** They are the first ones of the fleet. */
+  /** The first machines of the fleet, up to this number, run in QEMU. */
   readonly count: number;
   readonly memoryMiB: number;
   readonly diskGiB: number;
@@ -42,13 +42,13 @@ interface QemuMachineSetup {
   readonly description: MachineDescription;
   readonly qemu: QemuFleet;
   readonly hardware: Hardware;
-  /** For its disks. */
+  /** The folder for the machine's disks. */
   readonly folder: string;
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly log: Log;
   readonly onPhase?: (machine: SimulatedMachine) => void;
-  /** As `snapshot` returned it; a machine that was on is switched on. */
+  /** The stored result of `snapshot`. A machine that was on is switched on again. */
   readonly state?: MachineState;
   readonly onChange?: () => void;
 }
@@ -79,7 +79,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
       await fetchMedium(http, medium, path, signal);
       return path;
     } catch (error) {
-      // The machine starts with an empty drive.
+      // The machine starts without a CD drive.
       log.warn('the image in the virtual CD drive cannot be downloaded', { error: reasonOf(error) });
       return undefined;
     }

@@ -7,7 +7,7 @@ export interface QemuMonitor {
   execute(command: string, args?: object): Promise<void>;
 }
 const ANSWER_TIMEOUT_MS = 10_000;
-/** Bound of a line. QEMU's greeting and events have fewer than 1,000 characters. */
+/** The most characters of an incomplete line. QEMU's greeting and events have fewer than 1,000. */
 const MAX_LINE = 1 << 20;
 
 /** @param onEvent called with an event's name and data */

@@ -10,7 +10,7 @@ export interface QemuNetwork {
   close(): Promise<void>;
 }
 
-/** Needs no privileges. QEMU answers DHCP and translates the machine's connections to the host's; no host can connect to the machine. */
+/** Needs no privileges. QEMU answers DHCP and forwards the machine's connections as the host's own. No host can connect to the machine. */
 export const userNetwork = (macs: readonly string[]): QemuNetwork => ({ backends: macs.map(() => 'user'), close: async () => {} });
 
 /**
@@ -21,7 +21,7 @@ export const userNetwork = (macs: readonly string[]): QemuNetwork => ({ backends
 export async function bridgeNetwork(macs: readonly string[], bridge: string, namespace?: string): Promise<QemuNetwork> {
   const ip = (...words: readonly string[]): Promise<unknown> =>
     run('ip', [...(namespace === undefined ? [] : ['-n', namespace]), ...words], { timeout: 30_000 });
-  // A device's name has 15 characters at most.
+  // The kernel allows at most 15 characters in a device's name, so the first two bytes of the MAC address are left out.
   const taps = macs.map((mac) => `tap${mac.replaceAll(':', '').slice(4)}`);
   const remove = (tap: string): Promise<unknown> => ip('tuntap', 'del', tap, 'mode', 'tap').catch(() => {});
   const made: string[] = [];

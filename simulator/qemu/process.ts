@@ -20,10 +20,10 @@ export interface QemuProcess {
   readonly serialLine: Socket;
 }
 interface ProcessOptions {
-  /** Absent: a child of this process. */
+  /** Starts QEMU; absent: as a child of this process. */
   readonly spawn?: Spawn | undefined;
   readonly words: readonly string[];
-  /** Unix sockets in `words`. */
+  /** The paths of the Unix sockets that `words` names. */
   readonly monitorSocket: string;
   readonly serialSocket: string;
   readonly onEvent: (child: ChildProcess, name: string, data: Readonly<Record<string, unknown>>) => void;
@@ -78,7 +78,7 @@ async function acceptOne(path: string): Promise<{ readonly socket: Promise<Socke
   return { socket, close: () => void server.close() };
 }
 
-/** Kills the QEMU of a simulator that was itself killed: it still uses the disks of this folder. */
+/** Kills the QEMU process that a killed simulator left behind, because that process still uses the disks of the folder. */
 export async function killOrphan(pidFile: string): Promise<void> {
   const pid = Number((await readFile(pidFile, 'latin1').catch(() => '')).trim());
   if (!Number.isInteger(pid) || pid <= 1) return;

@@ -24,7 +24,7 @@ export interface FirmwareFiles {
   /** The file with its variables. */
   readonly variables: string;
 }
-/** The distributions' paths of OVMF; each machine has its own copy of the variables. */
+/** The paths of OVMF in several distributions. Each machine gets its own copy of the file with the variables. */
 const OVMF: readonly FirmwareFiles[] = [
   { code: '/usr/share/OVMF/OVMF_CODE_4M.fd', variables: '/usr/share/OVMF/OVMF_VARS_4M.fd' },
   { code: '/usr/share/OVMF/OVMF_CODE.fd', variables: '/usr/share/OVMF/OVMF_VARS.fd' },
@@ -40,7 +40,7 @@ export function uefiFirmware(files: readonly FirmwareFiles[] = OVMF): FirmwareFi
 
 const QEMU_PROGRAMS = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils' } as const;
 
-/** @throws an Error that names what QEMU lacks on this host @param bridge the machines' bridge; absent: user-mode networks */
+/** @throws an Error that names what is missing on this host @param bridge the machines' bridge; absent: user-mode networks */
 export function checkQemu({ bridge, accelerator }: { readonly bridge?: string; readonly accelerator: 'kvm' | 'tcg' }): void {
   const missing = missingPrograms({ ...QEMU_PROGRAMS, ...(bridge === undefined ? {} : { ip: 'iproute2' }) });
   if (missing.length > 0) throw new Error(missing.join('\n'));

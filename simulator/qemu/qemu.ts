@@ -1,6 +1,6 @@
 /**
- * A machine that really boots: a QEMU process while it is on. What it boots is in QEMU's command line, so each restart is a new process,
- * also a restart by the machine's own system.
+ * A machine that really boots: a QEMU process while the machine is on. QEMU's command line determines the boot order, so each restart is a
+ * new process, even if the guest itself restarts the machine.
  */
 import { execFile, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -22,11 +22,11 @@ const run = promisify(execFile);
 
 interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe'> {
   readonly description: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'mode' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
-  /** For its disks, its firmware's variables and the output of its serial line. */
+  /** The folder for the machine's disks, its firmware's variables and the output of its serial line. */
   readonly folder: string;
   /** Called once; the machine closes the network. */
   readonly network: () => Promise<QemuNetwork>;
-  /** The authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
+  /** The certificate authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
   readonly authorities?: Buffer;
   /** Absent: no boot override. */
   readonly boot?: BootSetting;
@@ -40,7 +40,7 @@ interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe'> 
 }
 /** What the BMC provides for one start of the firmware. */
 export interface FirmwareStart {
-  /** The image in its CD drive. */
+  /** The image in the machine's CD drive. */
   readonly cdFile?: string;
   /** The image of UEFI HTTP boot; absent: the one that DHCP names. */
   readonly httpBootUri?: string;
@@ -49,13 +49,13 @@ export interface QemuMachine extends MachineControl {
   readonly serial: NonNullable<MachineControl['serial']>;
   readonly diskFiles: readonly string[];
   readonly consoleFile: string;
-  /** Of QEMU; undefined: the machine is off. */
+  /** The process ID of QEMU; undefined: the machine is off. */
   pid(): number | undefined;
   /** Ends the machine like a power failure. */
   close(): Promise<void>;
 }
 
-/** A machine that is off. @throws when its files cannot be made */
+/** Creates a machine that is off. @throws when its files cannot be created */
 export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> {
   const { description, folder, accelerator, vendor } = setup;
   const log = setup.log.child({ machine: description.name });
@@ -67,7 +67,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
   const authorities = setup.authorities && { authoritiesFile: file('authorities') };
   if (authorities) await writeFile(authorities.authoritiesFile, setup.authorities);
   const network = await setup.network();
-  // The path of a Unix socket has 107 bytes at most; a path in the folder may be longer.
+  // The path of a Unix socket has at most 107 bytes, and a path in the machine's folder may be longer.
   const sockets = await mkdtemp(join(tmpdir(), 'qemu-'));
   const listeners = new Set<(bytes: Buffer) => void>();
   let boot: BootSetting = setup.boot ?? { device: 'none', persistent: false, mode: null };
@@ -105,7 +105,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     const started = await startProcess({ spawn: setup.spawn, words, ...paths, onEvent, onOutput });
     void started.ended.then(() => forget(started));
     running = started;
-    // A boot uses up a setting for one boot.
+    // A setting that is not persistent applies to one boot.
     if (!used.persistent) boot = { device: 'none', persistent: false, mode: used.mode };
     changed();
   };
@@ -125,7 +125,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
   const actions = powerActions(() => running, start, stop);
 
   const inTurn = oneAtATime();
-  /** The machine's own system has switched it off or restarted it, and QEMU has paused. */
+  /** Handles SHUTDOWN: the guest has powered off or restarted the machine, and QEMU has paused. */
   const onEvent = (child: ChildProcess, event: string, { reason }: Readonly<Record<string, unknown>>): void => {
     if (event !== 'SHUTDOWN') return;
     inTurn(async () => {
@@ -195,7 +195,7 @@ async function createDisks(disks: MachineDescription['disks'], folder: string): 
   return files;
 }
 
-/** The firmware, with this machine's own variables. @param url the image to boot next; undefined: no change */
+/** The firmware with this machine's own variables. @param url the image to boot next; undefined: the variables do not change */
 async function uefiFiles(folder: string, url: string | undefined, log: Log): Promise<FirmwareFiles> {
   const { code, variables: emptyVariables } = uefiFirmware();
   const variables = join(folder, 'vars.fd');
@@ -208,7 +208,7 @@ async function uefiFiles(folder: string, url: string | undefined, log: Log): Pro
   return { code, variables };
 }
 
-/** Runs actions one after the other: two BMCs and the machine itself may request one at the same time. */
+/** Runs actions one after the other, since IPMI, Redfish and the guest may request actions at the same time. */
 function oneAtATime(): (work: () => Promise<void>) => Promise<void> {
   let last: Promise<void> = Promise.resolve();
   return (work) => {

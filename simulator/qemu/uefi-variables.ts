@@ -1,4 +1,4 @@
-/** Prepares UEFI firmware (edk2) before the machine starts: variables in its flash file, and the authorities that it trusts. */
+/** Prepares UEFI firmware (edk2) before the machine starts: the variables in its flash file, and the authorities that it trusts. */
 
 import { X509Certificate } from 'node:crypto';
 
@@ -9,7 +9,7 @@ const VOLUME = Buffer.from('8d2bf1ff96768b4ca9852747075b4f50', 'hex');
 const STORE = Buffer.from('782cf3aa7b949a43a1802e144ec37792', 'hex');
 const START_OF_VARIABLE = 0x55aa;
 const [ADDED, DELETED] = [0x3f, 0x3d];
-/** Non-volatile, for boot and run time. */
+/** Non-volatile, accessible at boot time and at run time. */
 const ATTRIBUTES = 7;
 const [HEADER, STORE_HEADER] = [60, 28];
 const padded = (bytes: number): number => (bytes + 3) & ~3;
@@ -59,7 +59,7 @@ export function signatureLists(text: string): Buffer {
   return Buffer.concat(
     found.map((pem) => {
       const { raw } = new X509Certificate(pem);
-      // After the type: the sizes of the list, of its header (0) and of a signature, which is an owner (zeros) and the certificate.
+      // The sizes of the list, of its header (0) and of a signature follow the type. A signature is an owner (zeros) and the certificate.
       const head = Buffer.alloc(44);
       X509.copy(head);
       head.writeUInt32LE(head.length + raw.length, 16);

@@ -1,4 +1,4 @@
-/** The Redfish service (DSP0266) of simulated machines: authentication, methods, entity tags, paging, errors. */
+/** The Redfish service (DSP0266) of simulated machines: authentication, methods, ETags, paging, errors. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -29,7 +29,7 @@ interface RedfishEndpointOptions extends Pick<Service, 'username' | 'password' |
   readonly wrap?: (listener: RequestListener) => RequestListener;
   /** Shared with the BMC's other protocols; absent: there is no other protocol. */
   readonly restart?: Restart;
-  /** Absent: the service opens its own. */
+  /** The HTTP client; absent: the service opens its own. */
   readonly http?: Service['http'];
   /** PEM; absent: the service uses http. */
   readonly tls?: { readonly certificate: string; readonly privateKey: string };
@@ -38,7 +38,7 @@ interface RedfishEndpointOptions extends Pick<Service, 'username' | 'password' |
 }
 
 const MAX_BODY = 64 * 1024;
-/** Members of a collection in one answer; Members@odata.nextLink leads to the next ones. */
+/** The most members of a collection in one answer. Members@odata.nextLink leads to the next page. */
 const PAGE = 500;
 const HEADERS = { 'odata-version': '4.0', 'cache-control': 'no-store' } as const;
 const METHODS = ['get', 'patch', 'post', 'delete'] as const;
@@ -152,7 +152,7 @@ async function answer(
   if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(route) } };
   if (account && !mayDo(account.role, route.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
   const answered = await withBody(request, (sent) => {
-    // After the body has arrived: of two requests that know the same state, the second must fail.
+    // Checked after the body has arrived, so that of two concurrent requests with the same ETag the second one fails.
     const expected = request.headers['if-match'];
     const now = expected === undefined || expected === '*' ? undefined : route.get?.(at);
     return now &&
@@ -180,7 +180,7 @@ async function withBody(
   return isObject(body) ? run(body) : refuse('UnrecognizedRequestBody');
 }
 
-/** A page of a collection (DSP0266 §7.3), by $top and $skip. Undefined: `body` is no collection. */
+/** A page of a collection (DSP0266 §7.3), by $top and $skip. Undefined: `whole` is no collection. */
 function page(whole: ResourceBody, path: string, query: URLSearchParams): Answer | undefined {
   const names = [...query.keys()];
   const unknown = names.find((name) => name.startsWith('$') && name !== '$top' && name !== '$skip');

@@ -1,4 +1,4 @@
-/** All routes of the service, and the one that serves a path. */
+/** All routes of the service, and the search for the route of a path. */
 import { ACCOUNT_ROUTES } from './resources/accounts';
 import { EVENT_ROUTES } from './resources/events';
 import { LOG_ROUTES } from './resources/log';
@@ -63,7 +63,7 @@ const COMPILED = [
   ...SYSTEM_TABLE.map((route) => compile(route, true)),
 ];
 const depthOf = (path: string): number => path.split('/').length;
-/** By number of segments, so that a request is compared with few routes. */
+/** The routes by the number of their path segments, so that a request is compared with few of them. */
 const BY_DEPTH = Array.from({ length: Math.max(...COMPILED.map(({ route }) => depthOf(route.path))) + 1 }, (_, depth) =>
   COMPILED.filter(({ route }) => depthOf(route.path) === depth),
 );

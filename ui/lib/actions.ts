@@ -1,4 +1,4 @@
-/** What one may do with nodes: a table of actions. Which provision states allow a verb is Ironic's state machine (model/states.ts). */
+/** The actions on nodes, as a table. Ironic's state machine (model/states.ts) determines which provision states allow a verb. */
 import { next, STATES, VERBS, type ProvisionState } from '../../model/states';
 import type { Api } from './api';
 import { imagePatch, typedImage, type NamedImage } from './images';
@@ -8,7 +8,7 @@ interface Input {
   readonly name: string;
   readonly title: string;
   readonly kind: 'text' | 'password' | 'json' | 'image' | 'choice';
-  /** Of `choice`. */
+  /** The options; only of the kind `choice`. */
   readonly choices?: readonly string[];
   readonly needed?: true;
   readonly initial?: string;
@@ -17,23 +17,23 @@ type Values = Readonly<Record<string, string>>;
 export interface Action {
   readonly id: string;
   readonly title: string;
-  /** What happens, for the question before it. */
+  /** What the action does; the confirmation dialog shows it. */
   readonly effect: string;
   readonly policy: string;
   /** Why a node is left out; undefined: the action applies to it. */
   readonly refusal: (row: Row) => string | undefined;
   readonly inputs?: readonly Input[];
   readonly isDangerous?: true;
-  /** Where it stands among the buttons. */
+  /** The group of buttons to which the action belongs. */
   readonly group: 'provision' | 'power' | 'other';
-  /** What the node changes from and to, for the question before it. */
+  /** The node's state before and after the action; the confirmation dialog shows it. */
   readonly change?: (row: Row) => string;
   readonly run: (api: Api, row: Row, values: Values) => Promise<unknown>;
 }
 
 const provision = (api: Api, { uuid }: Row, body: object): Promise<unknown> => api.send('PUT', `v1/nodes/${uuid}/states/provision`, body);
 const parsed = (text: string): unknown => JSON.parse(text) as unknown;
-/** Verb → the state in which the node comes to rest when all goes well. Absent: the state before. */
+/** Verb → the state in which the node comes to rest if all goes well. Absent: it depends on the operation that continues. */
 const AFTER: Readonly<Record<string, string>> = {
   ...{ manage: 'manageable', inspect: 'manageable', provide: 'available', active: 'active', rebuild: 'active', deleted: 'available' },
   ...{ clean: 'manageable', service: 'active', rescue: 'rescue', unrescue: 'active', adopt: 'active', abort: 'a failed state' },
@@ -48,7 +48,7 @@ const IMAGE: readonly Input[] = [
   { name: 'image_source', title: 'or the URL of another; empty: what instance_info has', kind: 'text' },
   { name: 'image_os_hash_value', title: 'SHA-256 of that, or the URL of a file with it', kind: 'text' },
 ];
-/** An image with a name is meant by its UUID. */
+/** Writes the chosen image to instance_info. `image` is the UUID of a named image, `image_source` a URL that the user typed. */
 async function setImage(
   api: Api,
   { uuid }: Row,
@@ -57,7 +57,7 @@ async function setImage(
   if (named === '' && typed === '') return;
   const image = typed === '' ? await api.get<NamedImage>(`v1/images/${named}`) : typedImage(typed, hash);
   const { instance_info: before } = await api.get<{ readonly instance_info: Values }>(`v1/nodes/${uuid}?fields=instance_info`);
-  // The same URL once more: its checksum stays.
+  // The user typed the URL that the node already has: its checksum stays.
   if (typed !== '' && hash === '' && typed === before['image_source']) return;
   const patch = imagePatch(before, image);
   if (patch.length > 0) await api.send('PATCH', `v1/nodes/${uuid}`, patch);
@@ -189,7 +189,7 @@ export interface Outcome {
   readonly error?: string;
 }
 const AT_ONCE = 8;
-/** Runs an action on rows, some at a time. @param report called after each */
+/** Runs an action on rows, AT_ONCE at a time. @param context.report called after each row */
 export async function runAction(
   action: Action,
   rows: readonly Row[],
@@ -208,7 +208,7 @@ export async function runAction(
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
-/** Clean or service with steps that a view prepared; the dialogue shows them before they run. */
+/** The action clean or service with steps that a view has prepared. The dialog shows them before they run. */
 export function stepsAction(verb: 'clean' | 'service', title: string, steps: readonly object[]): Action {
   const action = ACTIONS.find(({ id }) => id === verb)!;
   const inputs = action.inputs!.map((input) => ({ ...input, initial: JSON.stringify(steps, null, 2) }));

@@ -14,7 +14,7 @@ export interface Session {
   readonly log_ins: readonly string[];
   readonly caller: { readonly user: string | null; readonly project: string | null; readonly roles: readonly string[] } | null;
   readonly csrf: string | null;
-  /** The server was started for a demonstration, with simulated machines. */
+  /** Whether the server was started for a demonstration, with simulated machines. */
   readonly has_demo_machines: boolean;
   readonly may: Rights;
 }
@@ -29,7 +29,7 @@ interface ErrorBody {
   readonly title?: string;
   readonly error?: { readonly message?: string };
 }
-/** The words of the API's errors, which have several forms. */
+/** The message in the body of an API error, which has one of several forms. */
 export function messageIn(text: string): string {
   try {
     let body = JSON.parse(text) as Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** The WebSocket of a serial console. Pure, besides the constructor that is passed in. */
+/** The WebSocket of a serial console. Pure, except for the constructor that is passed in. */
 interface ConsoleSocket {
   send(bytes: Uint8Array): void;
   close(): void;
@@ -8,12 +8,12 @@ interface ConsoleEvents {
   readonly received: (bytes: Uint8Array) => void;
   readonly closed: (reason: string) => void;
 }
-/** The server accepts frames of 16 KiB. */
+/** Bytes in a frame; the server accepts frames of up to 16 KiB. */
 const PIECE = 4096;
-/** What may wait for a server that does not read: more is not sent. */
+/** The most bytes that may wait in the socket if the server does not read. Further input is dropped. */
 const MOST_UNSENT = 1 << 20;
 
-/** `page` is the URL of the page; the console is at the same server, below the same prefix. */
+/** The URL of a node's console. `page` is the URL of the page: the console is on the same server, below the same prefix. */
 export function consoleUrl(page: string, uuid: string): string {
   const url = new URL(`ui/console/${encodeURIComponent(uuid)}`, page);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';

@@ -1,4 +1,4 @@
-/** Adds the simulated machines of a demonstration. Pure, besides the API that is passed in. */
+/** Adds the simulated machines of a demonstration. Pure, except for the API that is passed in. */
 import type { Api } from './api';
 import { addMachine } from './machines';
 

@@ -1,6 +1,6 @@
 /**
- * A document whose style elements become style sheets of the document. The Content-Security-Policy of the page allows style sheets that a
- * script makes, but neither style elements nor style attributes; xterm.js uses both.
+ * A document whose style elements become constructed style sheets. The Content-Security-Policy of the page allows style sheets that a
+ * script constructs, but neither style elements nor style attributes. xterm.js uses both.
  */
 const make = (real: Document, name: string): HTMLElement => real.createElementNS('http://www.w3.org/1999/xhtml', name);
 function styleElement(real: Document): HTMLElement {
@@ -36,7 +36,7 @@ const creatorFor =
   (name: string): HTMLElement =>
     MAKERS[name]?.(real) ?? make(real, name);
 
-/** For work that uses the real document where it was given another one, as xterm.js 6.0.0 does for the scroll bar. */
+/** For work that uses the real document although it was given another one, as xterm.js 6.0.0 does for the scroll bar. */
 export function whileStyled(real: Document, work: () => void): void {
   Object.defineProperty(real, 'createElement', { value: creatorFor(real), configurable: true });
   try {

@@ -4,12 +4,12 @@ import { progressText, type Row } from './rows';
 export interface Column {
   readonly id: string;
   readonly title: string;
-  /** In characters. */
+  /** The column's width in characters. */
   readonly width: number;
   readonly text: (row: Row) => string;
-  /** Shown unless the user chooses otherwise. */
+  /** The column is shown unless the user chooses other columns. */
   readonly usual?: true;
-  /** Of the usual ones: not shown while no node has a value. */
+  /** A usual column with this flag is hidden while no node has a value in it. */
   readonly ifAny?: true;
 }
 export const COLUMNS: readonly Column[] = [
@@ -36,7 +36,7 @@ export const COLUMNS: readonly Column[] = [
 ];
 const columnOf = (id: string): Column => COLUMNS.find((column) => column.id === id) ?? COLUMNS[0]!;
 
-/** Exact filters by their parameter. */
+/** Filters by exact value: URL parameter → the row's value. */
 export const FILTERS: Readonly<Record<string, (row: Row) => string>> = {
   state: ({ state }) => state,
   power: ({ power }) => power ?? 'unknown',
@@ -50,12 +50,12 @@ export interface View {
   /** Free text: each word must be somewhere in the row. */
   readonly text: string;
   readonly filters: Readonly<Record<string, readonly string[]>>;
-  /** The column of the order; `-` before it: the other way round. */
+  /** The ID of the column to sort by; with `-` before it, in descending order. */
   readonly order: string;
   readonly columns: readonly string[];
 }
 const USUAL = COLUMNS.filter(({ usual }) => usual).map(({ id }) => id);
-/** The columns of a table. Columns that the user chose are there also without values. */
+/** The columns of the table. Columns that the user chose are shown even if no row has a value. */
 export function columnsOf({ columns }: View, rows: readonly Row[]): readonly Column[] {
   const isUsual = columns.join() === USUAL.join();
   return COLUMNS.filter(({ id }) => columns.includes(id)).filter(
@@ -64,7 +64,7 @@ export function columnsOf({ columns }: View, rows: readonly Row[]): readonly Col
 }
 export const NO_VIEW: View = { text: '', filters: {}, order: 'name', columns: USUAL };
 
-/** The longest text that a URL may bring. */
+/** The most characters of a URL parameter that the page reads. */
 const MOST_CHARACTERS = 500;
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
@@ -88,7 +88,7 @@ export function searchOf({ text, filters, order, columns }: View): string {
 }
 
 const searched = new WeakMap<Row, string>();
-/** Rows do not change; each is put together once. */
+/** The text in which the search looks. Rows are immutable, so the text of each row is composed only once. */
 function searchTextOf(row: Row): string {
   let text = searched.get(row);
   if (text === undefined)

@@ -1,4 +1,4 @@
-/** How many nodes were in which kind of state: over the last day as the server counted, and while the page is open. Pure. */
+/** How many nodes were in each kind of state: over the last day by the server's counts, and while the page is open. Pure. */
 import type { StateCounts } from '../../model/records';
 import { classOf, type Row, type StateClass } from './rows';
 
@@ -9,7 +9,7 @@ export interface Sample {
   readonly counts: Readonly<Record<StateClass, number>>;
 }
 const DAY_MS = 86_400_000;
-/** Age up to which samples are kept, and the period of which the last one is kept: at most 450 in all. */
+/** Of the samples that are younger than `age`, the last one of each `period` is kept (milliseconds): at most 450 in all. */
 const RESOLUTION: readonly (readonly [age: number, period: number])[] = [
   [600_000, 10_000],
   [7_200_000, 60_000],
@@ -21,7 +21,7 @@ function countsIn(states: Iterable<readonly [state: string, count: number]>): Re
   for (const [state, count] of states) counts[classOf({ state })] += count;
   return counts;
 }
-/** Of the samples, in their order, the last one of each period; and the last one that is older than a day, whose counts hold in it. */
+/** Keeps the last sample of each period, and the last one older than a day, whose counts hold until the next sample. */
 function thinned(samples: readonly Sample[], now: number): readonly Sample[] {
   const periodOf = ({ at }: Sample): string => {
     const [, period] = RESOLUTION.find(([age]) => now - at < age) ?? [];
@@ -32,18 +32,18 @@ function thinned(samples: readonly Sample[], now: number): readonly Sample[] {
     return next === undefined || periodOf(sample) !== periodOf(next);
   });
 }
-/** The samples with one of now. */
+/** The samples, with a new one of the present rows. */
 export function withSample(samples: readonly Sample[], now: number, rows: Iterable<Row>): readonly Sample[] {
   const states = new Map<string, number>();
   for (const { state } of rows) states.set(state, (states.get(state) ?? 0) + 1);
   return thinned([...samples, { at: now, counts: countsIn(states) }], now);
 }
-/** What `GET /v1/state_counts` answers. */
+/** The response of `GET /v1/state_counts`. */
 export interface ServerCounts {
   readonly now: string;
   readonly state_counts: readonly StateCounts[];
 }
-/** The samples with those of the server, whose clock may be another than the browser's. */
+/** The samples together with the server's. Corrects the difference between the server's clock and the browser's. */
 export function withServerCounts(samples: readonly Sample[], now: number, server: ServerCounts): readonly Sample[] {
   const ahead = Date.parse(server.now) - now;
   const counted = server.state_counts.map(({ at, counts }) => ({
@@ -55,15 +55,15 @@ export function withServerCounts(samples: readonly Sample[], now: number, server
     now,
   );
 }
-/** Where the picture of the samples begins. */
+/** The time at which the chart begins, in milliseconds since the epoch. */
 export const beginOf = (samples: readonly Sample[], now: number): number => Math.max(samples[0]?.at ?? now, now - DAY_MS);
 
 export interface Area {
   readonly name: StateClass;
-  /** For `d` of an SVG path in a box of 100 × 100. */
+  /** The attribute `d` of an SVG path in a box of 100 × 100. */
   readonly path: string;
 }
-/** The kinds as areas above each other; the counts of a sample hold until the next one. */
+/** The kinds of states as stacked areas. The counts of a sample hold until the next one. */
 export function areasOf(samples: readonly Sample[], now: number): readonly Area[] {
   if (samples.length === 0) return [];
   const most = Math.max(1, ...samples.map(({ counts }) => CLASSES.reduce((sum, name) => sum + counts[name], 0)));

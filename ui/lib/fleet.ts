@@ -4,7 +4,7 @@ import type { Api } from './api';
 import { applyEvent, rowOf, ROW_FIELDS, type NodeEvent, type Row } from './rows';
 
 export const rows = new Map<string, Row>();
-/** Grows with each change of `rows`, at most once in PAINT_MS. */
+/** Rises after changes of `rows`, at most once per PAINT_MS. */
 export const revision = signal(0);
 export const connection = signal<'starting' | 'live' | 'lost'>('starting');
 /** Whether `rows` has all nodes. */
@@ -16,7 +16,7 @@ const PAINT_MS = 150;
 const MOST_EVENTS = 500;
 const RETRY_MS = 2000;
 const PAGE = 1000;
-/** Of the request that fills the first screen. */
+/** The number of nodes in the request that fills the first screen. */
 const FIRST_PAGE = 60;
 const KINDS = ['created', 'deleted', 'state', 'power', 'maintenance', 'error', 'step', 'progress', 'hardware', 'recorder'];
 
@@ -54,21 +54,21 @@ async function pageAt(api: Api, query: string): Promise<NodePage> {
   const { nodes, next } = await api.get<{ readonly nodes: readonly Record<string, unknown>[]; readonly next?: string }>(path);
   return { nodes: nodes.map(rowOf), next };
 }
-/** All nodes, by UUID. Ends early when `isOver`. */
+/** Reads all nodes, by UUID. Ends early when `isOver` returns true. */
 async function allNodes(api: Api, isOver: () => boolean): Promise<ReadonlyMap<string, Row>> {
   const found = new Map<string, Row>();
   let query: string | undefined = `limit=${PAGE}`;
   while (query !== undefined && !isOver()) {
     const page: NodePage = await pageAt(api, query);
     for (const node of page.nodes) found.set(node.uuid, node);
-    // The link has the host of the server, which a proxy may hide.
+    // Only the marker of the link is used: behind a proxy, the browser may not reach the host that the link names.
     const marker = page.next === undefined ? null : new URL(page.next).searchParams.get('marker');
     query = marker === null ? undefined : `limit=${PAGE}&marker=${marker}`;
   }
   return found;
 }
 
-/** @returns the function that ends it */
+/** Keeps `rows` current. @returns a function that ends this */
 export function follow(api: Api): () => void {
   let isOver = false;
   let source: EventSource | undefined;
@@ -87,11 +87,11 @@ export function follow(api: Api): () => void {
     else {
       const row = rows.get(uuid);
       if (row) rows.set(uuid, applyEvent(row, event));
-      // What an inspection found is no part of the event.
+      // The event does not contain the properties that an inspection has changed.
       if (row?.state.startsWith('inspect') && kind === 'state') void reread(api, uuid).catch(() => {});
     }
   }
-  /** Fills the first screen while the event stream opens. The whole list, which follows, has the error of a failure. */
+  /** Fills the first screen while the event stream opens. Ignores a failure, since the request for the whole list then fails too. */
   const firstPage = pageAt(api, `limit=${FIRST_PAGE}&sort_key=name`).then(
     ({ nodes }) => {
       if (isOver) return;
@@ -138,7 +138,7 @@ export function follow(api: Api): () => void {
       else connection.value = 'live';
     });
     source.addEventListener('error', lost);
-    // After the session is over, a request of the API says so.
+    // EventSource does not show the status. If the session is over, this request gets 401, which leads to the log-in.
     source.addEventListener('error', () => void api.get('v1/nodes?limit=1').catch(() => {}));
     source.addEventListener('gap', relist);
     for (const kind of KINDS)

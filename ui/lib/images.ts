@@ -1,4 +1,4 @@
-/** The image of a deployment: what instance_info gets of an image with a name, or of a URL that was typed. Pure. */
+/** The image of a deployment: the fields of instance_info for a named image, or for a URL that the user typed. Pure. */
 import type { Operation } from './patch';
 
 /** The fields of instance_info that describe one image together. */
@@ -10,7 +10,7 @@ export interface NamedImage extends ImageFields {
   readonly name: string;
   readonly description: string | null;
 }
-/** A URL that was typed, with its SHA-256 or the URL of a file with checksums. */
+/** The fields for a typed URL. `hash`: the SHA-256 of the image, the URL of a file with checksums, or empty. */
 export function typedImage(source: string, hash: string): ImageFields {
   if (hash === '') return { image_source: source };
   return /^\w+:/.test(hash)

@@ -1,4 +1,4 @@
-/** What inspections and recorders found, as rows of tables. Pure. */
+/** The results of inspections and recorders, as rows of tables. Pure. */
 type Loose = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -6,7 +6,7 @@ const listIn = (value: Loose, name: string): readonly Loose[] => (Array.isArray(
 const objectIn = (value: Loose, name: string): Loose => (isObject(value[name]) ? value[name] : {});
 const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
-/** The parts of the machine, with what is worth a line about each. */
+/** The parts of the machine, each with a line of its most important facts. */
 export function partsOf({ inventory }: Loose): readonly Loose[] {
   const found = isObject(inventory) ? inventory : {};
   const line = (part: string, name: unknown, ...details: readonly (readonly [unknown, string])[]): readonly Loose[] => {
@@ -37,7 +37,7 @@ export function partsOf({ inventory }: Loose): readonly Loose[] {
   ];
 }
 
-/** The neighbours that the hook parse-lldp found, an entry for each interface. */
+/** The switches that the hook parse-lldp found, with an entry for each interface. */
 export const neighboursOf = ({ plugin_data: data }: Loose): readonly Loose[] =>
   Object.entries(isObject(data) ? objectIn(data, 'parsed_lldp') : {}).flatMap(([name, facts]) =>
     isObject(facts) ? [{ interface: name, ...facts }] : [],
@@ -45,11 +45,11 @@ export const neighboursOf = ({ plugin_data: data }: Loose): readonly Loose[] =>
 
 export interface Difference {
   readonly field: string;
-  /** Undefined: it had none. */
+  /** Undefined: the field had no value. */
   readonly before?: string;
   readonly after?: string;
 }
-/** The fields whose values differ. Something that appeared or vanished has null on one side. */
+/** The fields whose values differ. `before` is null for a component that appeared, `after` for one that vanished. */
 export function differencesOf(before: unknown, after: unknown): readonly Difference[] {
   const [old, now] = [before, after].map((value) => (isObject(value) ? value : value === null || value === undefined ? {} : { value })) as [
     Loose,
@@ -62,7 +62,7 @@ export function differencesOf(before: unknown, after: unknown): readonly Differe
     .map((field) => ({ field, ...sideOf('before', old[field]), ...sideOf('after', now[field]) }));
 }
 
-/** The interfaces of /v1/nodes/X/validate, those that are not valid first. */
+/** The interfaces in the response of /v1/nodes/X/validate, the invalid ones first. */
 export const validationsOf = (response: Loose): readonly Loose[] =>
   Object.entries(response)
     .flatMap(([name, result]) =>

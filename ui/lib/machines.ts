@@ -1,4 +1,4 @@
-/** How a machine is added: the fields of each hardware type, and the requests that follow. Pure, besides the API that is passed in. */
+/** Adds machines: the fields of each hardware type, and the requests to the API. Pure, except for the API that is passed in. */
 import type { Api } from './api';
 
 export interface MachineField {
@@ -12,7 +12,7 @@ const bmcFields = (prefix: string): readonly MachineField[] => [
   { name: `${prefix}_username`, title: 'User', type: 'text' },
   { name: `${prefix}_password`, title: 'Password', type: 'password' },
 ];
-/** Hardware type → fields of driver_info. Others have none here. */
+/** Hardware type → the fields of driver_info in the form. Other hardware types have no fields. */
 export const DRIVER_FIELDS: Readonly<Record<string, readonly MachineField[]>> = {
   redfish: [
     ...bmcFields('redfish'),
@@ -24,7 +24,7 @@ export const DRIVER_FIELDS: Readonly<Record<string, readonly MachineField[]>> = 
 const COMMON = ['name', 'driver', 'macs', 'owner', 'resource_class'];
 const MAC = /^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/i;
 
-/** @throws Error for an address that is none */
+/** The node and the ports that a form's values describe. @throws Error for an invalid MAC address */
 export function machineIn(values: Readonly<Record<string, string>>): { readonly node: object; readonly macs: readonly string[] } {
   const given = Object.entries(values).filter(([, value]) => value.trim() !== '');
   const own = Object.fromEntries(given.filter(([name]) => !COMMON.includes(name)).map(([name, value]) => [name, value.trim()]));
@@ -34,14 +34,14 @@ export function machineIn(values: Readonly<Record<string, string>>): { readonly 
   if (wrong !== undefined) throw new Error(`${wrong} is no MAC address`);
   return { node: { ...fields, driver_info: own }, macs };
 }
-/** @returns the UUID of the new node */
+/** Creates the node and its ports, and lets the server verify the BMC. @returns the UUID of the new node */
 export async function addMachine(api: Api, { node, macs }: ReturnType<typeof machineIn>): Promise<string> {
   const { uuid } = await api.send<{ readonly uuid: string }>('POST', 'v1/nodes', node);
   for (const address of macs) await api.send('POST', 'v1/ports', { node_uuid: uuid, address });
   await api.send('PUT', `v1/nodes/${uuid}/states/provision`, { target: 'manage' });
   return uuid;
 }
-/** Sets what the form has of a machine in enroll, and lets the server verify its BMC. Empty fields stay as they are. */
+/** Writes a form's values to a node in enroll, and lets the server verify the BMC. Fields that are empty in the form stay unchanged. */
 export async function acceptMachine(api: Api, uuid: string, { name = '', ...values }: Readonly<Record<string, string>>): Promise<void> {
   const patch = [
     ...(name.trim() === '' ? [] : [{ op: 'add', path: '/name', value: name.trim() }]),

@@ -1,4 +1,4 @@
-/** JSON Patches of what a form changed (RFC 6902). Pure. */
+/** JSON Patches (RFC 6902) of the fields that a form has changed. Pure. */
 export interface Operation {
   readonly op: 'add' | 'remove';
   readonly path: string;
@@ -14,8 +14,8 @@ function changeOf(path: string, before: unknown, after: unknown): readonly Opera
   return [after === null || after === undefined ? { op: 'remove', path } : { op: 'add', path, value: after }];
 }
 /**
- * The changes of fields, and of the members of fields that are objects: the API shows `******` for secrets, which must not be sent back
- * when another member changes.
+ * The changes of fields. Fields that are objects are compared member by member: the API shows `******` for secrets, and the page must not
+ * send that back when another member changes.
  */
 export const patchOf = (before: Fields, after: Fields): readonly Operation[] =>
   Object.entries(after).flatMap(([name, value]) => {

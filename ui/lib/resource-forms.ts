@@ -1,4 +1,4 @@
-/** The forms of resources: their fields, the texts in them, and the value that they make. The API checks all of it again. Pure. */
+/** The forms of resources: their fields, the texts in the fields, and the resource that results. The API checks it again. Pure. */
 import { ACTIONS, checkedRule, OPERATORS, type RuleStep } from '../../model/rules/inspection-rules';
 
 type Value = Readonly<Record<string, unknown>>;
@@ -7,14 +7,14 @@ interface Cell {
   readonly title: string;
   readonly kind: 'text' | 'number' | 'json';
   readonly needed?: true;
-  /** What it may be. Absent: anything. */
+  /** The allowed values. Absent: any value. */
   readonly choices?: readonly string[];
-  /** In a new row. */
+  /** The text in a new row. */
   readonly initial?: string;
 }
 export interface FormField extends Omit<Cell, 'kind'> {
   readonly kind: Cell['kind'] | 'flag' | 'rows';
-  /** Of `rows`. */
+  /** The columns; only of the kind `rows`. */
   readonly columns?: readonly Cell[];
 }
 export type RowTexts = Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ const ruleColumns = (operators: readonly string[], more: readonly Cell[] = []): 
 const CONDITIONS = Object.keys(OPERATORS).flatMap((name) => [name, `!${name}`]);
 const NAME: FormField = { name: 'name', title: 'Name', kind: 'text', needed: true };
 const EXTRA: FormField = { name: 'extra', title: 'Extra (JSON)', kind: 'json' };
-/** Resource → its fields. Others are edited as JSON. */
+/** Resource → its fields. Other resources are edited as JSON. */
 export const FORMS: Readonly<Record<string, readonly FormField[]>> = {
   deploy_templates: [
     { ...NAME, title: 'Name: the trait of instances that get these steps' },
@@ -119,7 +119,7 @@ function valueIn({ kind, needed, choices }: Pick<FormField, 'kind' | 'needed' | 
     throw new Error('is no JSON');
   }
 }
-/** The value that the texts make. Fields without a text are left out. */
+/** The resource that the texts describe. Fields without a text are left out. */
 export function valueOf(fields: readonly FormField[], texts: FormTexts): { readonly value: Value; readonly mistakes: Mistakes } {
   const mistakes: Record<string, string> = {};
   const read = (
@@ -151,13 +151,13 @@ export function valueOf(fields: readonly FormField[], texts: FormTexts): { reado
   });
   return { value: Object.fromEntries(entries), mistakes };
 }
-/** What the API would say about an inspection rule besides its form. */
+/** The mistakes in an inspection rule that the checks of single fields do not find, in the API's words. */
 export function ruleMistakes({ conditions, actions, priority }: Value): readonly string[] {
   const steps = (value: unknown): readonly RuleStep[] => (Array.isArray(value) ? (value as readonly RuleStep[]) : []);
   const hasPriority = typeof priority === 'number' ? { priority } : {};
   return checkedRule({ conditions: steps(conditions), actions: steps(actions), ...hasPriority }).wrong;
 }
-/** The fields that an error of the API names. */
+/** The fields whose names appear in an error message of the API. */
 export const fieldsNamedIn = (fields: readonly FormField[], message: string): readonly string[] => {
   const words = new Set(message.match(/\w+/g));
   return fields.filter(({ name }) => words.has(name)).map(({ name }) => name);
@@ -172,8 +172,8 @@ interface Operation {
   readonly value?: unknown;
 }
 /**
- * The patch that makes `after` of `before`. Members without a value count as absent.
- * @param names absent: all members
+ * The patch that changes `before` to `after`. Members without a value count as absent.
+ * @param names the members to compare; absent: all
  */
 export function resourcePatch(
   before: Value,

@@ -6,7 +6,7 @@ export interface StepProgress {
   readonly number?: number;
   readonly of?: number;
   readonly percent?: number;
-  /** Of the image that the step writes. */
+  /** The bytes of the image that the step has written, and the size of the image. */
   readonly bytes?: { readonly done: number; readonly of: number };
 }
 export interface Row {
@@ -37,7 +37,7 @@ export interface NodeEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** The fields that the list needs of each node. */
+/** The fields that the page requests of each node. */
 export const ROW_FIELDS = [
   ...['uuid', 'name', 'provision_state', 'target_provision_state', 'power_state', 'health', 'maintenance', 'maintenance_reason'],
   ...['last_error', 'driver', 'resource_class', 'owner', 'lessee', 'conductor_group', 'shard', 'properties'],
@@ -45,7 +45,7 @@ export const ROW_FIELDS = [
 ].join(',');
 
 type Fields = Readonly<Record<string, unknown>>;
-/** What an event says of the image that the step writes. */
+/** The number of written bytes in an event's payload. */
 export const writtenIn = ({ bytes: done, bytes_of: of }: Fields): Pick<StepProgress, 'bytes'> =>
   typeof done === 'number' && typeof of === 'number' ? { bytes: { done, of } } : {};
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
@@ -93,11 +93,11 @@ const isStable = (state: string): boolean => isState(state) && stateRow(state).s
 const isFailed = (state: string): boolean => isState(state) && stateRow(state).failed === true;
 
 const numberIn = (value: unknown): { readonly number?: number } => (typeof value === 'number' ? { number: value } : {});
-/** Kind of an event → what it changes in the row. Other kinds change nothing that the row has. */
+/** Kind of an event → the fields of the row that it changes. Other kinds do not change the row. */
 const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Row>>> = {
   state: (row, payload) => {
     const state = String(payload['provision_state']);
-    // A new error is an event of its own; a failed verification returns to enroll.
+    // The old error stays in failed states and in enroll, the state after a failed verification. A new error is an event of its own.
     const error = isFailed(state) || state === 'enroll' ? row.error : null;
     const progress = isStable(state) || isFailed(state) ? null : row.progress;
     return { state, target: textOf(payload['target_provision_state']), error, progress };
@@ -113,14 +113,14 @@ const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Ro
     return { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent, ...writtenIn(payload) } };
   },
 };
-/** @returns the same row when the event changes nothing that it shows */
+/** @returns the same row if the event does not change it */
 export function applyEvent(row: Row, { kind, payload }: Pick<NodeEvent, 'kind' | 'payload'>): Row {
   const change = Object.hasOwn(CHANGES, kind) ? CHANGES[kind]!(row, payload) : {};
   const isNew = Object.entries(change).some(([name, value]) => row[name as keyof Row] !== value);
   return isNew ? { ...row, ...change } : row;
 }
 
-/** The kind of a state, for colours and counts. */
+/** The kind of a provision state, for colours and counts. */
 export type StateClass = 'failed' | 'active' | 'available' | 'working' | 'waiting' | 'idle';
 export function classOf({ state }: Pick<Row, 'state'>): StateClass {
   if (isFailed(state)) return 'failed';

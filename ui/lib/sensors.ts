@@ -1,4 +1,4 @@
-/** What the sensors of a machine showed while its view is open, and charts of it. Pure. */
+/** The readings of a machine's sensors since its view was opened, and charts of them. Pure. */
 export interface Reading {
   readonly kind: string;
   readonly sensor: string;
@@ -10,12 +10,12 @@ export interface SensorHistory extends Omit<Reading, 'value'> {
   /** The oldest first. */
   readonly values: readonly { readonly at: number; readonly value: number }[];
 }
-/** An hour of readings. */
+/** An hour of readings at one per ten seconds. */
 const MOST_VALUES = 360;
 
-/** What tells a sensor from the others of its machine. */
+/** Identifies a sensor among those of its machine. */
 export const keyOf = ({ kind, sensor, entity, unit }: Omit<Reading, 'value'>): string => JSON.stringify([kind, sensor, entity, unit]);
-/** The histories of the sensors of the latest reading. */
+/** Adds readings to the histories. Sensors without a new reading are dropped. */
 export function withReadings(histories: readonly SensorHistory[], at: number, readings: readonly Reading[]): readonly SensorHistory[] {
   const known = new Map(histories.map((history) => [keyOf(history), history.values]));
   return readings.map(({ value, ...sensor }) => ({
@@ -23,14 +23,14 @@ export function withReadings(histories: readonly SensorHistory[], at: number, re
     values: [...(known.get(keyOf(sensor)) ?? []), { at, value }].slice(-MOST_VALUES),
   }));
 }
-/** Units of the API → how people write them. */
+/** Unit in the API → its symbol. */
 const UNITS: Readonly<Record<string, string>> = { celsius: '°C', volts: 'V', watts: 'W', amperes: 'A', percent: '%', other: '' };
 export const unitText = (unit: string): string => (Object.hasOwn(UNITS, unit) ? UNITS[unit]! : unit);
 export function rangeOf(values: SensorHistory['values']): string {
   const numbers = values.map(({ value }) => value);
   return `${Math.min(...numbers)} … ${Math.max(...numbers)}`;
 }
-/** For `points` of an SVG polyline in a box of 100 × 100: the lowest value at 90, the highest at 10; equal values in the middle. */
+/** The attribute `points` of an SVG polyline in a box of 100 × 100: lowest value at y = 90, highest at 10, equal values at 50. */
 export function lineOf(values: SensorHistory['values']): string {
   const numbers = values.map(({ value }) => value);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
@@ -51,18 +51,18 @@ interface Tick {
 interface Chart {
   /** The line: distances from the left and from the bottom, in percent. */
   readonly points: readonly { readonly x: number; readonly y: number }[];
-  /** Of times, in milliseconds since the epoch. */
+  /** The marks of the time axis; their values are milliseconds since the epoch. */
   readonly horizontal: readonly Tick[];
   readonly vertical: readonly Tick[];
 }
 const MOST_STEPS = 5;
 const TIMES = [0, 25, 50, 75, 100];
-/** The smallest of 1, 2, 5, 10, 20 … that divides the range in at most as many steps. */
+/** The smallest of …, 1, 2, 5, 10, 20, … that divides the range into at most MOST_STEPS steps. */
 function stepOf(range: number): number {
   const power = 10 ** Math.floor(Math.log10(range / MOST_STEPS));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => range / step <= MOST_STEPS) ?? 10 * power;
 }
-/** A line with axes, of at least one value. One value, or equal ones, stand in the middle. */
+/** A line with axes. @param values at least one; equal values are in the vertical middle */
 export function chartOf(values: SensorHistory['values']): Chart {
   const numbers = values.map(({ value }) => value);
   const [lowest, highest] = [Math.min(...numbers), Math.max(...numbers)];
@@ -75,7 +75,7 @@ export function chartOf(values: SensorHistory['values']): Chart {
     points: values.map(({ at, value }) => ({ x: end === start ? 100 : ((at - start) / (end - start)) * 100, y: heightOf(value) })),
     horizontal: (end === start ? [100] : TIMES).map((place) => ({ place, value: start + ((end - start) * place) / 100 })),
     vertical: Array.from({ length: to - from + 1 }, (_, index) => {
-      // Without what binary fractions add.
+      // Rounds away the errors of binary fractions.
       const value = Number(((from + index) * step).toPrecision(12));
       return { place: heightOf(value), value };
     }),

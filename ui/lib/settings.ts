@@ -1,7 +1,7 @@
-/** What can be changed of a machine's BIOS, RAID and firmware, and the steps that do it. Pure. */
+/** The settings of a machine's BIOS, RAID and firmware that can be changed, and the steps that change them. Pure. */
 type Value = Readonly<Record<string, unknown>>;
 
-/** A BIOS setting, as /v1/nodes/X/bios?detail=true has it. */
+/** A BIOS setting in the form of /v1/nodes/X/bios?detail=true. */
 export interface BiosSetting {
   readonly name: string;
   readonly value: string | null;
@@ -19,7 +19,7 @@ export interface Step {
   readonly step: string;
   readonly args?: Value;
 }
-/** The values of a setting with a list of them. Undefined: it is written as text. */
+/** The values to choose from. Undefined: the user types the value as text. */
 export function choicesOf({ attribute_type: type, allowable_values: allowed, value }: BiosSetting): readonly string[] | undefined {
   const known = (allowed ?? []).filter((one): one is string => typeof one === 'string');
   const choices = known.length > 0 ? known : type === 'Boolean' ? (/^[TF]/.test(value ?? '') ? ['True', 'False'] : ['true', 'false']) : [];
@@ -27,14 +27,14 @@ export function choicesOf({ attribute_type: type, allowable_values: allowed, val
   return value === null || choices.includes(value) ? choices : [value, ...choices];
 }
 const isSet = (bound: number | null | undefined): bound is number => bound !== null && bound !== undefined;
-/** What the setting allows, in words; empty: anything, or nothing is known. */
+/** The bounds of the setting in words; empty: no bounds are known. */
 export function boundsText(setting: BiosSetting): string {
   const { lower_bound: low, upper_bound: high, min_length: least, max_length: most } = setting;
   if (isSet(low) || isSet(high)) return `${low ?? '…'} to ${high ?? '…'}`;
   if (isSet(least) || isSet(most)) return `${least ?? 0} to ${most ?? '…'} characters`;
   return '';
 }
-/** What is wrong with a new value; undefined: nothing. */
+/** The mistake in a new value; undefined: the value is valid. */
 export function biosMistake(setting: BiosSetting, text: string): string | undefined {
   const { attribute_type: type, lower_bound: low, upper_bound: high, min_length: least, max_length: most } = setting;
   const choices = choicesOf(setting);
@@ -49,7 +49,7 @@ export function biosMistake(setting: BiosSetting, text: string): string | undefi
   if (isSet(most) && text.length > most) return `has more than ${most} characters`;
   return undefined;
 }
-/** Name → new value. Only what differs from the present value. */
+/** The settings whose new value differs from the present one. @param texts name → new value */
 export function changedSettings(
   settings: readonly BiosSetting[],
   texts: Readonly<Record<string, string>>,
@@ -68,13 +68,13 @@ export const firmwareSteps = (updates: Readonly<Record<string, string>>): readon
     args: { settings: Object.entries(updates).map(([component, url]) => ({ component, url })) },
   },
 ];
-/** The configuration before is deleted; then the target that the node has is made. */
+/** Delete the present RAID configuration, then create the one in the node's target_raid_config. */
 export const RAID_STEPS: readonly Step[] = [
   { interface: 'raid', step: 'delete_configuration' },
   { interface: 'raid', step: 'create_configuration' },
 ];
 
-/** How steps run in a state: the verb of an action. Undefined: not in this state. */
+/** The verb that runs the steps of this kind in a provision state. Undefined: they cannot run in the state. */
 export function verbFor(state: string, kind: 'bios' | 'raid' | 'firmware'): 'clean' | 'service' | undefined {
   if (state === 'manageable' || state === 'clean failed') return 'clean';
   return kind !== 'raid' && (state === 'active' || state === 'service failed') ? 'service' : undefined;

@@ -1,4 +1,4 @@
-/** What a node did and does, as spans of time: its provision states and the steps in them (docs/reference/events.md). Pure. */
+/** The history of a node as spans of time: its provision states and the steps in them (docs/reference/events.md). Pure. */
 import { writtenIn, type NodeEvent } from './rows';
 
 export interface Span {
@@ -11,11 +11,11 @@ export interface Span {
   readonly percent?: number;
   readonly bytes?: { readonly done: number; readonly of: number };
 }
-/** Whether a node in the state is in the midst of an operation. */
+/** Whether a node in the state is in the middle of an operation. */
 export const isUnderWay = (state: string): boolean => /wait|hold|ing$/.test(state);
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** The index of the last span of the kind; a state ends the step in it too. */
+/** Ends the last span of the kind, unless it has already ended. */
 function ended(spans: Span[], kind: Span['kind'], at: number): void {
   const index = spans.findLastIndex((span) => span.kind === kind);
   const span = spans[index];
@@ -52,7 +52,7 @@ export function durationText(milliseconds: number): string {
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
-/** Where a span is in the time of all, in percent, and how long. */
+/** The position and the width of a span in percent of the time of all spans. */
 export function placeOf(
   { from, to }: Span,
   all: { readonly from: number; readonly to: number },

@@ -1,4 +1,4 @@
-/** Machines in enroll: discovery found them, or their BMC was not verified yet. They are accepted with the credentials of their BMC. */
+/** Machines in enroll: discovery found them, or their BMC is not yet verified. The user accepts them with the credentials of the BMC. */
 import { useState } from 'preact/hooks';
 import { revision, rows } from '../lib/fleet';
 import { partsOf } from '../lib/inventory';
@@ -53,7 +53,7 @@ function Form({ row }: { readonly row: Row }) {
   const inventory = (found?.['inventory'] ?? {}) as Value;
   const plugins = (found?.['plugin_data'] ?? {}) as Value;
   const fields = DRIVER_FIELDS[driver] ?? [];
-  // Secrets are shown as stars, which must not be stored.
+  // The API shows secrets as asterisks, which must not be stored.
   const initialOf = (name: string, type: string): string =>
     type === 'password' ? '' : textOf(info[name] ?? (name.endsWith('_address') ? inventory['bmc_address'] : ''));
   const submit = async (event: SubmitEvent): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Asks before an action on nodes: which ones, and what becomes of each. Then it shows the outcome of each. */
+/** Asks for confirmation of an action, with its nodes and its effect on each. Then shows the outcome of each. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { runAction, type Action, type Outcome } from '../lib/actions';
 import { revision, rows as fleet } from '../lib/fleet';
@@ -35,7 +35,7 @@ const Before = ({ action, applies }: { readonly action: Action; readonly applies
     {applies.length > MOST_SHOWN && <p>and {applies.length - MOST_SHOWN} more</p>}
   </div>
 );
-/** What the API answered for each node, refusals first, and where the node is now. */
+/** The API's answer for each node, refusals first, and the node's present state. */
 function After({ applies, outcomes }: { readonly applies: readonly Row[]; readonly outcomes: readonly Outcome[] }) {
   void revision.value;
   const byNode = new Map(outcomes.map((outcome) => [outcome.row.uuid, outcome]));

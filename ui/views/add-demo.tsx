@@ -1,4 +1,4 @@
-/** Adds simulated machines by one click, where the server was started for a demonstration. */
+/** A button that adds the simulated machines, if the server was started for a demonstration. */
 import { useState } from 'preact/hooks';
 import { addDemoMachines } from '../lib/demo';
 import { rows } from '../lib/fleet';

@@ -1,4 +1,4 @@
-/** Adds a machine: creates the node, verifies its BMC, and inspects it if wished; all is watched in its own view. */
+/** Adds a machine: creates the node, verifies its BMC and, if the user wants it, inspects it. Then shows the node's view. */
 import { useState } from 'preact/hooks';
 import { addMachine, DRIVER_FIELDS, machineIn } from '../lib/machines';
 import { api, may, messageOf } from '../state';

@@ -1,4 +1,4 @@
-/** The serial console of a node: on, off, and its terminal. */
+/** The serial console of a node: its switch and its terminal. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../lib/rows';
 import { api, may, messageOf, session } from '../state';
@@ -8,7 +8,7 @@ interface ConsoleState {
   readonly console_info: { readonly type?: string } | null;
 }
 const READ_AGAIN_MS = 1000;
-/** Until a console is on or off. */
+/** The most reads of the state until the console is on, or off. */
 const MOST_READS = 30;
 const readState = (uuid: string): Promise<ConsoleState> => api.get<ConsoleState>(`v1/nodes/${uuid}/states/console`);
 

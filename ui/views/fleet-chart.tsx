@@ -1,4 +1,4 @@
-/** The states of the fleet over the last day; where the user sees only some nodes, since the page was opened. */
+/** The states of the fleet over the last day or, if the user may see only some nodes, since the page was opened. */
 import { signal } from '@preact/signals';
 import { connection, isComplete, revision, rows } from '../lib/fleet';
 import { areasOf, beginOf, CLASSES, withSample, withServerCounts, type Sample, type ServerCounts } from '../lib/fleet-history';
@@ -9,7 +9,7 @@ const samples = signal<readonly Sample[]>([]);
 revision.subscribe(() => {
   if (isComplete.peek()) samples.value = withSample(samples.peek(), Date.now(), rows.values());
 });
-// What one user may see is not for the next one.
+// Drops the samples at each log-in and log-out: another user may see other nodes.
 isComplete.subscribe(() => (samples.value = []));
 connection.subscribe((state) => {
   if (state !== 'live' || !may('node:list_all')) return;
@@ -18,7 +18,7 @@ connection.subscribe((state) => {
     (server) => {
       if (isComplete.peek() && session.peek()?.csrf === csrf) samples.value = withServerCounts(samples.peek(), Date.now(), server);
     },
-    // The picture then begins here.
+    // Without the server's counts, the chart begins when the page was opened.
     () => {},
   );
 });
@@ -26,7 +26,7 @@ connection.subscribe((state) => {
 export function FleetChart() {
   const all = samples.value;
   const last = all.at(-1);
-  // Its place, so that nothing moves when the list is complete.
+  // An empty figure keeps the place, so that nothing moves when the list is complete.
   if (!last) return <figure class="history" aria-hidden="true" />;
   const shown = durationText(last.at - beginOf(all, last.at));
   return (

@@ -1,4 +1,4 @@
-/** The fleet: counts, a square for each machine, and a table that draws only the rows in the window. */
+/** The fleet: counts, a square for each machine, and a table that draws only the visible rows. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { COLUMNS, columnsOf, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type Column, type View } from '../lib/filters';
@@ -13,7 +13,7 @@ import { SavedViews } from './saved-views';
 const ROW_HEIGHT = 34;
 const open = (view: View): void => void (location.hash = `/nodes?${searchOf(view)}`);
 
-/** One square a machine, in the order of the table. */
+/** One square per machine, in the order of the table. */
 function Squares({ shown }: { readonly shown: readonly Row[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const side = shown.length > 2000 ? 6 : 14;
@@ -23,7 +23,7 @@ function Squares({ shown }: { readonly shown: readonly Row[] }) {
     element.width = element.clientWidth;
     element.height = Math.ceil(shown.length / perLine) * side;
     const brush = element.getContext('2d')!;
-    /** The canvas knows no variables: the colours as the browser computes them. */
+    /** CSS variable → its computed colour, since a canvas does not resolve variables. */
     const colours = new Map<string, string>();
     const colourOf = (name: string): string => {
       let colour = colours.get(name);
@@ -141,7 +141,7 @@ function Table({ view, columns, shown, selected, select }: TableProps) {
     </div>
   );
 }
-/** The state, with the step and how far it is. */
+/** The state, with the step and its progress. */
 function StateCell({ row }: { readonly row: Row }) {
   const { progress } = row;
   return (
@@ -159,7 +159,7 @@ function StateCell({ row }: { readonly row: Row }) {
   );
 }
 
-/** The first machine. */
+/** Shown while there are no nodes: how to add the first machine. */
 const Empty = () => (
   <section class="narrow">
     <h1>There are no nodes yet</h1>
@@ -189,7 +189,7 @@ export function Fleet({ search }: { readonly search: string }) {
   const chosen = shown.filter(({ uuid }) => selected.has(uuid));
   const filterBy = (name: string, value: string): void =>
     open({ ...view, filters: { ...view.filters, [name]: value === '' ? [] : [value] } });
-  /** Filters that tell some nodes from others. */
+  /** The filters that distinguish nodes, and those in use. */
   const filters = Object.entries(FILTERS)
     .filter(([name]) => name !== 'state')
     .map(([name, valueOf]) => ({ name, values: countsOf(all, valueOf).filter(([value]) => value !== '') }))

@@ -1,4 +1,4 @@
-/** A choice among the images with names. */
+/** A choice of one of the named images. */
 import type { NamedImage } from '../lib/images';
 import { useApi } from './shared';
 
@@ -6,7 +6,7 @@ export function ImageChoice({ name, title }: { readonly name: string; readonly t
   const { data, error } = useApi('v1/images?limit=1000&sort_key=name', null);
   const images = (data?.['images'] ?? []) as readonly NamedImage[];
   if (error !== undefined) return <p role="alert">The images cannot be read: {error}</p>;
-  // Nothing to choose from: the field for a URL says it all.
+  // Without named images, the dialog has only the field for a URL.
   if (images.length === 0) return null;
   return (
     <label>

@@ -1,4 +1,4 @@
-/** The log-in, by what the server's strategy accepts. */
+/** The log-in, with the kinds that the server's authentication strategy accepts. */
 import { useState } from 'preact/hooks';
 import type { Session } from '../lib/api';
 import { api, messageOf, place, session } from '../state';
@@ -15,7 +15,7 @@ const PERSON: readonly FormField[] = [
   { name: 'user', title: 'User', type: 'text', needed: true },
   { name: 'password', title: 'Password', type: 'password', needed: true },
 ];
-/** Log-in of the server → its fields. Without fields, the identity provider asks the user. */
+/** Kind of log-in → its fields. Without fields, the identity provider asks the user. */
 const FORMS: Readonly<Record<string, { readonly title: string; readonly fields: readonly FormField[] }>> = {
   oidc: { title: 'Identity provider', fields: [] },
   password: { title: 'User and password', fields: PERSON },
@@ -30,7 +30,7 @@ const FORMS: Readonly<Record<string, { readonly title: string; readonly fields: 
   token: { title: 'Token', fields: [{ name: 'token', title: 'Token', type: 'password', needed: true }] },
 };
 const AUTOCOMPLETE: Readonly<Record<string, string>> = { user: 'username', password: 'current-password', token: 'current-password' };
-/** What the server reports of a log-in at the identity provider (api/auth/oidc-login.ts). */
+/** Problem of a log-in at the identity provider, as the server reports it (api/auth/oidc-login.ts) → its message. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied: 'The identity provider refused the log-in.',
   expired: 'The log-in took more than ten minutes, or another one began meanwhile. Log in again.',

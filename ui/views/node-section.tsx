@@ -1,22 +1,22 @@
-/** The sections of a node: what the API has about it besides its fields, as tables. */
+/** The sections of a node's view: tables of the API's data about the node, besides its fields. */
 import { differencesOf, neighboursOf, partsOf, validationsOf } from '../lib/inventory';
 import { Scrolled, textOf, timeText, useApi, type Value } from './shared';
 
 interface TableColumn {
   readonly title: string;
-  /** A member, or members of members with dots between. */
+  /** The path of a member in the entry; dots separate nested members. */
   readonly path: string;
 }
 export interface Section {
   readonly id: string;
   readonly title: string;
   readonly path: (uuid: string) => string;
-  /** The rows of the table: a member of the response, or what is found in it. */
+  /** The rows of the table: the name of a member of the response, or a function that gets them from the response. */
   readonly list: string | ((response: Value) => readonly Value[]);
   readonly columns: readonly TableColumn[];
-  /** In place of an empty table. */
+  /** The text in place of an empty table. */
   readonly none?: string;
-  /** Absent: who sees the node may read it. */
+  /** Absent: everyone who may see the node may read the section. */
   readonly policy?: string;
 }
 const columns = (...names: readonly string[]): readonly TableColumn[] =>
@@ -101,7 +101,7 @@ export const SECTIONS: readonly Section[] = [
     columns: columns('interface', 'valid', 'reason'),
   },
 ];
-/** What a change of hardware changed. */
+/** The fields of a component before and after a hardware change. */
 const Differences = ({ before, after }: Value) => (
   <ul class="plain">
     {differencesOf(before, after).map(({ field, before: old, after: now }) => (
@@ -111,7 +111,7 @@ const Differences = ({ before, after }: Value) => (
     ))}
   </ul>
 );
-/** Times in the time of the browser. */
+/** Shows times in the browser's time zone. */
 const cellText = (path: string, value: unknown): string =>
   (path === 'at' || path === 'created_at') && typeof value === 'string' ? timeText(value) : textOf(value);
 const at = (value: unknown, path: string): unknown =>

@@ -1,4 +1,4 @@
-/** BIOS, RAID and firmware of a node: what they are, and what can be changed of them. The changes run as clean or service steps. */
+/** BIOS, RAID, firmware and traits of a node, with forms. Changes of BIOS, RAID and firmware run as clean or service steps. */
 import { useState } from 'preact/hooks';
 import { stepsAction } from '../lib/actions';
 import type { Row } from '../lib/rows';
@@ -28,10 +28,10 @@ interface ApplyProps extends ViewProps {
   readonly title: string;
   readonly steps: readonly Step[];
   readonly disabled?: boolean;
-  /** It is not what the view is for. */
+  /** The button is secondary: not the main purpose of the view. */
   readonly isSecond?: true;
 }
-/** A button that asks about the steps; absent where the state does not allow them. */
+/** A button that opens the dialog for the steps; absent if the state or the policy does not allow them. */
 function Apply({ row, kind, title, steps, disabled = false, isSecond }: ApplyProps) {
   const verb = verbFor(row.state, kind);
   if (verb === undefined || !may('node:set_provision_state', row)) return null;
@@ -116,7 +116,7 @@ export function Bios({ row }: ViewProps) {
           <tbody>
             {shown.map((setting) => {
               const { name, value, attribute_type: type, read_only: isFixed, reset_required: restarts } = setting;
-              // Steps are shown, and a password among them too.
+              // The dialog and the API show the arguments of steps, so passwords cannot be set here.
               const isChangeable = isFixed !== true && type !== 'Password';
               return (
                 <tr key={name}>

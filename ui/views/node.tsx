@@ -1,4 +1,4 @@
-/** One node: what it does now, what prevents its deployment, and what the API has about it, as a table of sections. */
+/** The view of one node: its present state, its actions, and its sections. */
 import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { isComplete, reread, revision, rows } from '../lib/fleet';
@@ -13,7 +13,7 @@ import { textOf, useApi } from './shared';
 import { StateMark } from './state-mark';
 import { Timeline } from './timeline';
 
-/** Fields that the view edits, as the API's PATCH has them. */
+/** The fields that the view edits, with their names in the API's PATCH. */
 const EDITED: readonly { readonly name: string; readonly kind: 'text' | 'flag' | 'json' }[] = [
   ...['name', 'owner', 'lessee', 'resource_class', 'conductor_group', 'shard', 'description'].map(
     (name) => ({ name, kind: 'text' }) as const,
@@ -85,7 +85,7 @@ interface Check {
   readonly message: string | null;
   readonly todo: string | null;
 }
-/** Who waits for what, since when and until when: the words of `why`. */
+/** Who waits for what, since when and until when: the message of the check provision-state in the node's readiness. */
 function Wait({ row: { uuid, state } }: { readonly row: Row }) {
   const [round, setRound] = useState(0);
   useEffect(() => {
@@ -142,7 +142,7 @@ function Now({ row }: { readonly row: Row }) {
 }
 type Tab = Pick<Section, 'id' | 'title' | 'policy'>;
 const section = (id: string): Tab => SECTIONS.find((one) => one.id === id)!;
-/** What a machine does, what it is, what it has. */
+/** The tabs in their order: activity, hardware and settings, related resources. */
 const TABS: readonly Tab[] = [
   { id: 'events', title: 'Events' },
   section('why'),

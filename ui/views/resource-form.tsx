@@ -1,4 +1,4 @@
-/** Makes or edits a resource: a form with the fields of its kind, or its JSON. */
+/** Creates or edits a resource: a form with the fields of its kind, or its JSON. */
 import { useState } from 'preact/hooks';
 import {
   fieldsNamedIn,
@@ -21,7 +21,7 @@ interface FormProps {
   readonly id: string;
   /** Absent: JSON only. */
   readonly fields?: readonly FormField[];
-  /** Without a UUID it is a new one. */
+  /** The resource to edit; without a UUID, a new one. */
   readonly entry: Value;
   readonly saved: () => void;
   readonly cancel: () => void;
@@ -124,7 +124,7 @@ function Rows({ field, rows, isWrong, change }: RowsProps) {
 
 export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
   const [texts, setTexts] = useState<FormTexts>(() => textsOf(fields ?? [], entry));
-  /** Null: the form. */
+  /** The text of the JSON editor; null: the form is shown. */
   const [json, setJson] = useState<string | null>(fields ? null : JSON.stringify(withoutOwn(entry), null, 2));
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [problem, setProblem] = useState('');
@@ -165,7 +165,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
         fields!.map(({ name }) => name),
       );
   };
-  /** What the user changes is checked again when it is saved. */
+  /** An edit clears all messages, since saving checks the fields again. */
   const edit = (next: FormTexts): void => {
     setTexts(next);
     setMistakes({});

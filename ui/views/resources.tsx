@@ -1,4 +1,4 @@
-/** Resources besides nodes: list, make, edit and delete. The API checks what is written. */
+/** Lists, creates, edits and deletes resources other than nodes. The API checks the input. */
 import { useState } from 'preact/hooks';
 import { api, may, messageOf } from '../state';
 import { FORMS } from '../lib/resource-forms';
@@ -6,13 +6,13 @@ import { ResourceForm } from './resource-form';
 import { Scrolled, textOf, timeText, useApi, type Value } from './shared';
 
 interface Resource {
-  /** The path below /v1, and the member of the list. */
+  /** The path below /v1, and the name of the list in the response. */
   readonly id: string;
   readonly title: string;
   readonly columns: readonly string[];
-  /** What they are for. */
+  /** The purpose of the resources. */
   readonly about?: string;
-  /** What a new one begins with. Absent: none can be made here. */
+  /** The initial value of a new resource. Absent: the page cannot create one. */
   readonly example?: Value;
   readonly policies: Readonly<Record<'list', string> & Partial<Record<'create' | 'update' | 'delete', string>>>;
 }
@@ -99,7 +99,7 @@ function Cell({ name, entry }: { readonly name: string; readonly entry: Value })
 export function Resources({ id }: { readonly id: string }) {
   const { title, columns, example, policies, about } = RESOURCES.find((resource) => resource.id === id)!;
   const [again, setAgain] = useState(0);
-  /** What is edited; null: nothing. */
+  /** The entry that the user edits; null: none. */
   const [edited, setEdited] = useState<Value | null>(null);
   const [notice, setNotice] = useState('');
   const { data, error } = useApi(`v1/${id}${id === 'allocations' || id === 'images' ? '' : '?detail=true'}`, again);

@@ -1,4 +1,4 @@
-/** Views of the fleet with names, in the browser. They have filters, order and columns, and no data of nodes. */
+/** Named views of the fleet in the browser's local storage. They contain filters, order and columns, but no data of nodes. */
 import { useState } from 'preact/hooks';
 
 const SAVED = 'bloomery.views';

@@ -1,4 +1,4 @@
-/** The sensors of a machine, read again while the view is open. */
+/** The sensors of a machine, read every ten seconds while the view is open. */
 import { useEffect, useState } from 'preact/hooks';
 import { keyOf, lineOf, rangeOf, unitText, withReadings, type Reading, type SensorHistory } from '../lib/sensors';
 import { api, messageOf } from '../state';
@@ -10,7 +10,7 @@ const PERIOD_MS = 10_000;
 export function Sensors({ uuid }: { readonly uuid: string }) {
   const [histories, setHistories] = useState<readonly SensorHistory[] | null>(null);
   const [problem, setProblem] = useState('');
-  /** The sensor of the chart, by its key. */
+  /** The key of the sensor in the chart; empty: there is no chart. */
   const [chosen, setChosen] = useState('');
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,4 +1,4 @@
-/** Parts of several views. */
+/** Components and functions that several views use. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { api, messageOf } from '../state';
@@ -8,12 +8,12 @@ interface Result {
   readonly data?: Value;
   readonly error?: string;
 }
-/** A value of the API for a cell. */
+/** The text in a table's cell for a value of the API. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? '' : JSON.stringify(value);
 }
-/** A time of the API in the time of the browser. */
+/** A time of the API in the browser's time zone. */
 export const timeText = (time: string): string => new Date(time).toLocaleString();
 /** Reads `path` again whenever `again` changes. */
 export function useApi(path: string, again: unknown): Result {
@@ -33,7 +33,6 @@ export const Scrolled = ({ label, children }: { readonly label: string; readonly
     {children}
   </div>
 );
-/** The head of a table. */
 export const Head = ({ titles }: { readonly titles: readonly string[] }) => (
   <thead>
     <tr>

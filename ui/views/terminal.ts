@@ -9,14 +9,14 @@ interface TerminalSetup {
   readonly csrf: string;
   readonly opened: () => void;
   readonly closed: (reason: string) => void;
-  /** The keys that leave the terminal, which has all others. */
+  /** Called when the user presses Ctrl+Alt+Q to leave the terminal, which takes all other keys. */
   readonly leave: () => void;
 }
 const SCROLLBACK_LINES = 5000;
 const colours = { background: '#101418', foreground: '#e6e8ea', cursor: '#e6e8ea' };
 
 interface OpenTerminal {
-  /** The terminal keeps what it shows. */
+  /** Closes the connection. The terminal still shows the output. */
   readonly disconnect: () => void;
   readonly dispose: () => void;
 }
@@ -30,7 +30,7 @@ export function openTerminal({ element, uuid, csrf, opened, closed, leave }: Ter
     screenReaderMode: true,
     theme: colours,
     documentOverride: documentWithStyles(document),
-    // The output of a machine opens no pages.
+    // Links in the output of a machine must not open pages.
     linkHandler: { activate: () => {} },
   });
   whileStyled(document, () => terminal.open(element));
@@ -46,7 +46,7 @@ export function openTerminal({ element, uuid, csrf, opened, closed, leave }: Ter
         try {
           terminal.write(bytes);
         } catch {
-          // More output waits than xterm.js holds.
+          // More output waits than xterm.js can buffer.
           socket.close();
         }
       },

@@ -1,4 +1,4 @@
-/** What a node did and does: its states and steps as bars, and its events. */
+/** The history of a node: its states and steps as bars, and its events. */
 import { useEffect, useState } from 'preact/hooks';
 import { events } from '../lib/fleet';
 import { classOf, sizeText, type NodeEvent } from '../lib/rows';
@@ -10,7 +10,7 @@ const MOST_SPANS = 60;
 const MOST_EVENTS = 300;
 const SECOND_MS = 1000;
 
-/** What an event says, in one line. */
+/** An event in one line. */
 function eventText({ kind, payload }: NodeEvent): string {
   const { previous_provision_state: before, provision_state: state, power_state: power, step, number, of, last_error: error } = payload;
   if (kind === 'state') return `${textOf(before)} → ${textOf(state)}`;
@@ -18,7 +18,7 @@ function eventText({ kind, payload }: NodeEvent): string {
   if (kind === 'step') return `${textOf(step)} (${textOf(number)} of ${textOf(of)})`;
   return kind === 'error' ? textOf(error) : JSON.stringify(payload);
 }
-/** The events of a node, the newest first: those since the page is open, and those that the server has stored. */
+/** The events of a node, the newest first: those since the page was opened, and those that the server has stored. */
 function useEvents(uuid: string): readonly NodeEvent[] {
   const [before, setBefore] = useState<readonly NodeEvent[]>([]);
   useEffect(() => {
@@ -31,7 +31,7 @@ function useEvents(uuid: string): readonly NodeEvent[] {
   const ids = new Set(live.map(({ id }) => id));
   return [...live, ...before.filter(({ id }) => !ids.has(id)).reverse()];
 }
-/** The time, each second. */
+/** The present time, updated each second. */
 function useNow(): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -73,7 +73,7 @@ function SpanRow({
 function Steps({ all }: { readonly all: readonly NodeEvent[] }) {
   const now = useNow();
   const spans = spansOf(all.toReversed()).slice(-MOST_SPANS);
-  // The state that a node has for good says nothing about what it does.
+  // Leaves out the last state if the node rests in it, since the bars show operations.
   const shown = spans.at(-1)?.kind === 'state' && !isUnderWay(spans.at(-1)!.name) ? spans.slice(0, -1) : spans;
   if (shown.length === 0) return null;
   const time = { from: shown[0]!.from, to: Math.max(...shown.map(({ to }) => to ?? now)) };

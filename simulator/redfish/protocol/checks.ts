@@ -3,7 +3,7 @@ import { isObject } from '../../../model/json';
 import { refuse } from './messages';
 import type { Answer, ResourceBody } from './routes';
 
-/** The Base message and its arguments; undefined: the value is valid. */
+/** The message of the Base registry and its arguments; undefined: the value is valid. */
 type Problem = readonly [message: string, ...args: string[]] | undefined;
 export type Check = (value: unknown, name: string) => Problem;
 export type Checks = Readonly<Record<string, Check>>;
@@ -44,7 +44,7 @@ export const members =
   (checks: Checks): Check =>
   (value, name) =>
     isObject(value) ? problemIn(value, checks) : ['PropertyValueTypeError', shown(value), name];
-/** The user of the value checks it. */
+/** Accepts any value: the code that uses the value checks it, or ignores it. */
 export const anything: Check = () => undefined;
 /** A reference to another resource: {"@odata.id": …}. */
 export const reference: Check = (value, name) =>
@@ -84,7 +84,7 @@ export function refuseNew(body: ResourceBody, checks: Checks, required: readonly
   return problem && refuse(...problem);
 }
 
-/** Message about a property → message about an action's parameter, whose last argument is the action. */
+/** Message about a property → message about an action's parameter, which has the action as its last argument. */
 const OF_PARAMETERS: Readonly<Record<string, string>> = {
   PropertyUnknown: 'ActionParameterNotSupported',
   PropertyValueTypeError: 'ActionParameterValueTypeError',

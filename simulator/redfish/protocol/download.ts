@@ -17,8 +17,8 @@ export const isFetchable = (url: unknown): url is string =>
 
 /**
  * @param method HEAD: only checks that the server has the file
- * @param headBytes how many bytes of its beginning to return
- * @returns the file's beginning and size, or the reason of a failure
+ * @param headBytes how many bytes of the file's beginning to return
+ * @returns the file's beginning and its size in bytes, or the reason of a failure
  */
 export async function download(
   service: Service,

@@ -1,7 +1,7 @@
 /** The messages that this service sends (Base and Update registries, DSP2065), and its errors' form (DSP0266 §8.6). */
 import type { Answer } from './routes';
 
-/** The messages of another registry have its prefix: Update.TransferFailed. */
+/** In this service's code, message keys of other registries have a prefix (Update.TransferFailed); those of Base have none. */
 export const BASE_REGISTRY = 'Base.1.8';
 export const UPDATE_REGISTRY = 'Update.1.0';
 export interface Message {
@@ -88,7 +88,7 @@ export const UPDATE_MESSAGES: Readonly<Record<string, Message>> = {
 };
 const REGISTRIES = { Base: [BASE_REGISTRY, MESSAGES], Update: [UPDATE_REGISTRY, UPDATE_MESSAGES] } as const;
 
-/** A message in its form for answers and tasks. */
+/** A message object as answers and tasks contain it. @param id the message's key, with the registry's prefix unless it is Base */
 export function extended(id: string, args: readonly string[] = []): Readonly<Record<string, unknown>> {
   const [prefix, key] = (id.includes('.') ? id.split('.') : ['Base', id]) as [keyof typeof REGISTRIES, string];
   const [registry, messages] = REGISTRIES[prefix];
@@ -103,7 +103,7 @@ export function extended(id: string, args: readonly string[] = []): Readonly<Rec
     Resolution: severity === 'OK' ? 'None' : 'Correct the request and send it again.',
   };
 }
-/** An error answer with a Base message. */
+/** An error answer with a message of the Base registry. */
 export function refuse(id: string, ...args: readonly string[]): Answer {
   const shown = extended(id, args);
   return {

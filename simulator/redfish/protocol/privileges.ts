@@ -1,4 +1,4 @@
-/** What each role may do (DSP0266 §13.2). */
+/** The predefined roles and their privileges (DSP0266 §13.2). */
 export const ROLES = {
   Administrator: ['Login', 'ConfigureManager', 'ConfigureUsers', 'ConfigureSelf', 'ConfigureComponents'],
   Operator: ['Login', 'ConfigureSelf', 'ConfigureComponents'],

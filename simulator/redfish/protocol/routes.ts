@@ -1,4 +1,4 @@
-/** What the routes of the Redfish service share: the service's state, a route's form, and the parts of a resource's body. */
+/** Types and helpers of all routes of the Redfish service: the service's state, a route's form, and the parts of a resource's body. */
 import type { Clock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
 import type { MachineControl } from '../../hardware/control';
@@ -24,7 +24,7 @@ export interface Session {
   readonly token: string;
   /** The account's name. */
   readonly user: string;
-  /** Milliseconds since the epoch: its last request. */
+  /** Milliseconds since the epoch: the time of the session's last request. */
   used: number;
 }
 /** A running service. */
@@ -34,10 +34,10 @@ export interface Service {
   readonly password: string;
   /** By token. */
   readonly sessions: Map<string, Session>;
-  /** `taskMs`: how long a task runs. */
+  /** `taskMs`: the duration of a task in milliseconds. */
   readonly settings: { sessionSeconds: number; readonly taskMs: number };
   readonly restart: Restart;
-  /** Adds work that goes on after its request; the service waits for it when it closes. */
+  /** Adds work that continues after the answer to its request. The service waits for the work when it closes. */
   background(work: Promise<void>): void;
   readonly http: HttpClient;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export type SystemContext = RouteContext & { readonly system: System };
 type Reply = Answer | undefined | Promise<Answer | undefined>;
 export interface Route<Context extends RouteContext = RouteContext> {
   readonly path: string;
-  /** Undefined: no resource has these values. */
+  /** Undefined: there is no such resource. */
   readonly get?: (at: Context) => ResourceBody | undefined;
   /** Instead of `get`, where GET needs another status or another content type. */
   readonly answer?: (at: Context) => Answer;
@@ -74,7 +74,7 @@ export interface Route<Context extends RouteContext = RouteContext> {
   readonly needs?: Privilege;
 }
 
-/** The machine whose state holds what belongs to the whole service: accounts, subscriptions. */
+/** The machine whose state also holds the data of the whole service: accounts and subscriptions. */
 export const bmcOf = ({ systems }: Service): System | undefined => systems.values().next().value;
 
 export const ROOT = '/redfish/v1';

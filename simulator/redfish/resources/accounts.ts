@@ -29,7 +29,7 @@ const STORED_ACCOUNTS = hardwarePart<readonly Account[]>('accounts', []);
 const MAX_ACCOUNTS = 16;
 const PASSWORD_LENGTH = { least: 4, most: 64 } as const;
 
-/** The administrator of the factory, and the accounts that clients added. */
+/** The predefined administrator, and the accounts that clients added. */
 export function accountsOf(service: Service): readonly Account[] {
   const accounts = bmcOf(service)?.hardware.get(STORED_ACCOUNTS) ?? [];
   const factory: Account = { name: service.username, password: service.password, role: 'Administrator', enabled: true };

@@ -113,7 +113,7 @@ const entry = (attribute: BiosAttribute, index: number): ResourceBody => {
     ...(maxLength !== undefined && { MaxLength: maxLength }),
   };
 };
-/** The AttributeRegistry: a separate file, which Registries refers to. */
+/** The AttributeRegistry: a separate file, to which /redfish/v1/Registries refers. */
 export const biosRegistry = (): ResourceBody => ({
   '@odata.type': '#AttributeRegistry.v1_3_0.AttributeRegistry',
   Id: BIOS_REGISTRY,

@@ -1,4 +1,4 @@
-/** EventService (DSP0266 §12.1): subscriptions, and test events for destinations on the loopback only. */
+/** EventService (DSP0266 §12.1): subscriptions, and test events, which go to loopback destinations only. */
 import { reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 import { hardwarePart } from '../../hardware/hardware';
@@ -32,7 +32,7 @@ interface Subscription {
   readonly destination: string;
   readonly context: string;
   readonly eventTypes: readonly string[];
-  /** May hold secrets; never shown. */
+  /** Headers may contain secrets, so the service never shows them. */
   readonly headers: Readonly<Record<string, string>>;
 }
 const STORED_SUBSCRIPTIONS = hardwarePart<readonly Subscription[]>('subscriptions', []);

@@ -37,7 +37,7 @@ export const LOG_ROUTES: readonly Route<SystemContext>[] = [
   },
   {
     path: `${PATH}/SEL/Entries`,
-    // This collection contains its whole members (OData.AutoExpand in its schema).
+    // This collection contains whole members instead of links (OData.AutoExpand in its schema).
     get: (at) => {
       const entries = logEntries(at.system.hardware);
       const members = entries.map((entry) => show(`${at.path}/${entry.id}`, entry));

@@ -1,4 +1,4 @@
-/** Manager (DSP2046): the BMC itself, with its clock, its network and its reset to the factory's state. */
+/** Manager (DSP2046): the BMC itself, with its clock, its network and its reset to the factory state. */
 import { MANUFACTURER } from '../../hardware/description';
 import { hardwarePart } from '../../hardware/hardware';
 import { VOLUMES } from '../../hardware/volumes';
@@ -24,7 +24,7 @@ const MINUTE = 60_000;
 interface BmcClock {
   /** Milliseconds ahead of the simulator's clock. */
   readonly ahead: number;
-  /** Of local time from UTC: +02:00. */
+  /** The offset of local time from UTC, such as +02:00. */
   readonly offset: string;
 }
 const CLOCK = hardwarePart<BmcClock>('clock', { ahead: 0, offset: '+00:00' });
@@ -111,7 +111,7 @@ export const MANAGER_ROUTES: readonly Route<SystemContext>[] = [
       const refused = refuseAction(RESET_TO_DEFAULTS, body, { ResetType: oneOf(['ResetAll']) }, ['ResetType']);
       if (refused) return refused;
       service.restart.begin();
-      // Volumes are on the drives, and firmware is in its components: the BMC's reset leaves both.
+      // The reset of the BMC keeps volumes, which are on the drives, and firmware, which is in the components.
       system.hardware.resetExcept([VOLUMES, FIRMWARE]);
       return undefined;
     },

@@ -3,7 +3,7 @@ import { ROOT, collectionRoute, resource, type Answer, type Route } from '../pro
 import { SCHEMAS, VERSIONS, typeName, type ResourceType } from '../protocol/versions';
 
 const TYPES = Object.keys(VERSIONS) as readonly ResourceType[];
-/** Types without a collection type. */
+/** Resource types that have no collection type. */
 const SINGLE: readonly string[] = [
   ...['AccountService', 'Bios', 'EventService', 'ManagerNetworkProtocol', 'Power', 'PowerSubsystem', 'PowerSupplyMetrics', 'SecureBoot'],
   ...['ServiceRoot', 'SessionService', 'TaskService', 'Thermal', 'ThermalMetrics', 'ThermalSubsystem', 'UpdateService'],

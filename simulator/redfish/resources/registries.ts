@@ -27,7 +27,7 @@ const messageRegistry = (registry: string, messages: Readonly<Record<string, Mes
 
 interface Registry {
   readonly id: string;
-  /** Its name in other resources. */
+  /** The registry's name in other resources, such as Base.1.8. */
   readonly registry: string;
   readonly name: string;
   readonly file: () => ResourceBody;

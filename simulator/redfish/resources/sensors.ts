@@ -18,7 +18,7 @@ interface ChassisSensor {
   readonly off?: number;
   readonly caution?: number;
   readonly critical?: number;
-  /** The largest value that it can measure. */
+  /** The largest value that the sensor can measure. */
   readonly most: number;
 }
 /** [IPMI sensor type, ReadingType, ReadingUnits] */
@@ -28,7 +28,7 @@ const TYPES = [
   [4, 'Rotational', '{rev}/min'],
   [8, 'Power', 'W'],
 ] as const;
-/** Converts a sensor's raw values by its IPMI record, so that both protocols report the same. */
+/** Converts a sensor's raw values by its IPMI record, so that IPMI and Redfish report the same values. */
 function chassisSensor(analog: AnalogSensor, { context, most }: NonNullable<AnalogSensor['redfish']>): ChassisSensor {
   const { name, sensorType, on, off, thresholds = {} } = analog;
   const record = decodeSdr(fullRecord(1, { ...analog, number: 1 })) as SensorRecord;

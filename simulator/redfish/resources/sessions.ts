@@ -8,7 +8,7 @@ import { ROOT, collectionRoute, link, resource, type Route, type Service, type S
 const PATH = '/SessionService/Sessions';
 const MAX_SESSIONS = 64;
 
-/** The account of a request, by a session's token or by name and password. Undefined: neither is valid. */
+/** The account of a request, by a session's token or by basic authentication. Undefined: neither is valid. */
 export function authenticate(service: Service, request: IncomingMessage): Account | undefined {
   const token = request.headers['x-auth-token'];
   const found = typeof token === 'string' ? service.sessions.get(token) : undefined;

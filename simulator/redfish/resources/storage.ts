@@ -1,4 +1,4 @@
-/** Storage (DSP2046): subsystems with a controller, their drives, and their volumes, which tasks make and delete. */
+/** Storage (DSP2046): subsystems with a controller, their drives, and their volumes. Tasks create and delete volumes. */
 import { isObject } from '../../../model/json';
 import { MANUFACTURER } from '../../hardware/description';
 import {
@@ -138,7 +138,7 @@ function volume(at: SystemContext): ResourceBody | undefined {
   });
 }
 
-/** Starts a task that runs at once, or after the machine's next start. */
+/** Adds a task that runs at once or, with the apply time OnReset, from the machine's next start on. */
 function startVolumeTask({ service, system }: SystemContext, name: string, body: ResourceBody, work: TaskWork): Answer {
   const { task, answer } = startTask(service, system, { name, phase: 'staged', work, takes: service.settings.taskMs });
   if (task && body['@Redfish.OperationApplyTime'] !== 'OnReset') runTask(system.hardware, task, service.clock.now());

@@ -12,7 +12,7 @@ import { HEALTHY, ROOT, link, resource, type Route, type ResourceBody, type Syst
 const PATH = '/Systems/{system}';
 const ASSET_TAG = hardwarePart('assetTag', '');
 
-/** Redfish's name and ours. */
+/** [Redfish's name, our name] of each boot device. */
 const TARGETS: readonly (readonly [string, BootSetting['device']])[] = [
   ['None', 'none'],
   ['Pxe', 'pxe'],

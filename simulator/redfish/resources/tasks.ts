@@ -1,4 +1,4 @@
-/** TaskService (DSP0266 §12.2). A task monitor answers 202 until the task is over, and then shows it. */
+/** TaskService (DSP0266 §12.2). A task monitor answers 202 until the task is over, and then 200. Both answers contain the task. */
 import { extended, refuse } from '../protocol/messages';
 import {
   ROOT,
@@ -17,7 +17,7 @@ import { addTask, findTask, removeTask, isTaskOver, settleTasks, tasksOf, type T
 
 const TASKS = '/TaskService/Tasks';
 const MONITORS = '/TaskService/TaskMonitors';
-/** As a date: sushy 5.14 fails on a number of seconds, whose text it passes to its sleep. */
+/** A date, because sushy 5.14 fails on a number of seconds: it passes the text to sleep(). */
 const retryAfter = (now: number): string => new Date(now + 1000).toUTCString();
 
 const STATES = { new: 'New', staged: 'Starting', running: 'Running', completed: 'Completed', failed: 'Exception' } as const;
@@ -50,7 +50,7 @@ function find({ service, values: [id] }: RouteContext): { readonly system: Syste
   return task && { system, task };
 }
 
-/** Starts a task; the answer names its monitor. */
+/** Adds a task. The answer has the URI of its monitor in Location; it is an error if the list is full. */
 export function startTask(
   service: Service,
   system: System,

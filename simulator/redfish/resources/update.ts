@@ -1,4 +1,4 @@
-/** UpdateService (DSP2046): the firmware inventory, and updates from a URL, which are tasks. */
+/** UpdateService (DSP2046): the firmware inventory, and updates from a URL. Each update is a task. */
 import { MANUFACTURER } from '../../hardware/description';
 import { list, oneOf, refuseAction, text, type Checks } from '../protocol/checks';
 import { download, isFetchable } from '../protocol/download';
@@ -79,7 +79,7 @@ function simpleUpdate({ service }: RouteContext, body: ResourceBody): Answer {
   const refused = refuseAction(ACTION, body, PARAMETERS, ['ImageURI']);
   if (refused) return refused;
   const { ImageURI, TransferProtocol = 'HTTP', Targets = [], Username, Password } = body as Readonly<Record<string, string>>;
-  // The older form of a URL: "server/path", and the protocol as another parameter.
+  // In the older form, ImageURI is "server/path" and TransferProtocol has the scheme.
   const url = ImageURI!.includes('://') ? ImageURI! : `${TransferProtocol.toLowerCase()}://${ImageURI!}`;
   if (!isFetchable(url)) return refuse('ActionParameterValueTypeError', url, 'ImageURI', ACTION);
   const system = machineOf(service, Targets as readonly string[]);

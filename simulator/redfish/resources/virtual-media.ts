@@ -1,4 +1,4 @@
-/** VirtualMedia (DSP2046): a machine's virtual drives, which its BMC shows too. */
+/** VirtualMedia (DSP2046): a machine's virtual drives, below both /Systems and /Managers. */
 import { flag, oneOf, refuseAction, text, type Checks } from '../protocol/checks';
 import { download, isFetchable } from '../protocol/download';
 import { DRIVES, MEDIA, isDrive, type Drive } from '../../hardware/boot-media';
