@@ -173,9 +173,9 @@ function create(at: SystemContext, body: ResourceBody): Answer | undefined {
   };
   const { Drives: references = [] } = body['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] };
   const within = `${ROOT}${storagePath(at, found.id)}/Drives/`;
-  const drives = references.map((one) => one['@odata.id'].replace(within, ''));
+  const drives = [...new Set(references.map((one) => one['@odata.id'].replace(within, '')))];
   const { hardware } = at.system;
-  const planned = planVolume(hardware, found, raid, [...new Set(drives)], bytes);
+  const planned = planVolume(hardware, found, raid, drives, bytes);
   if ('problem' in planned) return refuse(...planned.problem);
   const id = freeVolumeId(hardware, found.id);
   const made = { id, storage: found.id, name: label ?? name ?? `Volume ${id}`, raid, bytes: planned.bytes, drives };
