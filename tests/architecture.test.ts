@@ -380,7 +380,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/switches': ['wire'],
   'wire/sockets': ['wire/ipv6'],
 };
-/** Only its types may be imported, except by these. */
+/** Only these folders may import more than the types of the file. */
 const TYPES_ONLY = { file: 'config/options', except: ['config', 'commands'] };
 const MOST_FILES = 25;
 
@@ -431,7 +431,10 @@ it(`has at most ${MOST_FILES} files in a folder`, () => {
   expect(counts.filter(([, count]) => count > MOST_FILES)).toEqual([]);
 });
 
-/** Files that reach each other by imports, those of types included: each group once, as its imports (Tarjan's algorithm). */
+/**
+ * Groups of files that import each other, directly or through others; imports of types count. Each group is the list of its imports
+ * (Tarjan's algorithm).
+ */
 function circles(): readonly (readonly Import[])[] {
   const edges = new Map(sources.map((file) => [file.slice(0, -3), imports.filter((one) => one.file === file)]));
   const place = new Map<string, number>();

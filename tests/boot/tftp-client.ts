@@ -1,4 +1,4 @@
-/** A TFTP client that does as it is told: it acknowledges, loses, repeats. For tests only. */
+/** A TFTP client whose acknowledgements, losses and repetitions the test chooses. */
 import { createSocket } from 'node:dgram';
 import { decodeTftp, encodeTftp, type TftpPacket } from '../../wire/tftp';
 
@@ -64,7 +64,7 @@ export async function getFile(asked: Asked): Promise<Got> {
             reply((expected - 1) % 65536);
             return;
           }
-          // A copy: what the socket gives may be a part of a larger buffer.
+          // A copy: the packet's data may be a view of a larger buffer.
           parts.push(Buffer.from(packet.data));
           expected++;
           timer.refresh();

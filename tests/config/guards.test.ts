@@ -21,7 +21,10 @@ const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim(
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
 const UNUSED = /^\[(?:vnc|oslo_messaging_\w+|ironic_networking_json_rpc|ansible|anaconda|cifs|nfs|oci)\]/;
-/** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
+/**
+ * Ironic's options that only permit more, that authenticate this program at other services, or that something else replaces here → why they
+ * have no effect.
+ */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',
   '[DEFAULT]minimum_required_memory': 'memory for work that agents do here',

@@ -57,7 +57,7 @@ describe('secure boot', () => {
   it('is set by a reboot, and the machine is as it was before', async () => {
     offer({ SecureBootEnable: false }, false);
     resource()['PowerState'] = 'Off' as never;
-    // The firmware takes it after two looks.
+    // The firmware applies the change after two reads.
     let looks = 0;
     const { reply } = service();
     service().reply = (asked, response) => {

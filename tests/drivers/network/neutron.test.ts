@@ -236,7 +236,7 @@ describe('trait-based networking', () => {
     const [group] = await task.portgroups();
     expect(group).toMatchObject({ dynamic_portgroup: true, mode: 'active-backup', internal_info: { tenant_vif_port_id: 'vif' } });
     expect(task.ports.map((port) => port.portgroup_uuid)).toEqual([group!.uuid, group!.uuid]);
-    // A portgroup has no address: only the host is given.
+    // The portgroup has no MAC address: the request sets only the host.
     expect(lines()).toEqual(['GET /ports/vif', 'PUT /ports/vif']);
     await neutronNetwork.vifDetach(task, 'vif');
     expect(await task.portgroups()).toEqual([]);

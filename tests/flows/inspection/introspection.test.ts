@@ -166,7 +166,7 @@ it('touches no machine that is on its way to something else when an abort comes 
   expect(machine.power).toBe('power on');
 });
 
-/** Another conductor, after this one died and left the introspection so. */
+/** Starts another conductor, after the first one died and left the introspection with these values. */
 async function takenOver(from: Begun, changes: Parameters<Started['store']['introspections']['change']>[2]): Promise<Started> {
   await from.conductor.stop();
   await from.store.introspections.change(from.uuid, INTROSPECTION_STATES, changes);

@@ -50,7 +50,7 @@ const interfaces = {
   network: { neutron: neutronNetwork, flat: flatNetwork },
 } as unknown as typeof test;
 
-/** A conductor whose process can be killed: from then on nothing that it waits for ever comes. */
+/** A conductor whose process can be killed: from then on, nothing that it waits for arrives. */
 interface Mortal extends Started {
   readonly kill: () => void;
 }
@@ -144,7 +144,7 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   } as Partial<NodeRecord>);
   return one;
 }
-/** As a deployment ends. */
+/** Binds the VIF, as the end of a deployment does. */
 async function bind(store: Store, { uuid, vif, carrier }: Tested): Promise<void> {
   const links = (await store.ports.ofNode(uuid)).map((port) => port.local_link_connection);
   const { network_interface: network } = await store.nodes.find(uuid);
@@ -174,7 +174,7 @@ const verb =
   (conductor, { uuid }) =>
     conductor.provision(uuid, target, args);
 const attach: Flow['begin'] = async (conductor, { uuid, vif }) => {
-  // What a client does with a VIF that is attached by half.
+  // A client detaches a VIF that is half attached, before it attaches it again.
   if ((await conductor.listVifs(uuid)).length > 0) await conductor.detachVif(uuid, vif);
   await conductor.attachVif(uuid, { id: vif });
 };
@@ -257,7 +257,7 @@ async function untilOver(
 ): Promise<void> {
   let view: readonly string[] = [];
   const isDone = async (): Promise<boolean> => {
-    // One statement: many would keep the flows from the database.
+    // One statement: many statements would delay those of the flows.
     const list = await one.store.nodes.list({ where: { uuid: nodes.map(({ node }) => node.uuid) }, children: 'all' });
     const found = new Map(list.map((record) => [record.uuid, record]));
     const records = nodes.map((each) => ({ ...each, record: found.get(each.node.uuid)! }));
@@ -285,7 +285,7 @@ interface Case {
 const CASES: readonly Case[] = Object.entries(FLOWS).flatMap(([name, flow]) =>
   (flow.wirings ?? ['port']).map((wiring) => ({ name, flow, wiring, expected: undefined, lines: [], killed: [] })),
 );
-/** Nodes that begin at once. */
+/** The number of nodes whose flows begin at the same time. */
 const TOGETHER = 16;
 let second: Mortal | undefined;
 
@@ -323,7 +323,7 @@ beforeAll(async () => {
   neutron.fate = () => 'answered';
   for (const { lines, killed, wiring, flow } of CASES)
     for (const [at, line] of lines.entries())
-      // A request that only reads leaves what the change before it left.
+      // A request that only reads leaves the same state as the change before it.
       for (const fate of line.startsWith('GET') ? [] : (['lost before', 'lost after'] as const))
         killed.push({ at, fate, node: await enrol(first, wiring, flow.from) });
   const all = CASES.flatMap((given) => given.killed.map((moment) => ({ given, ...moment, requests: 0, isHeld: false })));

@@ -34,7 +34,7 @@ const client = async (...words: readonly string[]): Promise<string> =>
       return stdout + stderr;
     },
   );
-/** An address of a known machine, which is given up again. */
+/** Gets an address as a known machine, and releases it. */
 async function dhclient(): Promise<string> {
   const leases = join(folder, 'leases');
   writeFileSync(leases, '');
@@ -165,7 +165,7 @@ it('perfdhcp: no drops', async () => {
 it('garbage, and floods of DUIDs from made-up machines, leave addresses for known machines', async () => {
   const before = log.length;
   const script = join(folder, 'flood.js');
-  // Noise, messages that are right up to their options, and solicits of new MAC addresses, each for another DUID.
+  // Random bytes, messages that are valid up to their options, and solicits from new MAC addresses, each with another DUID.
   writeFileSync(
     script,
     `const { randomBytes, randomInt } = require('node:crypto');

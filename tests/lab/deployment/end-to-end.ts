@@ -19,7 +19,7 @@ import { cliOperator, requestOperator } from './operator';
 const run = promisify(execFile);
 const API = 'http://10.77.0.1:6385';
 const REPORT_PORT = 8099;
-/** A boot takes a minute alone; how fast it is beside other work is no finding. */
+/** Seconds. A boot takes a minute alone, and longer beside other work. */
 const PATIENCE = 900;
 
 let lab: Lab;
@@ -58,7 +58,7 @@ interface Shown {
 const show = async (name: string): Promise<Shown> =>
   JSON.parse(await lab.exec('curl', '-s', '-H', 'X-OpenStack-Ironic-API-Version: 1.109', `${API}/v1/nodes/${name}`)) as Shown;
 
-/** Until the node has the state; a failed state ends it at once, with the reason and the machine's console. */
+/** Waits until the node has the state. A failed state ends the wait at once, with the reason and the machine's console. */
 async function reach(name: string, state: string, machine: { readonly consoleFile: string }): Promise<void> {
   let node: Shown | undefined;
   const describe = (): string =>
@@ -67,7 +67,7 @@ async function reach(name: string, state: string, machine: { readonly consoleFil
     node = await show(name);
     if (node.provision_state !== state && /failed$|^error$|^enroll$/.test(node.provision_state)) throw new Error(describe());
     if (node.provision_state === state) return true;
-    // Each question is a process.
+    // Each query starts a process.
     await delay(900);
     return false;
   });
@@ -157,7 +157,7 @@ interface Case {
   readonly client: 'cli' | 'requests';
 }
 
-/** From power off to its own system and back. */
+/** From power off to a deployed system, and back. */
 async function goThrough({ name, bmc, firmware, format, boot, fastTrack, cleans, client }: Case): Promise<void> {
   const specification = { name, firmware, memoryMiB: 768, cpus: 2, diskGiB: 5 };
   const machine = await lab.machine(specification);
