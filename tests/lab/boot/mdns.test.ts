@@ -62,7 +62,7 @@ const announce = async (place: Place, port: number): Promise<ReturnType<typeof s
   return one;
 };
 
-/** The real agent's own lookup module, with mDNS as its only permitted method. */
+/** Looks a service up with the real agent's own mDNS module. */
 const ASK = `
 import sys
 from ironic_python_agent import mdns

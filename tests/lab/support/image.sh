@@ -27,7 +27,7 @@ root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,cd}
 cp /bin/busybox "$root/bin/"
 for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
-# The modules with what they need, in the order of loading; what is built in prints "builtin".
+# The modules with their dependencies, in the order of loading; for a built-in module, modprobe prints "builtin".
 for module in virtio_pci virtio_net e1000 virtio_blk virtio_scsi sd_mod ahci nvme isofs vfat nls_cp437 nls_ascii; do
   modprobe -d "$cache" -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}' || true
 done | awk '!seen[$0]++' | while read -r file; do

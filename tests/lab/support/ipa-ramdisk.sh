@@ -4,7 +4,7 @@
 #   ipa-ramdisk.sh SITE_PACKAGES [OUTDIR]      default .cache/ipa; it gets initrd. The kernel is that of our own ramdisk.
 #
 # SITE_PACKAGES has the agent and glean with their requirements, installed for the minor version of Debian's Python.
-# As in the usual ramdisks, glean sets up the network by a config drive (a volume config-2). Without one, all interfaces use DHCP.
+# As in the usual ramdisks, glean configures the network from a config drive (a volume config-2). Without one, all interfaces use DHCP.
 # Nothing is built when OUTDIR is up to date. The root file system without the agent is kept in OUTDIR, too.
 # Debian packages: mmdebstrap busybox-static cpio kmod zstd.
 set -euo pipefail
@@ -24,7 +24,7 @@ mkdir -p "$out"
 root=$out/root-$(echo "${packages[*]}" | sha256sum | cut -c1-12)
 if [ ! -d "$root" ]; then
   rm -rf "$root.new"
-  # Unpacked only: nothing of the packages' scripts is needed in a ramdisk.
+  # Unpacked only: a ramdisk needs none of the packages' scripts.
   mmdebstrap --quiet --variant=extract --mode=root --include="$(IFS=,; echo "${packages[*]}")" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/perl*' --dpkgopt='path-exclude=/usr/lib/x86_64-linux-gnu/perl*' \
@@ -40,7 +40,7 @@ mkdir -p "$tree"/{proc,sys,dev,run,root,mnt,tmp,etc,bin} "$tree/opt"
 cp -a "$site" "$tree/opt/agent"
 python=$(basename "$(find "$tree/usr/bin" -regex '.*/python3\.[0-9]+')")
 ln -sf "$python" "$tree/usr/bin/python3"
-# The agent's child processes import it, too.
+# The agent's child processes import the agent, too.
 mkdir -p "$tree/usr/lib/python3/dist-packages"
 echo /opt/agent > "$tree/usr/lib/python3/dist-packages/agent.pth"
 printf 'root:x:0:0:root:/root:/bin/sh\n' > "$tree/etc/passwd"
@@ -59,7 +59,7 @@ sed "s#^$kernel##" "$work/files" > "$load"
 
 cat > "$tree/bin/lease" <<'LEASE'
 #!/bin/busybox sh
-# udhcpc says by variables what it was given.
+# udhcpc passes its lease in variables.
 box=/bin/busybox
 case $1 in bound | renew) ;; *) exit 0 ;; esac
 $box ip addr flush dev "$interface"
@@ -79,13 +79,13 @@ $box mount -t devtmpfs dev /dev
 $box mkdir -p /dev/pts
 $box mount -t devpts devpts /dev/pts
 $box mount -t tmpfs run /run
-# The module of bonds by itself makes one.
+# Without max_bonds=0, the bonding module creates a bond when it is loaded.
 while read -r file; do $box insmod "$file" $(case $file in */bonding.ko) echo max_bonds=0 ;; esac) 2> /dev/null; done < /etc/modules.load
 /lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add
 udevadm settle -t 30
 $box ip link set lo up
-# Debian's programs by their paths: this shell prefers its own.
+# Debian's programs by their paths: otherwise busybox's shell runs its own.
 if drive=$(/sbin/blkid -L config-2); then
   mkdir -p /mnt/config /run/network
   /bin/mount -t iso9660 -o ro "$drive" /mnt/config
