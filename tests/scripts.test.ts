@@ -1,4 +1,4 @@
-/** The scripts that take arguments: each has a --help, and says in one line what it does not take. */
+/** The scripts that take arguments: each has a --help, and rejects a wrong argument with one line. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';

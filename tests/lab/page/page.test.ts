@@ -62,7 +62,7 @@ afterAll(async () => {
 const fill = async (page: Page, values: Readonly<Record<string, string>>): Promise<void> => {
   for (const [name, value] of Object.entries(values)) await page.type(`[name="${name}"]`, value);
 };
-/** Runs an action of the node's view, and answers its dialogue. */
+/** Runs an action of the node's view: fills its dialogue, and waits for the result. */
 async function act(page: Page, title: string, values: Readonly<Record<string, string>> = {}): Promise<void> {
   await clickText(page, title);
   await page.waitForSelector('dialog[open]');

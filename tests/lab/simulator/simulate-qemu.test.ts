@@ -162,7 +162,7 @@ it('power, boot device, mode, media, console: by IPMI and Redfish', async () => 
   line.type('r');
   await line.heard(DISK);
 
-  // The next boot uses a one-time boot setting up, also when the machine restarts itself.
+  // A one-time boot setting ends with the next boot, also when the machine restarts itself.
   await patch('/Systems/sim-0/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia', { Image: cd }, 'POST');
   await bootOnce('Cd', 'Legacy');
   await reset('ForceRestart');

@@ -1,4 +1,4 @@
-/** Inspection rules: the real Ironic and we apply the same ones to the same machine, and come to the same node. */
+/** Inspection rules: the real Ironic and our server apply the same rules to the same machine, and must make the same node. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ jest.setTimeout(300_000);
 const MACHINE = JSON.parse(readFileSync(join(__dirname, 'inventories/two-sockets.json'), 'utf8')) as Recorded;
 const step = (op: string, args: JsonObject, more: JsonObject = {}): JsonObject => ({ op, args, ...more });
 
-/** Conditions, each of a rule of its own that notes in `extra` that it held. */
+/** Conditions, each in its own rule, which notes in `extra` that the condition held. */
 const CONDITIONS: readonly JsonObject[] = [
   step('eq', { values: ['{inventory[cpu][count]}', '96'] }),
   step('eq', { values: ['{inventory[cpu][count]}', 96], force_strings: true }),
@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 afterAll(() => both?.stop());
 
-/** What both made of the machine under these rules; theirs first. */
+/** Inspects the machine with these rules on both servers. @returns the results, the real Ironic's first */
 async function under(rules: readonly JsonObject[]): Promise<readonly Inspected[]> {
   const uuid = randomUUID();
   return Promise.all(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A ramdisk with the real ironic-python-agent (PyPI) on Debian's packages: our own ramdisk, with that agent where ours is. Root.
+# A ramdisk with the real ironic-python-agent (PyPI) on Debian's packages: our own ramdisk, with that agent in place of ours. Root.
 #
 #   ipa-ramdisk.sh OUTDIR     it gets vmlinuz and initrd; what was built once is kept
 #

@@ -72,7 +72,7 @@ export async function startFakeKeystone(tokens: Readonly<Record<string, unknown>
     else send(response, 200, token);
   };
   const server = createServer((request, response) => {
-    // The client has left.
+    // The client has closed the connection.
     answer(request, response).catch(() => response.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
