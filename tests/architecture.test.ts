@@ -3,8 +3,8 @@ import { dirname, join, relative } from 'node:path';
 import { sourceFiles } from '../scripts/checks/sources.js';
 
 /**
- * Folder → what its files may import beside each other: the files of a folder (not of the folders in it), or one file.
- * The files at the root may import everything.
+ * Folder → what its files may import besides each other: the files of a folder (not those of folders below it), or one file. The files at
+ * the root may import everything.
  */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   api: [

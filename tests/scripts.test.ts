@@ -123,7 +123,7 @@ it('a test that passes when it runs once more is flaky, and one that fails again
   ]);
 });
 
-/** Whether a process runs. One that ended and that nobody has collected (`man 5 proc`, state Z) does not. */
+/** Whether a process runs. A zombie (`man 5 proc`, state Z) does not. */
 async function runs(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);

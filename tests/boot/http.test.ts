@@ -36,7 +36,7 @@ const lines: string[] = [];
 const note = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
 const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note, child: () => log };
 
-/** The server that files come from; each test says what it does. */
+/** The server from which files are fetched; each test sets its answers. */
 let upstream: Server;
 let upstreamUrl: string;
 let upstreamDoes: RequestListener;

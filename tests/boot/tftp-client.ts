@@ -10,13 +10,13 @@ export interface Asked {
   readonly options?: Readonly<Record<string, string>>;
   /** Called with each packet that comes; `true`: act as if it had been lost. */
   readonly lose?: (packet: TftpPacket, index: number) => boolean;
-  /** Instead of what a client would answer. */
+  /** The packets to send instead of a client's usual answer. */
   readonly answer?: (packet: TftpPacket) => readonly TftpPacket[];
   readonly timeoutMs?: number;
 }
 export interface Got {
   readonly data: Buffer;
-  /** What the OACK granted. */
+  /** The options that the OACK granted. */
   readonly granted: Readonly<Record<string, string>>;
   /** DATA packets that came, those that were "lost" too. */
   readonly packets: number;

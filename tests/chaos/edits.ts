@@ -123,7 +123,7 @@ export function churnNode(rooms: Rooms, number: number): Edits {
 }
 const TEMPLATE = [{ interface: 'vendor', step: 'count_resumable', args: {}, priority: 10 }];
 
-/** Allocations over a few available nodes of their own: each gets a node or says why not, and both sides say the same. */
+/** Allocations over a few available nodes of their own: each gets a node or an error, and its node and the allocation agree. */
 export function allocate(rooms: Rooms, resourceClass: string): Edits {
   const { api, journal, chance } = rooms;
   const nodes = [chance.uuid(), chance.uuid()];

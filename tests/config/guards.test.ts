@@ -14,8 +14,8 @@ const refusals = (text: string, environment: Record<string, string> = {}): reado
 };
 
 /**
- * Options of Ironic 39.0.0 whose names speak of authentication, TLS, policy, verification, permission or secrets: what
- * oslo-config-generator names for `ironic` and the oslo libraries that its ironic.conf.sample covers.
+ * Options of Ironic 39.0.0 whose names suggest authentication, TLS, policy, verification, permission or secrets, as oslo-config-generator
+ * lists them for `ironic` and the oslo libraries that its ironic.conf.sample covers.
  */
 const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim().split('\n');
 

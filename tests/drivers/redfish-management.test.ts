@@ -1,4 +1,4 @@
-/** What the Redfish management interface does beside boot devices: secure boot, lamps, the clock, vendors' ways. */
+/** The functions of the Redfish management interface other than boot devices: secure boot, indicators, the clock, vendors' quirks. */
 import { redfishManagement } from '../../drivers/redfish/steps/management';
 import { redfishPower } from '../../drivers/redfish/power';
 import type { Step, Task } from '../../drivers/interfaces';

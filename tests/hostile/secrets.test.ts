@@ -141,7 +141,7 @@ interface Reply {
   readonly body: Readonly<Record<string, unknown>>;
 }
 const basic = (password: string): string => `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`;
-/** One request; what it answers is searched. */
+/** Sends one request, and adds its answer to the texts that are searched. */
 async function call(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
   const response = await fetch(`${url}${path}`, {
     method,

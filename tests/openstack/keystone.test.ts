@@ -1,4 +1,7 @@
-/** auth_strategy = keystone beside a real Keystone: whom the tokens of each kind identify, and what happens when it is slow or away. */
+/**
+ * auth_strategy = keystone with a real Keystone: the callers that tokens of each kind identify, and what happens when Keystone is slow or
+ * away.
+ */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

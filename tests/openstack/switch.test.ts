@@ -158,7 +158,7 @@ async function vlansOfFrames(): Promise<readonly number[]> {
 }
 const tag = async (): Promise<number> => Number((await ovs.control('get', 'port', PORT, 'tag')).trim());
 
-/** Watches until the work ends. @returns the VLANs of the port, and those in which the machine was heard, in order */
+/** Watches until the work ends. @returns the VLANs of the port, and those in which the machine's frames were seen, in order */
 async function watch(work: Promise<void>): Promise<{ readonly tags: readonly number[]; readonly heard: readonly number[] }> {
   const [tags, heard] = [[await tag()], [] as number[]];
   let isDone = false;

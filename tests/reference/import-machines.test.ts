@@ -35,7 +35,7 @@ let ours: RunningServer | undefined;
 /** The API of the server that has the nodes now. */
 let api: string;
 
-/** Of both servers: a node whose interface is not enabled cannot be rebuilt, and the import says so. */
+/** Interfaces of both servers: a node whose interface is not enabled cannot be rebuilt, and the import reports it. */
 const ENABLED = {
   enabled_hardware_types: 'ipmi,redfish',
   enabled_bios_interfaces: 'no-bios,redfish',

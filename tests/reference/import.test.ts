@@ -195,7 +195,8 @@ async function everything(base: string, full: string): Promise<Body> {
   const found: Record<string, unknown> = {};
   for (const path of paths) {
     const text = JSON.stringify(await call(base, 'GET', path)).replaceAll(base, '');
-    // MariaDB keeps whole seconds, and Ironic then leaves out the fraction. Ironic shows traits in the order of its database, which PostgreSQL does not define.
+    // MariaDB keeps whole seconds, and Ironic then leaves out the fraction. Ironic shows traits in the order of its database, which
+    // PostgreSQL does not define.
     found[path] = JSON.parse(text.replace(/(T\d\d:\d\d:\d\d)\+00:00/g, '$1.000000+00:00'), (key, value: unknown) =>
       key === 'traits' ? (value as readonly string[]).toSorted() : value,
     );

@@ -1,4 +1,4 @@
-/** What the network interfaces flat and neutron ask of Neutron. tests/openstack has a real one. */
+/** The requests of the network interfaces flat and neutron to Neutron. tests/openstack has a real Neutron. */
 import { flatNetwork, neutronNetwork } from '../../../drivers/network/neutron';
 import { parseTraits } from '../../../drivers/network/network-traits';
 import { neutron as neutronDhcp } from '../../../drivers/dhcp/neutron';

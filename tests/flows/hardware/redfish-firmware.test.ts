@@ -19,7 +19,7 @@ const TIMES = {
   'redfish.firmware_update_bmc_version_check_interval': 1,
   'redfish.firmware_update_nic_starting_wait': 1,
 } as const;
-/** The configuration of the second conductor, which boots machines by what the first process serves. */
+/** The configuration of the second conductor, whose machines boot from the first process. */
 const other = ({ apiUrl, bootUrl }: { readonly apiUrl?: string | undefined; readonly bootUrl?: string | undefined }): string => `
 [DEFAULT]
 host = conductor-2

@@ -1,4 +1,7 @@
-/** Bad callbacks over HTTP, at the API and at the introspection service: refused, or failed as a whole; and what a deleted node leaves in a folder. */
+/**
+ * Bad callbacks over HTTP, at the API and at the introspection service: they are refused, or fail as a whole; and what a deleted node
+ * leaves in a folder.
+ */
 import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

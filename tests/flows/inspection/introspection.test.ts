@@ -1,4 +1,4 @@
-/** The introspection service on a conductor: who may report, what becomes of a report, and that of two reports one wins. */
+/** The introspection service on a conductor: who may report, what a report changes, and that of two reports only one counts. */
 import { INTROSPECTION_STATES } from '../../../model/introspection';
 import type { JsonObject, NodeChanges } from '../../../model/records';
 import { conductorOptions, gate, newMachine, type Machine, type Started } from '../../support/conductor';

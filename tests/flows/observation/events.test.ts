@@ -1,4 +1,4 @@
-/** Events and notifications of the whole server: what is done over its API is heard over its stream, and told to its webhook. */
+/** Events and notifications of the whole server: operations over its API appear in its event stream, and are sent to its webhook. */
 import { createHmac } from 'node:crypto';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

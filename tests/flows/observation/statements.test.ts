@@ -1,4 +1,4 @@
-/** What the work of a conductor costs the database: statements, BEGIN and COMMIT counted too. */
+/** How many statements the work of a conductor sends to the database, BEGIN and COMMIT included. */
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import type { RunningConductor } from '../../../conductor/index';

@@ -178,7 +178,7 @@ describe('heartbeats', () => {
     const { conductor, enrol, node, speak, store } = await start({ machine: newMachine({ agentSteps: erase }) });
     await store.conductors.register({ hostname: 'lives', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
     for (const host of ['here', 'lives']) {
-      // An agent that was heard before: a new one is told to come back.
+      // A known agent: a new one would be told to repeat its heartbeat later.
       const { uuid } = await enrol({ ...waiting, driver_internal_info: { agent_url: AGENT_URL } });
       // The state that a database leaves when it goes away right after a reservation.
       const { lock_fence: fence } = await store.nodes.reserve(uuid, host);

@@ -109,7 +109,7 @@ it('accepts the tokens of the provider, with the roles of their claims, also whi
   const unknown = await tokenFor('bm-viewers');
   await stopProvider();
   const status = (await send('GET', '/v1/conductors', unknown)).status;
-  // 503 when the keys are asked for while the provider is away; 401 within 30 seconds of the last fetch.
+  // 503 if the server wants to fetch the keys while the provider is away; 401 within 30 seconds of the last fetch.
   expect([401, 503]).toContain(status);
 
   const written = readFileSync(log, 'utf8');

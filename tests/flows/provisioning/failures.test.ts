@@ -17,7 +17,7 @@ interface Row {
   readonly args?: Parameters<Started['conductor']['provision']>[2];
   readonly machine?: Partial<Machine>;
   readonly breaks: readonly string[];
-  /** So many heartbeats, each after the work of the one before. */
+  /** The number of heartbeats, each of which comes after the work of the one before. */
   readonly beats?: number;
   readonly ends: NodeChanges;
   readonly error: RegExp;

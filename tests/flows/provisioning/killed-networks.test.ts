@@ -201,7 +201,7 @@ const FLOWS: Readonly<Record<string, Flow>> = {
   'detach from an active node': { from: active, begin: detach, ends: 'active', wirings: ALL },
 };
 
-/** What the machine does: its ramdisk reports, its agent calls. Nothing in other states. */
+/** Acts as the machine: its ramdisk reports, its agent sends a heartbeat. Does nothing in other states. */
 async function act({ conductor }: Started, node: Tested, { provision_state: state, reservation }: NodeRecord): Promise<void> {
   if (reservation !== null) return;
   if (state === 'inspect wait') {
@@ -217,7 +217,7 @@ async function act({ conductor }: Started, node: Tested, { provision_state: stat
 
 /** A UUID or a MAC address. */
 const IDENTIFIER = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|(?:[\da-f]{2}:){5}[\da-f]{2}/g;
-/** Finds the owner of a request by what it names. */
+/** Finds the owner of a request by the identifiers in it. */
 function ownersOf<T>(nodes: readonly (readonly [Tested, T])[]): (request: NeutronRequest) => T | undefined {
   const owners = new Map(nodes.flatMap(([{ names }, owner]) => [...names.keys()].map((name) => [name, owner] as const)));
   return (request) => {
@@ -230,7 +230,7 @@ const textOf = ({ line, body }: NeutronRequest): string => {
   return `${line} ${JSON.stringify(body)} ${(id !== undefined && neutron.ports.get(id)?.mac_address) || ''}`;
 };
 
-/** What a flow leaves: the node, its Neutron ports, and what its ports say of them; with names in the place of identifiers. */
+/** What a flow leaves: the node, its Neutron ports, and the Neutron data of its own ports, with names in place of identifiers. */
 async function left(store: Store, { uuid, names, macs, vif, carrier }: Tested): Promise<unknown> {
   const { provision_state: state, last_error: error, reservation, instance_info: instance } = await store.nodes.find(uuid);
   const information = ({ internal_info: info }: PortRecord | PortgroupRecord): object => info;
@@ -349,7 +349,7 @@ beforeAll(async () => {
   neutron.fate = () => 'answered';
   second = await start();
   await second.conductor.idle();
-  // Clients repeat what was not accepted; the other flows continue by themselves.
+  // Clients repeat requests that were not accepted; the other flows continue by themselves.
   const records = new Map(await Promise.all(nodes.map(async ({ uuid }) => [uuid, await second!.store.nodes.find(uuid)] as const)));
   const isNew = ({ given, node }: (typeof all)[number]): boolean =>
     records.get(node.uuid)!.provision_state === given.flow.from.state && records.get(node.uuid)!.target_provision_state === null;

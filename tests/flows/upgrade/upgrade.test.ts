@@ -1,4 +1,4 @@
-/** docs/upgrade.md by the letter: the server starts with the configuration of a bifrost and of a metal3, after the edits that the page names. */
+/** docs/upgrade.md to the letter: the server starts with the configuration of a bifrost and of a metal3, after the edits on the page. */
 import { hashSync } from 'bcryptjs';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

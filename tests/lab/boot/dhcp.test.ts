@@ -56,7 +56,7 @@ async function serve(options: Partial<ServerOptions> = {}, rows: DhcpRows = { po
     },
   };
 }
-/** Runs a program in the clients' namespace; what it printed, whatever its exit code. */
+/** Runs a program in the clients' namespace. @returns its output, whatever its exit code */
 const client = async (...words: readonly string[]): Promise<string> =>
   run('ip', ['netns', 'exec', clients, ...words], { timeout: 240_000 }).then(
     ({ stdout, stderr }) => stdout + stderr,

@@ -25,7 +25,7 @@ let folder: string;
 let server: ChildProcess;
 const log: string[] = [];
 
-/** Runs a program in the clients' namespace; what it printed, whatever its exit code. */
+/** Runs a program in the clients' namespace. @returns its output, whatever its exit code */
 const client = async (...words: readonly string[]): Promise<string> =>
   run('ip', ['netns', 'exec', clients, ...words], { timeout: 240_000 }).then(
     ({ stdout, stderr }) => stdout + stderr,
@@ -98,7 +98,7 @@ it('dhclient gets an address of the range, and the same one again', async () => 
 
 describe('the DHCPv6 client of the ramdisk', () => {
   const bundle = join(root, '.cache/lab/dhcpv6-client.js');
-  /** Runs it until the interface has an address that fits. @returns the address, and what it wrote of name servers */
+  /** Runs the client until the interface has an address that fits. @returns the address, and the name servers that the client wrote */
   async function addressOf(name: string, range: RegExp): Promise<{ readonly address: string; readonly resolver: string }> {
     buildSync({
       entryPoints: [join(__dirname, 'dhcpv6-client.ts')],

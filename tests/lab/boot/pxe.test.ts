@@ -1,4 +1,4 @@
-/** Machines that boot a kernel over the network by PXELINUX (BIOS) and by GRUB (UEFI), both as Debian has them: all by TFTP, from a boot row. */
+/** Machines that boot a kernel over the network by PXELINUX (BIOS) and by GRUB (UEFI), both from Debian: all by TFTP, from a boot row. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';

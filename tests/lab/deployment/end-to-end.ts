@@ -1,6 +1,7 @@
 /**
  * What an operator does, with real counterparts on every side: the openstack CLI, machines that boot in QEMU, BMCs that we did not write.
- * Enrol, inspect, clean, deploy with a config drive, boot from disk, undeploy, clean, delete. A machine boots no more often than its case needs.
+ * Enrol, inspect, clean, deploy with a config drive, boot from disk, undeploy, clean, delete. A machine boots no more often than its case
+ * needs.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readFileSync, readSync, closeSync, rmSync, statSync } from 'node:fs';
@@ -147,11 +148,12 @@ interface Case {
   readonly format: 'raw' | 'qcow2';
   /** How the ramdisk is booted. */
   readonly boot: 'ipxe' | 'redfish-virtual-media';
-  /** Whether the ramdisk of the inspection goes on to clean and deploy. */
+  /** Whether the ramdisk of the inspection also cleans and deploys. */
   readonly fastTrack: boolean;
   /**
-   * Whether it is cleaned before it is deployed, and after. Each boot takes a minute: without fast track, the ramdisk boots for the inspection,
-   * the deployment and the cleaning after it; with it, for the inspection, and for the cleaning after the deployment.
+   * Whether the node is cleaned before its deployment, or after its undeployment. Each boot takes a minute. Without fast track, the ramdisk
+   * boots for the inspection, the deployment and the cleaning after it; with fast track, for the inspection, and for the cleaning after the
+   * deployment.
    */
   readonly cleans: 'before' | 'after' | 'both';
   readonly client: 'cli' | 'requests';

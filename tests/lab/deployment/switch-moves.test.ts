@@ -1,6 +1,6 @@
 /**
- * Many moves of switch ports between VLANs: on Open vSwitch, and on a switch whose command line is our own. Each is asked for 30 moves a
- * second while earlier ones go on. All arrive in their order, in one login.
+ * Many moves of switch ports between VLANs: on Open vSwitch, and on a switch with our own command line. Each gets 30 moves a second while
+ * earlier ones are under way. All take effect in their order, with one login.
  */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -186,7 +186,7 @@ export async function startKeystone(folder: string, settings: Sections = {}): Pr
     fernet_tokens: { key_repository: join(folder, 'fernet-keys') },
     fernet_receipts: { key_repository: join(folder, 'fernet-keys') },
     credential: { key_repository: join(folder, 'credential-keys') },
-    // What is revoked or changed counts at once, in every process.
+    // Revocations and changes take effect at once, in every process.
     cache: { enabled: 'false' },
     identity: { password_hash_rounds: '4' },
   };

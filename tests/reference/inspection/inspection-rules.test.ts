@@ -37,7 +37,10 @@ const CONDITIONS: readonly JsonObject[] = [
   step('eq', { values: ['{item}', 'b'] }, { loop: ['a', 'b'], multiple: 'last' }),
   step('eq', { values: ['{item}', 'b'] }, { loop: ['a', 'b'], multiple: 'first' }),
 ];
-/** Actions, from the highest priority on. (While secrets are masked, the reference cannot store a list that a rule extends in the plugin data, and unsets nothing there.) */
+/**
+ * Actions, in descending order of priority. (While secrets are masked, the reference cannot store a list in the plugin data that a rule
+ * extends, and unsets nothing there.)
+ */
 const ACTIONS: readonly JsonObject[] = [
   step('set-attribute', { path: 'extra/vendor', value: '{inventory[system_vendor][manufacturer]}' }),
   step('set-attribute', { path: 'description', value: 'serial {inventory[system_vendor][serial_number]}' }),

@@ -1,4 +1,7 @@
-/** Identity API v3 as far as validations need it, for failures that a real Keystone does not show on request (tests/openstack has the real one). */
+/**
+ * The part of the Identity API v3 that validations need, for failures that a real Keystone does not show on request (tests/openstack has a
+ * real one).
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -13,7 +13,7 @@ export interface TestBmc {
   readonly traffic: { taken: number; open: number; most: number };
   /** As after a reset: all sessions are forgotten. */
   restart(): void;
-  /** Takes packets and says nothing. */
+  /** Drops packets without an answer. */
   mute(silent: boolean): void;
   close(): Promise<void>;
 }

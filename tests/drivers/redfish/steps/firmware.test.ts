@@ -1,4 +1,4 @@
-/** Firmware by a Redfish service: what the steps take, how each kind of component is updated, what a failing BMC makes of it. */
+/** Firmware by a Redfish service: arguments of the steps, the update of each kind of component, and failing BMCs. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
