@@ -59,7 +59,7 @@ sed "s#^$kernel##" "$work/files" > "$load"
 
 cat > "$tree/bin/lease" <<'LEASE'
 #!/bin/busybox sh
-# udhcpc passes its lease in variables.
+# udhcpc says by variables what it was given.
 box=/bin/busybox
 case $1 in bound | renew) ;; *) exit 0 ;; esac
 $box ip addr flush dev "$interface"
@@ -79,13 +79,13 @@ $box mount -t devtmpfs dev /dev
 $box mkdir -p /dev/pts
 $box mount -t devpts devpts /dev/pts
 $box mount -t tmpfs run /run
-# Without max_bonds=0, the bonding module creates a bond when it is loaded.
+# The module of bonds by itself makes one.
 while read -r file; do $box insmod "$file" $(case $file in */bonding.ko) echo max_bonds=0 ;; esac) 2> /dev/null; done < /etc/modules.load
 /lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add
 udevadm settle -t 30
 $box ip link set lo up
-# Debian's programs by their paths: otherwise busybox's shell runs its own.
+# Debian's programs by their paths: this shell prefers its own.
 if drive=$(/sbin/blkid -L config-2); then
   mkdir -p /mnt/config /run/network
   /bin/mount -t iso9660 -o ro "$drive" /mnt/config
