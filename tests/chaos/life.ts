@@ -55,7 +55,7 @@ export async function read(rooms: Rooms, path: string): Promise<Body | undefined
   return undefined;
 }
 
-/** No order: what a node without one waits for. */
+/** Stands for an order while the node has none. */
 const NOTHING: Order = { verb: 'none', to: '', body: {}, once: [], counted: [] };
 
 /** No conductor holds the node, and no power change is pending. */

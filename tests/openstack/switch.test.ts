@@ -163,7 +163,7 @@ async function watch(work: Promise<void>): Promise<{ readonly tags: readonly num
   const [tags, heard] = [[await tag()], [] as number[]];
   let isDone = false;
   const settled = work.finally(() => (isDone = true));
-  // The caller, who awaits `work` or the result, gets a failure.
+  // Prevents an unhandled rejection: `await settled`, below, throws the failure.
   settled.catch(() => {});
   while (!isDone) {
     const now = await tag();
