@@ -1,4 +1,4 @@
-/** sushy, OpenStack's client, reads and writes each resource of the simulator's Redfish service. */
+/** sushy, OpenStack's client, uses each resource of the simulator's Redfish service. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
