@@ -3,8 +3,8 @@ import { dirname, join, relative } from 'node:path';
 import { sourceFiles } from '../scripts/checks/sources.js';
 
 /**
- * Folder → what its files may import beside each other: the files of a folder (not of the folders in it), or one file.
- * The files at the root may import everything.
+ * Folder → what its files may import besides each other: the files of a folder (not those of folders below it), or one file. The files at
+ * the root may import everything.
  */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   api: [
@@ -380,7 +380,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/switches': ['wire'],
   'wire/sockets': ['wire/ipv6'],
 };
-/** Only its types may be imported, except by these. */
+/** Only these folders may import more than the types of the file. */
 const TYPES_ONLY = { file: 'config/options', except: ['config', 'commands'] };
 const MOST_FILES = 25;
 
@@ -431,7 +431,10 @@ it(`has at most ${MOST_FILES} files in a folder`, () => {
   expect(counts.filter(([, count]) => count > MOST_FILES)).toEqual([]);
 });
 
-/** Files that reach each other by imports, those of types included: each group once, as its imports (Tarjan's algorithm). */
+/**
+ * Groups of files that import each other, directly or through others; imports of types count. Each group is the list of its imports
+ * (Tarjan's algorithm).
+ */
 function circles(): readonly (readonly Import[])[] {
   const edges = new Map(sources.map((file) => [file.slice(0, -3), imports.filter((one) => one.file === file)]));
   const place = new Map<string, number>();

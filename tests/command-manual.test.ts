@@ -11,7 +11,7 @@ async function page(name: string): Promise<string> {
   }
   return written.join('');
 }
-/** Columns of a page of 80 that an indented text has. */
+/** Width of indented text, on a page of 80 columns. */
 const COLUMNS = 64;
 
 it.each(['bloomery.1', 'bloomery.conf.5'])('%s has no word that is longer than a line', async (name) => {

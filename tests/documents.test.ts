@@ -1,4 +1,4 @@
-/** What the pages name is there: the files and headings that they link, the files, options, commands and scripts that they speak of. */
+/** What the pages name exists: the files and headings that they link, and the files, options, commands and scripts that they mention. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { OPTIONS } from '../config/options';

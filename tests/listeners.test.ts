@@ -169,7 +169,7 @@ describe('on a Unix socket', () => {
     const left = createServer().listen(path);
     await new Promise((done) => left.once('listening', done));
     await expect(listening(at('b.sock'))).rejects.toThrow(/another process listens there/);
-    // Its file stays, as after SIGKILL.
+    // The socket's file stays, as after SIGKILL.
     const aside = `${path}.aside`;
     renameSync(path, aside);
     await new Promise((done) => left.close(done));

@@ -1,4 +1,4 @@
-/** The scripts that take arguments: each has a --help, and says in one line what it does not take. */
+/** The scripts that take arguments: each has a --help, and rejects a wrong argument with one line. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -123,7 +123,7 @@ it('a test that passes when it runs once more is flaky, and one that fails again
   ]);
 });
 
-/** Whether a process runs. One that ended and that nobody has collected (`man 5 proc`, state Z) does not. */
+/** Whether a process runs. A zombie (`man 5 proc`, state Z) does not. */
 async function runs(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);

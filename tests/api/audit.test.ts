@@ -8,7 +8,7 @@ import { until } from '../support/until';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-audit-api-'));
 const file = join(folder, 'htpasswd');
-/** `secret`, of bcrypt at its lowest cost. */
+/** The password `secret`, hashed with bcrypt at its lowest cost. */
 writeFileSync(file, 'admin:$2b$04$JCYtpV1F4gyrBd50P97aReFpr1INtdnhJUuzUjJeiKJYffB6hR8iK\n');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -19,7 +19,7 @@ const api = useApi({ 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_
 const basic = (pair: string) => ({ Authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
 const ask = (method: string, path: string, body?: unknown, headers = basic('admin:secret')) =>
   api.ask(method, path, 115, { headers, ...(body === undefined ? {} : { body }) });
-/** The entries of one request. */
+/** The audit entries that `work` causes. */
 async function entriesOf(work: () => Promise<unknown>): Promise<readonly AuditEntry[]> {
   entries.length = 0;
   await work();

@@ -1,4 +1,4 @@
-/** What goes through the conductor to a driver: what the API takes, asks of the conductor and answers. */
+/** Requests that go through the conductor to a driver: what the API accepts, what it asks of the conductor, and what it answers. */
 import { useApi } from '../support/api';
 
 const api = useApi({ 'api.disallow_clean_steps': ['bios.factory_reset'] });

@@ -21,7 +21,7 @@ const api = useApi(
   }),
 );
 
-// As measured: without [cors] options there is nothing, and with an origin the defaults are oslo.middleware's.
+// As measured at Ironic: without [cors] options there are no CORS headers; with an origin, the other options default as oslo.middleware's.
 describe('other origins', () => {
   const corsHeaders = (method: string, headers: object, options: object = {}): object =>
     createCors({ ...OPTIONS, 'cors.allowed_origin': ['http://good:80', 'https://other'], ...options })(
@@ -79,7 +79,7 @@ describe('other origins', () => {
   });
 });
 
-// Browsers send them with the user's login, and ask before they send anything else.
+// Browsers send forms to other origins with the user's login, and without a preflight request.
 describe('forms of other origins', () => {
   const post = (headers: Record<string, string>, method = 'POST') =>
     api.ask(method, '/v1/chassis', 115, { body: '{"description": "forged"}', headers });
@@ -138,7 +138,7 @@ describe('links begin with', () => {
     [{ forwarded: 'for=1.2.3.4;proto=https;host=abc.de, for=5' }, 'https://abc.de', proxy],
     [{ forwarded: 'Proto=https', 'x-forwarded-host': 'not', 'x-forwarded-prefix': '/p' }, 'https://here:1/p', proxy],
     [{ forwarded: 'junk' }, 'http://here:1', proxy],
-    // Not believed.
+    // Malformed values are ignored.
     [{ 'x-forwarded-proto': 'https, http', 'x-forwarded-host': '<x>"', 'x-forwarded-prefix': 'pre' }, 'http://here:1', proxy],
   ])('%j: %s', (headers, expected, options = {}) => expect(base(headers, options)).toBe(expected));
 });

@@ -52,7 +52,7 @@ it('tells of collections as their versions come', async () => {
 });
 
 it.each([
-  // method, path, status, in which shape, headers
+  // method, path, status, shape of the error, headers
   ['GET', '/v1/nosuch', 404, 'router'],
   ['GET', '/v2/', 404, 'router'],
   ['PUT', '/v1/nodes', 405, 'router'],

@@ -135,14 +135,14 @@ it.each([
 ])('%s steps %j', async (kind, steps, sentence) => {
   await be('manageable');
   const { status, fault } = await provision({ target: kind, [`${kind}_steps`]: steps });
-  // What follows shows the schema and the step.
+  // The rest of the message shows the schema and the step.
   expect([status, fault?.split('\n\n')[0]]).toEqual([400, sentence]);
 });
 
 it('shows the schema of a refused step as clients of Ironic know it', async () => {
   await be('manageable');
   const { fault } = await provision({ target: 'clean', clean_steps: [{ interface: 'power', step: 'x', bogus: 1 }] });
-  // What its validator, jsonschema 4.26, prints.
+  // As the validator of Ironic, jsonschema 4.26, prints it.
   expect(fault?.split('\n\n').slice(1)).toEqual([
     [
       "Failed validating 'additionalProperties' in schema['items']:",

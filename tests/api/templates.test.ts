@@ -70,7 +70,7 @@ describe('deploy templates', () => {
 
   it.each([
     ['/steps/-', 'add', { ...deploy, step: 'two' }, ['apply', 'write', 'two']],
-    // What is new comes behind what was there, wherever it was put.
+    // A new step comes after the existing ones, whatever its index in the patch.
     ['/steps/0', 'add', { ...deploy, step: 'two' }, ['apply', 'write', 'two']],
     ['/steps/0/args', 'replace', { a: 1 }, ['write', 'apply']],
     ['/steps/0/nosuch', 'add', 1, ['apply', 'write']],
@@ -188,7 +188,7 @@ describe('runbooks', () => {
     expect((await patch([{ op: 'remove', path: '/description' }], 111)).fault).toBe(
       'Cannot patch /description. Only the following can be updated: disable_ramdisk, extra, name, owner, public, steps',
     );
-    // Names from later versions stay.
+    // A name that only later versions accept does not prevent a change of another field.
     expect((await patch([{ op: 'add', path: '/extra/a', value: 1 }], 111)).status).toBe(200);
   });
 
@@ -246,7 +246,7 @@ describe('inspection rules', () => {
     [{ phase: null }, 'Invalid phase: None. Valid phases are: main'],
     [{ phase: 'early', priority: 10_000 }, /^Multiple validation errors occurred: Invalid phase: early\. Valid phases are: main; Priority/],
     [{ uuid: 'zz' }, 'Expected UUID for uuid: zz'],
-    // The first in the order of the schema.
+    // The first error in the order of the schema.
     [{ sensitive: 'true', priority: '10', nosuch: 1 }, "Schema error: '10' is not of type 'integer'"],
   ])('refuses %j', async (body, sentence) => {
     const answer = await create(body);

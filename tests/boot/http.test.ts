@@ -36,7 +36,7 @@ const lines: string[] = [];
 const note = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
 const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note, child: () => log };
 
-/** The server that files come from; each test says what it does. */
+/** The server from which files are fetched; each test sets its answers. */
 let upstream: Server;
 let upstreamUrl: string;
 let upstreamDoes: RequestListener;
@@ -65,7 +65,7 @@ const boots: Store['boots'] = {
   forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),
 };
 const KNOWN = '52:54:00:aa:bb:02';
-/** The introspection service waits for its machine. */
+/** The introspection service waits for the machine with this address. */
 const WAITED = '52:54:00:aa:bb:03';
 const volumeStore = {
   volumeConnectors: { list: async () => [] },
@@ -84,7 +84,7 @@ interface Answer {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
-/** Without the URL rules of fetch: the path goes out as it is. */
+/** Unlike fetch, does not normalize the path: it is sent as it is. */
 function get(target: string, headers: Record<string, string> = {}, method = 'GET', from = service): Promise<Answer> {
   return new Promise((done, fail) => {
     const asking = request({ host: '127.0.0.1', port: from.port, path: target, headers, method, agent: false }, (response) => {
@@ -306,7 +306,7 @@ describe('the files of a boot', () => {
     expect(asked).toHaveLength(1);
     expect((await get(target, { range: 'bytes=8-8' })).body.toString()).toBe('1');
 
-    // A cache that was opened later knows what came before, and asks whether it changed.
+    // A cache that is opened later has the files of the former one, and asks the server whether they changed.
     const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, options: optionsOf(), glance, log, clock: systemClock });
     const read = async (): Promise<string> => {
       const file = await later.open(files.kernel!);
@@ -384,7 +384,7 @@ describe('the files of a boot', () => {
     };
     files.kernel = `${upstreamUrl}/broken`;
     await expect(get(target)).rejects.toThrow(/aborted|socket hang up/);
-    // The client may know before it is written down.
+    // The client may see the failure before it is logged.
     while (lines.length === 0) await new Promise((done) => setImmediate(done));
     expect(lines).toEqual([expect.stringContaining('download failed')]);
     upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good');
@@ -424,7 +424,7 @@ describe('with [agent]api_ca_file', () => {
     const range = { range: `bytes=${big.length - 10}-${expected.length - 7}` };
     expect((await read('ramdisk', range)).equals(expected.subarray(big.length - 10, -6))).toBe(true);
     expect((await read('kernel')).equals(big)).toBe(true);
-    // A changed file counts at once, and its reader is the next machine.
+    // A changed file counts at once, from the next machine that reads it.
     writeFileSync(path('api.pem'), 'another authority');
     expect((await read('ramdisk')).includes('another authority')).toBe(true);
     upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 7 }).end('ramdisk');
@@ -568,7 +568,7 @@ it('with https_port, answers there too, and gives media to BMCs there only', asy
       swift_container: null,
     });
     expect([await secure(medium), (await get(medium, {}, 'GET', both)).status]).toEqual([200, 403]);
-    // Whether there is such a medium is no secret that this port tells.
+    // This port does not tell whether the medium exists.
     expect((await get(`/media/${'x'.repeat(40)}/boot.iso`, {}, 'GET', both)).status).toBe(403);
     expect([await secure('/snponly.efi'), (await get('/snponly.efi', {}, 'GET', both)).status]).toEqual([200, 200]);
   } finally {
@@ -624,7 +624,7 @@ it('answers with TLS on every address that it is given', async () => {
 
 describe('while the database is unreachable', () => {
   const unreachable = (): Fault => new Fault('TemporaryFailure', { message: 'The database is away.' });
-  /** A service on a clock that each wait moves, whose boot records can be read after so many failures. */
+  /** A service whose boot records can be read after so many failures. Each wait moves its clock. */
   const startAfter = async (failures: number): Promise<HttpBootService> => {
     let left = failures;
     const forMac = async (mac: string) => {

@@ -24,7 +24,7 @@ it('has large pieces for few downloads, and small ones for many that nobody read
   for (let count = 0; count < 1100; count++) sizes.push(await first());
   expect(sizes.at(-1)).toBe(16 * 1024);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(100 * MIB);
-  // What ends makes room.
+  // A stream that ends makes room for others.
   for (const stream of streams) {
     stream.destroy();
     if (!stream.closed) await new Promise((done) => stream.once('close', done));

@@ -1,4 +1,4 @@
-/** A TFTP client that does as it is told: it acknowledges, loses, repeats. For tests only. */
+/** A TFTP client whose acknowledgements, losses and repetitions the test chooses. */
 import { createSocket } from 'node:dgram';
 import { decodeTftp, encodeTftp, type TftpPacket } from '../../wire/tftp';
 
@@ -10,13 +10,13 @@ export interface Asked {
   readonly options?: Readonly<Record<string, string>>;
   /** Called with each packet that comes; `true`: act as if it had been lost. */
   readonly lose?: (packet: TftpPacket, index: number) => boolean;
-  /** Instead of what a client would answer. */
+  /** The packets to send instead of a client's usual answer. */
   readonly answer?: (packet: TftpPacket) => readonly TftpPacket[];
   readonly timeoutMs?: number;
 }
 export interface Got {
   readonly data: Buffer;
-  /** What the OACK granted. */
+  /** The options that the OACK granted. */
   readonly granted: Readonly<Record<string, string>>;
   /** DATA packets that came, those that were "lost" too. */
   readonly packets: number;
@@ -64,7 +64,7 @@ export async function getFile(asked: Asked): Promise<Got> {
             reply((expected - 1) % 65536);
             return;
           }
-          // A copy: what the socket gives may be a part of a larger buffer.
+          // A copy: the packet's data may be a view of a larger buffer.
           parts.push(Buffer.from(packet.data));
           expected++;
           timer.refresh();

@@ -14,7 +14,6 @@ import { encodeTftp } from '../../wire/tftp';
 import { getFile, type Asked } from './tftp-client';
 import { until } from '../support/until';
 
-// Tens of thousands of packets, one after the other.
 const folder = mkdtempSync(join(tmpdir(), 'tftp-'));
 const root = join(folder, 'root');
 const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 255));

@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed, the same choices. */
+/** Random choices that can be repeated: the same seed gives the same choices. */
 export interface Chance {
   /** An integer from `from` to `to`, both included. */
   between(from: number, to: number): number;

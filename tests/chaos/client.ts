@@ -1,17 +1,19 @@
-/** A client behind a load balancer: any server that takes the connection; an answer, or none, which leaves open what happened. */
+/**
+ * A client behind a load balancer: it asks any server that accepts the connection. Without an answer, the effect of a request is unknown.
+ */
 import type { Chance } from './chance';
 import type { Journal } from './journal';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 export type Body = Readonly<Record<string, unknown>>;
 export interface Answer {
-  /** 0: there was no answer, or one that says that the server does not know (5xx). 1: nobody was there to ask. */
+  /** 0: no answer, or a 5xx, so the effect is unknown. 1: no server accepted the connection. */
   readonly status: number;
   readonly body: Body;
 }
 export interface Api {
   call(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** The same of every server that answers. */
+  /** A GET to every server. */
   everywhere(path: string): Promise<readonly Answer[]>;
 }
 
@@ -32,7 +34,7 @@ export function createApi(urls: readonly string[], chance: Chance, journal: Jour
     const read = text === '' ? {} : (JSON.parse(text) as Body);
     if (response.status < 500) return { status: response.status, body: read };
     journal.count(`answers ${response.status}`);
-    // 503 is what a server without a database or without a free worker says; anything else is a defect.
+    // A server without a database or without a free worker answers 503; any other 5xx is a defect.
     if (response.status !== 503) journal.find(`answer ${response.status}`, { method, path, text: text.slice(0, 500) });
     return { status: 0, body: read };
   };
@@ -40,7 +42,7 @@ export function createApi(urls: readonly string[], chance: Chance, journal: Jour
     if ((error as Error).name === 'TimeoutError') journal.find('a request without an answer for a minute', String(error));
     return { status: 0, body: {} };
   };
-  /** Nobody listened: nothing was sent. */
+  /** No server listened: nothing was sent. */
   const refused = (error: unknown): boolean => (error as { cause?: { code?: string } }).cause?.code === 'ECONNREFUSED';
   return {
     call: async (method, path, body) => {

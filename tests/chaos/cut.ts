@@ -1,4 +1,4 @@
-/** A way to the database that can be cut for whoever takes it: nothing is closed, nothing arrives, as when a cable is pulled. */
+/** A proxy for a database. Its connections can be cut as when a cable is pulled: none is closed, and nothing arrives. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -48,7 +48,7 @@ export async function wayTo(connection: string): Promise<Way> {
     },
     mend: () => {
       isCut = false;
-      // What was on the way is lost with its connection.
+      // Data on its way is lost with its connection.
       all((socket) => socket.destroy());
     },
     close: async () => {

@@ -1,4 +1,4 @@
-/** Small writes that are answered at once: fields, traits, ports, allocations. Each is read again afterwards, from every server. */
+/** Small writes with immediate answers: fields, traits, ports, allocations. Each is read again afterwards, from every server. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { accepted, type Answer, type Body } from './client';
@@ -7,12 +7,12 @@ import { brief, read, type Actor, type Rooms } from './life';
 
 export interface Edits {
   readonly act: Actor;
-  /** When all is quiet: what is there, held against what was acknowledged. */
+  /** Compares the rows with what was acknowledged, while no work is under way. */
   readonly check: () => Promise<void>;
 }
 const PAUSE_MS = 60;
 
-/** One thing that is written and read. `undefined`: it is not there. */
+/** One value that is written and read. `undefined`: it does not exist. */
 interface Field {
   readonly thing: Thing<unknown>;
   readonly value: (turn: number) => unknown;
@@ -53,7 +53,7 @@ function writer({ api, journal, chance }: Rooms, fields: readonly Field[], pause
 }
 const withoutLinks = ({ body }: Answer): string => JSON.stringify(body).replace(/http:\/\/[^"/]+/g, '');
 
-/** Fields of a node that lives (life.ts); the node's own states are not looked at here. */
+/** Fields of a node whose states life.ts changes; the states are not checked here. */
 export function editNode(rooms: Rooms, uuid: string): Edits {
   const { api, journal } = rooms;
   const path = `/v1/nodes/${uuid}`;
@@ -78,7 +78,7 @@ export function editNode(rooms: Rooms, uuid: string): Edits {
   );
 }
 
-/** A node that comes and goes, with its ports; nothing is ordered of it. */
+/** A node that is created and deleted, with its ports, and gets no orders. */
 export function churnNode(rooms: Rooms, number: number): Edits {
   const { api, journal, chance } = rooms;
   const uuid = chance.uuid();
@@ -87,12 +87,12 @@ export function churnNode(rooms: Rooms, number: number): Edits {
     const own: Thing<unknown> = thing<unknown>(journal, `${path}/${one} being there`, undefined);
     return {
       thing: own,
-      // There, and away, by turns.
+      // Created and deleted by turns.
       value: () => (own.last === undefined ? one : undefined),
       write: async (wanted) => {
         const answer =
           wanted === undefined ? await api.call('DELETE', `${path}/${one}`) : await api.call('POST', path, { uuid: one, ...body });
-        // What an earlier request did that was not answered.
+        // An earlier request, which was not answered, has done it.
         const done =
           wanted === undefined ? answer.status === 404 : answer.status === 409 && JSON.stringify(answer.body).includes('already exists');
         return done ? { status: 200, body: {} } : answer;
@@ -123,7 +123,7 @@ export function churnNode(rooms: Rooms, number: number): Edits {
 }
 const TEMPLATE = [{ interface: 'vendor', step: 'count_resumable', args: {}, priority: 10 }];
 
-/** Allocations over a few available nodes of their own: each gets a node or says why not, and both sides say the same. */
+/** Allocations over a few available nodes of their own: each gets a node or an error, and its node and the allocation agree. */
 export function allocate(rooms: Rooms, resourceClass: string): Edits {
   const { api, journal, chance } = rooms;
   const nodes = [chance.uuid(), chance.uuid()];

@@ -1,6 +1,7 @@
 /**
- * Two conductors and a machine that must never hear the one that lost it. Each test stops a conductor between two orders of one power
- * change, has the other take the node over and switch the machine off, and lets the first go on: the machine stays off.
+ * Two conductors and one machine, which must get no order from the conductor that lost its node. Each test stops a conductor between two
+ * orders of one power change. The other conductor takes the node over and switches the machine off. Then the first one resumes, and the
+ * machine must stay off.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -49,7 +50,7 @@ beforeAll(async () => {
     log: silentLog,
     clock: systemClock,
     random: randomBytes,
-    // Longer than it takes to give a conductor up.
+    // Longer than the time after which a conductor counts as dead.
     behaviour: { softOffMs: 12_000 },
   });
   for (const host of ['anna', 'bert']) {
@@ -117,7 +118,7 @@ it.each<[string, (host: string) => void, (host: string) => void]>([
     const { reservation: first } = await until('anna', uuid, (node) => node['reservation'] !== null);
     const holder = first as string;
     const successor = holder === 'anna' ? 'bert' : 'anna';
-    // The machine was told to shut down, which takes it a while; when it is off, it would be switched on.
+    // The conductor has ordered a soft power off, which takes a while; afterwards it would switch the machine on.
     await delay(1500);
     away(holder);
     try {
@@ -129,7 +130,7 @@ it.each<[string, (host: string) => void, (host: string) => void]>([
     } finally {
       back(holder);
     }
-    // Long enough for what the first had in mind, and for its return among the conductors.
+    // Long enough for the rest of the first conductor's power change, and for its return among the conductors.
     await delay(6000);
     expect(machine.control.phase()).toBe('off');
     expect(await until(successor, uuid, isFree)).toMatchObject({ power_state: 'power off' });

@@ -1,7 +1,7 @@
-/** What the load asks of nodes, by the state that they are in. */
+/** The orders that the load gives to nodes, by their provision state. */
 import type { Chance } from './chance';
 
-/** An order that was accepted and must come to its end. */
+/** An accepted order, which must end. */
 export interface Order {
   readonly verb: string;
   readonly to: string;
@@ -20,7 +20,7 @@ interface Made {
   readonly counted: readonly string[];
 }
 
-/** A few steps of all kinds. @param risky one may be among them that may run only once */
+/** A few steps of all kinds. @param risky also steps that may run only once */
 function stepsOf(chance: Chance, risky: boolean, more: Readonly<Record<string, unknown>> = {}): Made {
   const once: string[] = [];
   const counted: string[] = [];
@@ -37,7 +37,7 @@ function stepsOf(chance: Chance, risky: boolean, more: Readonly<Record<string, u
     () => step('power', 'power_on'),
     ...(risky ? [count('count_step', once)] : []),
   ];
-  // A step stands in a deployment's list once: no two of a kind.
+  // A deployment's list may have a step only once: no two of a kind.
   const steps = chance
     .shuffled(kinds)
     .slice(0, chance.between(1, 3))
@@ -53,7 +53,7 @@ const listed = (verb: string, to: string, key: string, { steps, ...made }: Made)
 });
 const AGENT_STEP = [{ interface: 'vendor', step: 'trigger_servicewait' }];
 
-/** State → what may come next; the same twice: twice as likely. */
+/** State → the possible orders. An order that is listed twice is twice as likely. */
 const NEXT: Readonly<Record<string, readonly ((chance: Chance) => Order)[]>> = {
   enroll: [() => plain('manage', 'manageable')],
   manageable: [
@@ -81,7 +81,7 @@ const NEXT: Readonly<Record<string, readonly ((chance: Chance) => Order)[]>> = {
     () => ({ ...plain('service', 'active', { service_steps: AGENT_STEP }), once: ['agent'], agent: true }),
   ],
   rescue: [() => plain('unrescue', 'active'), () => plain('deleted', 'available')],
-  // After a step that was cut off and cannot run again, which is no failure of ours.
+  // States after a step that was cut off and cannot run again; they are no defect of ours.
   'clean failed': [() => plain('manage', 'manageable')],
   'deploy failed': [() => plain('deleted', 'available'), () => plain('active', 'active')],
   'service failed': [() => plain('deleted', 'available'), () => plain('abort', 'active')],

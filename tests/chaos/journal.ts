@@ -1,7 +1,7 @@
 /**
- * What must be true afterwards. Each thing has one writer, which asks for one change at a time: so a thing holds what was acknowledged
- * last, or what was asked for without an answer since the last look: nobody said that it was not done, so it may be done later than what
- * was asked for after it. Any other value is a loss.
+ * What must be true afterwards. Each thing has one writer, which requests one change at a time. So the thing has the value that was
+ * acknowledged last, or a value that was requested since the last look without an answer: such a request may take effect even after later
+ * ones. Any other value is a loss.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -32,9 +32,9 @@ export function createJournal(): Journal {
 
 export interface Thing<T> {
   acknowledged(value: T): void;
-  /** It was asked for, and nobody said what came of it. */
+  /** The change was requested, and its result is unknown. */
   unsure(value: T): void;
-  /** Held against what a server answers; from then on that counts. */
+  /** Compares the value with a server's answer, and expects the answered one from then on. */
   seen(value: T): void;
   readonly last: T;
 }

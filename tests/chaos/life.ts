@@ -1,4 +1,4 @@
-/** A node that goes from order to order. Each that was accepted comes to its end, whoever is killed meanwhile. */
+/** A node that gets order after order. Each accepted order must end, whichever process is killed meanwhile. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Chance } from './chance';
 import { accepted, type Api, type Body } from './client';
@@ -18,9 +18,9 @@ export type Actor = (stop: AbortSignal) => Promise<void>;
 /** An accepted order must be over by then; generous, since the machine that runs the tests may be busy. */
 const ORDER_MS = 240_000;
 const LOOK_MS = 250;
-/** The step could not know whether it ran. */
+/** The error of a step that was cut off: its new conductor cannot know whether it ran. */
 const CUT_OFF = /can't be resumed/;
-/** The agent's token was lost with the answer that had it, as it is told once: the load gave up, or the wait was over its limit. */
+/** The agent's token was lost with the only answer that has it. The load aborted the operation, or the operation timed out. */
 const AGENT_LOST = /^By request|^Timeout reached/;
 const RESTARTED = /aborted due to conductor restart/;
 
@@ -40,10 +40,10 @@ const TOLD = [
   'provision_updated_at',
   'updated_at',
 ];
-/** Of a node, what a finding needs. */
+/** The members of a node that a finding shows. */
 export const brief = (node: Body | undefined): Body => Object.fromEntries(TOLD.map((name) => [name, node?.[name]]));
 
-/** Reads until the node is there: a server that is just coming back is no loss. */
+/** Tries again until the node is there: a server that is just starting is no loss. */
 export async function read(rooms: Rooms, path: string): Promise<Body | undefined> {
   for (let tried = 0; tried < 480; tried++) {
     const { status, body } = await rooms.api.call('GET', path);
@@ -55,10 +55,10 @@ export async function read(rooms: Rooms, path: string): Promise<Body | undefined
   return undefined;
 }
 
-/** What a node that nobody gave an order waits for. */
+/** Stands for an order while the node has none. */
 const NOTHING: Order = { verb: 'none', to: '', body: {}, once: [], counted: [] };
 
-/** Nobody works on it and nothing is pending. */
+/** No conductor holds the node, and no power change is pending. */
 const atRest = (node: Body): boolean => node['reservation'] === null && node['target_power_state'] === null;
 
 async function speakAsAgent({ api }: Rooms, uuid: string, token: { value: string }): Promise<boolean> {
@@ -70,7 +70,7 @@ async function speakAsAgent({ api }: Rooms, uuid: string, token: { value: string
   return answer.status !== 400 && answer.status !== 401;
 }
 
-/** Until the order is over: the state that it ended in. */
+/** Waits until the order is over. @returns the node as it is then */
 async function follow(rooms: Rooms, uuid: string, order: Order, before: string): Promise<Body> {
   const { api, journal, log } = rooms;
   const until = Date.now() + ORDER_MS;
@@ -96,7 +96,7 @@ async function follow(rooms: Rooms, uuid: string, order: Order, before: string):
       return node;
     }
     if (order.agent && state === 'service wait' && !(await speakAsAgent(rooms, uuid, token)))
-      // The token was in an answer that was lost with its server: an agent cannot know it, so the operation is given up.
+      // The token was in an answer that was lost with its server. An agent cannot know it, so the load aborts the operation.
       await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'abort' });
     if (Date.now() > until) {
       journal.find('stuck', { order, node: brief(node) });
@@ -124,7 +124,7 @@ export function liveNode(rooms: Rooms, name: string): Life {
   const provision = async (): Promise<void> => {
     const before = state!;
     const order = nextOrder(chance, before);
-    // What failed in the middle of a step is in maintenance until somebody looked.
+    // A node that failed in the middle of a step is in maintenance until an operator ends that.
     if (before.endsWith(' failed') && !(await api.call('DELETE', `/v1/nodes/${uuid}/maintenance`)).status) return delay(LOOK_MS);
     const answer = await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, order.body);
     if (accepted(answer)) {
@@ -133,11 +133,11 @@ export function liveNode(rooms: Rooms, name: string): Life {
       return;
     }
     if (answer.status === 400) journal.find('refused', { order: order.body, state, said: answer.body });
-    // It may have been accepted all the same: whatever began must end.
+    // The order may have been accepted all the same, and then it must end.
     const node = await settled(order);
     if (node) state = node['provision_state'] as string;
   };
-  /** After an answer that did not come, or came too early (409). */
+  /** After a request without an answer, or one that came too early (409). */
   const settled = async (order: Order): Promise<Body | undefined> => {
     for (const until = Date.now() + ORDER_MS; ;) {
       await delay(LOOK_MS);

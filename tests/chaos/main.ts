@@ -1,4 +1,4 @@
-/** npm run chaos -- --rounds 200 --seed 1: both sites beside each other, and a report. */
+/** `npm run chaos -- --rounds 200 --seed 1` runs both sites side by side, and prints a report. */
 import { parseArgs } from 'node:util';
 import { reportOf, runRounds, type Report } from './rounds';
 import { onlyProcess, threeConductors, type Site } from './site';

@@ -1,4 +1,4 @@
-/** A server in a process of its own, which can be killed and put to sleep. */
+/** A server in its own process, which can be killed and suspended. */
 import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
 
 /** One `bloomery serve` that is started again whenever it was ended. */

@@ -1,6 +1,7 @@
 /**
- * Rounds of kill -9. In each, the load runs, somebody is killed at a moment of chance and comes back; then the load ends what it
- * began, and everything that was acknowledged must be there, nothing stuck, nothing done twice. See docs/reliability.md.
+ * Rounds of kill -9. In each round the load runs, and a process is killed at a random moment and started again. Then the load ends what it
+ * began. Everything that was acknowledged must be there, nothing may be stuck, and nothing may have been done twice. See
+ * docs/reliability.md.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { chanceOf } from './chance';
@@ -26,9 +27,9 @@ export interface Report {
   readonly seconds: number;
 }
 
-/** What the load began must be over by then. */
+/** The time in which the load must have ended what it began. */
 const QUIET_MS = 240_000;
-/** Nobody is killed before so many writes of a round were acknowledged: on a busy machine too, there is something to lose. */
+/** A process is killed only after so many acknowledged writes of the round: so there is something to lose, on a busy machine too. */
 const WRITES_BEFORE_KILL = 12;
 
 export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => {} }: Load): Promise<Report> {
@@ -50,7 +51,7 @@ export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => 
     const found = journal.findings.length;
     const stop = new AbortController();
     const load = Promise.all([...lives, ...edits].map(({ act }) => act(stop.signal)));
-    // Dealt like cards, so that few rounds hit everybody too.
+    // Drawn like cards from a deck, so that even a few rounds hit every victim.
     if (deck.length === 0) deck = chance.shuffled(site.victims);
     const victim = deck.pop()!;
     const moment = chance.between(300, 3500);
@@ -83,7 +84,7 @@ async function check(rooms: Rooms, edits: readonly { check(): Promise<void> }[])
   const working = ((first!.body['nodes'] as readonly Body[] | undefined) ?? []).filter(
     (node) => node['reservation'] !== null || node['target_power_state'] !== null || BUSY.test(node['provision_state'] as string),
   );
-  // A look at the power, or the end of a reservation whose host went, may be under way.
+  // A synchronisation of the power state, or the release of a dead conductor's reservation, may be under way.
   for (const { uuid } of working) await untilIdle(rooms, uuid as string);
   for (const one of edits) await one.check();
   log.check();

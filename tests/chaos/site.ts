@@ -1,4 +1,4 @@
-/** The servers that are killed: three conductors on one PostgreSQL, or one process with its own. */
+/** The servers that are killed: three conductors on one PostgreSQL, or one process with its embedded database. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { startProcess, type Process } from './process';
 
 export interface Victim {
   readonly name: string;
-  /** Hits it, waits, and has it again. Answers what was done, in words. */
+  /** Kills or suspends the victim, waits, and restores it. @returns a description of what was done */
   strike(chance: Chance): Promise<string>;
 }
 export interface Site {
@@ -24,7 +24,7 @@ export interface Site {
   readonly victims: readonly Victim[];
   /** The end of every server's log. */
   logs(): string;
-  /** @param keep the logs, for whoever looks */
+  /** @param keep keeps the logs, for an investigation */
   stop(keep: boolean): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ const sections = (host: string, port: number, stepLog: string, connection?: stri
   fake: { step_log: stepLog, vendor_delay: '0,1', deploy_delay: '0,1', power_delay: '0,1', inspect_delay: '0,1', rescue_delay: '0,1' },
 });
 
-/** Soon, or late enough that others have noticed. */
+/** Milliseconds until the victim is restored: soon, or late enough that the others have noticed. */
 const pause = (chance: Chance): number => (chance.percent(70) ? chance.between(0, 1500) : chance.between(4500, 7000));
 
 const killed = (one: Process, name: string, whileDead: () => void = () => {}): Victim => ({
@@ -66,7 +66,7 @@ const killed = (one: Process, name: string, whileDead: () => void = () => {}): V
     return `killed, back after ${milliseconds} ms`;
   },
 });
-/** A host that was suspended: its clock jumps, its work is another's by then. */
+/** A host that was suspended: its clock jumps, and by then another conductor has its work. */
 const asleep = (processes: readonly Process[], name: string): Victim => ({
   name,
   strike: async (chance) => {
@@ -95,10 +95,10 @@ const end = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It was faster.
+    // The process has ended already.
   }
 };
-/** The server itself, or one of its sessions, which makes the others end too. */
+/** The main process of PostgreSQL, or one of its children, whose death ends the others too. */
 const database = (name: string, postmaster: () => Promise<number | undefined>): Victim => ({
   name,
   strike: async (chance) => {
@@ -117,7 +117,7 @@ const database = (name: string, postmaster: () => Promise<number | undefined>): 
 const endOf = (file: string): string => (existsSync(file) ? readFileSync(file, 'utf8').slice(-20_000) : '');
 const folderFor = (name: string): string => mkdtempSync(join(tmpdir(), `bloomery-chaos-${name}-`));
 
-/** Host → roles: of the conductors, one is asked by the others only; the fourth has none and asks. */
+/** Host → roles. carl is a conductor without an API, which only the other servers call; dora has only the API. */
 const ROLES = { anna: 'api,conductor', bert: 'api,conductor', carl: 'conductor', dora: 'api' };
 /** @param ports of their APIs */
 export async function threeConductors(ports: readonly number[]): Promise<Site> {
@@ -126,7 +126,7 @@ export async function threeConductors(ports: readonly number[]): Promise<Site> {
   mkdirSync(join(folder, 'database'));
   const postgres = await startEmbedded({ stateDir: join(folder, 'database'), log: silentLog, clock: systemClock });
   const begun = new Map<string, Process>();
-  // The first makes the schema.
+  // The first server creates the schema.
   for (const [index, [host, roles]] of Object.entries(ROLES).entries())
     begun.set(
       host,

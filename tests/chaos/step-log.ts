@@ -1,10 +1,13 @@
-/** What the fake hardware was told ([fake]step_log): nothing that may run once ran twice, and nobody gave orders after his successor. */
+/**
+ * The orders that the fake hardware got ([fake]step_log): no step that may run once ran twice, and no conductor gave an order after its
+ * successor.
+ */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import type { FakeEvent } from '../../drivers/fake/log';
 import type { Journal } from './journal';
 
 export interface StepLog {
-  /** Reads what is new and finds fault with it. */
+  /** Reads the new lines, and reports what is wrong in them. */
   check(): void;
   /** How often a counted step began. */
   begun(token: string): number;
@@ -43,7 +46,7 @@ export function readStepLog(file: string, journal: Journal): StepLog {
       }
     }
     const last = highest.get(node);
-    // The end of an order that was given before the successor's is no order; a power order's end is that it took effect.
+    // The end of an order from before the takeover is harmless, except that a power order takes effect at its end.
     if (last && last.fence > fence && (phase === 'begin' || isPower))
       journal.find('an order of a conductor that had lost the node', { event, successor: last });
     if (phase === 'begin' && (!last || fence >= last.fence)) highest.set(node, event);

@@ -1,4 +1,4 @@
-/** Inspection hooks: an inventory and what they would change. */
+/** Inspection hooks: the changes that they make of an inventory. */
 import type { Change, HookOptions, InspectionData } from '../../conductor/inspection/hooks/hook';
 import { pciAliases } from '../../conductor/inspection/hooks/devices';
 import { HOOKS } from '../../conductor/inspection/hooks';

@@ -1,4 +1,4 @@
-/** docs/inspection.md tells of every hook, collector and option that there is, and of no other. */
+/** docs/inspection.md has every hook, collector and option that exists, and no other. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HOOKS } from '../../conductor/inspection/hooks';

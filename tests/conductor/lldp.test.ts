@@ -1,4 +1,4 @@
-/** LLDP: TLVs and what they say. Values by IEEE 802.1AB, 802.1Q Annex D, 802.3 §79; names are those of Ironic. */
+/** LLDP: the meaning of TLVs. Values by IEEE 802.1AB, 802.1Q Annex D, 802.3 §79; names are those of Ironic. */
 import { lldpFacts, tlvOf } from '../../conductor/inspection/hooks/lldp';
 
 const facts = (...pairs: readonly unknown[]): object => lldpFacts(pairs.flatMap((pair) => tlvOf(pair) ?? []));

@@ -1,4 +1,4 @@
-/** What a conductor keeps in memory: places for work, and who waits for a node. */
+/** What a conductor keeps in memory: its workers, and the work that waits for a node. */
 import { createLocks } from '../../conductor/runtime/locks';
 import { inParallel } from '../../conductor/runtime/parallel';
 import { createWorkers } from '../../conductor/runtime/workers';

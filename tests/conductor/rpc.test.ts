@@ -236,7 +236,7 @@ describe('between processes', () => {
       body,
     ];
     const socket = connect(Number(new URL(there.address).port), '127.0.0.1');
-    // All of it and the end are there before anything is read.
+    // The whole request and the end of the connection arrive before the server reads.
     socket.end(lines.join('\r\n'));
     await delay(200);
     socket.destroy();

@@ -1,4 +1,4 @@
-/** Where events lead, and what a node is bound for there. */
+/** The provision state and the target to which each event leads. */
 import { transition } from '../../conductor/core/task';
 import type { Event, ProvisionState } from '../../model/states';
 import { nodeRecord } from '../support/task';

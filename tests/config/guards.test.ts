@@ -14,14 +14,17 @@ const refusals = (text: string, environment: Record<string, string> = {}): reado
 };
 
 /**
- * Options of Ironic 39.0.0 whose names speak of authentication, TLS, policy, verification, permission or secrets: what
- * oslo-config-generator names for `ironic` and the oslo libraries that its ironic.conf.sample covers.
+ * Options of Ironic 39.0.0 whose names suggest authentication, TLS, policy, verification, permission or secrets, as oslo-config-generator
+ * lists them for `ironic` and the oslo libraries that its ironic.conf.sample covers.
  */
 const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim().split('\n');
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
 const UNUSED = /^\[(?:vnc|oslo_messaging_\w+|ironic_networking_json_rpc|ansible|anaconda|cifs|nfs|oci)\]/;
-/** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
+/**
+ * Ironic's options that only permit more, that authenticate this program at other services, or that something else replaces here → why they
+ * have no effect.
+ */
 const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',
   '[DEFAULT]minimum_required_memory': 'memory for work that agents do here',

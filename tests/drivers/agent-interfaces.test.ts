@@ -1,4 +1,4 @@
-/** RAID and rescue by the agent, beside the flows: what is told to the agent, and what the node says afterwards. */
+/** RAID and rescue by the agent, without the flows: the commands that the agent gets, and the node afterwards. */
 import { agentRaid } from '../../drivers/agent/raid';
 import { agentRescue } from '../../drivers/agent/rescue';
 import { onHeartbeat } from '../../drivers/agent/steps';

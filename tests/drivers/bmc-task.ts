@@ -7,7 +7,7 @@ export function bmcTask(
 ): TestTask & { readonly slept: number[] } {
   const made = testTask(given);
   const slept: number[] = [];
-  // The task reads its node through a getter: what is laid over it must not copy it.
+  // The task's `node` is a getter. A copy would keep the first node, so this object inherits from the task.
   const task = Object.create(made.task, {
     connections: { value: { ...made.task.connections, ...given.connections } },
     clock: {

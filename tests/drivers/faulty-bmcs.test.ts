@@ -1,4 +1,4 @@
-/** Half-broken BMCs asked for their power by the drivers: they tell what is so, or that it cannot be read; silence is never "power off". */
+/** Half-broken BMCs whose power the drivers read: a driver reports the true state, or an error. Silence is never "power off". */
 import { randomBytes } from 'node:crypto';
 import { ipmiPower } from '../../drivers/ipmi/management';
 import { redfishPower } from '../../drivers/redfish/power';
@@ -62,7 +62,7 @@ it('a power state of another type is none', async () => {
   expect(told ?? null).toBeNull();
 });
 it('a password that is refused says nothing about the power', async () => {
-  // The session that IPMI has is good still; Redfish is asked for the login at each request.
+  // The IPMI session is still valid; Redfish checks the login at each request.
   expect((await answers('wrong_password')).redfish).toBeUndefined();
 });
 

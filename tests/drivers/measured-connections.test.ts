@@ -8,7 +8,7 @@ import { RedfishError, type RedfishTarget } from '../../wire/redfish';
 const target = { address: 'https://user:secret@10.0.0.1' } as RedfishTarget & IpmiTarget;
 const options = { timeoutMs: 1 };
 
-/** What is measured when the answer is this, or the failure. */
+/** What one request reports to the metrics, when it succeeds or fails with `failure`. */
 async function measured(ask: (connections: Connections) => Promise<unknown>, failure?: Error): Promise<unknown> {
   const seen: unknown[] = [];
   const request = async (): Promise<never> => {

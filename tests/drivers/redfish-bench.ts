@@ -10,9 +10,9 @@ export interface RedfishBench {
   /** Of the running test. */
   readonly service: () => RedfishService;
   readonly pool: () => RedfishPool;
-  /** The resource of a path, to be bent. */
+  /** The resource at a path, which a test may change. */
   readonly resource: (path?: string) => Record<string, Record<string, unknown>>;
-  /** Bodies of what changed something. */
+  /** Bodies of the requests that change something. */
   readonly changes: () => readonly unknown[];
   readonly bench: (given?: {
     readonly info?: JsonObject;

@@ -1,4 +1,4 @@
-/** A BIOS in the bendable Redfish service: settings that wait for a restart, and a registry of attributes. */
+/** A BIOS in the test's Redfish service: settings that wait for a restart, and a registry of attributes. */
 import { SYSTEM, type RedfishService } from '../wire/redfish/service';
 
 export const BIOS = `${SYSTEM}/Bios`;
@@ -8,7 +8,7 @@ const FILE = '/redfish/v1/Registries/BiosRegistry.v1_0_0';
 const REGISTRY = '/redfish/v1/registries/bios.json';
 
 export interface BiosService {
-  /** The machine starts: what waits (or only these of it) holds from now on. */
+  /** Restarts the machine: the pending settings (or only those in `only`) take effect. */
   restart(how?: { readonly only?: readonly string[]; readonly messages?: readonly unknown[] }): void;
   progress(state: string): void;
   remove(): void;

@@ -1,4 +1,4 @@
-/** What the Redfish management interface does beside boot devices: secure boot, lamps, the clock, vendors' ways. */
+/** The functions of the Redfish management interface other than boot devices: secure boot, indicators, the clock, vendors' quirks. */
 import { redfishManagement } from '../../drivers/redfish/steps/management';
 import { redfishPower } from '../../drivers/redfish/power';
 import type { Step, Task } from '../../drivers/interfaces';
@@ -57,7 +57,7 @@ describe('secure boot', () => {
   it('is set by a reboot, and the machine is as it was before', async () => {
     offer({ SecureBootEnable: false }, false);
     resource()['PowerState'] = 'Off' as never;
-    // The firmware takes it after two looks.
+    // The firmware applies the change after two reads.
     let looks = 0;
     const { reply } = service();
     service().reply = (asked, response) => {

@@ -1,4 +1,7 @@
-/** Answers of a Redfish service, bent: whatever comes, our drivers answer or refuse. REDFISH_MUTATIONS=1000000 runs a million of them. */
+/**
+ * Mutated answers of a Redfish service: our drivers return a result or a proper error, whatever comes. REDFISH_MUTATIONS=1000000 runs a
+ * million of them.
+ */
 import { INTERFACES } from '../../drivers/index';
 import type { Step, Task } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
@@ -105,7 +108,7 @@ it('bent answers: no crash, no endless asking, no power state that nobody said',
       if (!isFault) unexpected.push(`${name}: ${error instanceof Error ? (error.stack ?? error.message).slice(0, 600) : String(error)}`);
     }
     if (unexpected.length > 20) break;
-    // Others have their turn.
+    // Lets other work run.
     if (n % 200 === 0) await new Promise((done) => setImmediate(done));
   }
   expect(unexpected).toEqual([]);

@@ -1,10 +1,10 @@
-/** Virtual drives below the resources of a test's Redfish service, which take images and give them back. */
+/** Virtual drives below the resources of a test's Redfish service, which insert and eject images. */
 import type { Asked, RedfishService, Said } from '../wire/redfish/service';
 
 interface DriveMade {
   readonly types?: readonly string[];
   readonly image?: string;
-  /** Without actions: changed by PATCH, if `allow` says so. */
+  /** false: the drive has no actions, and is changed by PATCH if `allow` permits it. */
   readonly actions?: boolean;
 }
 export interface VirtualDrives {
@@ -12,7 +12,7 @@ export interface VirtualDrives {
   put(owner: string, made: Readonly<Record<string, DriveMade>>): void;
   /** The drive as it is now. */
   at(path: string): Record<string, unknown>;
-  /** From then on they do what they are asked; `first` may answer before. `allow`: the methods that a drive says it takes. */
+  /** From then on the drives insert and eject images. `first` may answer before them. `allow`: the methods that a drive announces. */
   work(first?: (asked: Asked) => Said | undefined, allow?: string): void;
 }
 
@@ -35,7 +35,7 @@ export function virtualDrives(service: RedfishService): VirtualDrives {
     }
   };
   const drive = (path: string): Record<string, unknown> => service.resources[path] as Record<string, unknown>;
-  /** What the drives do; `first` may answer before. */
+  /** The drives' answers; `first` may answer before them. */
   const works = (first: (asked: Asked) => Said | undefined = () => undefined, allow?: string): void => {
     service.reply = (asked) => {
       const said = first(asked);

@@ -13,17 +13,17 @@ const REQUEST = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r
 const CONNECTIONS: readonly (readonly [name: string, use: (socket: Socket) => void, least: number])[] = [
   ['send nothing', () => {}, OF_SOURCE],
   ['send half a header', (socket) => void socket.write('GET / HTTP/1.1\r\nX-A: '), OF_SOURCE],
-  // The unread bytes of one address are limited too.
+  // The unread bytes of one source are limited too.
   ['do not read a large response', (socket) => void socket.pause().write(REQUEST('/v1/openapi.json')), OF_SOURCE / 10],
   ['do not read several responses', (socket) => void socket.pause().write(REQUEST('/metrics').repeat(2)), OF_SOURCE / 10],
 ];
 it.each(CONNECTIONS)('hundreds of connections that %s', async (_, use, least) => {
-  // Those of the test before count until the server notices that they are closed.
+  // The connections of the test before count until the server notices that they are closed.
   let before = 0;
   await until('the connections before are closed', async () => (before = (await server.gauges()).files) < OF_SOURCE / 2);
   const cost = await server.attack(async () => {
     for (let at = 0; at < OF_SOURCE + 100; at++) use(server.connect(ATTACKER));
-    // Besides: the watchdog, and connections to the database.
+    // ROOM is for the watchdog's connections and those to the database.
     await until('they are open', async () => (await server.gauges()).files >= before + least - ROOM);
     expect((await server.gauges()).files).toBeLessThan(before + OF_SOURCE + ROOM);
     const other = server.connect('127.0.0.3');

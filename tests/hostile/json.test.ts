@@ -13,7 +13,7 @@ const list = (element: string, bytes: number): string =>
   `[${`${element},`.repeat(Math.floor(bytes / (element.length + 1)) - 1)}${element}]`;
 const names = (count: number): string => `{${Array.from({ length: count }, (_, at) => `"n${at}":1`).join()}}`;
 
-/** Name → body of continue_inspection, the statuses that may answer. */
+/** Name → body of continue_inspection, status. */
 const BODIES: readonly (readonly [name: string, body: () => string, status: number])[] = [
   ['objects by the million', () => inventory(list('{}', 15 * MIB)), 413],
   ['numbers by the million', () => inventory(list('1', 15 * MIB)), 413],

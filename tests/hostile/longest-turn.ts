@@ -8,10 +8,10 @@ const EVERY_MS = 10;
 const LONG_MS = 40;
 const file = process.env['TURNS_FILE'];
 
-/** Milliseconds of the main thread; where Linux does not tell, of the process. */
+/** Milliseconds of the main thread; of the whole process where the system does not show those of a thread. */
 function cpuMs(): number {
   try {
-    // Nanoseconds on the processor, waiting, and slices.
+    // Three numbers: nanoseconds on the processor, nanoseconds of waiting, and the number of time slices.
     return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]) / 1e6;
   } catch {
     const { user, system } = process.cpuUsage();

@@ -7,7 +7,7 @@ const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-ve
 const MAC = '52:54:00:00:77:01';
 const NODE = 'aaaaaaaa-0000-4000-8000-000000007701';
 beforeAll(async () => {
-  // A server that runs has them from the round before.
+  // A server that keeps running (HOSTILE_URL) has them from the round before.
   for (const [path, body] of [
     ['/v1/nodes', { driver: 'fake-hardware', uuid: NODE }],
     ['/v1/ports', { node_uuid: NODE, address: MAC }],

@@ -62,7 +62,7 @@ const text = (parse: (input: string) => unknown, ...tokens: readonly string[]): 
   tokens,
   most: 64 * KIB,
 });
-/** What one datagram has. */
+/** A parser of single datagrams: at most 1500 bytes. */
 const datagram = (parse: (input: Buffer) => unknown, ...samples: readonly Buffer[]): Parser => ({ parse, samples, most: 1500 });
 const JSON_TOKENS = [
   '{',
@@ -299,7 +299,7 @@ function inputs({ samples = [], tokens = [], most = 64 * KIB }: Parser): fc.Arbi
   return fc.oneof(sequence, groups, ...changed, ...flipped).map((bytes) => bytes.subarray(0, most));
 }
 
-/** Generous: a quiet machine needs a hundredth. Work that grows with the square of 64 KiB takes seconds. */
+/** Milliseconds. Generous: a quiet machine needs a hundredth. Work that grows with the square of 64 KiB takes seconds. */
 const MOST_CPU_MS = (bytes: number): number => 400 + (bytes / KIB) * 5;
 /** Characters of the result as JSON. */
 const MOST_RESULT = (bytes: number): number => 16 * KIB + 64 * bytes;
@@ -314,7 +314,7 @@ it.each(Object.keys(PARSERS))(
         try {
           result = await parser.parse(input);
         } catch (error) {
-          // Refusals have a message; these are defects.
+          // A refusal is an error with a message; these errors are defects.
           const isDefect = error instanceof TypeError && !('code' in error);
           if (isDefect || error instanceof RangeError || error instanceof ReferenceError) throw error;
           result = (error as Error).message;

@@ -52,7 +52,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bloomery-secrets-'));
 writeFileSync(join(folder, 'users'), `admin:${hashSync(put('login'), 4)}\n`);
 const database = useDatabase();
 const processes = openProcesses(() => database.connection());
-/** What the server said, by the place where it did. */
+/** Everything that the server wrote or answered, with its place. */
 const found: { readonly place: string; readonly text: string }[] = [];
 const bodyOf = async (request: IncomingMessage): Promise<string> => {
   let text = '';
@@ -141,7 +141,7 @@ interface Reply {
   readonly body: Readonly<Record<string, unknown>>;
 }
 const basic = (password: string): string => `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`;
-/** One request; what it answers is searched. */
+/** Sends one request, and adds its answer to the texts that are searched. */
 async function call(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
   const response = await fetch(`${url}${path}`, {
     method,
@@ -237,7 +237,7 @@ it('shows no secret anywhere but where it is by right', async () => {
   const argument = { op: 'set-attribute', args: { path: '/driver_info/redfish_password', value: put('rule_argument') } };
   await create('/v1/inspection_rules', { description: 'rule', sensitive: true, phase: 'main', actions: [argument] });
 
-  // The good way, and the bad ways.
+  // Operations that succeed, and operations that fail.
   await provision(fake, 'manage');
   await call('PUT', `/v1/nodes/${fake}/states/provision`, {
     target: 'clean',
@@ -291,7 +291,7 @@ it('shows no secret anywhere but where it is by right', async () => {
   const lists = ['nodes', 'ports', 'volume/targets', 'deploy_templates', 'runbooks', 'inspection_rules', 'allocations', 'conductors'];
   for (const list of lists) await call('GET', `/v1/${list}${list === 'nodes' || list === 'ports' ? '/detail' : '?detail=true'}`);
   for (const uuid of [fake, redfish, ipmi]) await call('GET', `/v1/nodes/${uuid}/history?detail=true`);
-  // A node that a request deletes would make the others dull.
+  // Not the deletion of the node itself: without it, the other requests would test nothing.
   const refused = requests.filter(([method, path]) => method !== 'delete' || path !== `/v1/nodes/${redfish}`);
   const next = refused.values();
   const work = async (): Promise<void> => {
@@ -312,7 +312,7 @@ it('shows no secret anywhere but where it is by right', async () => {
   const rows = await database.query<{ readonly value: string }>('SELECT value FROM secrets');
   const seeds: readonly { readonly name: string; readonly text: string; readonly shown?: RegExp }[] = [
     ...Object.entries(SEEDS).map(([name, seed]) => ({ name, ...seed })),
-    // Each is answered once, to the one that it is for.
+    // Each token is in one answer, for the client that it is for.
     { name: 'agent token', text: token, shown: /^GET \/v1\/lookup/ },
     { name: 'recorder token', text: recorderToken, shown: /^POST .*\/hardware\/token$/ },
     ...rows.map(({ value }, at) => ({ name: `shared secret ${at}`, text: value })),
@@ -328,7 +328,7 @@ it('shows no secret anywhere but where it is by right', async () => {
   });
   expect(leaks).toEqual([]);
 
-  // What was searched is there.
+  // The searched places contain what they should.
   const textOf = (place: string): string =>
     found
       .filter((one) => one.place === place)

@@ -27,7 +27,7 @@ const outcome = async (work: () => unknown): Promise<void> => {
   try {
     await work();
   } catch {
-    // A refusal is as good.
+    // A refusal is fine, too.
   }
 };
 const login = (authorization: string) => () => auth.identify({ authorization }, '/v1/nodes', 'GET', 'test');

@@ -8,7 +8,7 @@ import { expectBounded, useAttackedServer } from './watchdog';
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-hostile-tokens-'));
 writeFileSync(join(folder, 'users'), `admin:${hashSync('right', 4)}\n`);
 afterAll(() => rmSync(folder, { recursive: true }));
-/** Nobody listens on the port of the provider. */
+/** Nothing listens on the port of the provider. */
 const server = useAttackedServer(
   `auth_strategy = http_basic\nhttp_basic_auth_user_file = ${join(folder, 'users')}`,
   '[oidc]\nissuer = http://127.0.0.1:9\naudience = bloomery\nsystem_roles = admins:admin',

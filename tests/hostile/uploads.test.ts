@@ -57,7 +57,7 @@ it('holds some megabytes of half-sent bodies, and refuses more', async () => {
 it('refuses chunks of one byte', async () => {
   const cost = await server.attack(async () => {
     let answer: Buffer | undefined;
-    // The server closes the connection after its answer. A client that still writes then may lose it: it comes again.
+    // The server closes the connection after its answer. A client that still writes then may lose the answer, and tries again.
     await until('the answer', async () => {
       const socket = server.connect();
       let closed = false;

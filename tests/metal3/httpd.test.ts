@@ -1,4 +1,4 @@
-/** The HTTP server of the container httpd: which port serves what, and what it passes on. */
+/** The HTTP server of the container httpd: which port serves which paths, and what it forwards. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, request as call, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** From the environment that ironic-standalone-operator writes to ironic.conf. */
+/** ironic.conf, made from the environment that ironic-standalone-operator writes. */
 import { loadOptions } from '../../config/load';
 import { OPTIONS } from '../../config/options';
 import { parseIni } from '../../config/ini';
@@ -9,7 +9,7 @@ import { readFileSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What the operator always writes. */
+/** The variables that the operator always writes. */
 const POD: Environment = {
   IRONIC_LISTEN_PORT: '6385',
   IRONIC_ACCESS_PORT: '6385',

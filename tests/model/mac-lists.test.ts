@@ -16,7 +16,7 @@ it.each<[string, readonly string[], boolean]>([
   ['all', ['*'], true],
 ])('allowed by %s', (_, allow, expected) => {
   expect(lists(allow).isAllowed(MAC)).toBe(expected);
-  // As a list of denied ones it says the same, but an empty one denies nobody.
+  // The same entries match in a list of denied addresses, but an empty list denies none.
   expect(lists([], allow).isDenied(MAC)).toBe(allow.length > 0 && expected);
 });
 

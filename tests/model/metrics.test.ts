@@ -1,4 +1,4 @@
-/** The table of metrics: named as Prometheus wants them, and in the documentation as they are. */
+/** The table of metrics: names as Prometheus wants them, and the same metrics in the documentation. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';

@@ -8,7 +8,7 @@ const tooNew = (version: string) => ({
 });
 
 it.each([
-  // own header, common header, what comes of it
+  // own header, common header, result
   [undefined, undefined, { minor: 1, used: '1.1', explicit: false }],
   ['', undefined, { minor: 1, used: '1.1', explicit: false }],
   ['1.50', undefined, { minor: 50, used: '1.50', explicit: true }],

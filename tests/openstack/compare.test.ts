@@ -36,7 +36,7 @@ const OPERATIONS: readonly (readonly [name: string, target: string, ends: string
   ['undeploy', 'deleted', 'available'],
 ];
 
-/** Six services and two servers share the machine; how long an operation takes beside other work is no finding. */
+/** Milliseconds. Six services and two servers share the machine, so an operation can take long. */
 const PATIENCE_MS = 1_800_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-compare-'));
@@ -45,7 +45,7 @@ let keystone: RealKeystone;
 let neutron: RealNeutron;
 let server: RunningServer;
 let ironic: RealIronic;
-/** Serves the image, and what Ironic makes for iPXE as the firmware of simulated machines requests it. */
+/** Serves the image, and Ironic's files for iPXE at the paths that the firmware of simulated machines requests. */
 let files: Server;
 let privateNetwork: string;
 const fleets: Partial<Record<ServerName, Fleet>> = {};

@@ -1,4 +1,7 @@
-/** auth_strategy = keystone beside a real Keystone: whom the tokens of each kind identify, and what happens when it is slow or away. */
+/**
+ * auth_strategy = keystone with a real Keystone: the callers that tokens of each kind identify, and what happens when Keystone is slow or
+ * away.
+ */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +37,7 @@ let member: string;
 let service: string;
 let serviceProject: string;
 
-/** How far the clock of the strategies is ahead. */
+/** Milliseconds by which the clock of the strategies is ahead. */
 let ahead = 0;
 const clock = { ...systemClock, now: () => Date.now() + ahead };
 
@@ -310,7 +313,7 @@ it('access rules of an application credential limit its requests', async () => {
   for (const path of ['/v1/nodes', '/v1/nodes/one/states', '/v1/nodes/one%2Fstates', '/v1/ports'])
     expect(await refusal(identify(strategy, token, {}, path))).toBe(401);
   expect(await refusal(strategy.identify({ 'x-auth-token': token }, '/v1/nodes/one', 'DELETE', '192.0.2.1'))).toBe(401);
-  // Of another type, and of none.
+  // Strategies with another service type, and with none.
   const other = strategyOf({ ...credentials(), 'keystone_authtoken.service_type': 'compute' });
   expect(await refusal(identify(other, token, {}, '/v1/nodes/one'))).toBe(401);
   expect(await refusal(identify(strategyOf(), token, {}, '/v1/nodes/one'))).toBe(401);

@@ -210,7 +210,7 @@ async function run(node: Node, operation: Operation): Promise<void> {
   await begin(node, operation);
   await reaches(node, operation.ends);
 }
-/** What an operation leaves: the node's state, its ports in Neutron, and what its port says of them. */
+/** What an operation leaves: the node's state, its ports in Neutron, and the Neutron data of its own port. */
 async function left(node: Node): Promise<unknown> {
   const { provision_state: state, last_error: error } = await show(node);
   const { internal_info: info } = await api.request<{ internal_info: object }>('GET', `/v1/ports/${node.port}`);

@@ -204,7 +204,7 @@ it('[dhcp]dhcp_provider = neutron tells the real ports what boots, and gives tho
   });
   const node = await enroll('neutron');
   await provision(node, 'manage', 'manageable');
-  /** Cleans the node. @returns its port in that network when it had its options */
+  /** Cleans the node. @returns its port in that network, once the port had its DHCP options */
   const cleaned = async (network: string): Promise<NeutronPortView> => {
     let told: NeutronPortView | undefined;
     await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target: 'provide' });

@@ -1,4 +1,6 @@
-/** Two compute services of Nova on one server of ours, each with a shard: each has the nodes of its shard only, and builds servers on them. */
+/**
+ * Two compute services of Nova on one server of ours, each with a shard: each has only the nodes of its shard, and builds servers on them.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The policy table with tokens of a real Keystone: every operation as every persona on owned nodes, beside what the real Ironic answered. */
+/**
+ * The policy table with tokens of a real Keystone: every operation as every persona on owned nodes, compared with the real Ironic's
+ * answers.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

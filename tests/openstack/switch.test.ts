@@ -23,7 +23,7 @@ import { startNova, type RealNova } from './services/nova';
 import { callerOf } from './services/service';
 
 const run = promisify(execFile);
-/** Seconds. A boot takes a minute alone; how fast it is beside other work is no finding. */
+/** Seconds. A boot takes a minute alone, and longer beside other work. */
 const PATIENCE = 1800;
 const BRIDGE = 'ovs0';
 const PORT = 'tapsw0';
@@ -102,7 +102,7 @@ beforeAll(async () => {
 
   libvirt = await startLibvirt({ ...lab, port: 8000 });
   const sections = bootingSections(lab);
-  // Without the events for Nova, which has no port yet: its periodic work reads the power of nodes.
+  // Without power events, because Nova has no port yet: Nova's periodic work reads the power of nodes.
   const { nova: _, ...services } = cloud.sections;
   server = await startServerProcess(
     join(lab.folder, 'server'),
@@ -111,7 +111,7 @@ beforeAll(async () => {
       ...services,
       DEFAULT: { ...sections['DEFAULT'], auth_strategy: 'keystone', enabled_network_interfaces: 'neutron,noop' },
       api: { host_ip: lab.address, port: apiPort },
-      // The catalog has the URL outside.
+      // The catalog has the URL from outside the namespace.
       service_catalog: { ...services['service_catalog'], endpoint_override: `http://${lab.address}:${apiPort}` },
     },
     lab.namespace,
@@ -158,16 +158,16 @@ async function vlansOfFrames(): Promise<readonly number[]> {
 }
 const tag = async (): Promise<number> => Number((await ovs.control('get', 'port', PORT, 'tag')).trim());
 
-/** Watches until the work ends. @returns the VLANs of the port, and those in which the machine was heard, in order */
+/** Watches until the work ends. @returns the VLANs of the port, and those in which the machine's frames were seen, in order */
 async function watch(work: Promise<void>): Promise<{ readonly tags: readonly number[]; readonly heard: readonly number[] }> {
   const [tags, heard] = [[await tag()], [] as number[]];
   let isDone = false;
   const settled = work.finally(() => (isDone = true));
-  // Whoever waits for the work hears of its failure.
+  // Prevents an unhandled rejection: `await settled`, below, throws the failure.
   settled.catch(() => {});
   while (!isDone) {
     const now = await tag();
-    // A port between two VLANs has none.
+    // While the switch moves the port, the port has no VLAN.
     if (now > 0 && now !== tags.at(-1)) tags.push(now);
     for (const vlan of await vlansOfFrames()) if (vlan !== heard.at(-1)) heard.push(vlan);
     await delay(300);
@@ -191,7 +191,7 @@ it(
     expect(created.heard[0]).toBe(VLANS.provisioning);
     expect(await show(api, node)).toMatchObject({ provision_state: 'active', instance_uuid: made.id });
 
-    // Its own system has an address from the tenant's network, and is heard nowhere else.
+    // The deployed system has an address from the tenant's network, and its frames are in no other VLAN.
     await until(
       PATIENCE,
       () => `a report\n${consoleEnd(machine)}\n--- server\n${server!.logEnd()}`,

@@ -78,7 +78,7 @@ it('allows by former rules too with [oslo_policy]enforce_new_defaults off', () =
   expect(allowedBy()(admin, 'node:get', leased)).toBe(false);
   expect(allowedBy({}, former)(observer, 'node:get', leased)).toBe(true);
   expect(allowedBy({}, former)(observer, 'node:update', leased)).toBe(false);
-  // A rule of the operator replaces both.
+  // A rule of the operator replaces both defaults.
   expect(allowedBy({ 'baremetal:node:get': '!' }, former)(admin, 'node:get', leased)).toBe(false);
   expect(allowedBy({}, former)({ ...admin, isAdminProject: false }, 'allocation:create', leased)).toBe(true);
 });
@@ -89,7 +89,7 @@ it('a rule of the operator for the former name of a rule replaces that one too',
   expect(allowedBy(own)(mechanic, 'node:update:driver_info', leased)).toBe(true);
   expect(allowedBy(own)(of('o', 'member'), 'node:update:driver_info', leased)).toBe(false);
   expect(allowedBy(own)(mechanic, 'node:update:shard', leased)).toBe(false);
-  // Unless that is a default.
+  // Unless the operator's rule equals a default.
   for (const same of ['rule:is_admin', 'rule:baremetal:node:update:driver_info'])
     expect(allowedBy({ 'baremetal:node:update': same })(of('o', 'member'), 'node:update:driver_info', leased)).toBe(true);
 });

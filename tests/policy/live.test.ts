@@ -22,7 +22,7 @@ const note =
     wake?.();
   };
 const log: Log = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error'), child: () => log };
-/** The lines so far, once one of them fits. */
+/** Waits until a line fits. @returns all lines so far */
 async function logged(pattern: RegExp): Promise<readonly string[]> {
   while (!lines.some((line) => pattern.test(line)))
     await new Promise<void>((resolve) => {
@@ -114,7 +114,7 @@ it('skips a dangling link in a folder with a warning, and reads its target when 
 it('does not start with a file that cannot be used', async () => {
   writeFileSync(file, '"baremetal:chassis:get": "role guest"');
   await expect(startEnforcer(options, log)).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get": "role" is not a check`);
-  // Nothing else is started before.
+  // The server starts nothing else before it reports the error.
   const stateDir = join(folder, 'state');
   const starting = startServer({ options: optionsOf(places), roles: ['api', 'conductor'], stateDir, log });
   await expect(starting).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get"`);

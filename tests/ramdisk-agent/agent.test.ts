@@ -137,7 +137,7 @@ async function start(disk: string): Promise<Buffer> {
   await file.close();
   return buffer;
 }
-/** The report of an inspection; an agent that ends may still be heard meanwhile. */
+/** Waits for the report of an inspection. Other requests of an agent that ends may come before. */
 const report = async (): Promise<JsonObject> => {
   const find = (): (typeof calls)[number] | undefined => calls.find((call) => call.path === '/v1/continue_inspection');
   await until('the report', () => find() !== undefined);

@@ -48,7 +48,7 @@ function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => 
         stop.signal.throwIfAborted();
       },
     },
-    // In the middle: neither sooner nor later.
+    // The middle of the range: random delays are neither shorter nor longer.
     random: (bytes) => Buffer.alloc(bytes, 127.5),
     link: {
       send: async (bytes) => {
@@ -161,7 +161,7 @@ it('never asks again for an address without an end', async () => {
   const forever = 0xffffffff;
   const { asked, done } = bench((message) => answerOf(message).map((one) => ({ ...one, times: { t1: forever, t2: forever } })), 150);
   await done;
-  // The valid time of the address still ends.
+  // There is no renewal, but the address still ends with its valid lifetime (200 s).
   expect(asked.slice(2).every((one) => Number(one.split(' ')[0]) >= 200)).toBe(true);
 });
 it.each([

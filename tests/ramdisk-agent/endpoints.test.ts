@@ -11,7 +11,7 @@ const NOBODY = { addresses: ['127.0.0.1'], port: 6385, params: {} };
 const found = 'http://10.0.0.1:6385';
 const service = 'http://10.0.0.2:5050/inspection/v1/continue';
 
-/** What it comes to, and which services were asked for. */
+/** The URLs that the agent uses, and the services that it looked up. */
 async function resolve(commandLine: string, answers: Readonly<Record<string, DiscoveredService>>): Promise<object> {
   const asked: string[] = [];
   const machine = {

@@ -20,7 +20,7 @@ const CLEAN = [
 
 interface Erased {
   readonly error: unknown;
-  /** Programs that were run, without the questions. */
+  /** The programs that ran, without those that only query. */
   readonly ran: readonly string[];
   /** Whether the disk's bytes were overwritten by us. */
   readonly zeroed: boolean;
@@ -164,7 +164,7 @@ it('metadata: wipes the edges of the disk and of its partitions, no more', async
   table[446 + 4] = 0x83;
   table.writeUInt32LE(4 * 2048, 446 + 8);
   table.writeUInt32LE(8 * 2048, 446 + 12);
-  // One that says to lie beyond the disk's end.
+  // A partition whose entry points beyond the disk's end.
   table[462 + 4] = 0x83;
   table.writeUInt32LE(15 * 2048, 462 + 8);
   table.writeUInt32LE(80 * 2048, 462 + 12);

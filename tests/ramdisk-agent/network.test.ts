@@ -270,7 +270,7 @@ describe('setting up', () => {
       'start udhcpc -f -R -t 5 -T 2 -A 5 -s /bin/lease -i eth0',
       '/etc/resolv.conf: nameserver 192.0.2.53\n',
     ]);
-    // The duplicate address detection of eth0 does not end.
+    // The duplicate address detection of eth0 does not end, so the setup waits for its limit.
     await clock.advance(58_000);
     expect(ended).toBe(false);
     await clock.advance(3000);

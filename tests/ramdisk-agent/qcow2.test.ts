@@ -4,7 +4,7 @@ import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
 import { CLUSTER, header, type Part, qcow2 } from './qcow2-builder';
 import { isFull } from './support';
 
-/** Full of other bytes at first: what is not written is seen. */
+/** A sink that is full of other bytes at first, so that unwritten parts are seen. */
 function memory(size: number): Sink & { readonly bytes: Buffer } {
   const bytes = Buffer.alloc(size, 0xaa);
   return {
@@ -54,7 +54,7 @@ const orders: readonly (readonly [readonly Part[], number])[] = [
 describe.each(orders)('a file in the order %s', (order, passes) => {
   it.each([1000, 4096, 100_000, 10_000_000])('is written from chunks of %s bytes', async (chunk) => {
     const sink = memory(guest.size + 1024);
-    // What a large chunk holds is all there at once.
+    // A large chunk contains the whole file: one pass is enough.
     expect(await write(qcow2({ ...guest, order }), sink, chunk)).toBe(chunk > 10_000 ? 1 : passes);
     expect(sink.bytes.subarray(0, guest.size).equals(expected())).toBe(true);
     expect(isFull(sink.bytes.subarray(guest.size), 0xaa)).toBe(true);

@@ -1,4 +1,4 @@
-/** The files in docs/ by which a recorder is run: read as what reads them would, and of options that there are. */
+/** The files in docs/ that run a recorder: parsed as their programs would, and with existing options only. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';

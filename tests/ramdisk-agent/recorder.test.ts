@@ -1,4 +1,4 @@
-/** The recorder on running hosts: what it tells, when it comes, and what it does when nobody is there. */
+/** The recorder on running hosts: what it reports, when it pushes, and what it does when no server answers. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -69,7 +69,7 @@ describe('what is told', () => {
     ]);
     expect(told['pci_devices']).toMatchObject([{ bus: '0000:00:01.0', product_id: '1533' }]);
     expect(told).toMatchObject({
-      // As for somebody who may not read the SMBIOS table.
+      // As for a user who may not read the SMBIOS table.
       memory: { physical_mb: null, present_mb: 512, modules: null },
       system_vendor: { manufacturer: 'Maker', product_name: '', firmware: { vendor: '', version: '1.2' } },
       bmc_address: '192.0.2.9',
@@ -221,7 +221,7 @@ describe('pushes', () => {
 
 it('10,000 recorders never come as a herd: started at once, or when the service was away for an hour', () => {
   const pace = { intervalMs: 300_000, jitter: 0.3 };
-  // A generator of its own (LCG of Numerical Recipes), so that the test is the same each time.
+  // A random generator of the test (the LCG of Numerical Recipes), so that every run is the same.
   let seed = 7;
   const random = (): number => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
   const [COUNT, HOUR, WINDOW] = [10_000, 3_600_000, 1000];

@@ -44,7 +44,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** As a conductor does: held against the certificate that the heartbeat carried. */
+/** Calls the agent as a conductor does: it trusts only the certificate of the heartbeat. */
 function call(
   method: string,
   path: string,

@@ -1,4 +1,4 @@
-/** Trees of files, a clock that only moves when told, a device that is a file. */
+/** Trees of files, a clock that moves only when a test advances it, a device that is a file. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -39,7 +39,7 @@ export async function fileDevice(size: number, sectorSize = 512): Promise<Device
 }
 
 export interface FakeClock extends Clock {
-  /** Moves on; whoever slept until then goes on, in order, each before time moves further. */
+  /** Advances the clock. Sleepers wake in order, and each runs before the time moves further. */
   advance(milliseconds: number): Promise<void>;
 }
 export function fakeClock(start = 1_700_000_000_000): FakeClock {

@@ -73,7 +73,7 @@ interface Run {
 }
 async function write(image: JsonObject, more: Partial<WriteOptions> = {}, size = 16 * MiB): Promise<Run> {
   const device = more.device ?? (await fileDevice(size));
-  // What a system before left there.
+  // Data of an earlier system.
   await device.write(Buffer.alloc(MiB, 0x55), 0);
   await device.write(Buffer.alloc(MiB, 0x55), size - MiB);
   let rescans = 0;
@@ -234,7 +234,7 @@ it.each<[string, () => JsonObject, string, RegExp]>([
 ])('refuses %s, and leaves nothing that boots', async (_, given, type, reason) => {
   const { device, result, rescans } = await write(given());
   await expect(result).rejects.toMatchObject({ type, message: expect.stringMatching(reason) as string });
-  // What is refused before anything is fetched leaves the disk as it is.
+  // A command that is refused before anything is fetched leaves the disk unchanged.
   const left = type === 'InvalidCommandParamsError' || given()['image_type'] === 'partition' ? 0x55 : 0;
   for (const position of [0, 15 * MiB]) expect(isFull(await device.read(position, MiB), left)).toBe(true);
   expect(rescans()).toBe(0);

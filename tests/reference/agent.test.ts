@@ -1,6 +1,6 @@
 /**
- * Our ramdisk under the real Ironic: it inspects, cleans and deploys machines that boot in QEMU, powered through a BMC that we did not write.
- * dnsmasq and Python's HTTP server carry what Ironic puts down for booting.
+ * Our ramdisk under the real Ironic: it inspects, cleans and deploys machines that boot in QEMU, powered by a BMC that we did not write.
+ * dnsmasq and Python's HTTP server serve Ironic's boot files.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -147,7 +147,7 @@ async function setImage(name: string, format: 'raw' | 'qcow2', checksum?: string
 }
 const CONFIG_DRIVE = { meta_data: { uuid: 'aaaa', nested: { a: [1] } }, user_data: '#!/bin/sh\necho hello\n' };
 
-/** What the deployed system says, once it says it for that image. */
+/** Waits for the deployed system's report of that image. */
 async function reported(machine: LabMachine, format: string): Promise<{ values: Record<string, string>; files: Record<string, string> }> {
   const text = (): string => (existsSync(reportFile()) ? readFileSync(reportFile(), 'utf8') : '');
   await until(

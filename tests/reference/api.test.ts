@@ -1,13 +1,13 @@
 /**
- * Our answers beside the real Ironic's: thousands of requests, generated from openapi.yaml and from tables (requests.ts), are sent to
- * both, and status, headers and bodies must be the same but for what is listed here with its reason.
+ * Our answers beside the real Ironic's. Thousands of requests, generated from openapi.yaml and from tables (requests.ts), are sent to both.
+ * Status, headers and bodies must be equal, except for the differences that are listed here with their reasons.
  */
 import { startBoth, type Both } from './both';
 import { ask, compare, settle, type Difference } from './compare';
 import { GROUPS } from './requests/requests';
 
 const isRefusal = ({ status }: { readonly status: number }): boolean => status >= 400 && status < 500;
-/** Differences that are meant, each with its reason. */
+/** Intended differences, each with its reason. */
 const MEANT: readonly { readonly why: string; readonly is: (difference: Difference) => boolean }[] = [
   {
     why: 'a method that no path of this shape has: 405; there, the router takes the segments for arguments of another method',
@@ -142,7 +142,7 @@ describe('answers as the real Ironic', () => {
       total.failures += failures.length;
       expect(unmeant.map(brief)).toEqual([]);
     },
-    // Thousands of questions to two servers, on a machine that may be busy.
+    // Thousands of requests to two servers, on a machine that may be busy.
     1_800_000,
   );
   it.each([
@@ -178,7 +178,7 @@ describe('answers as the real Ironic', () => {
       `${total.asked} requests: ${total.alike} alike, ${total.meant} meant to differ, ${total.failures} where Ironic fails (5xx)`,
     );
     expect(total.asked).toBeGreaterThan(5000);
-    // Where the reference fails, there is no answer to be like.
+    // Requests at which the reference fails (5xx) do not count.
     expect(total.alike / (total.asked - total.failures)).toBeGreaterThan(0.96);
   });
 });

@@ -32,15 +32,15 @@ const CALM = { sync_power_state_interval: '86400' };
 export interface Both {
   readonly reference: string;
   readonly ours: string;
-  /** What our HTTP boot service answers at, if it was asked for. */
+  /** The URL of our HTTP boot service, if it was requested. */
   readonly bootUrl: string | undefined;
-  /** What our introspection service answers at, if it was asked for. */
+  /** The URL of our introspection service, if it was requested. */
   readonly inspectorUrl: string | undefined;
-  /** Where the real Ironic puts down what its machines boot. */
+  /** The folder in which the real Ironic puts the boot files of its machines. */
   readonly httpRoot: string;
   stop(): Promise<void>;
 }
-/** @param own of one of them alone; a section `boot` or `inspector_service` of ours starts those services */
+/** @param own settings of one of them alone; a section `boot` or `inspector_service` of ours starts those services */
 export async function startBoth(
   settings: Settings = {},
   own: { readonly reference?: Settings; readonly ours?: Settings } = {},

@@ -1,4 +1,4 @@
-/** Asks two servers the same and says where their answers differ, once what must differ is made alike. */
+/** Sends the same requests to two servers, and finds the differences of their answers, apart from unavoidable ones. */
 import { request as httpRequest } from 'node:http';
 import type { Sent, Step } from './requests/steps';
 
@@ -29,13 +29,13 @@ export async function ask(base: string, { method, path, version, body, headers }
       response.on('error', reject);
     });
     request.on('timeout', () => request.destroy(new Error(`${method} ${path}: no answer`)));
-    // A server that has heard enough answers before all is sent.
+    // A server may answer and close before it has read the whole request: the answer has 100 ms to arrive.
     request.on('error', (error) => void setTimeout(() => reject(new Error(`${base}: ${method} ${path}: ${error.message}`)), 100));
     request.end(text);
   });
 }
 
-/** Waits until nobody holds the node and it is on its way nowhere: in `wanted`, if that is said. */
+/** Waits until the node has no reservation and no pending change. @param wanted the state that it must have then */
 export async function settle(base: string, node: string, wanted?: string): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
     const { body } = await ask(base, { method: 'GET', path: `/v1/nodes/${node}`, version: '1.115' });
@@ -55,7 +55,7 @@ export async function settle(base: string, node: string, wanted?: string): Promi
   throw new Error(`${base}: ${node} does not settle`);
 }
 
-/** Waits until the allocation is waiting for nothing. */
+/** Waits until the allocation has a result. */
 export async function settleAllocation(base: string, allocation: string): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
     const { body } = await ask(base, { method: 'GET', path: `/v1/allocations/${allocation}`, version: '1.115' });
@@ -72,11 +72,11 @@ const COMPARED = [
   'x-openstack-ironic-api-minimum-version',
   'x-openstack-ironic-api-maximum-version',
 ];
-/** What each server draws or measures for itself. */
+/** Members that each server generates or measures itself. */
 const OWN: ReadonlySet<string> = new Set(['agent_token', 'duration_seconds']);
 const KNOWN_UUID = /^(?:aaaaaaaa|bbbbbbbb|cccccccc)-/;
 
-/** Sorts what has no order: lists of names, members of objects. Renames what each server makes for itself. */
+/** Makes values comparable: sorts what has no order (lists of names, members of objects), and replaces what each server generates. */
 export function alike(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return alikeText(value);
   if (Array.isArray(value)) {
@@ -85,10 +85,10 @@ export function alike(value: unknown, key = ''): unknown {
   }
   if (value === null || typeof value !== 'object') return value;
   const members = Object.entries(value)
-    // Its conductor on SQLite counts as dead after a minute; its locks stamp the row.
+    // The reference's conductor on SQLite counts as dead after a minute, and its reservations change updated_at.
     .filter(([name]) => name !== 'alive' && name !== 'updated_at')
     .sort(([one], [other]) => (one < other ? -1 : 1));
-  // Which members of driver_internal_info are null and which absent is nobody's business.
+  // Whether a member of driver_internal_info is null or absent does not matter.
   const told = key === 'driver_internal_info' ? members.filter(([, one]) => one !== null) : members;
   return Object.fromEntries(told.map(([name, one]) => [name, OWN.has(name) && one !== null ? name.toUpperCase() : alike(one, name)]));
 }
@@ -107,7 +107,7 @@ function alikeText(text: string): string {
         /(connectivity attributes \()([\w, ]+)(\))/,
         (_, before: string, names: string, after: string) => before + names.split(', ').sort().join(', ') + after,
       )
-      // Its own number of the record.
+      // Each server has its own numbers of rows.
       .replace(/(because portgroup )\d+( contains)/, '$1N$2')
       .replace(/( for node )(?:\d+|UUID|[0-9a-f-]{36})( )/, '$1N$2')
   );
@@ -117,7 +117,7 @@ function alikeText(text: string): string {
 function withoutWords({ method, path }: Sent, body: unknown): unknown {
   if (body === null || typeof body !== 'object' || 'error_message' in body) return body;
   if (path.endsWith('/properties')) return Object.keys(body);
-  // There a PATCH answers with the node as it was still held; here it is free again.
+  // The reference answers a PATCH with the node still reserved; ours has released it.
   return method === 'PATCH' ? { ...body, reservation: null } : body;
 }
 
@@ -137,7 +137,7 @@ export function seen(base: string, sent: Sent, { status, headers, body }: Answer
   } catch {
     // Not JSON: compared as it is.
   }
-  // Which methods a 405 allows is told of the path here, of the controller there: only that it is told is compared.
+  // The header `allow` of a 405 has the methods of the path here, and those of the controller there: only its presence is compared.
   const shown = Object.entries(headers).flatMap(([name, one]) =>
     name === 'allow' ? ([[name, 'told']] as const) : COMPARED.includes(name) ? ([[name, one]] as const) : [],
   );
@@ -155,12 +155,12 @@ export interface Difference {
 }
 export interface Outcome {
   readonly asked: number;
-  /** The reference failed (5xx) on what a client did wrong; ours gave an orderly answer. */
+  /** The reference failed (5xx) at a client error, and ours answered properly. */
   readonly failures: readonly Difference[];
   readonly differences: readonly Difference[];
 }
 
-/** Sends the steps to both, one after the other. */
+/** Sends the steps to both servers, one after the other. */
 export async function compare(reference: string, ours: string, steps: readonly Step[]): Promise<Outcome> {
   const differences: Difference[] = [];
   const failures: Difference[] = [];

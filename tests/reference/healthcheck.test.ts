@@ -1,4 +1,4 @@
-/** What /healthcheck is held against is what the real middleware answers: each case is asked of the one in the real Ironic's environment. */
+/** The real middleware gives the expected answers of /healthcheck: each case is sent to the one in the real Ironic's environment. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { programs } from '../lab/support/venv';

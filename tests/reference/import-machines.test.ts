@@ -35,7 +35,7 @@ let ours: RunningServer | undefined;
 /** The API of the server that has the nodes now. */
 let api: string;
 
-/** Of both servers: a node whose interface is not enabled cannot be rebuilt, and the import says so. */
+/** Interfaces of both servers: a node whose interface is not enabled cannot be rebuilt, and the import reports it. */
 const ENABLED = {
   enabled_hardware_types: 'ipmi,redfish',
   enabled_bios_interfaces: 'no-bios,redfish',
@@ -62,7 +62,7 @@ beforeAll(async () => {
   mkdirSync(http);
   for (const { name, bytes } of images) writeFileSync(join(http, name), bytes);
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), name);
-  // Turns what Ironic writes for iPXE into what the firmware of simulated machines requests.
+  // Serves Ironic's files for iPXE at the paths that the firmware of simulated machines requests.
   files = createServer((request, response) => {
     const path = request.url!.replace(/^\/ipxe\//, '/pxelinux.cfg/');
     const file = [http, join(folder, 'ironic/http')].map((place) => join(place, path)).find((one) => existsSync(one));
@@ -166,7 +166,7 @@ it('machines that the real Ironic has deployed are rebuilt and undeployed by us'
   expect(stdout).toMatch(/^Imported:\n {7}2 nodes\n {7}2 ports\n/);
   expect(stdout).not.toContain('To do:');
 
-  // On the port that the machines boot from.
+  // Our server listens on the port from which the machines boot.
   const { port } = new URL(bootUrl);
   files.closeAllConnections();
   await new Promise((closed) => files.close(closed));

@@ -55,7 +55,7 @@ interface Case {
   readonly release: string;
   readonly minor: number;
   readonly from: 'database' | 'API';
-  /** Its API wants a password. */
+  /** The API requires a password. */
   readonly guarded?: true;
 }
 const CASES: Readonly<Record<string, Case>> = {
@@ -66,10 +66,10 @@ const CASES: Readonly<Record<string, Case>> = {
   '2024.1': { database: 'MariaDB', release: '24.1.5', minor: 90, from: 'database' },
   'API of 2024.1': { database: 'SQLite', release: '24.1.5', minor: 90, from: 'API' },
 };
-/** The microversion in which clients speak to both servers. */
+/** The microversion of the requests to both servers. */
 let minor = 0;
 
-/** A user of http_basic. Servers without passwords do not look at it. */
+/** A user of http_basic. Servers without passwords ignore it. */
 const USER = { OS_USERNAME: 'admin', OS_PASSWORD: 'of the administrator' };
 const authorization = `Basic ${Buffer.from(`${USER.OS_USERNAME}:${USER.OS_PASSWORD}`).toString('base64')}`;
 
@@ -86,7 +86,7 @@ async function call(base: string, method: string, path: string, body?: unknown):
   return text === '' ? {} : (JSON.parse(text) as Body);
 }
 
-/** What no client can create: rows that the conductor writes. */
+/** A program that adds the rows that only a conductor writes. */
 const CONDUCTOR_ROWS = `
 import sys
 from ironic.common import context, service
@@ -103,7 +103,7 @@ objects.NodeHistory(c, node_id=n.id, conductor='real-ironic', event='it failed',
 objects.NodeInventory(c, node_id=n.id, inventory_data={'memory': {'physical_mb': 4096}}, plugin_data={'all': [1, None]}).create()
 `;
 
-/** One of everything. @returns the UUID of the node with all that belongs to it */
+/** Creates one of everything. @returns the UUID of the node with all that belongs to it */
 async function fill(base: string): Promise<string> {
   const make = async (path: string, body: Body): Promise<string> => String((await call(base, 'POST', path, body))['uuid']);
   const chassis = await make('/chassis', { description: 'Rack 1 ✓', extra: { row: 1 } });
@@ -195,7 +195,8 @@ async function everything(base: string, full: string): Promise<Body> {
   const found: Record<string, unknown> = {};
   for (const path of paths) {
     const text = JSON.stringify(await call(base, 'GET', path)).replaceAll(base, '');
-    // MariaDB keeps whole seconds, and Ironic then leaves out the fraction. Ironic shows traits in the order of its database, which PostgreSQL does not define.
+    // MariaDB keeps whole seconds, and Ironic then leaves out the fraction. Ironic shows traits in the order of its database, which
+    // PostgreSQL does not define.
     found[path] = JSON.parse(text.replace(/(T\d\d:\d\d:\d\d)\+00:00/g, '$1.000000+00:00'), (key, value: unknown) =>
       key === 'traits' ? (value as readonly string[]).toSorted() : value,
     );
@@ -215,7 +216,7 @@ function asShownBy39(found: Body): Body {
   };
 }
 
-/** The secrets of `fill`, which an API does not show. */
+/** Writes the secrets of `fill`, which an API does not show, to a file. */
 async function writeSecrets(file: string, base: string): Promise<void> {
   const targets = (await call(base, 'GET', '/volume/targets'))['targets'] as readonly Body[];
   const all = {

@@ -1,11 +1,11 @@
-/** How a node of fake hardware comes into each state that it can rest in, and what is asked of it there. */
+/** How a node of fake hardware gets into each state in which it can rest, and the requests in that state. */
 import { VERBS } from '../../model/states';
 import { send, type Step } from './requests/steps';
 
 export interface Start {
-  /** Beside the driver. */
+  /** Fields besides the driver. */
   readonly node?: Readonly<Record<string, unknown>>;
-  /** What brings it there; the node settles after each. */
+  /** The steps that bring the node there; it settles after each. */
   readonly by: (path: string) => readonly Step[];
 }
 const provision = (path: string, target: string, more: object = {}): Step => send('PUT', `${path}/states/provision`, { target, ...more });
@@ -15,7 +15,7 @@ const verbs =
     targets.map((target) => (typeof target === 'string' ? provision(path, target) : provision(path, ...target)));
 
 const log = { interface: 'vendor', step: 'log_passthrough' };
-/** Its machine needs the agent, which never comes: the waiting states. */
+/** Fields for the waiting states: the node needs the agent, which never comes. */
 const agents = (image: string) =>
   ({
     deploy_interface: 'direct',
@@ -26,7 +26,7 @@ const agents = (image: string) =>
   }) as const;
 const quick = { automated_clean: false };
 
-/** @param image URL of a file that can be had */
+/** @param image URL of a file that can be fetched */
 export const starts = (image: string): Readonly<Record<string, Start>> => ({
   enroll: { by: verbs() },
   manageable: { by: verbs('manage') },
@@ -50,7 +50,7 @@ export const starts = (image: string): Readonly<Record<string, Start>> => ({
   'inspect wait': { node: agents(image), by: verbs('manage', 'inspect') },
   'inspect failed': { node: agents(image), by: verbs('manage', 'inspect', 'abort') },
   'adopt failed': {
-    // No ports, from which an instance in memory boots.
+    // An instance in memory boots from a port, and the node has none.
     node: { boot_interface: 'ipxe', deploy_interface: 'ramdisk' },
     by: verbs('manage', 'adopt'),
   },
@@ -62,7 +62,7 @@ export const starts = (image: string): Readonly<Record<string, Start>> => ({
   },
 });
 
-/** One thing that is asked. */
+/** An operation that is tried in a state. */
 export interface Act {
   readonly name: string;
   readonly steps: (path: string) => readonly Step[];

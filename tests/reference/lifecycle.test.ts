@@ -1,6 +1,6 @@
 /**
- * Every verb from every state that fake hardware can rest in, on the real Ironic and on ours: what is answered, and where the node is
- * afterwards, with its history.
+ * Every verb from every state in which fake hardware can rest, on the real Ironic and on our server. The answers, and the nodes afterwards
+ * with their history, are compared.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ import { alike, ask, seen, settle } from './compare';
 import { ACTS, starts, type Act, type Start } from './lifecycle-states';
 import { get, MAX, send, type Sent, type Step } from './requests/steps';
 
-/** What an act leaves. */
+/** The fields of a node that are compared. */
 const FIELDS = [
   'provision_state',
   'target_provision_state',
@@ -43,7 +43,7 @@ interface Difference {
   readonly ours: unknown;
 }
 
-/** Differences that are meant, each with its reason. */
+/** Intended differences, each with its reason. */
 const MEANT: readonly { readonly why: string; readonly is: (state: string, difference: Difference) => boolean }[] = [
   {
     why: 'a node without an image is rebuilt; there, the request fails (500)',
@@ -62,7 +62,7 @@ const MEANT: readonly { readonly why: string; readonly is: (state: string, diffe
     is: (state, { act }) => state === 'deploy failed' && act === 'active with a step of its own',
   },
 ];
-/** A step that nobody has: what its failure is called there, is Python's. */
+/** Removes Python's message for the failure of an unknown step. */
 const withoutWords = (text: string): string =>
   text
     .replace(/failed step \{[^}]*'nosuch'[^}]*\}: .*/, 'failed step nosuch')
@@ -106,14 +106,14 @@ async function leftOn(base: string, path: string): Promise<Left> {
   return { node, history: alike(told) as readonly string[] };
 }
 
-/** One after the other on both; the node stands still after each. */
+/** Sends the steps to both servers, one after the other; the node settles after each. */
 async function each(steps: readonly Step[], path: string): Promise<readonly { readonly reference: unknown; readonly ours: unknown }[]> {
   const answers: { readonly reference: unknown; readonly ours: unknown }[] = [];
   for (const step of steps as readonly Sent[]) {
     const [there, here] = await Promise.all([ask(both.reference, step), ask(both.ours, step)]);
     const shown = (base: string, answer: typeof there): unknown => {
       const { status, body } = seen(base, step, answer);
-      // A PATCH answers with the whole node, which is looked at below.
+      // A PATCH answers with the whole node, which is compared below.
       return status >= 400 ? { status, body } : { status };
     };
     answers.push({ reference: shown(both.reference, there), ours: shown(both.ours, here) });
@@ -124,7 +124,7 @@ async function each(steps: readonly Step[], path: string): Promise<readonly { re
 }
 const differ = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other);
 
-/** A node in the state, on both. */
+/** Creates a node in the state, on both servers. */
 async function make({ node: { traits = [], ...node } = {}, by }: Start): Promise<string> {
   const uuid = `aaaaaaaa-0000-4000-8000-${String(++made).padStart(12, '0')}`;
   const path = `/v1/nodes/${uuid}`;
@@ -147,7 +147,7 @@ const refused = (answer: unknown): boolean => (answer as { readonly status: numb
 const total = { acts: 0, alike: 0, meant: 0 };
 async function walk(start: Start, acts: readonly Act[]): Promise<readonly Difference[]> {
   const differences: Difference[] = [];
-  /** A node that every act so far was refused to is as new. */
+  /** A node that has refused every act so far: it is as new, and serves for the next act. */
   let fresh: string | undefined;
   for (const { name, steps } of acts) {
     const path = fresh ?? (await make(start));
@@ -165,7 +165,7 @@ async function walk(start: Start, acts: readonly Act[]): Promise<readonly Differ
   return differences;
 }
 
-/** Only what differs, so that it can be read. */
+/** Only the members that differ, so that the message is readable. */
 function brief({ act, reference, ours }: Difference): string {
   const lines = (value: unknown, at = ''): [string, string][] =>
     value !== null && typeof value === 'object'

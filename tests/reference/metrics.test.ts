@@ -1,4 +1,4 @@
-/** What is scraped is read by Prometheus' own parsers (those of its Python client, which comes with the real Ironic), in both formats. */
+/** Prometheus' own parsers (those of its Python client, which comes with the real Ironic) read our metrics, in both formats. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { createMetrics } from '../../metrics';

@@ -1,4 +1,4 @@
-/** Our notifications beside the real Ironic's: the same is done on both sides, and what both log of it is compared, message by message. */
+/** Our notifications beside the real Ironic's: the same operations on both sides, and a comparison of the messages in both logs. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ interface Message {
   };
   readonly timestamp: string;
 }
-/** The fake power takes its time: the real server tells of the end of a flow before its beginning, or not at all, when both come at once. */
+/** Delays of the fake interfaces. Without them, the real server sends the end of a flow before its beginning, or not at all. */
 const SLOW = { power_delay: '1', inspect_delay: '1', deploy_delay: '1', rescue_delay: '1' };
 const enabled = {
   hardware_types: 'fake-hardware',
@@ -67,14 +67,14 @@ function messageIn(text: string): Message | undefined {
 const messagesIn = (log: string): Message[] =>
   log.split('oslo.messaging.notification.').flatMap((piece) => messageIn(piece.slice(piece.indexOf('{'))) ?? []);
 
-/** The real server cannot make these: it reads members that a new record does not have yet, and logs a warning instead. */
+/** Notifications that the real server cannot send: it reads members that a new record does not have yet, and logs a warning instead. */
 const NOT_THERE = /^baremetal\.(?:port\.create\.(?:start|error)|(?:runbook|inspectionrule)\.create\.start)$/;
 /** event type, field: what differs, and why. */
 const MEANT: readonly (readonly [RegExp, string, string])[] = [
   [/allocation/, 'node_uuid', 'told whenever there is a node; there, only at its end'],
   [/portgroup\.create\.start/, 'mode', 'with its default already'],
 ];
-/** What each server decides for itself, or keeps in its own way; an empty list is as good as none. */
+/** Fields that each server generates, or stores in its own form; an empty list counts as none. */
 const OWN = /^(?:created_at|updated_at|provision_updated_at|inspection_\w+_at|driver_internal_info)$/;
 /** Steps without the numbers of rows, and without the record that they belong to. */
 const bare = (step: unknown): unknown => {
@@ -103,7 +103,7 @@ let reference: RealIronic;
 let ours: Server;
 let folder: string;
 const lines: string[] = [];
-/** As the real server's lines: who logs stands before the message. */
+/** Writes lines in the real server's form: the logger's name before the message. */
 const note = (message: string, fields: object = {}): void => void lines.push(`${(fields as { logger?: string }).logger ?? ''} ${message}`);
 const log: Log = { ...silentLog, info: note, error: note, child: () => log };
 beforeAll(async () => {

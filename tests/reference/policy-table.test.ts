@@ -1,4 +1,4 @@
-/** The policy table of the real Ironic, which is what `recorded.json` says: every operation as every persona on nodes of each kind. */
+/** The policy table of the real Ironic must be as recorded in `recorded.json`: every operation as every persona on nodes of each kind. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { tableOf, type Table } from './policy-table/table';
 
 const run = promisify(execFile);
 const RECORDED = join(__dirname, 'policy-table/recorded.json');
-/** Python has SQLite. */
+/** A Python program, because Python includes SQLite. */
 const SET_STATE = `
 import sqlite3, sys
 database = sqlite3.connect(sys.argv[1], timeout=30)
@@ -34,7 +34,7 @@ it('is as recorded', async () => {
   });
   try {
     const recorded = JSON.parse(readFileSync(RECORDED, 'utf8')) as Table;
-    // RECORD_POLICIES=REGEX writes the rows of these operations anew.
+    // RECORD_POLICIES=REGEX records the rows of these operations again.
     const only = process.env['RECORD_POLICIES'];
     const python = join(await programs('ironic', ['ironic==39.0.0']), 'python');
     const made = await tableOf({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { programs } from '../lab/support/venv';
 
-/** Numbers that look random and are the same each time (mulberry32). */
+/** Pseudo-random numbers that are the same each time (mulberry32). */
 export function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -16,7 +16,7 @@ export function numbers(seed: number): (below: number) => number {
 }
 
 /**
- * @param script path of a program that reads a case a line, as JSON, and writes a result a line
+ * @param script path of a program that reads one case (as JSON) from each line, and writes one result to each line
  * @param timeout milliseconds
  */
 export async function inIronicsPython<Result>(script: string, cases: readonly unknown[], timeout: number): Promise<readonly Result[]> {

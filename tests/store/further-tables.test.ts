@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 const step = { interface: 'bios', step: 'apply', args: { z: 1, a: 2 } };
 
-/** Table: what a record must have, a change of it, and its words for "not there". */
+/** Table: the required fields of a record, a change of it, and the message for a missing one. */
 const TABLES: readonly (readonly [Exclude<keyof Store, 'transaction'>, () => object, object, string])[] = [
   ['chassis', () => ({}), { description: 'row 3' }, 'Chassis {} could not be found.'],
   ['portgroups', () => ({ node_uuid: node.uuid }), { mode: '802.3ad', properties: { b: 1 } }, 'Portgroup {} could not be found.'],

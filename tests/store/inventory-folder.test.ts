@@ -87,7 +87,7 @@ it('a folder that is not there is said, and is no database that is away', async 
     name: 'InventoryFolderFailure',
     message: `The inventory of node ${UUID} cannot be written in [inventory]directory: ENOENT: no such file or directory`,
   });
-  // The name of the folder's path is a file's now.
+  // A file takes the place of the folder.
   writeFileSync(folder, '');
   for (const ask of [() => store.inventories.find(UUID), () => store.inventories.remove(UUID)])
     await expect(ask()).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** Inventories as objects of an object store: their names, what a half-written one is, and how failures are named. */
+/** Inventories as objects of an object store: their names, half-written inventories, and the messages of failures. */
 import { inventoriesAmong, type ObjectContainer } from '../../store/inventory-objects';
 
 const NODE = '3a1f0b5c-2d4e-4f60-8a7b-9c0d1e2f3a4b';

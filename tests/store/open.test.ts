@@ -15,7 +15,7 @@ import { until } from '../support/until';
 
 const database = useDatabase();
 const LATEST = MIGRATIONS.at(-1)!.name;
-/** All but those of the migrations' own. */
+/** Drops all tables except those of knex, which note the migrations. */
 async function dropTables(client: Client): Promise<void> {
   const ours = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'knex%'";
   const { rows } = await client.query<{ tablename: string }>(ours);
@@ -211,7 +211,7 @@ it('uses no other database that appears at its address', () =>
       await (await open(other)).close();
       const [mine, theirs] = [connection, other].map((url) => /([^/]+)\?/.exec(url)![1]!);
       const aside = `${mine!}_aside`;
-      /** Both databases are closed to connections, and one gets the name of the other. */
+      /** Ends the connections to a database, and renames it. */
       const rename = async (from: string, to: string): Promise<void> => {
         await database.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [from]);
         await database.query(`ALTER DATABASE ${from} RENAME TO ${to}`);

@@ -1,10 +1,10 @@
-/** A clock that a test turns: short waits pass by themselves, so that code under test moves on; longer ones wait for `advance`. */
+/** A clock that a test advances. Short waits pass by themselves, so that the code under test continues; longer ones wait for `advance`. */
 import type { Clock } from '../../model/clock';
 
 export interface TestClock extends Clock {
-  /** Turns the clock on by so many seconds; what was waiting for a moment on the way is woken in order. */
+  /** Advances the clock by so many seconds. Sleepers whose time comes on the way wake in order. */
   advance(seconds: number): Promise<void>;
-  /** How many sleepers there are. */
+  /** The number of sleepers. */
   sleeping(): number;
 }
 interface Sleeper {
@@ -12,7 +12,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** @param shortMs waits up to this long pass by themselves (and turn the clock on) */
+/** @param shortMs waits up to this long pass by themselves (and advance the clock) */
 export function testClock(start = Date.parse('2026-03-01T00:00:00Z'), shortMs = 5000): TestClock {
   let now = start;
   const sleepers = new Set<Sleeper>();

@@ -1,7 +1,7 @@
 /**
- * The database server of a test run: DATABASE_URL_TEST (PostgreSQL 15 or later, as a superuser), or an embedded PostgreSQL of the run's
- * own. The making of its data and of the migrated template database is kept under .cache/, so that a run only copies it and starts (about
- * 0.2 s). Runs at the same time do not meet.
+ * The database server of a test run: DATABASE_URL_TEST (PostgreSQL 15 or later, as a superuser), or an embedded PostgreSQL of the run. The
+ * embedded server's data, with the migrated template database, is kept under .cache/: a run only copies it and starts the server (about
+ * 0.2 s). Simultaneous runs do not share a server.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
@@ -15,7 +15,7 @@ import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
 import { openStore } from '../../store/postgres';
 import { describeProcess, stopServer, readPidFile } from '../../store/embedded/postmaster';
 
-/** What test files are told through the environment: jest's workers inherit it. */
+/** Environment variables that name the server for test files: jest's workers inherit them. */
 export const ADMIN_URL = 'BLOOMERY_TEST_DATABASE_ADMIN';
 export const TEMPLATE = 'BLOOMERY_TEST_DATABASE_TEMPLATE';
 
@@ -54,20 +54,20 @@ export async function startCluster(): Promise<Cluster> {
 
 async function startCopy(prepared: string, stateDir: string): Promise<{ readonly stateDir: string; readonly server: Embedded }> {
   mkdirSync(stateDir);
-  // cp keeps the owner: as root, the files are PostgreSQL's user's.
+  // cp keeps the owner: if root runs the tests, the files belong to PostgreSQL's user.
   execFileSync('cp', ['-a', join(prepared, 'postgres'), stateDir]);
   return { stateDir, server: await startEmbedded({ stateDir, log, clock, durable: false }) };
 }
 
 /** A database server of one test file's own, which it may stop, kill and start again; beside that of the run. */
 export interface OwnServer {
-  /** Of a migrated, empty database; the same after each start. */
+  /** The URL of a migrated, empty database; the same after each start. */
   readonly connection: string;
   readonly stateDir: string;
   readonly pid: number;
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Stopped and removed. */
+  /** Stops and removes the server. */
   close(): Promise<void>;
 }
 export async function startOwnServer(): Promise<OwnServer> {
@@ -99,7 +99,7 @@ export async function startOwnServer(): Promise<OwnServer> {
 export const otherDatabase = (connection: string, name: string): string =>
   connection.replace(/^(\w+:\/\/[^/?]*)(?:\/[^?]*)?/, `$1/${name}`);
 
-/** Changes whenever the schema or the server does, so that nothing old is ever used. */
+/** Changes whenever the schema or the server does, so that outdated data is never used. */
 function schemaHash(): string {
   const hash = createHash('sha256');
   const folder = join(project, 'migrations');
@@ -113,7 +113,7 @@ function schemaHash(): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** One for each user: root's files are of no use to others. */
+/** A folder for each user: others cannot use root's files. */
 function cacheFolder(): string {
   const name = `test-database-${process.getuid?.() ?? 0}`;
   const inProject = join(project, '.cache', name);
@@ -131,7 +131,10 @@ const MEMORY = '/dev/shm';
 const TMPFS = 0x01021994;
 /** A run's server with its databases takes a quarter of this. */
 const ROOM_BYTES = 1 << 30;
-/** In memory where there is room: each test file's database is over three hundred files made and removed, which on a disk is half of the time of a run. */
+/**
+ * In memory where there is room: a test file's database is over three hundred files, which are made and removed. On a disk, this takes half
+ * of the time of a run.
+ */
 function runFolder(): string {
   const inMemory = join(MEMORY, `bloomery-test-database-${process.getuid?.() ?? 0}`);
   try {
@@ -158,7 +161,7 @@ async function prepare(prepared: string, template: string): Promise<void> {
   else renameSync(unfinished, prepared);
 }
 
-/** Makes the migrated template, whoever else does so on the same server. */
+/** Makes the migrated template; other runs may do the same on the same server. */
 async function makeTemplate(connection: string, template: string): Promise<void> {
   const client = new Client({ connectionString: connection });
   await client.connect();
@@ -176,7 +179,7 @@ async function makeTemplate(connection: string, template: string): Promise<void>
   }
 }
 
-/** What runs that were killed left: their servers, their folders; and templates of schemas that are no more. */
+/** Removes the servers and folders that killed runs left, and templates of older schemas. */
 async function removeLeftovers(folder: string): Promise<void> {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);

@@ -1,4 +1,4 @@
-/** A conductor on a test's database, with a machine that is a few variables: what it was told is written down, what it answers is set. */
+/** A conductor on a test's database. Its machine consists of variables: it records its orders, and the test sets its answers. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Options } from '../../config/options';
 import { startConductor, type ConductorParts, type RunningConductor } from '../../conductor/index';
@@ -26,35 +26,35 @@ import type { Store } from '../../store/store';
 import { optionsOf } from './options';
 import { servicesOf } from './services';
 
-/** What the drivers of this file do; a test sets members and reads `told`. */
+/** The machine behind the drivers of this file; a test sets members and reads `told`. */
 export interface Machine {
   power: 'power on' | 'power off' | null;
-  /** In order: `power off`, `prepareCleaning`, `step deploy.write_image`, … */
+  /** The orders so far: `power off`, `prepareCleaning`, `step deploy.write_image`, … */
   readonly told: string[];
-  /** What was told → the error that it throws; `get power` too. */
+  /** Order (or `get power`) → the error that it throws. */
   readonly broken: Map<string, Error>;
-  /** What was told → where it stays until the test lets it go on. */
+  /** Order → a promise for which it waits. */
   readonly stuck: Map<string, Promise<void>>;
   /** Whether cleaning, deployment and inspection need the ramdisk (then they wait for its heartbeat). */
   ramdisk: boolean;
   agentSteps: readonly PlannedStep[] | undefined;
-  /** What booting the ramdisk answers, in the place of what `ramdisk` makes of it. */
+  /** The outcome of booting the ramdisk, instead of the one that follows from `ramdisk`. */
   deploys?: Outcome;
   cleans?: Outcome;
-  /** What the agent says of the running step. */
+  /** The outcome of the running step that the agent reports. */
   standing: Outcome | ((step: PlannedStep) => Outcome);
   steps: readonly Step[];
   sensors?: JsonObject;
-  /** What the BMC says with the power state; absent: nothing. */
+  /** What the BMC reports with the power state; absent: nothing. */
   looks?: Omit<MachineStatus, 'power'>;
   vendor?: string;
-  /** MAC addresses that the BMC knows; an error: what it answers. Absent: it cannot be asked, and inspection is none by a ramdisk. */
+  /** MAC addresses that the BMC knows; an error: its answer. Absent: the BMC cannot be asked, and no inspection is by a ramdisk. */
   macs?: readonly string[] | Error;
-  /** What an inspection finds without booting anything. */
+  /** The findings of an inspection that boots nothing. */
   finds?: InspectionFindings;
   /** The instance is on a volume that must be attached. */
   onVolume?: true;
-  /** Does the BMC follow power orders? */
+  /** Whether the BMC follows power orders. */
   obeys: boolean;
 }
 export const newMachine = (changes: Partial<Machine> = {}): Machine => ({
@@ -69,7 +69,7 @@ export const newMachine = (changes: Partial<Machine> = {}): Machine => ({
   obeys: true,
   ...changes,
 });
-/** A promise and its end. */
+/** A promise, and the function that resolves it. */
 export function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   let open = (): void => {};
   const passed = new Promise<void>((resolve) => {
@@ -288,7 +288,7 @@ export function interfacesOf(
       },
     },
   };
-  // Not spread: `steps` is read when it is asked for.
+  // Assigned, not spread: a spread would read the getter `steps` at once.
   for (const [kind, table] of Object.entries(periodics)) Object.assign(test[kind as InterfaceKind], { periodics: table });
   const other = { ...test, boot: { ...test.boot }, inspect: { inspect: test.inspect.inspect } };
   return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, { test: test[kind], other: other[kind] }])) as unknown as Interfaces;
@@ -302,7 +302,7 @@ export const HARDWARE: Readonly<Record<string, HardwareType>> = {
   'rigid-hardware': everyKind(['test']),
 };
 
-/** The defaults, on which tests set what they are about. */
+/** The default options, with a test's changes. */
 export const conductorOptions = (changes: Partial<Options> = {}): Options =>
   optionsOf({
     ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`DEFAULT.enabled_${kind}_interfaces`, ['test', 'other']])),
@@ -324,7 +324,7 @@ export interface Started {
   /** Lookup and heartbeat of the machine's agent. */
   readonly speak: (uuid: string, token?: string) => Promise<string>;
 }
-/** Lines of this level and above are kept in the array. */
+/** A log that keeps warnings and errors in the array. */
 function collecting(lines: string[], info: Log['info'] = () => {}): Log {
   const keep = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields ?? {})}`);
   const log: Log = { ...silentLog, info, warn: keep, error: keep, child: () => log };
@@ -341,7 +341,7 @@ export async function started(
     /** Periodic work of the interfaces `test`. */
     readonly periodics?: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>>;
     readonly rooms?: Partial<ConductorParts>;
-    /** Gets what is logged as information. */
+    /** Gets the lines of level info. */
     readonly tell?: Log['info'];
   } = {},
 ): Promise<Started> {

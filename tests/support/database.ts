@@ -1,4 +1,4 @@
-/** A database for a test file: migrated, empty, its own, gone at the end. */
+/** A database for a test file: migrated, empty, not shared, and removed at the end. */
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import type { Clock } from '../../model/clock';
@@ -14,11 +14,11 @@ export interface TestDatabase {
   store(): OpenStore;
   /** Its URL, for a server or another store. */
   connection(): string;
-  /** Empties every table; for a file whose tests each want to begin with nothing: `beforeEach(() => database.clear())`. */
+  /** Empties every table, for a file whose tests each need an empty database: `beforeEach(() => database.clear())`. */
   clear(): Promise<void>;
-  /** Runs `work` with the URL of a database without any tables, which is gone afterwards. */
+  /** Runs `work` with the URL of a database without any tables, which is removed afterwards. */
   another<T>(work: (connection: string) => Promise<T>): Promise<T>;
-  /** SQL past the store, to look and to spoil. */
+  /** Runs SQL without the store, for checks and for corruptions. */
   query<Row extends object>(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 }
 export interface DatabaseOptions {
@@ -37,7 +37,7 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
 
   beforeAll(async () => {
     if (!admin) throw new Error('No test database: this jest project has no globalSetup (tests/support/jest/setup.ts)');
-    // The other strategy writes the whole template to the log of the database first: twice the time.
+    // The other strategy first writes the whole template to the write-ahead log: twice the time.
     await onServer(admin, `CREATE DATABASE ${name} TEMPLATE ${process.env[TEMPLATE]} STRATEGY FILE_COPY`);
     client = new Client({ connectionString: connection });
     await client.connect();
@@ -69,12 +69,12 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'knex%'",
       );
       const names = tables.map(({ tablename }) => tablename);
-      // As TRUNCATE, which takes ten times as long for a few rows since it makes each table's files anew. The locks wait for whoever still
-      // writes; as a replica, neither triggers nor references have a say.
+      // Like TRUNCATE, which takes ten times as long for a few rows, because it makes each table's files anew. The locks wait for sessions
+      // that still write. In the role `replica`, neither triggers nor references apply.
       const all = [
         `LOCK TABLE ${names.join(', ')}`,
         'SET LOCAL session_replication_role = replica',
-        // Servers use no database with another identity than before.
+        // Servers refuse a database whose identity has changed.
         ...names.map((name) => `DELETE FROM ${name}${name === 'secrets' ? " WHERE name <> 'database-identity'" : ''}`),
       ];
       await query(all.join(';'));

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
-/** A TCP port of loopback that nobody listened on a moment ago, for servers that must be told one. */
+/** A TCP port of loopback on which nothing listened a moment ago, for servers that need a fixed port. */
 export async function freePort(): Promise<number> {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');

@@ -1,10 +1,13 @@
-/** Requests of /healthcheck with what oslo.middleware 8 answers: asked of ours in tests/api, and of the real one in tests/reference. */
+/**
+ * Requests of /healthcheck with the answers of oslo.middleware 8: sent to our server in tests/api, and to the real middleware in
+ * tests/reference.
+ */
 export interface HealthCase {
   readonly options?: Readonly<Record<string, string | boolean | readonly string[]>>;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly remote?: string;
-  /** Status, type, text; `passed on`: the request was not for it. */
+  /** Status, type, text; `passed on`: the middleware passed the request on. */
   readonly expected: readonly [number, string | null, string] | 'passed on';
 }
 const PLAIN = 'text/plain; charset=UTF-8';

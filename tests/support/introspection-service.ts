@@ -1,4 +1,4 @@
-/** A small introspection service: what it was asked is written down, what it answers is set. */
+/** A small introspection service: it records its requests, and a test sets its answers. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -16,11 +16,11 @@ export interface IntrospectionService {
   readonly asked: string[];
   /** Headers of the last request. */
   readonly heard: { headers: Readonly<Record<string, unknown>> };
-  /** `start`, `status UUID`, … → what is answered; the more exact one first. */
+  /** `start`, `status UUID`, … → the answer; the more specific key first. */
   readonly answers: Map<string, Reply>;
-  /** How many requests were there at once, at most. */
+  /** The largest number of simultaneous requests. */
   most(): number;
-  /** Nobody listens on its port any more, until `open`. */
+  /** Stops listening on its port, until `open`. */
   shut(): Promise<void>;
   open(): Promise<void>;
 }
@@ -45,7 +45,7 @@ function reply(response: ServerResponse, said: Awaited<Reply>): void {
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-/** Ends with the tests of its file. */
+/** The service is closed after the tests of the file. */
 export async function startIntrospectionService(): Promise<IntrospectionService> {
   const asked: string[] = [];
   const answers = new Map<string, Reply>();

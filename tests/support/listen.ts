@@ -7,13 +7,13 @@ interface Heard {
 export interface Listening {
   readonly status: number;
   readonly headers: Headers;
-  /** The last position that was named, with or without an event. */
+  /** The last position that the server sent, with or without an event. */
   lastId(): string | undefined;
-  /** Once a line was a comment. */
+  /** Resolves when a comment line has come. */
   comment(): Promise<void>;
-  /** The next so many events; throws when they do not come in time, or the stream ends before. */
+  /** The next `count` events; throws when they do not come in time, or the stream ends before. */
   next(count: number): Promise<readonly Heard[]>;
-  /** What is still heard until the server ends the stream. */
+  /** The remaining events, until the server ends the stream. */
   rest(): Promise<readonly Heard[]>;
   stop(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { loadOptions } from '../../config/load';
 import type { Options } from '../../config/options';
 import { resolveOptions } from '../../settings';
 
-/** Read once for a file: some files ask for a thousand, and each reading converts hundreds of rows. */
+/** Read once for a test file: some files need a thousand copies, and each reading converts hundreds of rows. */
 let defaults: Options | undefined;
 const readDefaults = (): Options =>
   resolveOptions({ ...loadOptions([], {}).options, 'DEFAULT.host': 'here', 'DEFAULT.my_ip': '192.0.2.1' }, '/nonexistent', {
@@ -12,5 +12,5 @@ const readDefaults = (): Options =>
     https: null,
   });
 
-/** The defaults, resolved for a host `here` at an address of the documentation's, with what a test sets. */
+/** The defaults, resolved for a host `here` at a documentation address (RFC 5737), with a test's changes. */
 export const optionsOf = (changes: Partial<Options> = {}): Options => ({ ...(defaults ??= readDefaults()), ...changes });

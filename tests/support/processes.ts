@@ -9,12 +9,12 @@ export interface Ended {
   readonly errors: string;
 }
 export interface Processes {
-  /** @param settings its configuration file. Answers its URL once it is ready; how it ended when it does not start. */
+  /** @param settings its configuration file @returns its URL once it is ready; how it ended, if it does not start */
   start(host: string, roles: string, settings: string): Promise<string | Ended>;
-  /** Of a process that runs. */
+  /** The process ID of a running process. */
   pid(host: string): number;
   end(host: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** Ends those that run, and removes what they kept. */
+  /** Ends the running processes, and removes their files. */
   close(): Promise<void>;
 }
 

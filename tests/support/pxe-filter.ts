@@ -1,4 +1,4 @@
-/** The PXE filter of the options at their defaults, but for those given. */
+/** The PXE filter with default options, except for those given. */
 import { pxeFilter, type FilterOptions, type PxeFilter } from '../../boot/discovery';
 
 export const FILTER_DEFAULTS: FilterOptions = {

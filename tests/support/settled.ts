@@ -1,10 +1,13 @@
-/** What a turned clock has set going reaches the database first, and the workers after it. */
+/** The work that an advanced clock starts reaches the database first, and the workers after that. */
 import type { RunningConductor } from '../../conductor';
 
-/** Turns of the event loop in which nothing may be under way; and the longest that a busy machine may take, in milliseconds. */
+/** The number of checks in a row without a round of periodic work, and the most milliseconds that a busy machine may need. */
 const [TURNS, LONGEST_MS] = [20, 20_000];
 
-/** Until rounds of periodic work and the work that they started have ended; a round that waits for the test itself is not waited for. */
+/**
+ * Waits until rounds of periodic work and the work that they started have ended. A round that waits for the test itself is not awaited for
+ * ever.
+ */
 export async function settled(conductor: RunningConductor): Promise<void> {
   const end = Date.now() + LONGEST_MS;
   for (let quiet = 0; quiet < TURNS; quiet++) {

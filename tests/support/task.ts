@@ -1,4 +1,4 @@
-/** A task without a conductor, for tests of drivers: the node in memory, a clock that jumps, every order to the machine written down. */
+/** A task without a conductor, for tests of drivers: the node in memory, a clock that jumps, and a record of every order to the machine. */
 import type { Options } from '../../config/options';
 import { noopManagement, noopNetwork, noopStorage } from '../../drivers/network/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake/fake';
@@ -87,17 +87,17 @@ export interface TestTask {
   readonly events: string[];
   /** Node UUID → its boot row. */
   readonly boots: Map<string, ServedBoot>;
-  /** Role → what was published for it. */
+  /** Role → its published medium. */
   readonly media: Map<string, MediumRecord>;
   /** Lines of warnings and errors. */
   readonly complaints: string[];
   readonly node: () => NodeRecord;
-  /** As last saved. */
+  /** The volume targets as last saved. */
   readonly volumeTargets: () => readonly VolumeTargetRecord[];
   readonly stop: (reason: Error) => void;
 }
 
-/** Fake interfaces, a noop network and a management interface that takes every device, unless `driver` says others. */
+/** Fake interfaces, a noop network, and a management interface that accepts every device, unless `driver` replaces them. */
 export function testTask(
   given: {
     readonly node?: Partial<NodeRecord>;

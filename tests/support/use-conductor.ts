@@ -1,4 +1,4 @@
-/** Conductors for a test file, on a clock that tests turn and a database of the file's own, which is empty at the beginning of each test. */
+/** Conductors for a test file, on a clock that tests advance and a database of the file, which is empty at the beginning of each test. */
 import type { TestClock } from './clock';
 import { testClock } from './clock';
 import { started, type Started } from './conductor';
@@ -10,7 +10,7 @@ export interface TestConductors {
   readonly database: TestDatabase;
   /** A conductor, which is stopped after the test. */
   readonly start: (given?: Given) => Promise<Started>;
-  /** How many rounds of periodic work are under way. */
+  /** The number of rounds of periodic work that are under way. */
   readonly rounds: () => number;
 }
 

@@ -1,4 +1,4 @@
-/** The whole server in this process on a database of the test's own, with simulated machines and a client: what flow tests drive. */
+/** The whole server in this process on a database of the test, with simulated machines and a client, for tests of flows. */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,13 +25,13 @@ export interface WholeServer {
   readonly image: { readonly url: string; readonly sha256: string; readonly bytes: number };
   /** One request at the newest microversion. */
   call(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** A node for this machine, with its ports, in enroll; its UUID. */
+  /** Creates a node for this machine, with its ports, in enroll. @returns its UUID */
   enrol(machine: FleetMachine, more?: Readonly<Record<string, unknown>>): Promise<string>;
   /** PUT …/states/provision; throws unless it is accepted. */
   order(uuid: string, target: string, more?: Readonly<Record<string, unknown>>): Promise<void>;
-  /** The node once it has this state; throws when it comes to rest in another, with the reason. */
+  /** Waits until the node has this state; throws with the reason when it rests in another one. */
   reach(uuid: string, state: string): Promise<Readonly<Record<string, unknown>>>;
-  /** What is deployed, as instance_info. */
+  /** instance_info with the image to deploy. */
   deployable(more?: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
   /** Stops the server and starts it again on the same database and ports. */
   restart(): Promise<void>;
@@ -39,7 +39,7 @@ export interface WholeServer {
 }
 
 const RESTING = /failed$|^(error|enroll|manageable|available|active)$/;
-/** Between requests for the state of a node. A state that does not last is asked for at the shortest pause throughout. */
+/** Milliseconds between requests for the state of a node. For a transient state, every pause is the shortest one. */
 const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 120;
 
@@ -77,7 +77,7 @@ export async function startWholeServer(
     startServer({ options, roles: ['api', 'conductor', 'boot'], stateDir, log: setup.log ?? silentLog, databaseUrl: connection });
   let server = await start();
   const port = (url: string): number => Number(new URL(url).port);
-  // A server that comes back is found where it was.
+  // A restarted server has the same ports.
   options = { ...options, 'api.port': port(server.apiUrl!), 'boot.http_port': port(server.bootUrl!) };
   const fleet = await startFleet({
     count: setup.machines,

@@ -194,7 +194,7 @@ it('keeps samples of the fleet for a day, the older the fewer', () => {
   ]);
   let many = samples;
   for (let at = 40_000; at <= 90_000_000; at += 10_000) many = withSample(many, at, one);
-  // 10 minutes in tens of seconds, two hours in minutes, the rest in five minutes, and the one before.
+  // A sample each ten seconds for 10 minutes, each minute for two hours, each five minutes for the rest, and the one before.
   expect(many.length).toBeGreaterThan(60 + 110 + 264 - 3);
   expect(many.length).toBeLessThanOrEqual(450);
   expect(many.filter(({ at }) => at <= 90_000_000 - 86_400_000)).toHaveLength(1);
@@ -215,7 +215,7 @@ it('joins what the server counted with its own samples, by the clock of the brow
     { at: 940_000, counts: none },
     ...own,
   ]);
-  // Again, as after a lost connection.
+  // A second time, as after a lost connection.
   expect(withServerCounts(joined, 1_002_000, { now: '2026-03-01T10:00:02+00:00', state_counts: [] })).toEqual(joined);
 });
 it('draws the counts of before the first day from its beginning', () => {

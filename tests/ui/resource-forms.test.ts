@@ -1,4 +1,4 @@
-/** The forms of templates, runbooks and rules: texts to values and back, mistakes with their place, and patches. */
+/** The forms of templates, runbooks and rules: conversion of texts to values and back, mistakes with their place, and patches. */
 import { fieldsNamedIn, FORMS, newRow, resourcePatch, ruleMistakes, textsOf, valueOf, withoutOwn } from '../../ui/lib/resource-forms';
 
 const TEMPLATE = {

@@ -1,4 +1,4 @@
-/** What the page changes of a machine: BIOS settings with their bounds, firmware, RAID, and the image of a deployment. */
+/** Changes of a machine by the page: BIOS settings with their bounds, firmware, RAID, and the image of a deployment. */
 import { stepsAction, ACTIONS } from '../../ui/lib/actions';
 import type { Api } from '../../ui/lib/api';
 import { columnsOf, viewOf } from '../../ui/lib/filters';

@@ -1,4 +1,4 @@
-/** Clients of OpenStack services: how they authenticate, what they send again, and how they name failures. */
+/** Clients of OpenStack services: their authentication, which requests they repeat, and the messages of failures. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -6,7 +6,7 @@ export type Fate = (packet: Buffer, toServer: boolean) => readonly number[];
 export interface Relay {
   readonly port: number;
   readonly seen: readonly { readonly toServer: boolean; readonly packet: Buffer }[];
-  /** Says something to the client as if the server had. */
+  /** Sends a packet to the client as if the server had sent it. */
   inject(packet: Buffer): void;
   close(): Promise<void>;
 }

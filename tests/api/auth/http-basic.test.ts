@@ -10,7 +10,7 @@ import { testClock } from '../../support/clock';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-htpasswd-'));
 const file = join(folder, 'htpasswd');
-/** Of bcrypt at its lowest cost. */
+/** Password → its bcrypt hash, at the lowest cost. */
 const DIGESTS = {
   secret: '$2b$04$JCYtpV1F4gyrBd50P97aReFpr1INtdnhJUuzUjJeiKJYffB6hR8iK',
   'pass:wörd': '$2b$04$kez3JHJpodS1DIZNNYzj/.0SzdM.u/HndhEey3yKTFzGLGb7atcmC',
@@ -32,7 +32,7 @@ it.each([
   ['admin:secret', 200],
   ['other:pass:wörd', 200],
   ['admin:wrong', 401],
-  // Of two lines for one user the first counts.
+  // The first of two lines for one user counts.
   ['admin:later', 401],
   ['nobody:secret', 401],
   ['admin:', 401],
@@ -75,7 +75,7 @@ it.each([
   ['POST', '/v1/heartbeat/aaaaaaaa-0000-4000-8000-000000000001', 400],
   ['POST', '/v1/continue_inspection/', 400],
   ['OPTIONS', '/v1/nodes', 200],
-  // Everything else is not, not even whether it exists.
+  // Everything else needs a login: a 401 does not tell whether the path exists.
   ['GET', '/nodes', 401],
   ['GET', '/v1/nosuch', 401],
   ['GET', '/v2', 401],
@@ -84,7 +84,7 @@ it.each([
   ['GET', '/v1/lookup%2f', 401],
   ['GET', '/v1/../v1/nodes', 401],
   ['POST', '/v1/heartbeat/Foo_bar', 401],
-  // A recorder has a token of its own, which is asked for next.
+  // A recorder authenticates with its own token, which the handler checks: hence 403.
   ['PUT', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware', 403],
   ['GET', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware', 401],
   ['POST', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware/token', 401],

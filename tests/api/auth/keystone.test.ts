@@ -163,7 +163,7 @@ it('applies access rules', async () => {
   ])
     expect(`${path} ${await statusOf(identify(strategy, 'one-rule', {}, path))}`).toBe(`${path} 401`);
   for (const token of ['broken-rules', 'many-rules', 'no-catalog']) expect(await statusOf(identify(strategy, token))).toBe(401);
-  // A service acts for the user.
+  // Access rules do not bind a service that acts for the user.
   expect(await statusOf(identify(strategy, 'one-rule', { 'x-service-token': 'service' }))).toBe(200);
 });
 
@@ -178,10 +178,10 @@ it('applies access rules to the path of the operation, whatever its spelling', a
     expect(`${path} ${allowed('/v1/nodes/*/power', path)}`).toBe(`${path} false`);
     expect(`${path} ${allowed('/v1/nodes/states/*', path)}`).toBe(`${path} false`);
   }
-  // The node is in the query then, which rules cannot name.
+  // `/v1/nodes/states` names its node in the query, which an access rule cannot name.
   expect(allowed('/v1/nodes/*', '/v1/nodes/states')).toBe(false);
   expect(allowed('/**', '/v1/nodes/states')).toBe(false);
-  // One may be the name of a node.
+  // The suffix may belong to the name of a node.
   expect(allowed('/v1/nodes/a', '/v1/nodes/a.json')).toBe(false);
   expect(allowed('/v1/nodes/a.json', '/v1/nodes/a.json')).toBe(false);
   expect(allowed('/v1/nodes/*', '/v1/nodes/a.json')).toBe(true);
@@ -329,7 +329,7 @@ it('goes on with valid tokens while Keystone does not answer, and limits what wa
     return undefined;
   };
   const bad = Array.from({ length: 300 }, (_, n) => statusOf(identify(strategy, `bad-${n}`)));
-  // Of one source 8 run and 128 wait; the others are refused at once.
+  // Of one source's requests, 8 run and 128 wait; the others are refused at once.
   const refused = await Promise.all(bad.slice(136));
   expect(refused).toEqual(refused.map(() => 503));
   expect(await statusOf(identify(strategy, 'good'))).toBe(200);
@@ -382,7 +382,7 @@ it('never stores a token by itself', async () => {
   expect(told).toHaveLength(1);
   expect(JSON.stringify(told)).not.toMatch(/secret/);
   expect(JSON.stringify(told).length).toBeLessThan(1000);
-  // Keystone may repeat what it got.
+  // Keystone's error may repeat the token that it got.
   const other = `gAAAA${'b'.repeat(60)}`;
   const echo = { status: 500, body: { error: { message: `no a-secret-token2, ${other}, ${'x'.repeat(190)}` } } };
   fake.reply = async ({ method }) => (method === 'POST' ? undefined : echo);

@@ -18,7 +18,7 @@ it.each<[Readonly<Record<string, string>>, object]>([
     { system: true, domain: 'd' },
   ],
   [{ 'openstack-system-scope': 'some' }, {}],
-  // Former names.
+  // Former names of the headers.
   [
     { 'x-user': 'u', 'x-tenant-id': 'p', 'x-tenant-name': 'n', 'x-role': 'r' },
     { user: 'u', project: 'p', projectName: 'n', roles: ['r'] },

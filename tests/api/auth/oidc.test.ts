@@ -160,7 +160,7 @@ describe('the keys of the provider', () => {
     await provider.identify(sign(claims()));
     provider.publish([jwk(first, 'one'), jwk(second, 'two')]);
     const next = sign(claims(), second.privateKey, { kid: 'two' });
-    // Within the pause after a fetch.
+    // The pause after the last fetch of the keys is not over.
     await expect(provider.identify(next)).rejects.toMatchObject(refused);
     expect(provider.fetched()).toBe(1);
     await clock.advance(30);
@@ -188,7 +188,7 @@ describe('the keys of the provider', () => {
     provider.publish([jwk(second, 'two')]);
     await clock.advance(30);
     expect(await provider.identify(sign(claims(), second.privateKey, { kid: 'two' }))).toMatchObject({ user: 'u-1' });
-    // The provider has withdrawn it.
+    // The provider has withdrawn the first key.
     await expect(provider.identify(sign(claims({ jti: 'new' })))).rejects.toMatchObject(refused);
   });
   it('are used for a day without the provider, and no longer', async () => {

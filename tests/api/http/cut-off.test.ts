@@ -33,7 +33,7 @@ const sendBody = (socket: Socket, bytes: number): Promise<Error | null | undefin
 
 it('lets a client that still sends its body read the response', async () => {
   const socket = await startRequest('/');
-  // Half of it after the server has ended its side.
+  // The client sends half of the body after the server has ended its side of the connection.
   expect(await sendBody(socket, BYTES / 2)).toBeFalsy();
   expect(await sendBody(socket, BYTES / 2)).toBeFalsy();
   let text = '';

@@ -5,7 +5,7 @@ const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const create = (body: object) => api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', ...body } });
 const patch = (ident: string, body: unknown, minor = 115) => api.ask('PATCH', `/v1/nodes/${ident}`, minor, { body });
 
-/** The same function, noted when it is called. */
+/** Replaces a function of a table by one that does the same and notes each call. */
 function spy(asked: string[], name: string, table: Record<string, (...given: unknown[]) => unknown>) {
   const real = table[name]!;
   return jest.spyOn(table, name).mockImplementation((...given: unknown[]): unknown => {
@@ -173,7 +173,7 @@ describe('lists', () => {
       await api.ask('GET', `/v1/nodes/detail?limit=${limit}`, 101);
       return asked.length;
     };
-    // Who is alive, which rows there are, and those of them that are not kept yet.
+    // Three queries: the live conductors, the versions of the rows, and the rows that the cache lacks.
     expect([await count(1), await count(3), await count(3)]).toEqual([3, 3, 2]);
     for (const one of spies) one.mockRestore();
   });

@@ -1,4 +1,4 @@
-/** What the report and the states of a node show to the lessee. */
+/** What the readiness report and the states of a node show to the lessee. */
 import type { ApiContext, Request } from '../../../api/resource/handler';
 import { readinessHandlers } from '../../../api/nodes/readiness';
 import { nodeStateHandlers } from '../../../api/nodes/states';

@@ -53,7 +53,7 @@ it.each<[Options['api.agent_source_check'], readonly string[], Machine, readonly
   ['lease', [], INSPECTED, ['10.0.0.9'], []],
   // RFC 4291 Appendix A.
   ['lease', [], LEASED, ['2001:db8::5054:ff:fe00:1', 'fe80::5054:ff:fe00:1', '2001:db8:1:2:5054:ff:fe00:1'], ['2001:db8::5054:ff:fe00:2']],
-  // The agent speaks from an interface that has no lease of ours.
+  // The agent's requests come from an interface without a lease of our DHCP service.
   ['lease', ['10.9.0.0/16', '2001:db8:9::/48'], LEASED, ['10.0.0.2', '10.9.3.4', '2001:db8:9::1'], ['10.8.0.1', '2001:db8:8::1']],
   ['lease', ['10.9.0.0/16'], {}, ['10.9.0.1'], ['10.0.0.2']],
   ['known', [], {}, ['10.0.0.9'], []],

@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 const gated = (resource: string): (readonly [string, number, FieldRow])[] =>
   document.fields(resource).flatMap((row) => (row.gate.since > 1 && !row.hidden ? [[row.name, row.gate.since, row] as const] : []));
-/** A value that no field takes for absence. */
+/** Field → a valid value, where the usual one of its type (below) is none. */
 const FITTING: Readonly<Record<string, unknown>> = {
   local_link_connection: { port_id: 'p', switch_id: '00:00:00:00:00:01' },
   network_data: {},

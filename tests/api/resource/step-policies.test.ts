@@ -3,7 +3,7 @@ import type { Auth } from '../../../api/resource/handler';
 import { NOBODY } from '../../../policy/caller';
 
 const who = { ...NOBODY, user: 'u', project: 'p1' };
-/** Flashing is for owners; every other step is for all. */
+/** Only owners may run firmware.update; everybody may run every other step. */
 const auth: Auth = {
   identify: async () => who,
   allowed: ({ project }, policy, target) => policy !== 'step:execute:firmware.update' || target?.owner === project,

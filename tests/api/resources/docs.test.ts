@@ -8,7 +8,7 @@ it.each([
   ['', max, `1.${max}`],
   ['?version=latest', max, `1.${max}`],
   ['?version=1.50', 1, '1.50'],
-  // The name of the file is no suffix to cut, as of other paths below 1.91.
+  // `.json` is part of this path. From other paths, the server cuts such a suffix below 1.91.
   ['?version=1.1', 50, '1.1'],
 ])('the document of a version: %p at 1.%p', async (query, minor, version) => {
   const { status, body } = await api.ask('GET', `/v1/openapi.json${query}`, minor);

@@ -6,12 +6,12 @@ import { useApi } from '../../support/api';
 import { listen, type Listening } from '../../support/listen';
 import { until } from '../../support/until';
 
-// Other tests' transactions on the same server hold back what can be read.
+// Open transactions of other tests on the same database server delay events.
 const api = useApi();
 const nodes = () => api.database.store().nodes;
 const make = (more: Partial<NewNode> = {}) => nodes().create({ uuid: randomUUID(), driver: 'fake-hardware', ...more });
 const open: Listening[] = [];
-/** The server may not have noticed yet that listeners of before are gone. */
+/** The server may not have noticed yet that the listeners of earlier tests are gone. */
 async function hear(query = '', headers: Readonly<Record<string, string>> = {}): Promise<Listening> {
   let listening: Listening | undefined;
   await until('a listener', async () => {
@@ -21,7 +21,7 @@ async function hear(query = '', headers: Readonly<Record<string, string>> = {}):
   open.push(listening!);
   return listening!;
 }
-/** From where on only what comes is told: behind all that was written, as soon as it can be read. */
+/** @returns a position after all events written so far, once these are readable: a stream from there has only later events */
 async function resume(): Promise<string> {
   const { uuid } = await make();
   for (;;) {
@@ -59,7 +59,7 @@ it('tells of changes as they come, and goes on behind any of them', async () => 
   const byQuery = await hear(`?since=${first!}`);
   expect((await byQuery.next(2)).map(({ id }) => id)).toEqual([second, third]);
   await byQuery.stop();
-  // What a browser says when it comes back wins over the address.
+  // The Last-Event-ID header of a browser that reconnects wins over `since` in the URL.
   const again = await hear(`?since=${first!}`, { 'last-event-id': second! });
   expect((await again.next(1)).map(({ id }) => id)).toEqual([third]);
 });
@@ -84,7 +84,7 @@ it.each([
   const listening = await hear(`?since=${start}&${chosen}`);
   const heard = await listening.next(expected.length);
   expect(heard.map(({ event, data }) => `${event} ${(data['node_name'] as string).split('-')[0]!}`)).toEqual(expected);
-  // What was heard can be read too.
+  // `GET /v1/events` returns the same events.
   const page = await api.ask('GET', `/v1/events?since=${start}&${chosen}`);
   expect(page.body['events']).toEqual(heard.map(({ data }) => data));
 });

@@ -16,7 +16,7 @@ const event = (number: number, kind: EventKind): EventRecord => ({
   ...{ owner: 'red', lessee: 'blue', kind, payload: { last_error: 'secret' } },
 });
 
-/** The events of a stream that gets one event of each kind, and `wait` seconds pass before each. */
+/** The kinds of events that a stream shows. It gets one event of each kind, after `wait` seconds each. */
 async function kindsShown(
   caller: Caller,
   kinds: readonly EventKind[],

@@ -1,4 +1,4 @@
-/** What recorders push, and what is told of it. */
+/** What recorders push, and which changes the API shows. */
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
@@ -72,7 +72,7 @@ it('tells what changed as rows, an event and an entry in the history', async () 
   expect(history.body['history']).toMatchObject([
     { event_type: 'hardware', event: 'Hardware of the running host: disk A changed: size 1000 → 2000; disk B vanished; disk C appeared' },
   ]);
-  // Of one node so many are kept.
+  // Only so many changes of one node are kept.
   await push({ hardware: hardware(disk('C')) });
   expect(await changes()).toEqual([
     ['vanished', 'disk', 'B'],
@@ -99,7 +99,7 @@ it.each<readonly [string, () => object, () => Record<string, string>, number]>([
   expect((await ask('GET', `/v1/nodes/${node}/hardware`)).status).toBe(404);
 });
 
-/** @param body as it is sent */
+/** @param body the bytes as they are sent */
 const packed = (body: Buffer): Promise<number> =>
   new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-recorder-token': token };

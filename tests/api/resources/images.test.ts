@@ -61,7 +61,7 @@ it('writes the fields that describe a file together: of two changes at once the 
   await create({ uuid: UUID });
   const { images } = api.database.store();
   const hashed = { image_os_hash_algo: 'sha256', image_os_hash_value: 'a'.repeat(64) };
-  // The change that is tested has read the image when the other one is written.
+  // Another update is written after the tested one has read the image.
   const update = jest.spyOn(images, 'update').mockImplementationOnce(async (uuid, changes) => {
     await images.update(uuid, hashed);
     return images.update(uuid, changes);

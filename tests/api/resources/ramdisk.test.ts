@@ -6,7 +6,7 @@ import { useApi } from '../../support/api';
 const api = useApi({ 'oslo_middleware.enable_proxy_headers_parsing': true, 'agent.callback_hosts': ['198.51.100.0/24', 'Agents.example'] });
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const MAC = '52:54:00:00:00:01';
-/** What agents told. */
+/** Recorded reports of agents. */
 const RECORDED = join(__dirname, '../../reference/inspection/inventories');
 const recordings = readdirSync(RECORDED, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.json'));
 const store = () => api.database.store();
@@ -211,7 +211,7 @@ describe('the host of callback_url', () => {
 
 describe('a request from another address than DHCP gave', () => {
   const OTHER = '52:54:00:00:00:07';
-  /** Made of the MAC address, as stateless configuration does. */
+  /** Formed from the MAC address, as SLAAC does (RFC 4291 Appendix A). */
   const OF_MAC = '2001:db8::5054:ff:fe00:7';
   const lease = (mac: string, address: string, expires_at = Date.now() + 60_000) => store().leases.put({ mac, address, expires_at });
   const lookup = (address: string) => api.ask('GET', `/v1/lookup?addresses=${MAC}`, 115, from(address));

@@ -111,7 +111,7 @@ it.each([
   ],
   [[{ op: 'remove', path: '/type' }], "Schema error for patch: 'type' is a required property"],
   [[{ op: 'replace', path: '/node_uuid', value: 'one' }], 'Expected a UUID for node_uuid, but received one.'],
-  // Of another owner: the answer does not tell that it is there.
+  // A node of another owner: the answer does not tell that it exists.
   [
     [{ op: 'replace', path: '/node_uuid', value: OTHER }],
     `Unable to apply the requested node_uuid '${OTHER}'. Requested value was invalid.`,

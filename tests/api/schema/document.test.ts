@@ -26,7 +26,10 @@ interface Projected {
 }
 const document = loadDocument();
 
-/** openapi-backend reads it (strictly: with OpenAPI's own schema); a process of its own, since jest cannot load the modules it is made of. */
+/**
+ * Reads the document with openapi-backend (strictly: with OpenAPI's own schema). It runs in another process, because jest cannot load the
+ * modules that the package is made of.
+ */
 const READER = `
   const { OpenAPIBackend } = require('openapi-backend');
   const definition = require('yaml').parse(require('fs').readFileSync(0, 'utf8'), { maxAliasCount: -1 });
@@ -108,7 +111,7 @@ it('does not start when a route has no handler, or a handler no route', () => {
 
 it('is read and routed quickly', async () => {
   const text = readFileSync(join(__dirname, '../../../openapi.yaml'), 'utf8');
-  // It is some 150 ms.
+  // Usually about 150 ms.
   expect(await cpuMsOf(() => checkHandlers(readDocument(text), handlers), 1500)).toBeLessThan(1500);
 });
 
@@ -169,7 +172,7 @@ describe('words of schema errors', () => {
     [object({ a: {} }, { required: ['a'] }), {}, "'a' is a required property"],
     [object({}), { b: 1, a: 2 }, "Additional properties are not allowed ('a', 'b' were unexpected)"],
     [object({}), { a: 2 }, "Additional properties are not allowed ('a' was unexpected)"],
-    // Of several, the one nearest to the top; of siblings, the later name.
+    // Of several errors, the one nearest to the top is reported; of siblings, that of the later name.
     [object({ a: { type: 'string' } }, { required: ['b'] }), { a: 5 }, "'b' is a required property"],
     [object({ a: { type: 'string' }, b: { type: 'string' } }), { a: 5, b: 6 }, "6 is not of type 'string'"],
     [{ enum: ['x', 'y'] }, 'z', "'z' is not one of ['x', 'y']"],

@@ -16,7 +16,7 @@ const document = loadDocument();
 const shown = (minor: number): ShownDocument => project(document, minor) as unknown as ShownDocument;
 const operationsOf = ({ paths }: ShownDocument): readonly ShownOperation[] => Object.values(paths).flatMap((path) => Object.values(path));
 
-/** OpenAPI's `nullable` as JSON schema says it. */
+/** Translates OpenAPI's `nullable` into JSON Schema. */
 const asJsonSchema = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(asJsonSchema);
   if (typeof value !== 'object' || value === null) return value;

@@ -115,7 +115,7 @@ const connected = async (): Promise<Client> => {
   await untilText(made, 'login: ');
   return made;
 };
-/** Each line ends with its console. */
+/** The connections to the conductor's console end with the browser's connections. */
 const untilNoLine = (): Promise<void> => until('no connection to the line', () => lines.every(({ destroyed }) => destroyed));
 
 it('carries bytes in both directions, and leaves nothing when the browser goes', async () => {

@@ -89,7 +89,7 @@ it.each([
 
 describe('credentials that expire', () => {
   let issued: number;
-  /** What the provider says next. */
+  /** The error with which the provider answers next. */
   let refusal: Error | undefined;
   const login = (): Login => {
     const renew = async (): Promise<Login> => {

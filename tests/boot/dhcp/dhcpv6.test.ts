@@ -103,7 +103,7 @@ describe('four messages', () => {
     expect(reply.associations.addresses).toEqual([
       { iaid: 1, t1: 500, t2: 800, addresses: [{ address, preferred: LEASE_SECONDS, valid: LEASE_SECONDS }] },
     ]);
-    // The offer has the decision.
+    // The offer carries the decision of the PXE filter: the request needs no second lookup.
     expect(lookups).toEqual([MAC]);
   });
   it('become two with rapid commit', async () => {

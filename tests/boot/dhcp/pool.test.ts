@@ -60,7 +60,7 @@ it('an exhausted pool takes the lease that ended longest ago', () => {
   const [first, second] = [take(pool, 1, 0), take(pool, 2, 1000), take(pool, 3, 2000)];
   take(pool, 1, 3000);
   expect(take(pool, 4, 1000 + LEASE - 1)).toBeUndefined();
-  // The second and the third are over; the first was renewed.
+  // The leases of the second and the third machine have ended; the first was renewed.
   expect(take(pool, 4, 2000 + LEASE)).toBe(second);
   expect(pool.find(mac(2), 2000 + LEASE)).toBeUndefined();
   expect(pool.find(mac(1), 2000 + LEASE)).toMatchObject({ address: first, state: 'bound' });

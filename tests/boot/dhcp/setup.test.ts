@@ -143,7 +143,7 @@ describe('further subnets', () => {
         mtu: 9000,
       },
       ...{ leaseSeconds: 600, routes: [{ destination: '10.9.0.0', width: 16, router: '10.2.0.253' }] },
-      // The machines reach this host by its address there.
+      // The machines reach this host by its address in their network.
       ...{ tftpServer: '10.2.0.1', httpUrl: 'http://10.2.0.1:8080' },
     });
     expect(plans[2]!.policy).toMatchObject({

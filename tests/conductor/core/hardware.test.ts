@@ -1,4 +1,4 @@
-/** Which interfaces are enabled, and what a hardware type takes by default. */
+/** Which interfaces are enabled, and the defaults of a hardware type. */
 import { createHardware } from '../../../conductor/core/create-hardware';
 import { silentLog } from '../../../model/log';
 import { INTERFACE_KINDS } from '../../../model/records';

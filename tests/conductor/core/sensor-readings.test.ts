@@ -1,4 +1,4 @@
-/** What of the sensors becomes numbers: Ironic's fields of IPMI and Redfish, and nonsense. */
+/** Which sensor readings become numbers: Ironic's fields of IPMI and Redfish, and invalid values. */
 import { readingsOf } from '../../../conductor/core/sensor-readings';
 import type { JsonObject } from '../../../model/records';
 

@@ -15,7 +15,7 @@ export const step = (name: string, changes: Partial<Step> = {}): Step => ({
   ...changes,
 });
 export const withDeploy = (changes: Partial<DeployInterface>): Partial<Driver> => ({ deploy: { ...fakeDeploy, steps: [], ...changes } });
-/** Takes part in the events that a test compares. */
+/** A function that adds `what` to the events that a test compares. */
 export const said = (given: FlowTask, what: string) => async (): Promise<void> => void given.events.push(what);
 export const running = (name: string, changes: JsonObject = {}): JsonObject => ({
   ...{ interface: 'deploy', step: name, priority: 0, argsinfo: {} },

@@ -1,4 +1,4 @@
-/** Requests that flows accept, and flows that go on by themselves: what they write, and what follows. */
+/** Requests that flows accept, and flows that continue by themselves: what they write, and what follows. */
 import { FLOWS } from '../../../conductor/flows';
 import { adopt } from '../../../conductor/flows/adopt';
 import { clean } from '../../../conductor/flows/clean';

@@ -1,4 +1,4 @@
-/** What is remembered of agents' signs of life. */
+/** The buffer of agents' heartbeats. */
 import { createHeartbeatBuffer, type HeartbeatBuffer } from '../../../conductor/runtime/heartbeat-buffer';
 import { silentLog } from '../../../model/log';
 import type { Store } from '../../../store/store';

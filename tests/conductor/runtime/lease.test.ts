@@ -5,7 +5,7 @@ import { silentLog } from '../../../model/log';
 import { testClock } from '../../support/clock';
 import { useDatabase } from '../../support/database';
 
-/** Of the database. */
+/** The database's clock. */
 const clock = testClock();
 const database = useDatabase({ clock });
 const conductor = { hostname: 'a', conductor_group: '', drivers: {}, address: null };
@@ -57,7 +57,7 @@ it('leaves a name alone that another has', async () => {
   expect(await other.register()).toBeUndefined();
   expect(await other.register(async () => true)).toEqual([]);
   expect(one.holds(1)).toBe(true);
-  // The first finds out, and does not take it back.
+  // The first conductor notices the loss, and does not take the lease back.
   await one.renew();
   expect(await one.holds(one.term)).toBe(false);
   await other.end();

@@ -1,4 +1,4 @@
-/** Steps: what is offered, in which order it runs, what a client's list makes of it. */
+/** Steps: which are offered, in which order they run, and the effect of a client's list. */
 import {
   allowedSteps,
   automatedSteps,

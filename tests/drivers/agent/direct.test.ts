@@ -415,7 +415,7 @@ describe('prepare_instance_boot', () => {
 });
 
 describe('tear_down_agent', () => {
-  /** Power states that the BMC tells, the last for ever. */
+  /** The BMC reports these power states in turn, and the last one from then on. */
   const telling = (...states: ('power on' | 'power off' | Error)[]) => ({
     ...fakePower,
     get: async () => {
@@ -441,7 +441,7 @@ describe('tear_down_agent', () => {
     const made = await withAgentTask(() => 'say nothing', { driver: { power: telling('power on', 'power off') } });
     expect(await step('tear_down_agent')(made.task)).toEqual({ kind: 'done' });
     expect(made.events).toEqual(['power: power off']);
-    // The end of that wait would be one.
+    // A timeout of the agent's answer would be a complaint.
     expect(made.complaints).toEqual([]);
   });
   it.each([

@@ -44,7 +44,7 @@ const failed = (reason: string) => ({ outcome: { kind: 'failed', reason }, inter
 const over = { outcome: { kind: 'done' }, internal: { discoverd_asked: undefined } };
 /** Time enough for the request to arrive. */
 const patience = (reply: Reply): Partial<DiscoverdOptions> => (reply === 'hang' ? { 'discoverd.timeout': 2 } : {});
-/** Nothing new, and nothing to complain of. */
+/** The node does not change, and there is no complaint. */
 const quiet = null;
 const away = { away: /does not answer/ };
 

@@ -1,4 +1,4 @@
-/** Agents that are in the machine already, and instances that make room for one: what is booted, and what is left as it is. */
+/** Agents that already run in the machine, and running instances that an agent replaces: what is booted, and what stays as it is. */
 import { customAgentDeploy } from '../../../drivers/agent/deploy';
 import { agentThere, done, wait } from '../../../drivers/interfaces';
 import { isFastTrack } from '../../../drivers/agent/fast-track';

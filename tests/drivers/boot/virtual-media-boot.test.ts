@@ -279,7 +279,7 @@ describe('[redfish]use_swift', () => {
   let objects: Map<string, string>;
   /** Path → its status; absent: 200. */
   let refused: Readonly<Record<string, number>>;
-  /** Of the account, for temporary URLs. */
+  /** The account's key for temporary URLs. */
   let key: string;
   const MEDIUM = 'an image that is generated';
   beforeEach(async () => {

@@ -1,4 +1,4 @@
-/** [fake]step_log: what is written, by whom, and that nothing is offered without it. */
+/** [fake]step_log: which lines are written, by which conductor, and that the steps for tests exist only with this option. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -50,7 +50,7 @@ function bench(
 const busy = (completionCode: number): IpmiError => new IpmiError('completion', 'node busy', { completionCode });
 
 describe('driver_info', () => {
-  // What real Ironic 39 says to each (GET …/validate).
+  // The messages of real Ironic 39 (GET …/validate).
   it.each<[JsonObject, string]>([
     [{}, "Missing the following IPMI credentials in node's driver_info: ['ipmi_address']."],
     [{ ipmi_address: '' }, "Missing the following IPMI credentials in node's driver_info: ['ipmi_address']."],

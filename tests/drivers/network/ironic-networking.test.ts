@@ -17,7 +17,7 @@ interface Given {
   readonly info?: JsonObject;
   readonly ports?: readonly Partial<PortRecord>[];
   readonly state?: NodeRecord['provision_state'];
-  /** Of the portgroup `group`. */
+  /** The attribute `extra.lag` of the portgroup `group`. */
   readonly lag?: unknown;
   /** The port whose changes fail. */
   readonly bad?: string;
@@ -56,7 +56,7 @@ it.each<readonly [Operation, Given, readonly string[]]>([
   ['addProvisioningNetwork', {}, ['update sw p1 access 13 (10)']],
   ['configureTenantNetworks', {}, ['update sw p1 access 14 (10)']],
   ['unconfigureTenantNetworks', {}, ['reset sw p1 access 14 (10)']],
-  // Without a network of its own, a port is in that of its tenant.
+  // Without a network for the phase, the port gets its tenant's network.
   ['addInspectionNetwork', {}, ['update sw p1 access 14 (10)']],
   [
     'addRescuingNetwork',

@@ -1,4 +1,4 @@
-/** What the network interfaces flat and neutron ask of Neutron. tests/openstack has a real one. */
+/** The requests of the network interfaces flat and neutron to Neutron. tests/openstack has a real Neutron. */
 import { flatNetwork, neutronNetwork } from '../../../drivers/network/neutron';
 import { parseTraits } from '../../../drivers/network/network-traits';
 import { neutron as neutronDhcp } from '../../../drivers/dhcp/neutron';
@@ -236,7 +236,7 @@ describe('trait-based networking', () => {
     const [group] = await task.portgroups();
     expect(group).toMatchObject({ dynamic_portgroup: true, mode: 'active-backup', internal_info: { tenant_vif_port_id: 'vif' } });
     expect(task.ports.map((port) => port.portgroup_uuid)).toEqual([group!.uuid, group!.uuid]);
-    // A portgroup has no address: only the host is given.
+    // The portgroup has no MAC address: the request sets only the host.
     expect(lines()).toEqual(['GET /ports/vif', 'PUT /ports/vif']);
     await neutronNetwork.vifDetach(task, 'vif');
     expect(await task.portgroups()).toEqual([]);

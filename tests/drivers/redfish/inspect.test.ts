@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 const ref = (path: string): JsonObject => ({ '@odata.id': path });
-/** Puts a collection with its members there. */
+/** Adds a collection with its members to the service. */
 function collection(path: string, members: readonly JsonObject[]): void {
   service.resources[path] = { Members: members.map((_, index) => ref(`${path}/${index}`)) };
   members.forEach((one, index) => (service.resources[`${path}/${index}`] = { '@odata.id': `${path}/${index}`, Id: String(index), ...one }));
@@ -191,7 +191,7 @@ describe('what a service leaves out', () => {
   });
 });
 
-// What is in the way of one part, and what is lost.
+// A part of the machine, the path at which the service fails, and the only part of the findings that is lost.
 const broken: readonly (readonly [string, string, string])[] = [
   ['Processors', `${SYSTEM}/Processors`, 'cpu'],
   ['one of the interfaces', `${SYSTEM}/EthernetInterfaces/0`, 'interfaces'],
@@ -229,7 +229,7 @@ describe.each<[string, () => void]>([
     };
     const after = parts(await found(bench({ 'redfish.connection_attempts': 1 })));
     const changed = Object.keys({ ...before, ...after }).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
-    // The drives are told twice.
+    // The drives are in two members of the inventory.
     expect(changed.filter((key) => part !== 'disks' || key !== 'storage_controllers')).toEqual([part]);
   });
 });
@@ -240,7 +240,7 @@ describe('a service that means no good', () => {
     service.reply = ({ path }) => {
       if (path === SYSTEM) return undefined;
       n++;
-      // Endless pages, members that are collections themselves.
+      // Endless pages, and members that are collections themselves.
       return {
         status: 200,
         body: { Members: [ref(`/x${n}a`), ref(`/x${n}b`)], 'Members@odata.nextLink': `/next${n}`, PCIeFunctions: ref(`/f${n}`) },

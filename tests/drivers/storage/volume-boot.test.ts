@@ -95,7 +95,7 @@ describe('deployment', () => {
     expect(now().driver_internal_info.boot_from_volume).toBe(target().uuid);
     const row = boots.get(NODE_UUID);
     expect(row).toMatchObject({ purpose: 'volume', method: 'ipxe', macs: ['52:54:00:00:00:01'], files: {}, kernel_args: '' });
-    // The boot services read the credentials where they are.
+    // The boot services read the credentials from the volume targets.
     expect(JSON.stringify([row, now()])).not.toContain('secret');
   });
   it('refuses a machine that cannot boot such volumes', async () => {

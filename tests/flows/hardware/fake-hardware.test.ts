@@ -1,4 +1,4 @@
-/** The conductor over the drivers that there are: it starts on the default options, and fake hardware goes all the way. */
+/** The conductor with the real table of drivers: it starts with the default options, and fake hardware goes through a whole life. */
 import { randomUUID } from 'node:crypto';
 import type { Options } from '../../../config/options';
 import type { RunningConductor } from '../../../conductor/index';

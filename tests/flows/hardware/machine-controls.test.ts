@@ -1,4 +1,4 @@
-/** Boot mode, console, indicators, vendor methods and the rest, through a conductor to drivers that have them, fail at them, or lack them. */
+/** Boot mode, console, indicators, vendor methods and the rest: a conductor asks drivers that have them, fail at them, or lack them. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { startConductor, type RunningConductor } from '../../../conductor/index';
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';

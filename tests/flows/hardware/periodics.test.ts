@@ -1,4 +1,4 @@
-/** Work that comes again: agents that are silent, steps that are polled, sensors, and what interfaces bring along. */
+/** Periodic work: silent agents, polled steps, sensors, and the periodic functions of interfaces. */
 import { PERIODICS } from '../../../conductor/periodic/periodics';
 import type { Interfaces, Outcome, Step } from '../../../drivers/interfaces';
 import { done } from '../../../drivers/interfaces';
@@ -12,8 +12,8 @@ import { until } from '../../support/until';
 
 const { clock, start, rounds } = useConductor();
 /**
- * Turns the clock by up to so many seconds, until it is as expected: a minute at a time, so that each round of periodic work can end, however busy the
- * machine is. A round that itself waits for the clock is waited for no longer than a second.
+ * Advances the clock by up to so many seconds, until `is` holds. It advances a minute at a time, so that each round of periodic work can
+ * end on a busy machine too. It waits at most a second for a round that itself waits for the clock.
  */
 async function after(seconds: number, is: () => Promise<boolean>): Promise<void> {
   const breathe = async (least: number, most: number, isOver: () => boolean): Promise<void> => {

@@ -1,4 +1,7 @@
-/** Each way in which a node's Redfish service cannot be used has a sentence of its own: in validate, or in last_error; the power stays unknown. */
+/**
+ * Each reason why a node's Redfish service cannot be used has its own sentence, in validate or in last_error; the power state stays
+ * unknown.
+ */
 import { randomBytes } from 'node:crypto';
 import { ownCertificate } from '../../../wire/http/certificate';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';

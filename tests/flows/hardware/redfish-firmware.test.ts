@@ -1,4 +1,6 @@
-/** Firmware updates through the whole server: simulated machines behind their Redfish service, which install it as they start. */
+/**
+ * Firmware updates through the whole server: simulated machines behind their Redfish service, which install the firmware when they start.
+ */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -17,7 +19,7 @@ const TIMES = {
   'redfish.firmware_update_bmc_version_check_interval': 1,
   'redfish.firmware_update_nic_starting_wait': 1,
 } as const;
-/** The configuration of the second conductor, which boots machines by what the first process serves. */
+/** The configuration of the second conductor, whose machines boot from the first process. */
 const other = ({ apiUrl, bootUrl }: { readonly apiUrl?: string | undefined; readonly bootUrl?: string | undefined }): string => `
 [DEFAULT]
 host = conductor-2
@@ -110,7 +112,7 @@ it('an image that the BMC cannot get fails the step, and the firmware is as it w
 
 it('goes on with another conductor when the one that began it is killed, and asks the BMC for each update once', async () => {
   expect(await processes.start('conductor-2', 'conductor', other(whole.server))).toBe('conductor-2');
-  // Whose a node is follows from its UUID.
+  // The node's UUID determines its conductor.
   let uuid = await manageable(2);
   const keeper = async (): Promise<unknown> => (await whole.call('GET', `/v1/nodes/${uuid}`)).body['conductor'];
   while ((await keeper()) !== 'conductor-2') {

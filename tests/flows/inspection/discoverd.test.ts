@@ -1,4 +1,7 @@
-/** A service of its own inspects: how its node waits, goes on, fails, is aborted, times out, and changes conductors meanwhile. */
+/**
+ * An external introspection service inspects: how its node waits, continues, fails, is aborted, times out, and changes conductors
+ * meanwhile.
+ */
 import { discoverdInspect, discoverdService } from '../../../drivers/agent/discoverd';
 import type { NodeRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
@@ -30,7 +33,7 @@ async function start(given: Readonly<Record<string, unknown>> = {}, machine: Mac
     }),
     'discoverd.enabled': true,
     'discoverd.service_url': service.url,
-    // It takes the errors of nodes whose BMC answers for its own.
+    // The power synchronisation would clear the errors of nodes whose BMC answers.
     'conductor.sync_power_state_interval': 0,
     ...given,
   };
@@ -52,14 +55,14 @@ async function start(given: Readonly<Record<string, unknown>> = {}, machine: Mac
 }
 const now = (uuid: string): Promise<NodeRecord> => database.store().nodes.find(uuid);
 const manageable = { provision_state: 'manageable', power_state: 'power off' } as const;
-/** A node whose inspection the service was asked for, unless it is away. */
+/** A node whose inspection was requested from the service, if the service answers. */
 async function inspecting(one: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<string> {
   const { uuid } = await one.enrol({ ...manageable, ...changes });
   await one.conductor.provision(uuid, 'inspect', {});
   await settled(one.conductor);
   return uuid;
 }
-/** Lets so many seconds pass, a round at a time. */
+/** Lets so many seconds pass, a round of periodic work at a time. */
 async function pass(one: Started, seconds: number): Promise<void> {
   for (let gone = 0; gone < seconds; gone += 66) {
     await clock.advance(66);
@@ -115,7 +118,7 @@ it.each([
     inspection_started_at: null,
   });
   expect(service.asked.filter((what) => what.startsWith('abort'))).toEqual([]);
-  // It can be inspected again, whatever the last one left.
+  // The node can be inspected again, whatever the last inspection left.
   service.answers.clear();
   await one.conductor.provision(uuid, 'inspect', {});
   await settled(one.conductor);
@@ -281,6 +284,6 @@ it('disabled, is refused with what is missing; a URL that cannot be used stops t
     await expect(start({ 'DEFAULT.host': 'other', 'discoverd.service_url': url })).rejects.toThrow(
       /^Driver, hardware type or interface discoverd could not be loaded\. Reason: \[discoverd\]/,
     );
-  // Not enabled as an interface, it is not loaded.
+  // Without the interface among the enabled ones, its options are not read.
   await start({ 'DEFAULT.host': 'other', 'discoverd.service_url': null, 'DEFAULT.enabled_inspect_interfaces': ['test'] });
 });

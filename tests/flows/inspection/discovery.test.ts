@@ -1,4 +1,4 @@
-/** Machines that nobody knows report themselves to the whole server: each is enrolled once, and boots discovery no more. */
+/** Unknown machines report themselves to the whole server: each is enrolled once, and then does not boot discovery any more. */
 import type { LoadedOptions } from '../../../config/options';
 import { useDatabase } from '../../support/database';
 import { startWholeServer, type Answer, type WholeServer } from '../../support/whole-server';
@@ -76,10 +76,10 @@ it('makes a node of it, in enroll, with what it said', async () => {
     inventory: report(1).inventory,
     plugin_data: { auto_discovered: true },
   });
-  // Nobody boots discovery twice, by whatever interface.
+  // No machine boots discovery twice, whichever interface it boots from.
   expect(await Promise.all([macOf(1), macOf(1, 1), macOf(2)].map((mac) => script(server, mac)))).toEqual([404, 404, 200]);
   expect((await post(server, report(1))).status).toBe(404);
-  // A node that is gone leaves nothing behind.
+  // A deleted node leaves nothing behind.
   expect((await server.call('DELETE', `/v1/nodes/${uuid}`)).status).toBe(204);
   expect(await script(server, macOf(1, 1))).toBe(200);
   expect((await post(server, report(1))).status).toBe(202);
@@ -94,7 +94,7 @@ it('makes one node each of 200 at once that say it twice, and none of a machine 
     Array.from({ length: 200 }, (_, index) => [0, 1].map(async () => ({ index, answer: await post(server, report(index)) }))).flat(),
   );
   const taken = answers.filter(({ answer }) => answer.status === 202);
-  // Another is still at it, all places for work are taken: the agent comes again.
+  // An agent repeats its report while another report is processed, or while all workers are busy.
   for (let round = 0; round < 50; round++) {
     const missing = Array.from({ length: 200 }, (_, index) => index).filter(
       (index) => index > 0 && !taken.some((one) => one.index === index),

@@ -1,4 +1,7 @@
-/** Bad callbacks over HTTP, at the API and at the introspection service: refused, or failed as a whole; and what a deleted node leaves in a folder. */
+/**
+ * Bad callbacks over HTTP, at the API and at the introspection service: they are refused, or fail as a whole; and what a deleted node
+ * leaves in a folder.
+ */
 import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -104,7 +107,7 @@ async function waiting(door: Door): Promise<{ readonly uuid: string; readonly ma
   return machine;
 }
 
-/** Parts of an inventory that are not what agents send; unknown members are no such thing. */
+/** Parts of an inventory with types that agents do not send. Unknown members are allowed. */
 const ILL_TYPED: readonly (readonly [string, JsonObject])[] = [
   ['a processor that is a number', { cpu: 5 }],
   ['a processor that is null', { cpu: null }],
@@ -158,7 +161,7 @@ const REFUSED: readonly (readonly [string, number, (mac: string) => string | Buf
   ...ILL_TYPED.map(([what, part]) => [what, 400, (mac: string) => JSON.stringify(having(mac, part))] as const),
   ...ILL_TYPED_BESIDE.map(([what, part]) => [what, 400, (mac: string) => JSON.stringify(told(mac, part))] as const),
 ];
-// Nothing said which disk is the root disk (`root_disk`).
+// The inventory does not say which disk is the root disk (`root_disk`), so local_gb is 0.
 const ALL = { cpu_arch: 'x86_64', cpus: 4, memory_mb: 2048, local_gb: 0, capabilities: 'cpu_vt:true' };
 
 describe.each(DOORS)('POST %s', (door) => {
@@ -201,7 +204,7 @@ it.each(DOORS)(
     const { uuid, mac } = await waiting(door);
     renameSync(place, `${place}.away`);
     try {
-      // The service has looked at it when it answers.
+      // The introspection service processes a report before it answers; the API answers first.
       expect((await send('POST', urlOf(door), JSON.stringify(told(mac)))).status).toBe(door === DOORS[0] ? 202 : 400);
       await server.conductor!.idle();
     } finally {

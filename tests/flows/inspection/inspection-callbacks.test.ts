@@ -1,4 +1,4 @@
-/** Callbacks of agents that are inspected: whose they are, what is refused, and that one of two wins, whole. */
+/** Callbacks of agents during an inspection: which node they belong to, which are refused, and that of two callbacks exactly one counts. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

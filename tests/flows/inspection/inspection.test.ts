@@ -1,4 +1,4 @@
-/** Inspection without a ramdisk: what a BMC tells becomes the node's, all of it or nothing. */
+/** Inspection without a ramdisk: the node gets everything that the BMC reports, or nothing. */
 import type { InspectionFindings } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges } from '../../../model/records';
 import { newMachine, type Started } from '../../support/conductor';

@@ -1,4 +1,4 @@
-/** The introspection service by HTTP: its document, answers that it declares, its lines in the log, and what nobody should send. */
+/** The introspection service by HTTP: its OpenAPI document, the answers that the document declares, its log lines, and bad requests. */
 import { execFileSync } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +37,7 @@ let one: Started;
 let server: Server;
 let url = '';
 let document: Document;
-/** Lines `request`, and the labels that the metrics were told. */
+/** Log lines `request`, the labels of the metrics, and the errors of the log. */
 const [lines, measured, errors]: [Json[], Json[], string[]] = [[], [], []];
 const log: Log = {
   debug: () => {},
@@ -76,7 +76,7 @@ afterAll(async () => {
 });
 
 const ajv = new Ajv({ strict: false, formats: { uuid: true } });
-/** Asks, and holds the answer against the document. */
+/** Sends a request, and validates the answer against the document. */
 async function ask(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) {
   const response = await fetch(`${url}${path}`, {
     method,
@@ -101,7 +101,7 @@ async function ask(method: string, path: string, body?: unknown, headers: Readon
   return answer;
 }
 
-/** A process of its own, since jest cannot load the modules it is made of. */
+/** Runs in another process, because jest cannot load the modules that openapi-backend is made of. */
 const READER = `
   const { OpenAPIBackend } = require('openapi-backend');
   const backend = new OpenAPIBackend({ definition: JSON.parse(require('fs').readFileSync(0, 'utf8')), strict: true, validate: false });

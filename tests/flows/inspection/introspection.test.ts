@@ -1,4 +1,4 @@
-/** The introspection service on a conductor: who may report, what becomes of a report, and that of two reports one wins. */
+/** The introspection service on a conductor: who may report, what a report changes, and that of two reports only one counts. */
 import { INTROSPECTION_STATES } from '../../../model/introspection';
 import type { JsonObject, NodeChanges } from '../../../model/records';
 import { conductorOptions, gate, newMachine, type Machine, type Started } from '../../support/conductor';
@@ -166,7 +166,7 @@ it('touches no machine that is on its way to something else when an abort comes 
   expect(machine.power).toBe('power on');
 });
 
-/** Another conductor, after this one died and left the introspection so. */
+/** Starts another conductor, after the first one died and left the introspection with these values. */
 async function takenOver(from: Begun, changes: Parameters<Started['store']['introspections']['change']>[2]): Promise<Started> {
   await from.conductor.stop();
   await from.store.introspections.change(from.uuid, INTROSPECTION_STATES, changes);

@@ -1,4 +1,7 @@
-/** Recorders push to two APIs on one database, one of which is killed again and again: every change is told once, in order, to whoever follows. */
+/**
+ * Recorders push to two APIs on one database, one of which is killed again and again. A client that follows the changes gets each of them
+ * once, in order.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { INTERFACE_KINDS } from '../../../model/records';
 import { digestOf, type HardwareRecord } from '../../../model/hardware';
@@ -39,7 +42,7 @@ interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
-/** Undefined: nobody answered. */
+/** @returns undefined: no server answered */
 async function ask(host: string, method: string, path: string, body?: object, token?: string): Promise<Answer | undefined> {
   try {
     const answer = await fetch(`${url(host)}${path}`, {
@@ -62,7 +65,7 @@ interface Recorder {
   readonly token: string;
 }
 const recordOf = (round: number): HardwareRecord => ({ disks: [{ name: '/dev/sda', serial: `D${round}`, size: 1000 }], interfaces: [] });
-/** As the agent does, until it is taken, of whichever answers. */
+/** Pushes as the agent does, to whichever server answers, until one accepts the record. */
 async function push({ uuid, token }: Recorder, round: number, first: number): Promise<void> {
   const hardware = recordOf(round);
   const path = `/v1/nodes/${uuid}/hardware`;
@@ -94,7 +97,7 @@ it('no change is lost or told twice', async () => {
   );
   const { resume } = (await ask('two', 'GET', '/v1/events'))!.body;
   let done = false;
-  /** Goes on behind what it saw last, as the documentation says. */
+  /** Continues after the last change that it has, as the documentation says. */
   const followed: Change[] = [];
   const follow = async (): Promise<void> => {
     for (;;) {
@@ -110,7 +113,7 @@ it('no change is lost or told twice', async () => {
   const following = follow();
   const pushing = Promise.all(
     recorders.map(async (recorder) => {
-      // Each record comes to both at once.
+      // Each record is pushed to both APIs at the same time.
       for (let round = 0; round <= ROUNDS; round++) await Promise.all(hosts.map((_, at) => push(recorder, round, at)));
     }),
   );

@@ -1,4 +1,4 @@
-/** `bloomery-agent record` as the program that it is (npm test builds it): what it says of wrong words, and that it ends when it is told to. */
+/** `bloomery-agent record` as a program (npm test builds it): its messages for wrong arguments, and that it ends on a signal. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ describe('beside a service', () => {
   beforeAll(async () => {
     server = createServer((request, response) => {
       request.resume();
-      // Without an answer: it hangs.
+      // Undefined: no answer, so that the request hangs.
       if (answer !== undefined) response.writeHead(answer).end('no');
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -1,4 +1,7 @@
-/** A recorder beside the whole server: a deployed host's token works by itself, a changed disk is told, silence is told, and the end of the instance ends it. */
+/**
+ * A recorder beside the whole server: its token is its only login, a changed disk and silence become events, and recording ends with the
+ * instance.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -82,7 +85,7 @@ it('a host that was deployed tells of itself by the token of its config drive', 
   await whole.order(uuid, 'active', { configdrive: { meta_data: { 'local-hostname': 'host' } } });
   await whole.reach(uuid, 'active');
   expect(await metric('bloomery_recorder_nodes{state="fresh"} ')).toBe(0);
-  // What the machine got is not kept in clear anywhere: the same drive again, with a token of its own.
+  // The server keeps neither the drive nor the token (only its hash): the test makes the same drive again, with a new token.
   const context = {
     options: whole.server.options,
     random: randomBytes,
@@ -142,10 +145,10 @@ it('silence is told once, and its end', async () => {
     for (const end = now + seconds * 1000; now < end; now += 30_000) stale += await markStale(context, watch);
     return stale;
   };
-  // Nobody was watching before: that is no silence.
+  // The watch has just begun, so the old time of the last push does not count as silence.
   await database.query(`UPDATE hardware SET received_at = '2020-01-01' WHERE node_uuid = $1`, [uuid]);
   expect(await rounds(870)).toBe(0);
-  // The database was away: it begins anew.
+  // After a pause of the rounds (the database was away), the time of silence begins anew.
   now += 600_000;
   expect(await rounds(870)).toBe(0);
   expect(await rounds(120)).toBe(1);

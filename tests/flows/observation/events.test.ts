@@ -1,4 +1,4 @@
-/** Events and notifications of the whole server: what is done over its API is heard over its stream, and told to its webhook. */
+/** Events and notifications of the whole server: operations over its API appear in its event stream, and are sent to its webhook. */
 import { createHmac } from 'node:crypto';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -85,7 +85,7 @@ it('tells of a deployment from its verb to its end, and of the end of the server
       heard.push(event!);
       if (event!.event === 'state' && (event!.data['payload'] as { provision_state: string }).provision_state === state) break;
     }
-    // Whoever brought the node there lets it go a moment later.
+    // The reservation ends a moment after the node has reached its state.
     await server.conductor!.idle();
     return heard;
   };

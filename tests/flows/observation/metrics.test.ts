@@ -1,4 +1,4 @@
-/** What the whole server tells of itself: the numbers of a deployment at /metrics, and the lines of its requests. */
+/** What the whole server reports about itself: the figures of a deployment at /metrics, and the log lines of its requests. */
 import type { Log } from '../../../model/log';
 import { useDatabase } from '../../support/database';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';

@@ -1,6 +1,6 @@
 /**
- * Two servers on one database, the second in a process of its own; writers and readers race at both. No answer is older than what was
- * written before it was asked for. Runs the built program (npm test builds it).
+ * Two servers on one database, the second in its own process; writers and readers race at both. No answer may be older than what was
+ * written before its request. Runs the built program (npm test builds it).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -82,10 +82,10 @@ it('holds for lists, pages and single nodes and ports, while both servers write'
     const address = `52:54:00:00:01:${index.toString(16).padStart(2, '0')}`;
     ports.push(await made('/v1/ports', { node_uuid: node, address, extra: { n: 0 } }));
   }
-  // What has been answered to a writer: nobody may see less from then on.
+  // Row → the last acknowledged value: from then on, no reader may see an older one.
   const written = new Map([...nodes, ...ports].map((uuid) => [uuid, 0]));
   let writing = true;
-  // A row has one writer, so that what it holds only grows.
+  // A row has one writer, so its value only grows.
   const write = async (base: string, writer: number): Promise<void> => {
     for (let turn = 1; turn <= WRITES; turn++) {
       const index = ((turn * 2) % NODES) + writer;

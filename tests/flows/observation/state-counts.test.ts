@@ -22,7 +22,7 @@ const rows = async (): Promise<number> => {
   return found!.count;
 };
 async function minutes(count: number): Promise<void> {
-  // The longest period: a minute and a tenth.
+  // The longest period of this periodic work: a minute and a tenth.
   for (let minute = 1; minute <= count; minute++) {
     const before = await rows();
     for (let seconds = 0; seconds < 66 && (await rows()) === before; seconds++) await clock.advance(1);

@@ -1,4 +1,4 @@
-/** What the work of a conductor costs the database: statements, BEGIN and COMMIT counted too. */
+/** How many statements the work of a conductor sends to the database, BEGIN and COMMIT included. */
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import type { RunningConductor } from '../../../conductor/index';
@@ -34,7 +34,7 @@ it('takes a node from enroll to active in few statements', async () => {
     expect(await database.store().nodes.find(uuid)).toMatchObject({ provision_state: 'active', reservation: null });
   };
   await lifecycle();
-  // The making of the node and the last look are two of them.
+  // Two of them create the node, and read it at the end.
   expect(await statements(lifecycle)).toBeLessThanOrEqual(24);
 });
 
@@ -48,10 +48,10 @@ it('asks a thousand machines for their power in few statements', async () => {
   const count = await statements(async () => {
     const isOver = (): boolean => asked.mock.calls.length >= 1000;
     for (let seconds = 0; !isOver() && seconds < 135; seconds++) await clock.advance(1);
-    // What is under way goes on; the next round, and the other periodic work, do not come closer.
+    // The current round continues while the clock stands still, so that no other periodic work begins.
     await until('every machine was asked', isOver);
   });
   expect(asked).toHaveBeenCalledTimes(1000);
-  // Pages of a hundred, and other periodic work of two minutes: a node that is as it shall be costs none of its own.
+  // Pages of a hundred nodes, and two minutes of other periodic work. A node with the expected power state needs no statement of its own.
   expect(count).toBeLessThan(200);
 });

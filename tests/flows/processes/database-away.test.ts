@@ -71,9 +71,9 @@ const WITHOUT: Readonly<Record<string, number>> = {
   showVolume: 200,
   showNodeVolume: 200,
   postEvents: 204,
-  // It begins, ends, and its listener comes again.
+  // The stream begins, then ends; its client connects again.
   streamEvents: 200,
-  // Who pushes without a token is refused before anything is asked; with one: below.
+  // A push without a token is refused before the database is asked. A push with a token is tested below.
   pushHardware: 403,
 };
 const PARAMETERS: Readonly<Record<string, string>> = {
@@ -142,7 +142,7 @@ it('work that is under way waits, and loses nothing', async () => {
     await whole.reach(uuid, state);
   }
   await whole.order(uuid, 'active');
-  // Wherever the deployment stands: away three times, once for longer than a conductor may give no sign of life.
+  // The database is away three times, at any point of the deployment, and once for longer than a conductor's lease.
   for (const [run, away] of [
     [30, 300],
     [200, 2200],

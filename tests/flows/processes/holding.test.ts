@@ -1,4 +1,4 @@
-/** Holding nodes: locks, fencing, heartbeats that meet a held node, agents that are not the node's, and restarts in the middle. */
+/** Reservations of nodes: locks, fencing, heartbeats at a reserved node, foreign agents, and restarts in the middle. */
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../model/errors';
 import type { NodeChanges } from '../../../model/records';
@@ -8,7 +8,7 @@ import { useConductor } from '../../support/use-conductor';
 import { until } from '../../support/until';
 
 const { clock, database, start } = useConductor();
-/** Until the machine was told it: then the work that told it holds the node. */
+/** Waits until the machine got this order: then the work that gave it holds the node. */
 async function told(one: Started, what: string): Promise<void> {
   await until(what, () => one.machine.told.includes(what));
 }
@@ -28,7 +28,7 @@ describe('locks', () => {
     await expect(conductor.setPower(uuid, 'power on')).rejects.toMatchObject({ status: 409, message: text });
     await expect(conductor.updateNode(uuid, { description: 'x' }, false)).rejects.toThrow(text);
     await expect(conductor.deleteNode(uuid)).rejects.toThrow(text);
-    // The verb is impossible and the node held: 409, not 400.
+    // Although the verb is impossible in this state (400), the reservation counts first: 409.
     await expect(conductor.provision(uuid, 'inspect', {})).rejects.toThrow(text);
     stuck.open();
     await conductor.idle();
@@ -178,9 +178,9 @@ describe('heartbeats', () => {
     const { conductor, enrol, node, speak, store } = await start({ machine: newMachine({ agentSteps: erase }) });
     await store.conductors.register({ hostname: 'lives', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
     for (const host of ['here', 'lives']) {
-      // An agent that was heard before: a new one is told to come back.
+      // A known agent: a new one would be told to repeat its heartbeat later.
       const { uuid } = await enrol({ ...waiting, driver_internal_info: { agent_url: AGENT_URL } });
-      // As a database that goes away between a reservation and the next question leaves it.
+      // The state that a database leaves when it goes away right after a reservation.
       const { lock_fence: fence } = await store.nodes.reserve(uuid, host);
       await speak(uuid);
       await clock.advance(3);
@@ -250,7 +250,7 @@ describe('heartbeats', () => {
   ])('in %j: recorded %s, and nothing else happens', async (from, recorded) => {
     const { conductor, machine, enrol, node, speak, store } = await start();
     const { uuid } = await enrol(from);
-    // Held, or recovery would take the node for abandoned.
+    // The node is reserved: otherwise the recovery would treat it as abandoned.
     const { lock_fence: fence } = await store.nodes.reserve(uuid, 'there');
     await store.nodes.mergeInternal(uuid, { agent_url: AGENT_URL });
     await speak(uuid);
@@ -298,7 +298,7 @@ describe('heartbeats', () => {
 });
 
 describe('restart', () => {
-  /** Stops while the machine was told something and does not answer, then starts again over a machine that does. */
+  /** Stops the conductor while the machine does not answer an order, then starts it again with a machine that answers. */
   async function restarted(
     from: NodeChanges,
     verb: string,

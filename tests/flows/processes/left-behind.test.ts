@@ -1,4 +1,6 @@
-/** What a conductor left that went, or that could not write at the wrong moment, is found by looking, not by who tells. */
+/**
+ * Work that a conductor left unfinished, because it ended or could not write, is found by periodic checks, without any message about it.
+ */
 import { Fault } from '../../../model/errors';
 import { createOwnership } from '../../../conductor/runtime/ownership';
 import { type Started } from '../../support/conductor';
@@ -9,7 +11,7 @@ let one: Started;
 beforeEach(async () => {
   one = await start();
 });
-/** Turns the clock on until it is so. */
+/** Advances the clock until the condition holds. */
 async function eventually(isSo: () => Promise<boolean>): Promise<void> {
   for (let turn = 0; turn < 100 && !(await isSo()); turn++) {
     await clock.advance(15);

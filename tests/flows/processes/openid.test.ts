@@ -104,12 +104,12 @@ it('accepts the tokens of the provider, with the roles of their claims, also whi
   const later = await tokenFor('bm-viewers');
   await stopProvider();
   expect((await send('GET', '/v1/conductors', later)).status).toBe(200);
-  // A key that only the provider could know.
+  // A token that is signed with a key which the server has not fetched.
   await startProvider('second');
   const unknown = await tokenFor('bm-viewers');
   await stopProvider();
   const status = (await send('GET', '/v1/conductors', unknown)).status;
-  // 503 when the keys are asked for while the provider is away; 401 within 30 seconds of the last fetch.
+  // 503 if the server wants to fetch the keys while the provider is away; 401 within 30 seconds of the last fetch.
   expect([401, 503]).toContain(status);
 
   const written = readFileSync(log, 'utf8');
@@ -223,7 +223,7 @@ describe('the log-in of the page', () => {
     expect(renewed.credentials).not.toEqual(credentials);
     const { authorization } = renewed.credentials as { readonly authorization: string };
     expect((await send('GET', '/v1/conductors', authorization.slice('Bearer '.length))).status).toBe(200);
-    // oidc-provider exchanges the refresh token too, and takes a second use of the old one for a theft.
+    // oidc-provider also replaces the refresh token, and treats a second use of the old one as a theft.
     await expect(renewal!.renew()).rejects.toMatchObject({ status: 401 });
     await expect(renewed.renewal!.renew()).rejects.toMatchObject({ status: 401 });
     await stopProvider();

@@ -1,4 +1,4 @@
-/** `bloomery serve` as an operator meets it: what it refuses, and in which words. Runs the built program (npm test builds it). */
+/** `bloomery serve` as an operator uses it: what it refuses, and with which messages. Runs the built program (npm test builds it). */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
@@ -44,7 +44,7 @@ async function run(
   const code = await new Promise<number | null>((done) => child.once('close', done));
   return { code, output, errors };
 }
-/** The last line that is not of the log. */
+/** The last line that is not a log line. */
 const said = (errors: string): string =>
   errors
     .trim()

@@ -85,7 +85,7 @@ it('work together, stand in for one that goes, and give its nodes back', async (
   expect([...new Set(before.values())].sort()).toEqual(['c1', 'c2']);
   for (const uuid of uuids) expect((await order(uuid, 'manage')).status).toBe(202);
   for (const uuid of uuids) await reach(uuid, 'manageable');
-  // Refused there as it would be here.
+  // A remote conductor refuses the verb as a local one does.
   expect(await order(uuids[0]!, 'rebuild')).toMatchObject({
     status: 400,
     body: { error_message: expect.stringContaining('The requested action') as string },
@@ -98,12 +98,12 @@ it('work together, stand in for one that goes, and give its nodes back', async (
 
   const lost = uuids.find((uuid) => before.get(uuid) === 'c1')!;
   await end('c1', 'SIGKILL');
-  // Waits until somebody else has the node.
+  // The request waits until another conductor has the node.
   expect((await order(lost, 'provide')).status).toBe(202);
   expect(await reach(lost, 'available')).toMatchObject({ conductor: 'c2' });
   expect(await alive()).toEqual({ c1: false, c2: true });
 
-  // After a kill the name is free at once: the port of the dead refuses.
+  // After a kill, the host name can be used at once: the port of the dead conductor refuses connections.
   expect(await start('c1', 'conductor')).toBe('c1');
   expect(await keepers()).toEqual(before);
   const twin = (await start('c1', 'conductor')) as Ended;

@@ -1,4 +1,7 @@
-/** Two conductors on one database: who has which node, what becomes of the nodes of one that goes, and that never two order a machine about. */
+/**
+ * Two conductors on one database: which nodes each has, what becomes of the nodes of one that ends, and that never both give orders to a
+ * machine.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { chosen } from '../../../model/ring';
 import type { NodeRecord } from '../../../model/records';
@@ -10,7 +13,7 @@ import { until } from '../../support/until';
 const clock = testClock();
 const database = useDatabase({ clock });
 const running: Started[] = [];
-/** A conductor with a clock of its own stands still when its clock does: it was stopped by a signal. */
+/** `own`: a conductor whose clock stands still behaves like a process that a signal has stopped. */
 async function start(host: string, machine: Machine = newMachine({ ramdisk: false }), own: TestClock = clock): Promise<Started> {
   const one = await started(database.store(), own, { machine, options: { 'DEFAULT.host': host } });
   running.push(one);
@@ -21,7 +24,7 @@ afterEach(async () => {
   await database.clear();
 });
 
-/** Whose node it will be, of these. */
+/** The conductor that gets the node, of those that are alive. */
 const keeper = async (uuid: string): Promise<string | undefined> =>
   chosen((await database.store().conductors.alive(60)).conductors, uuid)?.hostname;
 async function enrolFor(one: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<NodeRecord> {
@@ -31,7 +34,7 @@ async function enrolFor(one: Started, changes: Parameters<Started['enrol']>[0] =
     await database.store().nodes.remove(node.uuid);
   }
 }
-/** Turns a clock on in steps, so that what waits for the database comes along. */
+/** Advances clocks in small steps, so that work that waits for the database keeps up. */
 async function pass(seconds: number, ...clocks: readonly TestClock[]): Promise<void> {
   for (let gone = 0; gone < seconds; gone += 5) {
     for (const one of clocks.length > 0 ? clocks : [clock]) await one.advance(5);
@@ -52,7 +55,7 @@ it('one that was stopped and goes on after its node was taken over sends nothing
   await until('a begins', () => a.machine.told.includes('prepareCleaning'));
   const told = a.machine.told.length;
 
-  // Only the others' clock goes on.
+  // Only the other conductor's clock advances.
   await pass(90);
   await until('b takes over', async () => (await now(node.uuid)).provision_state === 'available');
   expect(b.machine.told).toContain('prepareCleaning');
@@ -61,7 +64,7 @@ it('one that was stopped and goes on after its node was taken over sends nothing
     instance: null,
   });
 
-  // It goes on: its clocks jump, and its driver is about to order the machine about.
+  // The stopped conductor resumes: its clock jumps, and its driver is about to give the machine an order.
   const jump = frozen.advance(90);
   open();
   await jump;
@@ -148,7 +151,7 @@ it('consoles are opened again by whom their nodes belong to', async () => {
   await pass(90);
   await until('b opens it', () => b.machine.told.includes('start console'));
   expect(await now(opens.uuid)).toMatchObject({ console_enabled: true, last_error: null });
-  // One that cannot be opened any more is off.
+  // A console that cannot be opened any more is disabled.
   b.machine.broken.set('start console', new Error('no terminal'));
   await frozen.advance(90);
   await until('a is back', async () => (await keeper(opens.uuid)) === 'a');

@@ -103,13 +103,13 @@ it('creates tokens that work at once in every process, with the rights of their 
   for (const host of ['one', 'two']) {
     for (const headers of [bearer(secret), { 'x-auth-token': secret }])
       expect(await statusOf(host, 'GET', '/v1/conductors', headers)).toBe(200);
-    // Also where every user may do everything.
+    // This holds also on the host where every user may do everything.
     expect(await statusOf(host, 'POST', '/v1/nodes', bearer(secret), { driver: 'fake-hardware' })).toBe(403);
   }
   const misspelt = await token('create', '--name', 'typo', '--role', 'readr', '--system', '--expires', '1h');
   expect(misspelt).toMatchObject({ code: 0, err: expect.stringContaining('the role readr; did you mean reader?') as string });
   expect((await token('revoke', 'typo')).code).toBe(0);
-  // 1 is an answer of other commands.
+  // The exit code of an error is 2, because 1 is an answer of other commands.
   expect(await builtToken('create', '--name', 'typo', '--expires', 'soon')).toMatchObject({ code: 2, out: '' });
   const ofTenant = await token('create', '--name', 'tenant', '--role', 'reader', '--project', 'p1', '--expires', '12h');
   for (const host of ['one', 'two']) expect(await namesFor(host, bearer(ofTenant.out.trim()))).toEqual(['own']);

@@ -1,4 +1,4 @@
-/** Conductors whose clocks differ by hours, and one whose write comes after its node was taken over: judged by the database. */
+/** Conductors whose clocks differ by hours, and a conductor that writes after its node was taken over: the database's clock decides. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock, type Clock } from '../../../model/clock';
 import type { Store } from '../../../store/store';
@@ -12,7 +12,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map(({ conductor }) => conductor.stop()));
   await database.clear();
 });
-/** Seconds without a sign of life until a conductor is given up. */
+/** Seconds without a sign of life after which a conductor counts as dead. */
 let patience = 20;
 async function start(host: string, hours: number, store: Store = database.store()): Promise<Started & { machine: Machine }> {
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + hours * 3_600_000 };
@@ -71,7 +71,7 @@ it('a write that comes after the node was taken over changes nothing', async () 
   await slow.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
   await until('a rescue', () => slow.machine.told.includes('rescue'));
   isSlow = true;
-  // The rescue is done, and its conductor about to write so.
+  // The rescue has ended, and its conductor is about to write its result.
   stuck.open();
   const successor = await start('successor', 0);
   await until('its state', async () => (await successor.node(uuid)).provision_state === 'rescue');

@@ -1,4 +1,4 @@
-/** What the operator's options make of the flows: limits, runbooks of automated cleaning, lessees, machines left on or off; and consoles. */
+/** How options change the flows: limits, runbooks of automated cleaning, lessees, machines that stay on or off; and consoles. */
 import { randomUUID } from 'node:crypto';
 import type { Options } from '../../../config/options';
 import { agentThere, done, failed, type Step } from '../../../drivers/interfaces';
@@ -12,7 +12,7 @@ const start = (options: Partial<Options> = {}, machine: Partial<Machine> = {}): 
 const manageable: NodeChanges = { provision_state: 'manageable', power_state: 'power off' };
 const available: NodeChanges = { provision_state: 'available', power_state: 'power off' };
 const active: NodeChanges = { provision_state: 'active', power_state: 'power on' };
-/** Through the verb, to its end. */
+/** Runs the verb to its end. */
 async function through({ conductor, node }: Started, uuid: string, verb: string, args = {}): Promise<NodeRecord> {
   await conductor.provision(uuid, verb, args);
   await conductor.idle();
@@ -74,7 +74,7 @@ describe('automated cleaning by runbook', () => {
       target_provision_state: 'available',
       last_error: expect.stringContaining("failed step {'interface': 'vendor', 'step': 'flash', 'args': {}, 'order': 1") as unknown,
     });
-    // Nothing of the list needs the ramdisk.
+    // No step of the list needs the ramdisk.
     expect(one.machine.told).not.toContain('prepareCleaning');
   });
   it('runs its steps after the end of an instance too, and forgets the error of before', async () => {
@@ -100,7 +100,7 @@ describe('automated cleaning by runbook', () => {
     const { uuid } = await one.enrol({ ...manageable, traits: ['CUSTOM_R'] });
     await expect(one.conductor.provision(uuid, 'provide', {})).rejects.toThrow(message);
     expect(await one.node(uuid)).toMatchObject(manageable);
-    // An instance ends all the same; but nobody gets the machine before it was cleaned.
+    // An instance can be deleted all the same, but its node is not available before a cleaning.
     const deployed = await one.enrol({ ...active, traits: ['CUSTOM_R'], instance_info: { image_source: 'x' } });
     expect(await through(one, deployed.uuid, 'deleted')).toMatchObject({
       provision_state: 'clean failed',
@@ -141,7 +141,7 @@ it.each([
     const after = await through(one, uuid, verb, { [`${verb}_steps`]: [flash], disable_ramdisk: true });
     expect(after).toMatchObject({ provision_state: `${verb} failed`, maintenance: true, fault: `${verb} failure` });
     expect(after.maintenance_reason).toContain('burnt');
-    // The test's deploy interface powers off whatever it cleaned; servicing was not in the ramdisk.
+    // The test's deploy interface powers off every machine that it has cleaned; the servicing used no ramdisk.
     expect(one.machine.power).toBe(off || verb === 'clean' ? 'power off' : 'power on');
   }
 });

@@ -1,4 +1,4 @@
-/** What goes wrong in a flow: the state it ends in, what `last_error` says, and that the usual verb gets the node out again. */
+/** Failures in flows: the state in which the flow ends, its `last_error`, and that the usual verb gets the node out of that state. */
 import { randomUUID } from 'node:crypto';
 import { done, type Step } from '../../../drivers/interfaces';
 import type { NodeChanges } from '../../../model/records';
@@ -17,7 +17,7 @@ interface Row {
   readonly args?: Parameters<Started['conductor']['provision']>[2];
   readonly machine?: Partial<Machine>;
   readonly breaks: readonly string[];
-  /** So many heartbeats, each after the work of the one before. */
+  /** The number of heartbeats, each of which comes after the work of the one before. */
   readonly beats?: number;
   readonly ends: NodeChanges;
   readonly error: RegExp;
@@ -470,7 +470,7 @@ it.each<[string, string, NodeChanges, RegExp]>([
   ],
   ['inspect', 'conductor.inspect_wait_timeout', manageable, /^Timeout reached while inspecting the node\. Please check/],
 ])('a machine that never calls back: %s', async (verb, option, from, text) => {
-  // The synchronisation of power states takes the errors of nodes whose BMC answers for its own.
+  // The power synchronisation would clear the errors of nodes whose BMC answers.
   const { conductor, enrol, node, machine } = await start({ options: { [option]: 100, 'conductor.sync_power_state_interval': 0 } });
   const { uuid } = await enrol(from);
   const held = await enrol(from);

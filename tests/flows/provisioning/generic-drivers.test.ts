@@ -88,7 +88,7 @@ it('deploys a machine that has no BMC: the agent that somebody started is all th
   expect(await whole.call('GET', `/v1/nodes/${uuid}/validate`)).toMatchObject({
     body: { power: { result: false, reason: `Agent seems offline for node ${uuid}, the agent power interface cannot be used` } },
   });
-  // Somebody starts the machine, with the agent.
+  // An operator starts the machine, with the agent.
   const { options, apiUrl } = whole.server;
   await database.store().boots.put({
     node_uuid: uuid,
@@ -98,7 +98,7 @@ it('deploys a machine that has no BMC: the agent that somebody started is all th
     kernel_args: `ipa-api-url=${apiUrl!}`,
     files: { kernel: options['conductor.deploy_kernel']!, ramdisk: options['conductor.deploy_ramdisk']! },
   });
-  // It tries the network first, as the noop management interface takes for granted.
+  // The machine tries the network first, as the noop management interface assumes.
   machine.control.setBoot({ device: 'pxe', persistent: true, mode: null });
   await machine.control.act('on');
   const seen = async () => (await whole.call('GET', `/v1/nodes/${uuid}/validate`)).body['power'];

@@ -1,4 +1,4 @@
-/** What a node's history says of its flows: errors with their type and state, beginnings and ends of steps, and what the options say. */
+/** The history that flows write: errors with their type and state, the beginning and end of steps, and the effect of the options. */
 import type { Options } from '../../../config/options';
 import type { NodeChanges } from '../../../model/records';
 import { newMachine, type Machine, type Started } from '../../support/conductor';

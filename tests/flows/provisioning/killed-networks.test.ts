@@ -50,7 +50,7 @@ const interfaces = {
   network: { neutron: neutronNetwork, flat: flatNetwork },
 } as unknown as typeof test;
 
-/** A conductor whose process can be killed: from then on nothing that it waits for ever comes. */
+/** A conductor whose process can be killed: from then on, nothing that it waits for arrives. */
 interface Mortal extends Started {
   readonly kill: () => void;
 }
@@ -144,7 +144,7 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   } as Partial<NodeRecord>);
   return one;
 }
-/** As a deployment ends. */
+/** Binds the VIF, as the end of a deployment does. */
 async function bind(store: Store, { uuid, vif, carrier }: Tested): Promise<void> {
   const links = (await store.ports.ofNode(uuid)).map((port) => port.local_link_connection);
   const { network_interface: network } = await store.nodes.find(uuid);
@@ -174,7 +174,7 @@ const verb =
   (conductor, { uuid }) =>
     conductor.provision(uuid, target, args);
 const attach: Flow['begin'] = async (conductor, { uuid, vif }) => {
-  // What a client does with a VIF that is attached by half.
+  // A client detaches a VIF that is half attached, before it attaches it again.
   if ((await conductor.listVifs(uuid)).length > 0) await conductor.detachVif(uuid, vif);
   await conductor.attachVif(uuid, { id: vif });
 };
@@ -201,7 +201,7 @@ const FLOWS: Readonly<Record<string, Flow>> = {
   'detach from an active node': { from: active, begin: detach, ends: 'active', wirings: ALL },
 };
 
-/** What the machine does: its ramdisk reports, its agent calls. Nothing in other states. */
+/** Acts as the machine: its ramdisk reports, its agent sends a heartbeat. Does nothing in other states. */
 async function act({ conductor }: Started, node: Tested, { provision_state: state, reservation }: NodeRecord): Promise<void> {
   if (reservation !== null) return;
   if (state === 'inspect wait') {
@@ -217,7 +217,7 @@ async function act({ conductor }: Started, node: Tested, { provision_state: stat
 
 /** A UUID or a MAC address. */
 const IDENTIFIER = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|(?:[\da-f]{2}:){5}[\da-f]{2}/g;
-/** Finds the owner of a request by what it names. */
+/** Finds the owner of a request by the identifiers in it. */
 function ownersOf<T>(nodes: readonly (readonly [Tested, T])[]): (request: NeutronRequest) => T | undefined {
   const owners = new Map(nodes.flatMap(([{ names }, owner]) => [...names.keys()].map((name) => [name, owner] as const)));
   return (request) => {
@@ -230,7 +230,7 @@ const textOf = ({ line, body }: NeutronRequest): string => {
   return `${line} ${JSON.stringify(body)} ${(id !== undefined && neutron.ports.get(id)?.mac_address) || ''}`;
 };
 
-/** What a flow leaves: the node, its Neutron ports, and what its ports say of them; with names in the place of identifiers. */
+/** What a flow leaves: the node, its Neutron ports, and the Neutron data of its own ports, with names in place of identifiers. */
 async function left(store: Store, { uuid, names, macs, vif, carrier }: Tested): Promise<unknown> {
   const { provision_state: state, last_error: error, reservation, instance_info: instance } = await store.nodes.find(uuid);
   const information = ({ internal_info: info }: PortRecord | PortgroupRecord): object => info;
@@ -257,7 +257,7 @@ async function untilOver(
 ): Promise<void> {
   let view: readonly string[] = [];
   const isDone = async (): Promise<boolean> => {
-    // One statement: many would keep the flows from the database.
+    // One statement: many statements would delay those of the flows.
     const list = await one.store.nodes.list({ where: { uuid: nodes.map(({ node }) => node.uuid) }, children: 'all' });
     const found = new Map(list.map((record) => [record.uuid, record]));
     const records = nodes.map((each) => ({ ...each, record: found.get(each.node.uuid)! }));
@@ -285,7 +285,7 @@ interface Case {
 const CASES: readonly Case[] = Object.entries(FLOWS).flatMap(([name, flow]) =>
   (flow.wirings ?? ['port']).map((wiring) => ({ name, flow, wiring, expected: undefined, lines: [], killed: [] })),
 );
-/** Nodes that begin at once. */
+/** The number of nodes whose flows begin at the same time. */
 const TOGETHER = 16;
 let second: Mortal | undefined;
 
@@ -323,7 +323,7 @@ beforeAll(async () => {
   neutron.fate = () => 'answered';
   for (const { lines, killed, wiring, flow } of CASES)
     for (const [at, line] of lines.entries())
-      // A request that only reads leaves what the change before it left.
+      // A request that only reads leaves the same state as the change before it.
       for (const fate of line.startsWith('GET') ? [] : (['lost before', 'lost after'] as const))
         killed.push({ at, fate, node: await enrol(first, wiring, flow.from) });
   const all = CASES.flatMap((given) => given.killed.map((moment) => ({ given, ...moment, requests: 0, isHeld: false })));
@@ -349,7 +349,7 @@ beforeAll(async () => {
   neutron.fate = () => 'answered';
   second = await start();
   await second.conductor.idle();
-  // Clients repeat what was not accepted; the other flows continue by themselves.
+  // Clients repeat requests that were not accepted; the other flows continue by themselves.
   const records = new Map(await Promise.all(nodes.map(async ({ uuid }) => [uuid, await second!.store.nodes.find(uuid)] as const)));
   const isNew = ({ given, node }: (typeof all)[number]): boolean =>
     records.get(node.uuid)!.provision_state === given.flow.from.state && records.get(node.uuid)!.target_provision_state === null;

@@ -1,4 +1,6 @@
-/** The verbs beside deploying and cleaning: adopt, rescue, service, hold, abort; steps of the conductor itself, and steps on children. */
+/**
+ * The verbs other than deploying and cleaning: adopt, rescue, service, hold, abort; steps of the conductor itself, and steps on children.
+ */
 import { randomUUID } from 'node:crypto';
 import type { PlannedStep, Step } from '../../../drivers/interfaces';
 import { done } from '../../../drivers/interfaces';
@@ -11,7 +13,7 @@ const start = (machine: Partial<Machine> = {}): Promise<Started> => startWith({ 
 
 const active: NodeChanges = { provision_state: 'active', power_state: 'power on', instance_info: { image_source: 'x' } };
 const manageable: NodeChanges = { provision_state: 'manageable', power_state: 'power off' };
-/** A step of the vendor interface that writes down where it ran. */
+/** A step of the vendor interface that notes the node on which it ran. */
 const vendorStep = (machine: Machine, abortable = false): Step => ({
   step: 'flash',
   priority: { clean: 0, deploy: 0, service: 0 },
@@ -123,7 +125,7 @@ it('services by the agent, and boots the instance again', async () => {
   await speak(uuid);
   await conductor.idle();
   expect((await node(uuid)).service_step).toEqual({ interface: 'deploy', step: 'burnin_cpu', abortable: false, priority: 0 });
-  // Not abortable: only marked.
+  // The step cannot be aborted: the abort is only noted for its end.
   await conductor.provision(uuid, 'abort', {});
   expect(await node(uuid)).toMatchObject({ provision_state: 'service wait', service_step: { abort_after: true } });
   await speak(uuid);
@@ -334,7 +336,7 @@ describe('deploy templates', () => {
   it.each([
     [['CUSTOM_FLASH'], {}, ['step deploy.deploy', 'flash', 'step deploy.write_image', 'step deploy.boot_instance']],
     [['CUSTOM_OTHER'], {}, ['step deploy.deploy', 'step deploy.write_image', 'step deploy.boot_instance']],
-    // The client's word counts before a template's.
+    // The client's arguments win over those of a template.
     [
       ['CUSTOM_FLASH'],
       { deploy_steps: [{ ...flash, args: {}, priority: 10 }] },

@@ -1,4 +1,7 @@
-/** The whole server over HTTP, with simulated machines behind Redfish: the good way, and each bad input that a deployment can meet. */
+/**
+ * The whole server over HTTP, with simulated machines behind Redfish: successful deployments, and each bad input that a deployment can
+ * meet.
+ */
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 import { useDatabase } from '../../support/database';
 
@@ -131,7 +134,7 @@ it('gives a forged agent nothing', async () => {
   expect(await whole.call('GET', '/v1/lookup?addresses=52:54:00:ff:ff:ff')).toMatchObject({ status: 404 });
   const first = await whole.call('GET', `/v1/lookup?node_uuid=${uuid}`);
   expect(first).toMatchObject({ status: 200, body: { config: { agent_token: expect.stringMatching(/^[\w-]{43}$/) as string } } });
-  // Whoever asks second does not learn the token.
+  // A second lookup does not get the token.
   expect(await whole.call('GET', `/v1/lookup?addresses=${machine.macs[0]!}`)).toMatchObject({
     body: { config: { agent_token: '******' } },
   });

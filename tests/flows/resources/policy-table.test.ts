@@ -1,4 +1,7 @@
-/** Every operation as every persona on nodes of each kind: the answers of the real Ironic, as tests/reference/policy-table.test.ts recorded them. */
+/**
+ * Every operation as every persona on nodes of each kind: our answers must be those of the real Ironic, which
+ * tests/reference/policy-table.test.ts recorded.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Nodes and ports made, changed and removed: what is refused, in Ironic's words, and what follows. */
+/** Creation, changes and deletion of nodes and ports: what is refused, with Ironic's messages, and the effects. */
 import { randomUUID } from 'node:crypto';
 import type { NodeChanges, PortChanges } from '../../../model/records';
 import { type Started } from '../../support/conductor';

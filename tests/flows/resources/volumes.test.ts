@@ -1,4 +1,4 @@
-/** Volume connectors and targets: what the power and the state of their node allow. */
+/** Volume connectors and targets: which changes the power state and the provision state of their node permit. */
 import { randomUUID } from 'node:crypto';
 import type { NodeChanges } from '../../../model/records';
 import { type Started } from '../../support/conductor';

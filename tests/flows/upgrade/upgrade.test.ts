@@ -1,4 +1,4 @@
-/** docs/upgrade.md by the letter: the server starts with the configuration of a bifrost and of a metal3, after the edits that the page names. */
+/** docs/upgrade.md to the letter: the server starts with the configuration of a bifrost and of a metal3, after the edits on the page. */
 import { hashSync } from 'bcryptjs';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,12 +31,12 @@ function editsOf(heading: string): readonly string[] {
 
 interface Site {
   readonly heading: string;
-  /** Of the address, files and ports of this test. */
+  /** The page's variables → this test's address, files and ports. */
   readonly variables: Readonly<Record<string, string>>;
-  /** What stops the start before the edits. */
+  /** The error that prevents the start before the edits. */
   readonly refusal: string;
   readonly drivers: readonly string[];
-  /** Options, and what they have to be. */
+  /** Option → its expected value. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly withoutEffect: readonly string[];
 }
@@ -102,7 +102,7 @@ test.each(Object.entries(SITES))('%s', async (name, { heading, variables, refusa
   const loaded = loadOptions([file], variables);
   expect(loaded).toMatchObject({ options, refusals: [] });
   expect(namedIn(loaded)).toEqual(withoutEffect);
-  // The page says why each has none.
+  // The page says why each of these options has no effect.
   const text = page.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
   for (const option of withoutEffect) {
     const [section, name] = option.slice(1).split(']') as [string, string];

@@ -4,7 +4,8 @@
 #
 #   bench-dhcp.sh [RATE [SECONDS]]     default 1000 a second for 10 s
 #
-# Every exchange is a MAC address of its own that no port knows, answered by the policy `discover`: a query for ports each, no cache helps.
+# Each exchange has another MAC address, which no port has; the policy `discover` answers it. So each needs a query for ports, and no cache
+# helps.
 # Root. Makes and removes two network namespaces.
 set -euo pipefail
 rate=${1:-1000} seconds=${2:-10}

@@ -1,6 +1,6 @@
 /**
- * A machine that boots from the network although its disk has a system: firmware and iPXE that we did not write load their boot loader and
- * script from us, and hand over to the disk. BIOS, UEFI by TFTP, UEFI by HTTP.
+ * A machine that boots from the network although its disk has a system. Its firmware and iPXE (third-party programs) load the boot loader
+ * and the script from us, and then boot from the disk. BIOS, UEFI by TFTP, UEFI by HTTP.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -84,7 +84,7 @@ it.each(FIRMWARES)(
     );
     await machine.act('off');
     expect(readFileSync(report(), 'utf8')).toContain('image=from-disk');
-    // It asked us first, by the way that this firmware has.
+    // The machine asked us first, by its firmware's protocol.
     const asked = {
       bios: /TFTP: sent[^\n]*undionly|\/ipxe\//,
       uefi: /TFTP: sent[^\n]*snponly\.efi/,

@@ -1,6 +1,6 @@
 /**
- * The boot services alone, for the lab: `node boot-server.js '<JSON>'` with {address, interface, folder, boots, loaders}: DHCP, TFTP and HTTP on that
- * address, for the machines of these boot rows. Prints `ready`, logs to the standard error, ends on SIGTERM.
+ * The boot services alone, for the lab: `node boot-server.js '<JSON>'` with {address, interface, folder, boots, loaders}. DHCP, TFTP and
+ * HTTP on that address, for the machines of these boot rows. Prints `ready`, logs to the standard error, ends on SIGTERM.
  */
 import { randomBytes } from 'node:crypto';
 import { startDhcp } from '../../../boot/dhcp/service';
@@ -24,7 +24,7 @@ export interface BootServerSetup {
   readonly interface: string;
   readonly folder: string;
   readonly boots: readonly ServedBoot[];
-  /** Name → path of boot loaders beside iPXE. */
+  /** Name → path of boot loaders besides iPXE. */
   readonly loaders?: Readonly<Record<string, string>>;
   /** An IPv6 subnet ([boot]dhcp_subnet) in place of the IPv4 range. */
   readonly subnet?: string;

@@ -56,7 +56,7 @@ async function serve(options: Partial<ServerOptions> = {}, rows: DhcpRows = { po
     },
   };
 }
-/** Runs a program in the clients' namespace; what it printed, whatever its exit code. */
+/** Runs a program in the clients' namespace. @returns its output, whatever its exit code */
 const client = async (...words: readonly string[]): Promise<string> =>
   run('ip', ['netns', 'exec', clients, ...words], { timeout: 240_000 }).then(
     ({ stdout, stderr }) => stdout + stderr,
@@ -65,7 +65,7 @@ const client = async (...words: readonly string[]): Promise<string> =>
       return stdout + stderr;
     },
   );
-/** One lease, at once given up again with `-R`; the address, or undefined. */
+/** Gets a lease and releases it at once (`-R`). @returns the address; undefined: no lease */
 const udhcpc = async (link: string): Promise<string | undefined> =>
   /lease of ([\d.]+) obtained/.exec(
     await client('busybox', 'udhcpc', '-i', link, '-f', '-n', '-q', '-R', '-t', '2', '-T', '1', '-s', '/bin/true'),
@@ -138,7 +138,7 @@ describe('clients', () => {
     writeFileSync(join(lab.folder, 'leases'), '');
     const bound = /DHCPACK of ([\d.]+)/.exec(await client(...words, 'eth0'))?.[1];
     expect(bound).toMatch(IN_RANGE);
-    // dhclient goes on in the background, and writes its number after its first process has ended.
+    // dhclient continues in the background, and writes its process number after its first process has ended.
     await until(
       60,
       () => 'no process number of dhclient',
@@ -172,7 +172,7 @@ describe('clients', () => {
   it('garbage is survived, with a line or two in the log', async () => {
     const before = server.log.length;
     const script = join(lab.folder, 'garbage.js');
-    // Noise, and packets that are right up to their options.
+    // Random bytes, and packets that are valid up to their options.
     writeFileSync(
       script,
       `const { randomBytes, randomInt } = require('node:crypto');

@@ -25,7 +25,7 @@ let folder: string;
 let server: ChildProcess;
 const log: string[] = [];
 
-/** Runs a program in the clients' namespace; what it printed, whatever its exit code. */
+/** Runs a program in the clients' namespace. @returns its output, whatever its exit code */
 const client = async (...words: readonly string[]): Promise<string> =>
   run('ip', ['netns', 'exec', clients, ...words], { timeout: 240_000 }).then(
     ({ stdout, stderr }) => stdout + stderr,
@@ -34,7 +34,7 @@ const client = async (...words: readonly string[]): Promise<string> =>
       return stdout + stderr;
     },
   );
-/** An address of a known machine, which is given up again. */
+/** Gets an address as a known machine, and releases it. */
 async function dhclient(): Promise<string> {
   const leases = join(folder, 'leases');
   writeFileSync(leases, '');
@@ -98,7 +98,7 @@ it('dhclient gets an address of the range, and the same one again', async () => 
 
 describe('the DHCPv6 client of the ramdisk', () => {
   const bundle = join(root, '.cache/lab/dhcpv6-client.js');
-  /** Runs it until the interface has an address that fits. @returns the address, and what it wrote of name servers */
+  /** Runs the client until the interface has an address that fits. @returns the address, and the name servers that the client wrote */
   async function addressOf(name: string, range: RegExp): Promise<{ readonly address: string; readonly resolver: string }> {
     buildSync({
       entryPoints: [join(__dirname, 'dhcpv6-client.ts')],
@@ -165,7 +165,7 @@ it('perfdhcp: no drops', async () => {
 it('garbage, and floods of DUIDs from made-up machines, leave addresses for known machines', async () => {
   const before = log.length;
   const script = join(folder, 'flood.js');
-  // Noise, messages that are right up to their options, and solicits of new MAC addresses, each for another DUID.
+  // Random bytes, messages that are valid up to their options, and solicits from new MAC addresses, each with another DUID.
   writeFileSync(
     script,
     `const { randomBytes, randomInt } = require('node:crypto');

@@ -19,7 +19,7 @@ let clients: string;
 let folder: string;
 let server: ChildProcess;
 let log = '';
-/** Lines of the log that were read by `logged`. */
+/** Waits until the log contains `what` after its first `before` characters. */
 const logged = async (what: string, before: number): Promise<void> =>
   until(
     60,

@@ -1,6 +1,6 @@
 /**
  * Multicast DNS alone, for the lab, in two forms of `node mdns-program.js`:
- * `announce SERVICE URL INTERFACE` until SIGTERM (prints `ready`, warnings as lines), and `lookup SERVICE`, which prints the URL or nothing.
+ * `announce SERVICE URL INTERFACE` runs until SIGTERM (prints `ready`, and warnings as lines); `lookup SERVICE` prints the URL or nothing.
  */
 import { systemClock } from '../../../model/clock';
 import { findService, mdnsInterfaces, urlOf } from '../../../wire/dns/mdns';

@@ -19,7 +19,7 @@ import { programs, root } from '../support/venv';
 
 const run = promisify(execFile);
 interface Place {
-  /** Of this run; made before the tests. */
+  /** The name of this run's namespace, which is made before the tests. */
   namespace: string;
   readonly link: string;
   readonly address: string;
@@ -35,7 +35,7 @@ const running: ChildProcess[] = [];
 const inside = (place: Place, ...words: readonly string[]): Promise<string> =>
   run('ip', ['netns', 'exec', place.namespace, ...words], { timeout: 90_000 }).then(({ stdout }) => stdout.trim());
 const lookup = (service: string): Promise<string> => inside(CLIENT, process.execPath, program, 'lookup', service);
-/** A program that runs on in a namespace, and what it printed. */
+/** A program that keeps running in a namespace, and its output. */
 function start(place: Place, ...words: readonly string[]): { readonly printed: string[]; stop(): Promise<void> } {
   const child = spawn('ip', ['netns', 'exec', place.namespace, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   running.push(child);
@@ -62,7 +62,7 @@ const announce = async (place: Place, port: number): Promise<ReturnType<typeof s
   return one;
 };
 
-/** As the real agent looks for it: its own module, with nothing but mDNS allowed. */
+/** Looks a service up with the real agent's own mDNS module. */
 const ASK = `
 import sys
 from ironic_python_agent import mdns

@@ -1,4 +1,4 @@
-/** Machines that boot a kernel over the network by PXELINUX (BIOS) and by GRUB (UEFI), both as Debian has them: all by TFTP, from a boot row. */
+/** Machines that boot a kernel over the network by PXELINUX (BIOS) and by GRUB (UEFI), both from Debian: all by TFTP, from a boot row. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -20,21 +20,21 @@ const LOADERS = {
   'ldlinux.c32': '/usr/lib/syslinux/modules/bios/ldlinux.c32',
   'bootx64.efi': '/usr/lib/grub/x86_64-efi/monolithic/grubnetx64.efi',
 } as const;
-/** Says what its kernel was told. */
+/** Prints the kernel's command line. */
 const INIT =
   '#!/bin/busybox sh\n/bin/busybox mount -t proc proc /proc\necho "REACHED $(/bin/busybox cat /proc/cmdline) END"\n/bin/busybox sleep 1000\n';
 let lab: Lab;
 let log = '';
 const machines: LabMachine[] = [];
 
-/** An initramfs that needs nothing. */
+/** An initramfs that needs no other files. */
 async function makeRamdisk(folder: string, out: string): Promise<void> {
   mkdirSync(join(folder, 'bin'), { recursive: true });
   mkdirSync(join(folder, 'proc'));
   writeFileSync(join(folder, 'init'), INIT, { mode: 0o755 });
   await run('bash', ['-c', 'cp /bin/busybox "$0/bin/" && cd "$0" && find . | cpio --quiet -o -H newc | gzip > "$1"', folder, out]);
 }
-/** Debian's kernel, which the image of the other tests is made with. */
+/** Debian's kernel, with which the other tests make their image. */
 async function kernel(): Promise<string> {
   const cache = join(root, '.cache/kernel/boot');
   if (!existsSync(cache))

@@ -1,4 +1,4 @@
-/** The TFTP service with clients that we did not write (curl, atftp, busybox), as fast as they are, and over a wire that loses packets. */
+/** The TFTP service with clients that we did not write (curl, atftp, busybox): at full speed, and over a network that loses packets. */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -55,13 +55,13 @@ async function fetched(client: string, name: string, on: number): Promise<void> 
   rmSync(to, { force: true });
   const started = Date.now();
   const [command, args] = CLIENTS[client]!(name, on, to);
-  // atftp tells of each packet that comes out of turn, and on a busy machine many do.
+  // atftp prints a line for each packet out of order, and on a busy machine there are many.
   await run(command, args, { timeout: 280_000, maxBuffer: 1 << 30 });
   console.log(`TFTP: ${name} to ${client} in ${((Date.now() - started) / 1000).toFixed(1)} s`);
   expect(sum(to)).toBe(sum(join(folder, name)));
 }
 
-/** CPU time of a quiet machine: 1 to 2 s. Without windows it is a multiple. */
+/** CPU milliseconds. A quiet machine needs 1000 to 2000; without windows it takes a multiple. */
 const MOST_CPU_MS = 5000;
 it('sends 100 MB with a window of 16 for little processor time', async () => {
   expect(await cpuMsOf(() => fetched('atftp, window 16, blocks of 1428', 'large', port), MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);

@@ -1,4 +1,4 @@
-/** What the agent writes on disks, held against the programs that others use: qemu-img, sgdisk, sfdisk, blkid, genisoimage. */
+/** What the agent writes on disks, compared with the standard programs: qemu-img, sgdisk, sfdisk, blkid, genisoimage. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createReadStream, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
@@ -44,7 +44,7 @@ interface Sfdisk {
 }
 const sfdisk = async (path: string): Promise<Sfdisk> =>
   (JSON.parse((await run('sfdisk', ['--json', path])).stdout) as { partitiontable: Sfdisk }).partitiontable;
-/** Ours in sfdisk's words. */
+/** Our partitions in sfdisk's unit: sectors of 512 bytes. */
 const inSectors = (table: Awaited<ReturnType<typeof readPartitions>>): readonly (readonly [number, number])[] =>
   table!.partitions.map(({ start, size }) => [start / 512, size / 512]);
 
@@ -123,7 +123,7 @@ it('a config drive is found by its label where it was put', async () => {
     const partition = await writeConfigDrive(device, Buffer.concat(parts), GUID);
     const found = await run('blkid', ['-p', '-O', String(partition.start), '-o', 'export', device.path]);
     expect(found.stdout).toMatch(/LABEL=config-2/);
-    // Written again it is the same one: it is known by its label.
+    // A second write finds the partition by its label, and uses it again.
     expect(await writeConfigDrive(device, Buffer.concat(parts), GUID)).toMatchObject({ number: partition.number });
   });
 });
@@ -135,7 +135,7 @@ describe('qcow2 by qemu-img', () => {
     raw = join(folder, 'image.raw');
     writeFileSync(raw, '');
     truncateSync(raw, SIZE);
-    // Text, noise, holes: what is compressed, what is not, what is not there.
+    // Text that compresses well, random bytes that do not, and holes.
     const device = await openDevice({ path: raw, size: SIZE, sectorSize: 512 });
     await device.write(Buffer.from('all work and no play '.repeat(200_000)), 3 * MiB);
     await device.write(randomBytes(5 * MiB), 20 * MiB + 512);

@@ -1,6 +1,7 @@
 /**
  * What an operator does, with real counterparts on every side: the openstack CLI, machines that boot in QEMU, BMCs that we did not write.
- * Enrol, inspect, clean, deploy with a config drive, boot from disk, undeploy, clean, delete. A machine boots no more often than its case needs.
+ * Enrol, inspect, clean, deploy with a config drive, boot from disk, undeploy, clean, delete. A machine boots no more often than its case
+ * needs.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readFileSync, readSync, closeSync, rmSync, statSync } from 'node:fs';
@@ -19,7 +20,7 @@ import { cliOperator, requestOperator } from './operator';
 const run = promisify(execFile);
 const API = 'http://10.77.0.1:6385';
 const REPORT_PORT = 8099;
-/** A boot takes a minute alone; how fast it is beside other work is no finding. */
+/** Seconds. A boot takes a minute alone, and longer beside other work. */
 const PATIENCE = 900;
 
 let lab: Lab;
@@ -58,7 +59,7 @@ interface Shown {
 const show = async (name: string): Promise<Shown> =>
   JSON.parse(await lab.exec('curl', '-s', '-H', 'X-OpenStack-Ironic-API-Version: 1.109', `${API}/v1/nodes/${name}`)) as Shown;
 
-/** Until the node has the state; a failed state ends it at once, with the reason and the machine's console. */
+/** Waits until the node has the state. A failed state ends the wait at once, with the reason and the machine's console. */
 async function reach(name: string, state: string, machine: { readonly consoleFile: string }): Promise<void> {
   let node: Shown | undefined;
   const describe = (): string =>
@@ -67,7 +68,7 @@ async function reach(name: string, state: string, machine: { readonly consoleFil
     node = await show(name);
     if (node.provision_state !== state && /failed$|^error$|^enroll$/.test(node.provision_state)) throw new Error(describe());
     if (node.provision_state === state) return true;
-    // Each question is a process.
+    // Each query starts a process.
     await delay(900);
     return false;
   });
@@ -147,17 +148,18 @@ interface Case {
   readonly format: 'raw' | 'qcow2';
   /** How the ramdisk is booted. */
   readonly boot: 'ipxe' | 'redfish-virtual-media';
-  /** Whether the ramdisk of the inspection goes on to clean and deploy. */
+  /** Whether the ramdisk of the inspection also cleans and deploys. */
   readonly fastTrack: boolean;
   /**
-   * Whether it is cleaned before it is deployed, and after. Each boot takes a minute: without fast track, the ramdisk boots for the inspection,
-   * the deployment and the cleaning after it; with it, for the inspection, and for the cleaning after the deployment.
+   * Whether the node is cleaned before its deployment, or after its undeployment. Each boot takes a minute. Without fast track, the ramdisk
+   * boots for the inspection, the deployment and the cleaning after it; with fast track, for the inspection, and for the cleaning after the
+   * deployment.
    */
   readonly cleans: 'before' | 'after' | 'both';
   readonly client: 'cli' | 'requests';
 }
 
-/** From power off to its own system and back. */
+/** From power off to a deployed system, and back. */
 async function goThrough({ name, bmc, firmware, format, boot, fastTrack, cleans, client }: Case): Promise<void> {
   const specification = { name, firmware, memoryMiB: 768, cpus: 2, diskGiB: 5 };
   const machine = await lab.machine(specification);

@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const HOST = 'fd00:77::1';
 const API = `http://[${HOST}]:6385`;
 const REPORT_PORT = 8099;
-/** A boot takes a minute alone; how fast it is beside other work is no finding. */
+/** Seconds. A boot takes a minute alone, and longer beside other work. */
 const PATIENCE = 1500;
 
 let lab: Lab;
@@ -25,7 +25,7 @@ let server: RunningServer;
 const undo: (() => Promise<unknown>)[] = [];
 const reportFile = (): string => join(lab.folder, 'report');
 
-/** The usual server, with IPv6 only. @param slaac whether machines make addresses themselves, or ask DHCPv6 */
+/** The usual sections, with IPv6 only. @param slaac whether machines form addresses themselves, or ask DHCPv6 */
 function sections(slaac: boolean): Sections {
   const usual = bootingSections(lab);
   const addressless = Object.entries(usual['DEFAULT']!).filter(([name]) => name !== 'my_ip');
@@ -71,7 +71,7 @@ async function call(method: string, path: string, body?: unknown): Promise<Recor
   const text = await lab.exec('curl', ...words, ...sent, `${API}${path}`);
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
-/** @returns where the agent was last */
+/** @returns the last URL of the agent */
 async function reach(name: string, state: string, machine: LabMachine): Promise<string | undefined> {
   let agent: string | undefined;
   let node: Record<string, unknown> | undefined;
@@ -110,7 +110,7 @@ it(
     const name = 'http';
     const machine = await manageable(name, 'uefi-http', 6231, { boot_interface: 'http-ipxe', inspect_interface: 'agent' });
     await call('PUT', `/v1/nodes/${name}/states/provision`, { target: 'inspect' });
-    // The firmware first waits for IPv4. What follows on the ramdisk is as with PXE, below.
+    // The firmware tries IPv4 first. The inspection by the ramdisk is tested with PXE, below.
     const sent = (): readonly string[] =>
       [...readFileSync(server.log, 'utf8').matchAll(/^.*"msg":"(?:HTTP boot|TFTP): sent"/gm)].map(
         ([line]) => `${/"msg":"(\S+)/.exec(line)![1]!} ${/"(?:path|file)":"([^"]*)"/.exec(line)?.[1] ?? line}`,
@@ -144,9 +144,9 @@ it(
     };
     await call('PATCH', `/v1/nodes/${name}`, [{ op: 'replace', path: '/instance_info', value: instance }]);
     await call('PUT', `/v1/nodes/${name}/states/provision`, { target: 'active' });
-    // The ramdisk has its address from DHCPv6: nothing else gives one.
+    // The ramdisk got its address by DHCPv6: there is no other source of addresses.
     expect(await reach(name, 'active', machine)).toMatch(/^https?:\/\/\[fd00:77::1:[\da-f]{1,2}\]/);
-    // The deployed system has no IPv4 either, and no client: it makes its own address as soon as the router lets it.
+    // The deployed system has no IPv4 and no DHCPv6 client: it forms its own address once router advertisements permit it.
     await server.stop();
     server = await startServerProcess(join(lab.folder, 'server'), sections(true), lab.namespace);
     await until(

@@ -87,7 +87,7 @@ const simulatedRedfish: Bmc = async ({ redfish: { address, systemId, username, p
   redfish_username: username,
   redfish_password: password,
 });
-/** sushy-tools keeps power and boot device; the machine is told when its power changed. */
+/** sushy-tools keeps power and boot device; its fake driver tells the machine each change of power. */
 const fakeDriver: Bmc = async ({ control }) => {
   const told: Server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -139,7 +139,7 @@ async function walk({ name, driver, inspect, bmc }: Row, machine: FleetMachine):
   };
   await cli.run('node', 'create', '--name', name, '--driver', driver, '--inspect-interface', inspect, ...info);
   await go('manage', 'manageable');
-  // Out of band, the ports are found; the agent is known by one of them.
+  // Out-of-band inspection finds the ports; an agent's lookup needs one.
   if (inspect === 'agent') await cli.run('port', 'create', '--node', String((await node())['uuid']), machine.macs[0]!);
   await go('inspect', 'manageable');
   expect(await cli.run('port', 'list', '--node', name, '-f', 'value')).toContain(machine.macs[0]);
@@ -159,7 +159,7 @@ async function walk({ name, driver, inspect, bmc }: Row, machine: FleetMachine):
   expect((await cli.attempt('node', 'show', name)).errors).toMatch(/could not be found/);
 }
 
-// They wait more than they work: all walks go on at once, and each test looks at its own.
+// The cases wait more than they work: all run at once, and each test awaits its own.
 const walks = new Map<string, Promise<unknown>>();
 beforeAll(() => {
   for (const [index, row] of ROWS.entries())

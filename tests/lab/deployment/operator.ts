@@ -1,4 +1,7 @@
-/** What an operator does with a node: by the openstack CLI, or by requests, which cost less processor time than a process of Python each. */
+/**
+ * What an operator does with a node: by the openstack CLI, or by requests, which cost less processor time than a process of Python for
+ * each.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Inventory, JsonObject } from '../../../model/records';

@@ -21,7 +21,7 @@ const GiB = 2 ** 30;
 const MAC = '52:54:00:12:34:56';
 const TOKEN = 'T'.repeat(43);
 const PATIENCE = 900;
-/** Disk → how QEMU has it. */
+/** Disk → its QEMU devices. */
 const DISKS = {
   vda: ['virtio-blk-pci,drive=vda,serial=VIRTIO1'],
   nvme: ['nvme,drive=nvme,serial=NVME1'],
@@ -166,7 +166,7 @@ it(
     for (const name of Object.keys(DISKS))
       expect([name, at(name, 0), at(name, GiB)]).toEqual([name, name === 'usb' ? 'secret' : '\0'.repeat(6), 'secret']);
 
-    // SATA last: QEMU's disk has no method of its own, and overwriting takes its time.
+    // SATA last: QEMU's disk has no erase command of its own, and overwriting takes long.
     const all = { properties: { skip_block_devices: [{ serial: 'USB1' }, { serial: 'SATA1' }] }, driver_internal_info: {} };
     const erase = { step: { step: 'erase_devices', interface: 'deploy' }, node: all, ports: [] };
     expect(await command('clean.execute_clean_step', erase)).toMatchObject({ command_status: 'SUCCEEDED' });

@@ -18,7 +18,7 @@ import { bootingSections, startServerProcess, type RunningServer } from '../supp
 import { root } from '../support/venv';
 
 const run = promisify(execFile);
-/** Seconds. A boot takes a minute alone, or three with ironic-python-agent; how fast it is beside other work is no finding. */
+/** Seconds. A boot takes a minute alone, or three with ironic-python-agent, and longer beside other work. */
 const PATIENCE = 1200;
 const BRIDGE = 'ovs0';
 const VLAN = 5;
@@ -81,7 +81,7 @@ async function call(method: string, path: string, body?: unknown): Promise<JsonO
   return (end === 0 ? {} : JSON.parse(answer.slice(0, end))) as JsonObject;
 }
 
-/** Sends a verb, and waits for the state. A failed state ends it at once, with the reason and the machine's console. */
+/** Sends a verb, and waits for the state. A failed state ends the wait at once, with the reason and the machine's console. */
 async function reach(machine: LabMachine, state: string, request: JsonObject): Promise<void> {
   const path = `/nodes/${machine.name}`;
   await call('PUT', `${path}/states/provision`, request);
@@ -144,7 +144,7 @@ async function connect(machine: LabMachine, bonded: boolean, index: number): Pro
     await ovs.control('add-bond', BRIDGE, `bond${index}`, first, second, 'lacp=active', 'bond_mode=balance-tcp', `trunks=${VLAN}`);
   else {
     await ovs.control('add-port', BRIDGE, first, `tag=${VLAN}`);
-    // Another network, where nobody answers.
+    // A VLAN in which nothing answers.
     await ovs.control('add-port', BRIDGE, second, 'tag=6');
   }
   return taps;
@@ -187,7 +187,7 @@ it.each(CASES.map((row, index) => ({ ...row, index })))(
       mac_address: machine.mac,
       has_carrier: true,
     });
-    // Those in the bond keep the addresses of their ports.
+    // Interfaces in the bond keep the MAC addresses of their ports.
     expect(inventory.interfaces.map((one) => one['mac_address'])).toEqual(expect.arrayContaining(macs));
 
     await reach(machine, 'available', { target: 'provide' });

@@ -1,6 +1,6 @@
 /**
- * Many moves of switch ports between VLANs: on Open vSwitch, and on a switch whose command line is our own. Each is asked for 30 moves a
- * second while earlier ones go on. All arrive in their order, in one login.
+ * Many moves of switch ports between VLANs: on Open vSwitch, and on a switch with our own command line. Each gets 30 moves a second while
+ * earlier ones are under way. All take effect in their order, with one login.
  */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ beforeAll(async () => {
       ].join('\n'),
     ),
   );
-  // The worker logs in from inside the namespace.
+  // The worker's Python runs inside the namespace, so that it reaches the switches there.
   const inside = join(lab.folder, 'python');
   writeFileSync(inside, `#!/bin/sh\nexec ip netns exec ${lab.namespace} ${python} "$@"\n`);
   chmodSync(inside, 0o755);
@@ -77,7 +77,7 @@ afterAll(async () => {
 });
 
 const port = (name: string, at: number): string => (name === 'ovs' ? `p${at}` : `Ethernet${at}`);
-/** The VLAN of each port, as the switch has it. */
+/** The VLAN of each port, as the switch shows it. */
 async function vlansOf(name: string): Promise<readonly number[]> {
   if (name === 'ovs') {
     const text = await ovs.control('--format=csv', '--data=bare', '--no-headings', '--columns=name,tag', 'list', 'port');
@@ -101,7 +101,7 @@ it.each(['ovs', 'cli'])(
     const begun = performance.now();
     const move = async (index: number): Promise<void> => {
       const at = index % PORTS;
-      // As a phase of a node begins: its VLAN, with the idle one as the default.
+      // As at the beginning of a node's phase: the VLAN of the phase, with the idle VLAN as the default.
       wanted[at] = 100 + (index % 997);
       const started = performance.now();
       const vlans = { mode: 'access', nativeVlan: wanted[at], allowedVlans: [], defaultVlan: IDLE } as const;
@@ -124,7 +124,7 @@ it.each(['ovs', 'cli'])(
     );
     expect(await vlansOf(name)).toEqual(wanted);
     expect(logins[name]!.logins()).toBe(1);
-    // One more, after all is quiet, has the same session.
+    // One more move, after a pause, uses the same session.
     await switches.update(name, port(name, 0), { mode: 'access', nativeVlan: 7, allowedVlans: [], defaultVlan: null }, signal);
     expect((await vlansOf(name))[0]).toBe(7);
     expect(logins[name]!.logins()).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * The network interface ironic-networking before a switch that we did not write: Open vSwitch, driven by networking-generic-switch. A machine
- * in QEMU has another VLAN at its inspection, cleaning, deployment, and as an instance; each has a network of its own behind it.
+ * The network interface ironic-networking with a switch that we did not write: Open vSwitch, driven by networking-generic-switch. A machine
+ * in QEMU has another VLAN for its inspection, cleaning, deployment and instance; each VLAN has its own network.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { prepareSwitchLogin, SSH_PORT, type SwitchLogin } from '../support/switc
 import { programs } from '../support/venv';
 
 const run = promisify(execFile);
-/** Seconds. A boot takes a minute alone; how fast it is beside other work is no finding. */
+/** Seconds. A boot takes a minute alone, and longer beside other work. */
 const PATIENCE = 1200;
 const BRIDGE = 'ovs0';
 const PORT = 'tapsw0';
@@ -127,7 +127,7 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
     `${machine.name} to be ${state}: ${JSON.stringify(node)}\n--- console\n${consoleEnd(machine)}\n--- server\n${readFileSync(server!.log, 'utf8').slice(-3000)}`;
   await until(PATIENCE, describe, async () => {
     node = await call('GET', path);
-    // A port between two VLANs has none.
+    // While the switch moves the port, the port has no VLAN.
     const now = await vlan();
     if (now > 0 && now !== vlans.at(-1)) vlans.push(now);
     const reached = String(node['provision_state']);
@@ -159,7 +159,7 @@ it(
     });
     await reach(machine, 'manageable', { target: 'manage' });
 
-    // Nobody listens at the switch.
+    // Nothing listens at the switch's address.
     const { node } = await reach(machine, 'inspect failed', { target: 'inspect' });
     expect(node['last_error']).toMatch(
       /Failed to configure inspection network for port .*: Failed to configure network port: Failed to connect/,
@@ -181,7 +181,7 @@ it(
     await call('PATCH', `/nodes/${machine.name}`, [{ op: 'replace', path: '/instance_info', value: instance }]);
     const deployed = await reach(machine, 'active', { target: 'active' });
     expect(deployed.vlans.filter((one) => one !== VLANS.idle)).toEqual([VLANS.provisioning, VLANS.tenant]);
-    // Its own system has an address from the tenant's network only.
+    // The deployed system has an address from the tenant's network only.
     await until(
       PATIENCE,
       () => `a report\n${consoleEnd(machine)}`,

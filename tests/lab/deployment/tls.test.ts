@@ -1,7 +1,7 @@
 /**
- * TLS on every hop under an authority that no system knows: API, BMC, virtual media, image server and agent, with our agent and with
- * ironic-python-agent, both with `ipa-insecure=0`. Their ramdisks come without the authority. iPXE trusts no private authority: it loads the
- * ramdisk without TLS, and the agent in it has TLS as the others.
+ * TLS on every hop under an authority that no system knows: API, BMC, virtual media, image server and agent. With our agent and with
+ * ironic-python-agent, both with `ipa-insecure=0` and without the authority in their ramdisks. iPXE trusts no private authority: it loads
+ * the ramdisk without TLS, and the agent in that ramdisk uses TLS.
  */
 import { execFile } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const ADDRESS = '10.77.0.1';
 const API = `https://${ADDRESS}:6385`;
 const IMAGES = `https://${ADDRESS}:8444`;
 const REPORT_PORT = 8099;
-/** Seconds. A boot takes a minute alone, or three with ironic-python-agent; how fast it is beside other work is no finding. */
+/** Seconds. A boot takes a minute alone, or three with ironic-python-agent, and longer beside other work. */
 const PATIENCE = 1200;
 const KERNEL = 'console=ttyS0 no_timer_check ipa-insecure=0';
 
@@ -111,7 +111,7 @@ async function call(method: string, path: string, body?: unknown): Promise<JsonO
   return (end === 0 ? {} : JSON.parse(said.slice(0, end))) as JsonObject;
 }
 
-/** Sends a verb, and waits for the state. A failed state ends it at once, with the reason and the machine's console. */
+/** Sends a verb, and waits for the state. A failed state ends the wait at once, with the reason and the machine's console. */
 async function reach(machine: LabMachine, state: string, request: JsonObject): Promise<JsonObject> {
   const path = `/nodes/${machine.name}`;
   await call('PUT', `${path}/states/provision`, request);
@@ -131,7 +131,7 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
 
 it('no client trusts the servers without the authority', async () => {
   for (const url of [API, IMAGES, `https://${ADDRESS}:8443`, libvirt!.redfish]) {
-    // 60: the certificate cannot be verified.
+    // curl's exit code 60: the certificate cannot be verified.
     await expect(lab.exec('curl', '-sS', url)).rejects.toMatchObject({ code: 60 });
     expect(await lab.exec('curl', '-sS', '-o', '/dev/null', '--cacert', file('ca.crt'), url)).toBe('');
   }
@@ -165,7 +165,7 @@ it.each([
     await call('POST', '/ports', { node_uuid: uuid, address: machine.mac });
     await reach(machine, 'manageable', { target: 'manage' });
     await reach(machine, 'manageable', { target: 'inspect' });
-    // The agent that inspected the machine goes on to deploy it, once the server knows where it is.
+    // The agent that inspected the machine also deploys it, once the server knows the agent's URL.
     let internal: JsonObject = {};
     await until(
       PATIENCE,

@@ -1,6 +1,6 @@
 /**
- * The inspect interface discoverd with the real ironic-inspector 12.5, which drives the machine and writes the node by way of our API, and
- * with our own introspection service in a process of its own.
+ * The inspect interface discoverd with the real ironic-inspector 12.5, which boots the machine and writes the node through our API, and
+ * with our own introspection service in another process.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ let connection: string;
 let server: RunningServer;
 let inspector: Service;
 
-/** Alone: the conductor, which is asked by JSON-RPC, is another process on the same database. */
+/** Our introspection service alone. It calls the conductor, another process on the same database, by JSON-RPC. */
 async function startOwnService(): Promise<Service> {
   const own = await startServerProcess(
     join(folder, 'inspector'),
@@ -106,7 +106,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
       await delay(200);
     }
   }
-  /** How the service says that it stands, once it is one of these. */
+  /** Waits until the introspection has one of these states. @returns it as the service shows it */
   async function stands(uuid: string, states: readonly string[]): Promise<Json> {
     const end = Date.now() + 240_000;
     for (;;) {
@@ -125,7 +125,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     await reach(uuid, ['manageable']);
     return { uuid, mac };
   }
-  /** What an agent would tell from a machine with two network interfaces. */
+  /** The report of an agent on a machine with two network interfaces. */
   const report = (mac: string): Json => ({
     inventory: {
       interfaces: [
@@ -153,7 +153,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     const after = await reach(uuid, ['manageable', 'inspect failed']);
     expect(after).toMatchObject({ provision_state: 'manageable', last_error: null, power_state: 'power off', inspection_started_at: null });
     const { cpus, cpu_arch: arch, memory_mb: memory, local_gb: disk } = after['properties'] as Json;
-    // ironic-inspector writes text.
+    // ironic-inspector writes numbers as text.
     expect([cpus, arch, memory, disk].map(String)).toEqual(['4', 'x86_64', '4096', '99']);
     const { ports } = (await call('GET', `/v1/ports/detail?node=${uuid}`)) as { ports: Json[] };
     expect(ports.map(({ address }) => address)).toContain(mac);
@@ -186,7 +186,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     await order(uuid, 'abort');
     await reach(uuid, ['inspect failed']);
     expect(await stands(uuid, ['error'])).toMatchObject({ finished: true, error: 'Canceled by operator' });
-    // Orders to the machine, here those of the service, forget last_error; the history does not.
+    // Power orders, here those of the service, clear last_error; the history keeps the error.
     expect(await node(uuid)).toMatchObject({ provision_state: 'inspect failed', power_state: 'power off' });
     expect(JSON.stringify(await call('GET', `/v1/nodes/${uuid}/history`))).toContain('Inspection was aborted by request.');
   });

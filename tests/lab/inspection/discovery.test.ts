@@ -1,6 +1,6 @@
 /**
- * A machine that nobody knows, in QEMU, from its first DHCP packet: it boots the discovery ramdisk, is enrolled, boots discovery no more,
- * and is then managed and inspected with the CLI like any other.
+ * An unknown machine in QEMU, from its first DHCP packet: it boots the discovery ramdisk, is enrolled, and does not boot discovery any
+ * more. Then the CLI manages and inspects it like any other.
  */
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
@@ -35,12 +35,12 @@ afterAll(async () => {
 const nodes = async (): Promise<readonly JsonObject[]> => (await call(lab, 'GET', '/nodes/detail'))['nodes'] as readonly JsonObject[];
 const reported = async (node: JsonObject): Promise<Inspected['data']> =>
   (await call(lab, 'GET', `/nodes/${String(node['uuid'])}/inventory`)) as unknown as Inspected['data'];
-/** What the machine's script is answered with. */
+/** The status with which our server answers a request for the machine's script. */
 const script = (): Promise<string> =>
   lab.exec('curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', `http://10.77.0.1:8080/ipxe/${machine.mac.replaceAll(':', '-')}`);
 const soon = (what: string, condition: () => Promise<boolean>): Promise<void> =>
   until(PATIENCE, () => `${what}\n${consoleEnd(machine)}\n${server.logEnd()}`, condition);
-/** DISCOVER packets that nothing was answered to. */
+/** The number of DISCOVER packets without an answer. */
 const unanswered = async (): Promise<number> => {
   const metrics = await lab.exec('curl', '-s', `${API}/metrics`);
   const lines = metrics.split('\n').filter((line) => /^bloomery_dhcp_packets_total\{.*type="discover"/.test(line));

@@ -1,4 +1,4 @@
-/** A machine of the lab behind ipmi_sim is enrolled and inspected by a server in the lab's namespace; when what happened. */
+/** Enrols a machine of the lab behind ipmi_sim at a server in the lab's namespace, inspects it, and measures the times. */
 import { join } from 'node:path';
 import type { Inventory, JsonObject } from '../../../model/records';
 import { startIpmiSim } from '../ipmi/ipmi-sim';
@@ -23,7 +23,7 @@ export interface Inspected {
   readonly took: { readonly boot: number; readonly inspection: number };
 }
 
-/** @param driverInfo beside what says where the BMC is */
+/** @param driverInfo besides the BMC's address and login */
 export async function inspectMachine(
   lab: Lab,
   {
@@ -37,7 +37,7 @@ export async function inspectMachine(
     name: string;
     bmcPort: number;
     memoryMiB: number;
-    /** Seconds for each of the parts. */
+    /** Seconds for each of the two waits. */
     patience: number;
     driverInfo: JsonObject;
     inspectInterface?: 'agent' | 'discoverd';
@@ -80,7 +80,7 @@ export async function inspectMachine(
   }
 }
 
-/** What an inventory of such a machine says, whichever agent it is from. */
+/** Checks an inventory of such a machine, from any agent. */
 export function expectInspected({ node, ports, data: { inventory, plugin_data: plugin }, machine }: Inspected): void {
   expect(node).toMatchObject({ provision_state: 'manageable', last_error: null, properties: { cpu_arch: 'x86_64' } });
   expect(ports).toMatchObject([{ address: machine.mac, pxe_enabled: true }]);

@@ -1,4 +1,4 @@
-// Stands for the API in a namespace of the lab, for agents that are inspected: inspection-server.mjs ADDRESS PORT FILE TOKEN
+// Replaces the API in a namespace of the lab, for agents that are inspected: inspection-server.mjs ADDRESS PORT FILE TOKEN
 // Each request is a line of FILE: {"path", "at", "body"}.
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-/** A machine boots our ramdisk to be inspected, and how long that takes beyond the boot. */
+/** Our ramdisk inspects a machine, and how long that takes beyond the boot. */
 import { join } from 'node:path';
 import { expectInspected, inspectMachine } from './inspect-machine';
 import { openLab, type Lab } from '../support/machines';
@@ -25,7 +25,7 @@ it(
     const inspected = await inspectMachine(lab, { name: 'inspected', bmcPort: 6230, memoryMiB: 768, patience: PATIENCE, driverInfo: {} });
     expectInspected(inspected);
     const { boot, inspection } = inspected.took;
-    // The second figure is at most 10 s where the machine has the processor to itself.
+    // The second figure is at most 10 s if no other work uses the processor.
     process.stderr.write(`inspection: agent started ${boot.toFixed(1)} s after power on, manageable ${inspection.toFixed(1)} s later\n`);
   },
   (4 * PATIENCE + 10) * 1000,

@@ -1,4 +1,4 @@
-/** Processes of the introspection service and of its conductors are killed in the middle: no report is lost, no node waits for ever. */
+/** Processes of the introspection service and of its conductors are killed in the middle: no report is lost, and no node waits for ever. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { INTERFACE_KINDS } from '../../../model/records';
 import { startOwnServer, type OwnServer } from '../../support/cluster';
@@ -51,7 +51,7 @@ async function call(method: string, url: string, body?: unknown): Promise<Reply>
   const text = await response.text();
   return { status: response.status, body: text.startsWith('{') ? (JSON.parse(text) as Reply['body']) : {} };
 }
-/** As the real agent asks: again when nobody answers, at 409 and at 5xx; and at each of the services in turn. */
+/** Repeats a request as the real agent does: without an answer, at 409 and at 5xx. It asks each of the services in turn. */
 async function persist(method: string, urls: readonly string[], body?: unknown): Promise<Reply> {
   const end = Date.now() + PATIENCE_MS;
   for (let tried = 0; ; tried++) {
@@ -70,7 +70,7 @@ const reportOf = (index: number): object => ({
   },
 });
 
-/** host → its roles. `killed`: while machines are booted, and while they report. */
+/** Host → its roles. `killed`: the hosts that are killed while machines boot, and those while machines report. */
 it.each<[string, Readonly<Record<string, string>>, readonly (readonly string[])[]]>([
   ['in one process', { one: 'api,conductor,inspector' }, [['one'], ['one']]],
   [
@@ -123,14 +123,14 @@ it.each<[string, Readonly<Record<string, string>>, readonly (readonly string[])[
     const begun = Promise.all(uuids.map((uuid, index) => persist('POST', at(`/v1/introspection/${uuid}`, index))));
     await delay(150);
     await kill(killed[0]!);
-    // Of one that was begun before its service died, the second order is refused.
+    // If an introspection had begun before its service died, the repeated request is refused (400).
     for (const { status } of await begun) expect([202, 400]).toContain(status);
     await reach('waiting');
 
     const told = Promise.all(uuids.map((__, index) => persist('POST', at('/v1/continue', index), reportOf(index))));
     await delay(150);
     await kill(killed[1]!);
-    // What was taken before its answer could be given is not taken twice.
+    // A report that was accepted before its answer was lost is not accepted twice (404).
     for (const { status } of await told) expect([200, 404]).toContain(status);
     await reach('finished');
     for (const [index, uuid] of uuids.entries()) {

@@ -1,4 +1,7 @@
-/** A machine of known hardware is inspected: each field of its inventory is what the machine was given, and what is plugged in later is seen. */
+/**
+ * A machine of known hardware is inspected: each field of its inventory is as the machine was configured, and later changes of the hardware
+ * are seen.
+ */
 import { join } from 'node:path';
 import type { Inventory, JsonObject } from '../../../model/records';
 import { expectKnown } from './known-inventory';
@@ -32,7 +35,7 @@ it(
     const data = await machine.inspection(PATIENCE);
     expect(data['error']).toBeNull();
     expectKnown(data);
-    // Who has no hardware-detect measures nothing.
+    // `data` has the measurements of hardware-detect, which this ramdisk lacks.
     expect(data).not.toHaveProperty('data');
   },
   (PATIENCE + 10) * 1000,

@@ -1,4 +1,6 @@
-/** What any agent has to say of the machine of known-machine.ts. Names of devices are the ramdisk's own: the machine does not give them. */
+/**
+ * Checks what any agent must report of the machine of known-machine.ts. The ramdisk gives the devices their names: these are not checked.
+ */
 import { lldpFacts, tlvOf } from '../../../conductor/inspection/hooks/lldp';
 import type { Inventory, JsonObject } from '../../../model/records';
 import { KNOWN } from './known-machine';

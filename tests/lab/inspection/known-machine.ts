@@ -1,6 +1,6 @@
 /**
- * A machine of which everything is known: two sockets that are two NUMA nodes, two interfaces, disks of three kinds, places for more. It boots
- * a kernel and a ramdisk; its second interface is at a "switch", the program lldpd. Root.
+ * A machine whose hardware is all known: two sockets that are two NUMA nodes, two interfaces, disks of three kinds, and room for more. It
+ * boots a kernel and a ramdisk. Its second interface is connected to a "switch", the program lldpd. Root.
  */
 import { execFile, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ const API_PORT = 6385;
 const TAP = 'switch0';
 const TOKEN = 'T'.repeat(43);
 
-/** What the machine was given, and what an inventory has to say of it. */
+/** The machine's configuration, and what an inventory must contain of it. */
 export const KNOWN = {
   memoryMiB: 1536,
   macs: ['52:54:00:12:34:56', '52:54:00:12:34:57'],
@@ -44,16 +44,16 @@ export interface KnownMachine {
   readonly startedAt: number;
   readonly consoleFile: string;
   posted(): readonly Posted[];
-  /** Waits for what the agent posts when it is inspected. */
+  /** Waits for the agent's report of the inspection. */
   inspection(seconds: number): Promise<{ readonly inventory: Inventory } & JsonObject>;
-  /** A command of the agent's API, once it has beaten. */
+  /** Runs a command of the agent's API, after the first heartbeat. */
   command(name: string, seconds: number): Promise<JsonObject>;
   /** Plugs in a virtio disk of 1 GiB with the serial PLUGGED1, and 512 MiB of memory. */
   plug(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Commands of QMP, one after the other; rejects with the first error. */
+/** Sends QMP commands, one after the other; rejects with the first error. */
 async function qmp(path: string, commands: readonly object[]): Promise<void> {
   const socket = connect(path);
   let said = '';
@@ -75,12 +75,12 @@ async function qmp(path: string, commands: readonly object[]): Promise<void> {
   }
 }
 
-/** The switch: lldpd at the machine's second interface, which speaks every second. */
+/** The switch: lldpd at the machine's second interface. It sends a frame every second. */
 async function startSwitch(lab: Lab): Promise<void> {
   needs({ lldpd: 'lldpd', lldpcli: 'lldpd' });
   await run('ip', ['-n', lab.namespace, 'tuntap', 'add', TAP, 'mode', 'tap']);
   await run('ip', ['-n', lab.namespace, 'link', 'set', TAP, 'up']);
-  // lldpcli gives its rights away before it opens the socket.
+  // lldpcli drops its privileges before it opens the socket.
   chmodSync(lab.folder, 0o711);
   const control = join(lab.folder, 'lldpd.socket');
   const none = join(lab.folder, 'no-configuration');
@@ -99,7 +99,7 @@ async function startSwitch(lab: Lab): Promise<void> {
   for (const line of configuration) await run('lldpcli', ['-u', control, ...line.split(' ')], { timeout: 30_000 });
 }
 
-/** @param folder has vmlinuz and initrd. `words`: further ones for the kernel's command line. */
+/** @param folder has vmlinuz and initrd @param words further ones for the kernel's command line */
 export async function startKnownMachine(lab: Lab, name: string, folder: string, words: readonly string[]): Promise<KnownMachine> {
   const own = join(lab.folder, name);
   mkdirSync(own);
@@ -123,7 +123,7 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
   const startedAt = Date.now();
   const qemu: ChildProcess = lab.start(
     'qemu-system-x86_64',
-    // One thread for all processors: with one each, QEMU 7.2 crashed now and then while the guest scanned PCI.
+    // One thread for all processors: with a thread each, QEMU 7.2 crashed now and then while the guest scanned PCI.
     ...['-machine', 'q35', '-accel', 'tcg,thread=single', '-cpu', 'max', '-nodefaults', '-display', 'none', '-no-reboot'],
     ...['-smp', '4,sockets=2,cores=2,threads=1', '-m', `${KNOWN.memoryMiB},slots=2,maxmem=4G`],
     ...[0, 1].flatMap((node) => [
@@ -135,7 +135,7 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
     `type=1,manufacturer=${KNOWN.vendor.manufacturer},product=${KNOWN.vendor.product_name},serial=${KNOWN.vendor.serial_number}`,
     ...['-serial', `file:${consoleFile}`, '-append', commandLine.join(' '), '-qmp', `unix:${control},server=on,wait=off`],
     ...['-kernel', join(folder, 'vmlinuz'), '-initrd', join(folder, 'initrd')],
-    // The first interface hangs at the second NUMA node.
+    // The first interface is behind the second NUMA node.
     ...['-device', 'pxb-pcie,id=pxb,bus_nr=128,numa_node=1,bus=pcie.0', '-device', 'pcie-root-port,id=far,bus=pxb,chassis=1'],
     ...['-device', 'pcie-root-port,id=free,chassis=2,bus=pcie.0'],
     ...[

@@ -1,4 +1,7 @@
-/** The real ironic-inspector 12.5.0 (PyPI) as one process with SQLite and no authentication, in front of any Ironic API without any. */
+/**
+ * The real ironic-inspector 12.5.0 (PyPI) as one process with SQLite and without authentication, in front of an Ironic API without
+ * authentication.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

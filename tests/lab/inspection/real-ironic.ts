@@ -1,4 +1,7 @@
-/** The real Ironic 39.0.0 (PyPI) as one process with SQLite and no authentication: what we are compared with, and what our agent has to serve. */
+/**
+ * The real Ironic 39.0.0 (PyPI) as one process with SQLite and without authentication: the reference of our comparisons, and a server for
+ * our agent.
+ */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,16 +14,16 @@ const run = promisify(execFile);
 
 export interface RealIronic {
   readonly url: string;
-  /** Its log's path. */
+  /** The path of its log. */
   readonly log: string;
-  /** Where it keeps what its machines boot over HTTP and TFTP. */
+  /** The folders with the files that its machines boot over HTTP and TFTP. */
   readonly httpRoot: string;
   readonly tftpRoot: string;
   stop(): Promise<void>;
 }
 export type Settings = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** What it is started with, as the options `enabled_…` say it. */
+/** The values of its options `enabled_…`. */
 export const ENABLED = {
   hardware_types: 'fake-hardware,ipmi,redfish,manual-management',
   bios_interfaces: 'no-bios,fake,redfish',
@@ -84,7 +87,7 @@ export async function startRealIronic(
   const inside = namespace === undefined ? [] : ['ip', 'netns', 'exec', namespace];
   const words = [...inside, join(bin, 'ironic'), '--config-file', at('ironic.conf')];
   const log = openSync(at('ironic.log'), 'a');
-  // Its tools (ipmitool's wrappers, image conversion) are found beside it.
+  // Ironic finds its tools (ipmitool's wrappers, image conversion) in this folder.
   const env = { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}` };
   const child = spawn(words[0]!, words.slice(1), { stdio: ['ignore', log, log], env });
   const probe = [...inside, 'curl', '-fs', '-o', '/dev/null', `${url}/v1`];
@@ -108,7 +111,7 @@ export async function startRealIronic(
   };
 }
 
-/** Ends a reference that was started, by force after 20 s; nothing when it has ended. */
+/** Ends a reference that was started; kills it after 20 s. Does nothing if it has ended. */
 export async function endReference(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

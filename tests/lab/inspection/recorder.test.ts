@@ -1,4 +1,6 @@
-/** The recorder in a machine that runs: a disk and memory that are plugged in are told within an interval, through API, event and metric. */
+/**
+ * The recorder in a running machine: a disk and memory that are plugged in are reported within an interval, through API, event and metric.
+ */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +35,7 @@ interface Changes {
   }[];
 }
 
-/** The ramdisk, with another thing for its init to run: what comes later in an initrd wins. */
+/** The ramdisk with another program for its init: a later archive of an initrd replaces files of the earlier ones. */
 function ramdiskThatRecords(folder: string, token: string): void {
   const files = join(folder, 'files');
   mkdirSync(files, { recursive: true });
@@ -97,7 +99,7 @@ it(
     expect(told).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ kind: 'appeared', component: 'disk', key: 'PLUGGED1' }) as unknown,
-        // The function that the disk is behind: virtio's block device.
+        // The PCI function of the disk: virtio's block device.
         expect.objectContaining({
           kind: 'appeared',
           component: 'pci_device',

@@ -1,4 +1,4 @@
-/** A bad network between our client and BMCs, in real time: late, lost, doubled and bent packets, and never a false answer. */
+/** A bad network between our client and BMCs, in real time: late, lost, repeated and corrupted packets, and never a false answer. */
 import { randomBytes } from 'node:crypto';
 import { createIpmiPool, IpmiError, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { testBmc, type TestBmc } from '../../wire/ipmi/bmc';
@@ -29,7 +29,7 @@ it('20 % loss and 300 ms latency: no false power state, none that is missing', a
   const ports = await Promise.all(
     fleet.map(async (machine) => {
       const bmc = await testBmc({ reply: () => ({ completionCode: 0, data: Buffer.from([machine.on ? 0x61 : 0x60, 0, 0]) }) });
-      // Half of the latency each way, and now and then a packet that overtakes.
+      // Half of the latency each way; a packet with a longer delay is overtaken by later ones.
       const relay = await udpRelay(bmc.port, () => (next() < 0.2 ? [] : [150 + (next() < 0.1 ? next() * 200 : 0)]));
       stops.push(
         () => bmc.close(),
@@ -53,12 +53,12 @@ it('20 % loss and 300 ms latency: no false power state, none that is missing', a
   expect({ right, wrong, missing }).toEqual({ right: machines * rounds, wrong: 0, missing: 0 });
 });
 
-/** Copies of each answer that come before it, each bent. */
+/** The number of corrupted copies that arrive before each answer. */
 const COPIES = 20;
-/** IPMI_MUTATIONS=1000000 sends a million of them. */
+/** The number of corrupted copies in all. IPMI_MUTATIONS=1000000 sends a million. */
 const COUNT = Number(process.env['IPMI_MUTATIONS'] ?? 20_000);
 
-/** In front of a BMC: what it says comes bent, so many times, and then as it is. */
+/** A relay in front of a BMC: it sends corrupted copies of each answer, and then the answer itself. */
 async function bendingRelay(bmc: TestBmc, seed: number): Promise<{ readonly relay: Relay; readonly sent: () => number }> {
   const next = sameNumbers(seed);
   let sent = 0;
@@ -73,7 +73,7 @@ async function bendingRelay(bmc: TestBmc, seed: number): Promise<{ readonly rela
         : Buffer.concat([bytes, bytes.subarray(at(bytes.length))]);
   };
   const relay = await udpRelay(bmc.port, (packet, toServer) => {
-    // Nothing proves the messages of the handshake right (§13.28): they are bent now and then, what is said in a session always.
+    // Not all messages of the handshake are protected (§13.28): a few are corrupted. Those of a session are always corrupted.
     if (toServer || ((packet[5]! & 0xc0) === 0 && next() < 0.97)) return [0];
     for (let n = 0; n < COPIES; n++) {
       relay.inject(bend(packet));
@@ -92,7 +92,7 @@ it.each([3, 17])('bent answers on real sockets, cipher suite %i: the right answe
   const rss = process.memoryUsage().rss;
   let [right, refused, n] = [0, 0, 0];
   while (sent() < COUNT / 2) {
-    // A session of its own every now and then, so that the handshake is bent too.
+    // A new session every now and then, so that the handshake is corrupted too.
     const pool = createIpmiPool({ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes, resendMs: 50 });
     try {
       for (let turn = 0; turn < 20; turn++) {

@@ -1,4 +1,7 @@
-/** IPMI through the whole server, by either client: what an operator is told of a BMC that cannot be used, in which time, and that nothing secret shows. */
+/**
+ * IPMI through the whole server, with either client: the errors for a BMC that cannot be used and their time, and that no secret is
+ * visible.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -48,7 +51,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
       conductor: { sync_power_state_interval: 2, power_state_sync_max_retries: 1, power_failure_recovery_interval: 2 },
       console: { port_range: `${terminal}:${terminal + 1}` },
     });
-    // Whatever runs meanwhile.
+    // Watches the command lines of all processes while the tests run.
     watched = (async () => {
       while (watching) {
         for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
@@ -56,7 +59,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
             const line = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
             if (/ipmitool|KGKEY/.test(line)) seen += `${line}\n`;
           } catch {
-            // It is gone.
+            // The process has ended.
           }
         await new Promise((done) => setTimeout(done, 5));
       }
@@ -159,7 +162,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     const port = Number(/:(\d+)$/.exec(String(info['url']))?.[1]);
     const socket = connect(port, new URL(String(info['url'])).hostname);
     const [said] = (await once(socket, 'data')) as [Buffer];
-    // This BMC has no serial-over-LAN, which is said where the operator looks.
+    // This BMC has no serial-over-LAN: the console says so.
     expect(said.toString()).toMatch(/serial-over-LAN|Activate Payload/);
     socket.destroy();
     await call('PUT', `/v1/nodes/${uuid}/states/console`, { enabled: false });

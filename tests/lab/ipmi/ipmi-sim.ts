@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 
 export const BMC_MAC = '52:54:00:0b:0c:0d';
-/** ipmi_sim's words for boot devices (what its chassis_control program is told) → ours. */
+/** ipmi_sim's names of boot devices (arguments of its chassis_control program) → ours. */
 const BOOT: Readonly<Record<string, BootSetting['device']>> = { pxe: 'pxe', default: 'disk', cdrom: 'cdrom', bios: 'bios', none: 'disk' };
 
 /** One of ipmi_sim's calls: `get NAME…`, `set NAME VALUE…` or `check NAME VALUE…`. */
@@ -54,7 +54,7 @@ export async function startIpmiSim(
     readonly port: number;
     readonly folder: string;
     readonly machinePort?: number;
-    /** Further lines: for its emulation (ipmi_sim_cmd(5)), and of the LAN configuration (ipmi_lan(5)). */
+    /** Further lines: of its emulation (ipmi_sim_cmd(5)), and of its LAN configuration (ipmi_lan(5)). */
     readonly emulation?: readonly string[];
     readonly configuration?: readonly string[];
   },
@@ -75,7 +75,7 @@ export async function startIpmiSim(
     `#!/bin/sh\nurl=http://chassis/\nfor w in "$@"; do set -- "$@" --data-urlencode "word=$w"; shift; done\nexec curl -sfG --unix-socket ${socket} "$@" $url\n`,
   );
   chmodSync(program, 0o755);
-  // What the machine is told of the BMC's own network (IPMI 2.0 §23.2).
+  // The BMC's own network configuration, which the machine can read (IPMI 2.0 §23.2).
   const lanProgram = join(folder, 'lan');
   const settings = { ip_addr: where.address, ip_addr_src: 'static', subnet_mask: '255.255.255.0', mac_addr: BMC_MAC };
   const cases = Object.entries(settings).map(([name, value]) => `${name}) echo ${name}:${value};;`);
@@ -93,7 +93,7 @@ export async function startIpmiSim(
       `  addr ${where.address} ${where.port}`,
       '  priv_limit admin',
       ...['callback', 'user', 'operator', 'admin'].map((level) => `  allowed_auths_${level} ${users}`),
-      // Without a GUID it answers no RMCP+ session at all (RAKP 2 carries it).
+      // Without a GUID, the BMC answers no RMCP+ session at all (RAKP 2 carries the GUID).
       `  guid ${createHash('md5').update(machine.name).digest('hex')}`,
       `  lan_config_program "${lanProgram}"`,
       ' endlan',

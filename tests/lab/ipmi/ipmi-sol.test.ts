@@ -1,4 +1,4 @@
-/** Serial-over-LAN with programs that we did not write: their consoles at our BMC, our console at their BMC. */
+/** Serial-over-LAN with third-party programs: their consoles at our BMC, our console at their BMC. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ async function lowPort<T>(serve: (port: number) => Promise<T>, port = 22_080): P
 it.each<[string, (port: number) => string, string, string]>([
   ['ipmitool', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 17 sol activate`, 'operational', '~.'],
   ['ipmitool, suite 3', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 3 sol activate`, 'operational', '~.'],
-  // `&` and `.` leave it.
+  // `&.` ends the session.
   ['ipmiconsole', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 17`, 'SOL established', '&.'],
   ['ipmiconsole, suite 3', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 3`, 'SOL established', '&.'],
 ])('%s at our BMC', async (_, command, ready, leave) => {
@@ -41,7 +41,7 @@ it.each<[string, (port: number) => string, string, string]>([
       ...{ log: silentLog, clock: systemClock, random: randomBytes },
     }),
   );
-  // They want a terminal.
+  // The programs need a terminal.
   const terminal = spawn('script', ['-qfc', command(bmc.port), '/dev/null'], { env: { ...process.env, IPMI_PASSWORD: 'secret' } });
   const ended = once(terminal, 'exit');
   let text = '';
@@ -52,7 +52,7 @@ it.each<[string, (port: number) => string, string, string]>([
       while (!text.includes(part)) await once(terminal.stdout, 'data', { signal: late });
     };
     await until(ready);
-    // One of them forgets what is typed until it has set its terminal.
+    // One of the programs drops its input until it has set up its terminal.
     const typing = setInterval(() => terminal.stdin.write('hello\r'), 500);
     await until('hello\r\nm1> ').finally(() => clearInterval(typing));
     terminal.stdin.end(leave);
@@ -68,7 +68,7 @@ it.each<[string, (port: number) => string, string, string]>([
 it("our console at OpenIPMI's ipmi_sim", async () => {
   needs({ ipmi_sim: 'openipmi' });
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-ipmi-sol-'));
-  // The machine's serial line.
+  // The serial line of the machine behind the BMC.
   const serial = createServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', (bytes) => socket.write(`<${bytes.toString('latin1')}>`));

@@ -1,4 +1,4 @@
-/** Sensors, event log, inventory and bridging: our client and ipmitool at the same BMCs must say the same. */
+/** Sensors, event log, inventory and bridging: our client and ipmitool at the same BMCs must have the same results. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -36,7 +36,7 @@ const machine = (name: string): MachineControl & { on: boolean } => {
 function withoutEvents(fields: Record<string, string>): void {
   for (const key of Object.keys(fields)) if (/^(Event (Status|Enable)|Assertion|Deassertion)/.test(key)) delete fields[key];
 }
-/** What Ironic makes of `ipmitool sdr -v`; what our client does not ask for (events of each sensor) left out. */
+/** Ironic's parser of `ipmitool sdr -v`, without what our client does not read (the events of each sensor). */
 function parsed(text: string): Record<string, Record<string, Record<string, string>>> {
   const found: Record<string, Record<string, Record<string, string>>> = {};
   for (const block of text.split('\n\n')) {
@@ -181,7 +181,7 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
       const { ipmi } = task(info).connections;
       return (await ipmi.request(targetOf(task(info)), 6, 1, Buffer.alloc(0), { timeoutMs: 20_000 }))[0];
     };
-    // Their own device ID, not the BMC's.
+    // The device ID of the bridged controller, not the BMC's.
     expect(await idOf(single)).toBe(name === 'our simulator' ? 0x82 : 0x31);
     if (name !== 'our simulator') return;
     expect(await idOf(dual)).toBe(0x72);

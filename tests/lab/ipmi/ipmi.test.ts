@@ -1,4 +1,4 @@
-/** IPMI against programs that we did not write: our client at their BMCs, their clients at our simulated BMC. */
+/** IPMI against third-party programs: our client at their BMCs, their clients at our simulated BMC. */
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -18,7 +18,6 @@ import { needs } from '../support/needs';
 import { programs } from '../support/venv';
 
 const run = promisify(execFile);
-// A first run makes a virtual environment.
 const PYGHMI = 'pyghmi==1.6.19';
 
 interface Bench extends MachineControl {
@@ -49,7 +48,7 @@ const freePort = async (): Promise<number> => {
 };
 const ask = (pool: IpmiPool, target: IpmiTarget, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
   pool.request(target, words[0], words[1], Buffer.from(data), { timeoutMs: 10_000 });
-/** Milliseconds of the quickest turn, to which other work on the machine adds least. */
+/** Milliseconds of the fastest turn, which other work on the machine delays least. */
 async function measured(turns: number, work: () => Promise<unknown>): Promise<number> {
   let least = Infinity;
   for (let n = 0; n < turns; n++) {
@@ -82,7 +81,8 @@ describe("our client at OpenIPMI's ipmi_sim", () => {
     rmSync(folder, { recursive: true });
   });
 
-  // Not 7, 8 and 12: it signs HMAC-MD5-128 with the password instead of K1, and makes K2 of 16 bytes where §13.32 has 20. FreeIPMI does as we do (below).
+  // Not 7, 8 and 12: ipmi_sim signs HMAC-MD5-128 with the password instead of K1, and makes K2 of 16 bytes where §13.32 has 20. FreeIPMI
+  // does as we do (below).
   it.each([0, 1, 2, 3, 6, 11])('with cipher suite %i', async (cipherSuite) => {
     expect((await ask(pool, { ...target, cipherSuites: [cipherSuite] }, COMMANDS.getDeviceId))[4]).toBe(2);
   });
@@ -224,7 +224,7 @@ describe('other clients at our simulated BMC', () => {
     return (await run(program, [...where, ...words], { timeout: 30_000 })).stdout;
   };
 
-  // Without a suite ipmitool asks for the list and takes the best.
+  // Without a suite, ipmitool asks for the list and chooses the best one.
   it.each([3, 17, undefined])('ipmitool with cipher suite %s', async (suite) => {
     expect(await ipmitool(suite, 'power', 'status')).toBe('Chassis Power is off\n');
     for (const action of ['on', 'reset', 'cycle', 'soft']) await ipmitool(suite, 'power', action);
@@ -234,7 +234,7 @@ describe('other clients at our simulated BMC', () => {
     expect(await ipmitool(suite, 'chassis', 'bootparam', 'get', '5')).toContain('Boot Device Selector : Force PXE');
     expect(await ipmitool(suite, 'mc', 'info')).toMatch(/IPMI Version +: 2.0/);
   });
-  // What real Ironic sends.
+  // As real Ironic sends them.
   it.each([3, 17])('raw commands with cipher suite %i', async (suite) => {
     await ipmitool(suite, 'raw', '0x00', '0x08', '0x03', '0x08');
     await ipmitool(suite, 'raw', '0x00', '0x08', '0x05', '0xe0', '0x08', '0x00', '0x00', '0x00');
@@ -264,12 +264,12 @@ describe('other clients at our simulated BMC', () => {
       expect(lines).toContain("1,Inlet Temp,Temperature,24.00,C,'OK'");
       expect(lines).toContain("4,CPU2 Temp,Temperature,91.00,C,'At or Above (>=) Upper Non-Critical Threshold'");
       expect(lines).toContain("16,Air Flow,Cooling Device,60.00,CFM,'OK'");
-      // It is of a controller behind the BMC.
+      // A sensor of a controller behind the BMC.
       expect(lines).toContain("17,Midplane Temp,Temperature,31.00,C,'OK'");
       expect(await freeipmi('ipmi-sel', 17, '--sdr-cache-directory', cache, '--quiet-cache')).toMatch(/System ACPI Power State/);
       expect(await freeipmi('ipmi-fru', 17, '--sdr-cache-directory', cache, '--quiet-cache')).toMatch(/FRU Product Serial Number: ours/);
       expect(await freeipmi('ipmi-raw', 17, '0', '0x06', '0x01')).toMatch(/^rcvd: 01 00 20 01 01 00 02 8F/);
-      // Its ipmipower finds a straight password wrong in every answer, of other BMCs too.
+      // FreeIPMI's ipmipower rejects a plain password in every answer, also from other BMCs.
       const old = ['-D', 'LAN', '-h', `127.0.0.1:${bmc.port}`, '-u', 'admin', '-p', 'secret', '-a', 'STRAIGHT_PASSWORD_KEY'];
       const { stdout } = await run('ipmi-sensors', [...old, '--sdr-cache-directory', cache, '-r', '1'], { timeout: 30_000 });
       expect(stdout).toMatch(/Inlet Temp/);

@@ -1,4 +1,4 @@
-/** A relay between TFTP clients and a server that loses packets both ways, in an order that is the same in every run. */
+/** A relay between TFTP clients and a server that loses packets both ways: the same packets in every run. */
 import { createSocket, type Socket } from 'node:dgram';
 
 export interface LossyRelay {
@@ -7,7 +7,7 @@ export interface LossyRelay {
   close(): Promise<void>;
 }
 
-/** @param share of the packets that are lost, 0 to 1 */
+/** @param share fraction of the packets that are lost, 0 to 1 */
 export async function lossyRelay(serverPort: number, share: number, seed = 7): Promise<LossyRelay> {
   let state = seed;
   let lost = 0;
@@ -26,7 +26,7 @@ export async function lossyRelay(serverPort: number, share: number, seed = 7): P
   };
 
   const front = await socket();
-  /** Client → the socket that stands for it before the server: a request that is repeated comes from the same port again. */
+  /** Client → the relay's socket towards the server: a repeated request comes from the same port. */
   const clients = new Map<number, Promise<Socket>>();
   const standIn = async (clientPort: number): Promise<Socket> => {
     const [near, far] = [await socket(), await socket()];

@@ -1,4 +1,4 @@
-/** The IPMI driver at a BMC that we did not write: virtualbmc before a domain that QEMU runs. */
+/** The IPMI driver at a BMC that we did not write: virtualbmc in front of a domain that QEMU runs. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../../drivers/interfaces';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   libvirt = await startLibvirt({ ...lab, port: 8000 });
   const machine = await lab.machine({ name: NAME, firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
   await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
-  // libvirtd is known by its socket: its BMCs may be anywhere.
+  // virtualbmc connects to libvirtd by its socket, so its BMCs need not be in the namespace.
   bmcs = await startVirtualBmc({ address: '127.0.0.1', folder: lab.folder }, libvirt.uri);
   const port = await freePort();
   const { username, password } = await bmcs.add(NAME, port);
@@ -71,11 +71,11 @@ it.each(['pxe', 'disk', 'cdrom'])('boots from %s', async (device) => {
   await ipmiManagement.setBootDevice(task(), device, true);
   expect(await ipmiManagement.getBootDevice(task())).toMatchObject({ device });
 });
-// It says nothing to one.
+// virtualbmc does not answer a login with a wrong password.
 it('a wrong password is an error', async () => {
   await expect(ipmiPower.get(task({ ipmi_password: 'wrong' }))).rejects.toMatchObject({ status: 500 });
 });
-/** pyghmi, which is inside virtualbmc, keeps the state of the last session from a UDP port, its sequence numbers too. */
+/** pyghmi, the library of virtualbmc, keeps the state of the last session of a UDP port, with its sequence numbers. */
 it('opens a session again after many requests, and after it closed an idle session', async () => {
   const again = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes, idleMs: 1000, keepAliveMs: 400 });
   const own = task({}, again);

@@ -1,4 +1,4 @@
-/** IPMI BMCs that we did not write before domains of a libvirtd: virtualbmc. */
+/** IPMI BMCs that we did not write in front of domains of a libvirtd: virtualbmc. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { programs } from '../support/venv';
 const run = promisify(execFile);
 
 export interface VirtualBmc {
-  /** A BMC before the domain, at this port of the lab's address. */
+  /** Starts a BMC in front of the domain, at this port of the lab's address. */
   add(domain: string, port: number): Promise<{ readonly username: string; readonly password: string }>;
   stop(): Promise<void>;
 }

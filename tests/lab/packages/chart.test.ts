@@ -1,4 +1,7 @@
-/** The Helm chart and the kustomize base: rendered by the real programs, valid for Kubernetes, with a configuration that the server starts with. */
+/**
+ * The Helm chart and the kustomize base: rendered by the real programs, valid for Kubernetes, with a configuration with which the server
+ * starts.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,7 +43,7 @@ const helm = async (...words: readonly string[]): Promise<string> => (await run(
 const template = (...words: readonly string[]): Promise<string> => helm('template', 'bloomery', chart, ...words);
 const kustomize = async (path: string): Promise<string> =>
   (await run(join(TOOLS, 'kustomize'), ['build', join(packaging, 'kustomize', path)], { maxBuffer: 1 << 24 })).stdout;
-/** Against the schemas of Kubernetes and of the Prometheus operator, which allow no other members. @returns the kinds */
+/** Validates with the schemas of Kubernetes and of the Prometheus operator, which permit no other members. @returns the kinds */
 async function validate(text: string): Promise<readonly string[]> {
   const file = join(folder, 'resources.yaml');
   const isMonitor = (one: string): boolean => /^kind: ServiceMonitor$/m.test(one);
@@ -53,7 +56,7 @@ async function validate(text: string): Promise<readonly string[]> {
 }
 
 type Schema = Readonly<Record<string, unknown>>;
-/** As the API server takes a resource of a user: members that the schema does not name are mistakes. */
+/** Forbids members that the schema does not name, as the API server treats a user's resource. */
 function closed(schema: Schema): Schema {
   const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
     if (key === 'items' || key === 'additionalProperties') return [key, typeof value === 'object' ? closed(value as Schema) : value];
@@ -177,7 +180,7 @@ describe('kustomize', () => {
       resources.find(({ kind }) => kind === 'ConfigMap')!.data!['ironic.conf']!.trim(),
     );
     expect(configurations[1]).toBe(configurations[0]);
-    // What only one of them adds: labels of Helm, versions, the hash in the ConfigMap's name.
+    // Without what only one of them adds: labels of Helm, versions, the hash in the ConfigMap's name.
     const plain = (resources: readonly Resource[]): readonly unknown[] =>
       resources
         .filter(({ kind }) => kind !== 'ConfigMap')
@@ -186,7 +189,7 @@ describe('kustomize', () => {
     expect(plain(base)).toEqual(plain(made));
   });
 });
-/** For JSON.stringify. */
+/** A replacer for JSON.stringify, which leaves these members out. */
 function omitted(key: string, value: unknown): unknown {
   if (/^(?:app\.kubernetes\.io\/(?:version|managed-by)|helm\.sh\/chart|annotations|image)$/.test(key)) return undefined;
   return key === 'configMap' ? { name: 'bloomery' } : value;

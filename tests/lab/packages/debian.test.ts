@@ -45,7 +45,7 @@ it('installs, with files that dpkg verifies', () => {
 
 it('has a unit that systemd accepts, and calls well protected', () => {
   inside('systemd-analyze', 'verify', '--man=no', 'bloomery.service');
-  // 0 is the best of 10; the threshold counts tenths.
+  // systemd's exposure level is 0 (best) to 10; the threshold is in tenths.
   inside('systemd-analyze', 'security', '--offline=true', '--threshold=30', 'bloomery.service');
 });
 
@@ -54,7 +54,7 @@ it('serves with its configuration, as its user, with no more rights than the uni
   const user = ['setpriv', '--reuid', 'bloomery', '--regid', 'bloomery', '--init-groups', ...rights];
   const serve = ['/usr/bin/bloomery', 'serve', '--config-file', '/etc/bloomery/ironic.conf', '--state-dir', '/var/lib/bloomery'];
   const server = await startInstalled(['chroot', debian, ...user, ...serve], { OS_API__PORT: '0', OS_BOOT__HTTP_PORT: '0' });
-  // Closed by default: no password is needed, and only this host reaches it.
+  // Closed by default: the API needs no password, but listens on the loopback address only.
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:/);
   await useServer(server.url);
   expect(await server.stop()).toBe(0);

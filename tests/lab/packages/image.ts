@@ -26,7 +26,7 @@ const json = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 /** Makes the image and unpacks it to `rootfs` in the folder. */
 export async function unpackImage(folder: string): Promise<ImageConfiguration> {
   const layout = join(folder, 'layout');
-  /** The path of a blob, whose size and digest are right. */
+  /** The path of a blob, after a check of its size and digest. */
   const blob = ({ digest, size }: Descriptor): string => {
     const path = join(layout, 'blobs', digest.replace(':', '/'));
     const bytes = readFileSync(path);
@@ -49,7 +49,7 @@ export async function unpackImage(folder: string): Promise<ImageConfiguration> {
 
 const NETWORK = ['CAP_NET_ADMIN', 'CAP_NET_BIND_SERVICE', 'CAP_NET_RAW'];
 export interface ContainerSetup {
-  /** The folder of unpackImage. */
+  /** The folder that unpackImage filled. */
   readonly folder: string;
   readonly name: string;
   readonly words: readonly string[];
@@ -59,7 +59,10 @@ export interface ContainerSetup {
   readonly mounts: Readonly<Record<string, string>>;
   /** Empty folders, writable, beside /tmp. */
   readonly scratch?: readonly string[];
-  /** As Kubernetes does for users other than root: the program may gain these capabilities, and has none. */
+  /**
+   * As Kubernetes does for a user other than root: these capabilities are in the bounding set only, so the program may gain them, and has
+   * none.
+   */
   readonly network?: boolean;
 }
 /** @returns the command that runs the container in this network namespace, as 997:994 with a read-only root */
@@ -84,7 +87,7 @@ export function containerCommand({ folder, name, words, cwd = '/', env, mounts, 
   const place = join(folder, name);
   mkdirSync(place, { recursive: true });
   writeFileSync(join(place, 'config.json'), JSON.stringify(bundle));
-  // crun reads the second version of control groups, which a host may have beside the first.
+  // crun needs version 2 of control groups, which a host may have beside version 1.
   const script = `mount -t tmpfs none /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup &&
     cd "$0" && exec crun --root "$0/crun" --cgroup-manager=disabled run --bundle "$0" bloomery-lab`;
   return ['unshare', '--mount', 'sh', '-c', script, place];

@@ -1,4 +1,4 @@
-/** The image in the place of metal3's: its programs by crun, with the environment that ironic-standalone-operator writes. */
+/** The image instead of metal3's: crun runs its programs, with the environment that ironic-standalone-operator writes. */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -29,14 +29,14 @@ const POD = [
 ];
 const IRONIC = ['IRONIC_USE_MARIADB=false', 'IRONIC_EXPOSE_JSON_RPC=false', 'IRONIC_JSON_RPC_PORT=6189'];
 const PROXY = ['IRONIC_PRIVATE_PORT=unix', 'IRONIC_REVERSE_PROXY_SETUP=true', 'VMEDIA_TLS_PORT=6183'];
-/** Go's prefix, and no newline at the end. */
+/** bcrypt's prefix as Go writes it, and no newline at the end. */
 const USERS = `IRONIC_HTPASSWD=a:${hashSync('b', 4).replace(/^\$2b/, '$2a')}`;
 
 interface Container {
   readonly child: ChildProcess;
   readonly output: () => string;
   readonly ended: Promise<number | null>;
-  /** SIGTERM to its first process; its exit status. */
+  /** Sends SIGTERM to its first process. @returns its exit status */
   stop(): Promise<number | null>;
 }
 const running = new Set<Container>();
@@ -74,7 +74,7 @@ async function ready(container: Container): Promise<void> {
 }
 const inHost = async (...words: readonly string[]): Promise<string> =>
   (await run('ip', ['netns', 'exec', host, ...words], { timeout: 60_000 })).stdout;
-/** The status of a request. */
+/** The HTTP status of a request, by curl. */
 const status = async (...words: readonly string[]): Promise<number> =>
   Number(await inHost('curl', '-skgo', '/dev/null', '--max-time', '30', '-w', '%{http_code}', ...words));
 const api = (scheme: string): string => `${scheme}://127.0.0.1:6385`;

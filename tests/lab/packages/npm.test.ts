@@ -1,4 +1,4 @@
-/** The npm package: the same bytes from two checkouts, and installed below a fresh prefix. Also the tarball with its own Node. */
+/** The npm package: two checkouts make the same bytes, and it is installed below a fresh prefix. Also the tarball with its own Node. */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-npm-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The files of the checkout, elsewhere. */
+/** Copies the files of the checkout to another folder. */
 function copyCheckout(): string {
   const copy = join(folder, 'checkout');
   mkdirSync(copy);

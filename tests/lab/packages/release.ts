@@ -1,4 +1,4 @@
-/** Packages as `npm run release` makes them, and servers that were installed from them. */
+/** Packages as `npm run release` makes them, and servers installed from them. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { timeoutSignal } from '../../../wire/timeout-signal';
 import { root } from '../support/venv';
 
 const run = promisify(execFile);
-/** To make, install and unpack packages on a busy machine with a slow network. */
+/** Milliseconds to make, install and unpack packages on a busy machine with a slow network. */
 export const MAKING_MS = 1_800_000;
 
 /** Makes packages from a checkout. @returns their paths, without the materials */
@@ -25,12 +25,12 @@ export async function release(out: string, kinds: readonly string[], checkout = 
 interface InstalledServer {
   /** The API's URL. */
   readonly url: string;
-  /** What it printed: the ready line and its log. */
+  /** Its output: the ready line and its log. */
   readonly output: () => string;
-  /** SIGTERM to the server; the exit status of the command. */
+  /** Sends SIGTERM to the server. @returns the exit status of the command */
   stop(): Promise<number | null>;
 }
-/** Starts a command that ends in the server, and waits for its ready line. */
+/** Starts a command that becomes the server, and waits for its ready line. */
 export async function startInstalled(command: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<InstalledServer> {
   const child = spawn(command[0]!, command.slice(1), { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(child, 'exit');
@@ -69,7 +69,7 @@ async function call(url: string, method: string, path: string, body?: unknown): 
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
 
-/** A node that is created, found again and deleted: the API, the conductor and the database work. */
+/** Creates a node, finds it and deletes it: so the API, the conductor and the database work. */
 export async function useServer(url: string): Promise<void> {
   const node = await call(url, 'POST', '/v1/nodes', { driver: 'ipmi', name: 'packaged', driver_info: { ipmi_address: '192.0.2.1' } });
   expect(await call(url, 'GET', '/v1/nodes/packaged')).toMatchObject({ uuid: node['uuid'], provision_state: 'enroll' });

@@ -7,16 +7,16 @@ const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const pictures = join(__dirname, '../../../docs/pictures');
 
-/** The package has ES modules only. */
+/** `import`, because the package has ES modules only. */
 const loadPuppeteer = () => import('puppeteer-core');
 
 const PATIENCE_MS = 120_000;
 export async function startBrowser(): Promise<Browser> {
   const { default: puppeteer } = await loadPuppeteer();
-  // Root has no sandbox of Chromium; the pages are our own.
+  // Chromium's sandbox does not work for root; the pages are our own.
   return puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], headless: true });
 }
-/** A page whose errors and requests of other hosts are collected. */
+/** A page whose errors and requests to other hosts are collected. */
 export interface WatchedPage {
   readonly page: Page;
   readonly problems: readonly string[];
@@ -34,12 +34,12 @@ export async function openPage(browser: Pick<Browser, 'newPage'>, url: string): 
   return { page, problems };
 }
 
-/** Clicks what has this text, as a user finds it. */
+/** Clicks the element with this text, as a user finds it. */
 export async function clickText(page: Page, text: string, kind = 'button, a, summary'): Promise<void> {
   const found = await page.waitForFunction(
     (wanted: string, selector: string) => {
       const all = [...document.querySelectorAll<HTMLElement>(selector)];
-      // A dialogue makes what is behind it inert.
+      // A dialogue makes everything behind it inert.
       const inDialog = all.filter((element) => element.closest('dialog[open]'));
       return (document.querySelector('dialog[open]') ? inDialog : all).find((element) => element.textContent.trim() === wanted);
     },
@@ -57,7 +57,9 @@ export const waitForText = async (page: Page, selector: string, text: string): P
     text,
   );
 };
-/** @returns the rules that the view violates in the dark theme and in the light one, with the elements. The light one stays. */
+/**
+ * @returns the rules that the view violates in the dark theme and in the light one, with the elements. Leaves the page in the light theme.
+ */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axeSource);
   const found: string[] = [];
@@ -71,7 +73,7 @@ export async function axeViolations(page: Page): Promise<readonly string[]> {
   }
   return found;
 }
-/** With PICTURES=1 the pictures of the documentation are taken again. */
+/** With PICTURES=1, takes a picture for the documentation. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (process.env['PICTURES'] !== undefined) await page.screenshot({ path: `${pictures}/${name}.png` });
 }

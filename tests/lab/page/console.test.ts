@@ -1,4 +1,4 @@
-/** The serial console in Chromium: serial-over-LAN of a simulated machine, typed into by keys, with a session that ends meanwhile. */
+/** The serial console in Chromium: serial-over-LAN of a simulated machine, keyboard input, and a session that ends meanwhile. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ let folder: string;
 let browser: Browser;
 let server: RunningServer;
 let fleet: Awaited<ReturnType<typeof startFleet>>;
-/** A page of another origin, of the same site: browsers send the cookie with its requests. */
+/** A page of another origin, but of the same site: browsers send the cookie with its requests. */
 let elsewhere: Server;
 let url: string;
 let uuid: string;
@@ -71,7 +71,7 @@ async function logIn(page: Page): Promise<void> {
   await clickText(page, 'Log in', 'button');
   await waitForText(page, 'td a', 'serial');
 }
-/** Of a node whose console is on or off. */
+/** Opens the console of a node, and turns it on if it is off. */
 async function openConsole(page: Page): Promise<void> {
   await clickText(page, 'Console');
   await waitForText(page, 'button', 'Turn o');
@@ -118,7 +118,7 @@ it('turns a console on, types into it, and offers it to nobody else', async () =
   expect(await axeViolations(page)).toEqual([]);
   await picture(page, 'console');
 
-  // Of another origin: the browser sends the cookie, and the server refuses.
+  // A page of another origin: the browser sends the cookie, and the server refuses the connection.
   const other = await page.browserContext().newPage();
   await other.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`);
   const outcome = await other.evaluate(
@@ -173,7 +173,7 @@ it('ends a console whose session ends elsewhere', async () => {
   await second.close();
   await page.bringToFront();
   await until('the console is closed', () => closings() > before);
-  // Without a dialogue of the browser.
+  // The page shows its form, and the browser no dialogue for a login.
   await page.waitForSelector('[name=user]');
   await page.close();
 });

@@ -15,7 +15,7 @@ let folder: string;
 let browser: Browser;
 let server: RunningServer;
 let provider: ChildProcess;
-/** For browsers another site than the provider, which is at 127.0.0.1. */
+/** For browsers, this is another site than that of the provider, which is at 127.0.0.1. */
 let url: string;
 beforeAll(async () => {
   needs({ chromium: 'chromium' });

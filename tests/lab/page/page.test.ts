@@ -1,4 +1,4 @@
-/** The page in Chromium, beside the built server and simulated machines: as a user does it, by clicks. */
+/** The page in Chromium, with the built server and simulated machines: driven by clicks, as a user does. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ afterAll(async () => {
 const fill = async (page: Page, values: Readonly<Record<string, string>>): Promise<void> => {
   for (const [name, value] of Object.entries(values)) await page.type(`[name="${name}"]`, value);
 };
-/** An action of the node's view, and its answer in the dialogue. */
+/** Runs an action of the node's view: fills its dialogue, and waits for the result. */
 async function act(page: Page, title: string, values: Readonly<Record<string, string>> = {}): Promise<void> {
   await clickText(page, title);
   await page.waitForSelector('dialog[open]');
@@ -72,7 +72,7 @@ async function act(page: Page, title: string, values: Readonly<Record<string, st
   await clickText(page, 'Close');
 }
 
-/** A setting of the BIOS, by a clean step; and a trait. */
+/** Changes a BIOS setting by a clean step, and adds a trait. */
 async function changeBios(page: Page): Promise<void> {
   await clickText(page, 'BIOS');
   const choice = (await page.waitForSelector('[aria-label="New value of Hyperthreading"]'))!;
@@ -121,7 +121,7 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   await changeBios(page);
   await act(page, 'Provide');
   await waitForText(page, 'dl.now .state', 'available');
-  // An image with a name, that the dialogue offers.
+  // The dialogue offers an image with a name.
   await clickText(page, 'Images');
   await clickText(page, 'New');
   await page.waitForSelector('#field-name');
@@ -156,7 +156,7 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
     if (tab === 'Sensors') {
       await page.click('button:has(svg.spark polyline)');
       await page.waitForSelector('.chart polyline');
-      // A line, which takes some readings.
+      // For pictures, a line with several readings.
       if (process.env['PICTURES'] !== undefined)
         await page.waitForFunction(() => document.querySelector('.chart polyline')!.getAttribute('points')!.split(' ').length > 3);
     }
@@ -228,14 +228,14 @@ it('finds a lost server again', async () => {
   await page.close();
 });
 
-/** Another client of the API. */
+/** A request of another client of the API. */
 async function send(method: string, path: string, body?: object): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' };
   const answer = await fetch(`${url}/v1/${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
   return answer;
 }
-/** Some at a time. */
+/** Runs the work for all names, a few at a time. */
 async function forEach(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
   const left = [...names];
   const next = async (): Promise<void> => {
@@ -254,7 +254,7 @@ const createNodes = (names: readonly string[]): Promise<void> =>
     await created.arrayBuffer();
   });
 
-/** A view with a name: filters and columns, opened again and deleted. */
+/** Saves a view with a name: filters and columns. Opens it again, and deletes it. */
 async function savesViews(page: Page): Promise<void> {
   await page.type('input[type=search]', 'acme');
   await clickText(page, 'Columns');
@@ -303,7 +303,7 @@ it('counts the states of a fleet, now and over time', async () => {
   expect(await axeViolations(page)).toEqual([]);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
   await picture(page, 'fleet-dark-narrow');
-  // Of the samples of ten seconds the page keeps the last one: that of the deleted nodes is not to be in the same ten seconds.
+  // The page keeps one sample (the last) for each ten seconds. The deletion of the nodes must not fall into the same ten seconds.
   await until('the server counted the nodes ten seconds ago', async () => {
     const { now, state_counts: samples } = (await (await send('GET', 'state_counts')).json()) as ServerCounts;
     const last = samples.at(-1);
@@ -314,7 +314,7 @@ it('counts the states of a fleet, now and over time', async () => {
     await send('DELETE', `nodes/${name}`);
   };
   await forEach(names.slice(0, -1), remove);
-  // A page that is opened later has the counts of before.
+  // A page that is opened later also shows the counts from before.
   const later = await openPage(browser, url);
   await waitForText(later.page, 'figcaption', 'idle 1');
   await later.page.waitForFunction(() => {
@@ -369,7 +369,7 @@ it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on 
   await picture(page, 'outcomes');
   await clickText(page, 'Close');
   await waitForText(page, '[aria-label=States] button', 'manageable 40');
-  // A change that another client makes.
+  // Another client makes a change.
   const changed = performance.now();
   const uuid = await page.$eval('td a', (link) => link.getAttribute('href')!.slice('#/node/'.length));
   await send('PUT', `nodes/${uuid}/maintenance`, { reason: 'a fan' });
@@ -414,7 +414,7 @@ it('makes, edits and deletes resources in forms, and names the fields with mista
   await picture(page, 'form');
   await clickText(page, 'Save');
   await waitForText(page, 'td', 'CUSTOM_X');
-  // The words of the API, and the field that they name.
+  // The API's error message, and the field that it names.
   await clickText(page, 'New');
   await page.waitForSelector('#field-name');
   await page.$eval('#field-name', (field) => (field as HTMLInputElement).select());

@@ -6,7 +6,7 @@ import { startServerProcess, type RunningServer, type Sections } from '../suppor
 
 export const PASSWORD = 'a password';
 
-/** @param roles user → the lines of the user in the file of roles */
+/** @param roles user → the user's lines in the file of roles */
 export function startServerWithUsers(
   folder: string,
   port: number,

@@ -1,6 +1,6 @@
 /**
- * `redfish-https`: a BMC is told the URL, and the agent in what is there inspects the machine. Behind our simulator OVMF fetches it, by HTTP and
- * by HTTPS; sushy-tools fetches it itself and puts it into the machine's CD drive.
+ * `redfish-https`: a BMC gets the URL of an image, and the agent in that image inspects the machine. Behind our simulator, OVMF fetches the
+ * image, by HTTP and by HTTPS; sushy-tools fetches it itself and inserts it into the machine's CD drive.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import type { TlsFront } from './tls-front';
 import { root } from '../support/venv';
 
 const run = promisify(execFile);
-/** Seconds; alone each wait takes 40 at most. */
+/** Seconds; each wait takes at most 40 alone. */
 const PATIENCE = 900;
 jest.setTimeout(1_200_000);
 let lab: Lab;
@@ -42,7 +42,7 @@ interface Machine {
   readonly mac: string;
   readonly consoleFile: string;
 }
-/** Of our simulator. @param number of the machine */
+/** A machine of our simulator. @param number of the machine */
 async function simulated(number: number, ...more: readonly string[]): Promise<Machine> {
   const state = join(lab.folder, `fleet-${number}`);
   const qemu = ['--qemu', '1', '--qemu-bridge', lab.bridge, '--qemu-firmware', 'uefi', '--qemu-memory', '1024', '--qemu-disk', '1'];
@@ -69,10 +69,10 @@ async function simulated(number: number, ...more: readonly string[]): Promise<Ma
     consoleFile: join(state, `sim-${number}/console.log`),
   };
 }
-/** TLS before the boot service, on a port of its own. @returns the certificate, which is its own authority */
+/** A TLS proxy in front of the boot service, on its own port. @returns the certificate, which is its own authority */
 async function startTlsFront(port: number): Promise<string> {
   const [keyFile, certificateFile] = [join(lab.folder, 'tls.key'), join(lab.folder, 'tls.pem')];
-  // OVMF of Debian 12 knows no elliptic curves.
+  // OVMF of Debian 12 supports no elliptic curves.
   const key = ['-newkey', 'rsa:3072', '-nodes', '-keyout', keyFile, '-days', '2'];
   const name = ['-subj', `/CN=${lab.address}`, '-addext', `subjectAltName=IP:${lab.address}`];
   await run('openssl', ['req', '-x509', ...key, ...name, '-out', certificateFile], { timeout: 60_000 });
@@ -128,7 +128,7 @@ it.each(['simulator, HTTP', 'simulator, HTTPS', 'sushy-tools'] as const)(
     expect(node).toMatchObject({ last_error: null, properties: { cpu_arch: 'x86_64' } });
     const { inventory } = await call(lab, 'GET', `/nodes/${name}/inventory`);
     expect(inventory).toMatchObject({ interfaces: [{ mac_address: mac }], boot: { current_boot_mode: 'uefi' } });
-    // What was served is gone; its name is a secret.
+    // The image is removed after the inspection; its name was a secret.
     const fetched = /URI: (https?:\S+\/media\/\S+\/boot\.iso)/.exec(readFileSync(consoleFile, 'latin1'))?.[1];
     if (bmc === 'sushy-tools') {
       expect(fetched).toBeUndefined();

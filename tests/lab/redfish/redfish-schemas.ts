@@ -1,4 +1,4 @@
-/** DMTF's schemas of Redfish (DSP8010) with SNIA's, as the crate `nv-redfish-schema` carries them: fetched once and kept under .cache. */
+/** DMTF's Redfish schemas (DSP8010) with SNIA's, from the crate `nv-redfish-schema`: fetched once and kept under .cache. */
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { root } from '../support/venv';
 
 const run = promisify(execFile);
 const VERSION = '0.22.1';
-/** Cargo brings crates to a project only: this one has nothing in it, and is never compiled. */
+/** Cargo fetches crates for a project only. This project is empty, and is never compiled. */
 const PROJECT = `[package]
 name = "schemas"
 version = "0.0.0"
@@ -28,7 +28,7 @@ export async function redfishSchemas(): Promise<string> {
   writeFileSync(join(work, 'lib.rs'), '');
   await run('cargo', ['vendor', '--versioned-dirs', 'vendor'], { cwd: work, timeout: 300_000 });
   const crate = join(work, 'vendor', `nv-redfish-schema-${VERSION}`);
-  // Both have some: DMTF's are newer.
+  // Files in both folders come from the second: DMTF's are newer.
   for (const part of ['swordfish-csdl/csdl-schema', 'redfish-csdl/csdl'])
     cpSync(join(crate, part), join(work, 'schemas'), { recursive: true });
   renameSync(join(work, 'schemas'), folder);

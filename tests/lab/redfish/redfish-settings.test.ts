@@ -1,4 +1,7 @@
-/** BIOS settings, RAID volumes, firmware and virtual media at a service that we did not write: sushy-tools before libvirt, with a machine that need not run. */
+/**
+ * BIOS settings, RAID volumes, firmware and virtual media at a service that we did not write: sushy-tools in front of libvirt, with a
+ * machine that need not run.
+ */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -32,7 +35,7 @@ beforeAll(async () => {
   libvirt = await startLibvirt({ ...lab, port: 8000 });
   const machine = await lab.machine({ name: 'anvil', firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
   await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
-  // Beside another the emulator is told which system an update is for; to one that is not told it refuses it.
+  // With several systems, the emulator must be told for which one an update is; otherwise it refuses the update.
   const other = await lab.machine({ name: 'hammer', firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
   await libvirt.define({ ...other, disk: other.diskFile, console: other.consoleFile });
   const drives = ['d1', 'd2', 'd3'].map((Id) => ({ Id, Name: Id, CapacityBytes: 900 * GIB, Protocol: 'SAS' }));
@@ -53,7 +56,7 @@ afterAll(async () => {
   await lab?.close();
 });
 
-/** Its power is not the machine's: the emulator takes settings at once. */
+/** The task has a power interface of its own, because the emulator applies settings at once, without a restart. */
 function bench(more: object = {}) {
   const made = bmcTask({
     node: {
@@ -73,7 +76,7 @@ function bench(more: object = {}) {
   return { ...made, task, firmware, kept: () => Object.fromEntries(kept.map(({ name, value }) => [name, value])), settings: kept };
 }
 const step = (steps: readonly Step[] | undefined, name: string): Step => steps!.find((one) => one.step === name)!;
-/** What the step comes to, with what the periodic finds when it waits. */
+/** The outcome of the step, and the outcome of its poll if it waits. */
 async function comesTo(task: Task, one: Step, args: JsonObject = {}): Promise<readonly Outcome['kind'][]> {
   const { kind } = await one.run(task, args);
   return kind === 'wait' ? [kind, (await one.poll!(task, {})).kind] : [kind];
@@ -165,7 +168,7 @@ describe('virtual media', () => {
   });
   const at = (drive: string): string => `${emulator.url}${system}/VirtualMedia/${drive}`;
   const shown = async (drive = 'Cd'): Promise<JsonObject> => (await (await fetch(at(drive))).json()) as JsonObject;
-  /** Whether the machine may not write to it. */
+  /** Whether the machine cannot write to the drive. */
   const isReadOnly = async (device: string): Promise<boolean> => {
     const words = ['-q', '-c', libvirt.uri, 'dumpxml', '--inactive', 'anvil'];
     const { stdout } = await promisify(execFile)('virsh', words, { timeout: 30_000 });

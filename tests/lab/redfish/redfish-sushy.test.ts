@@ -1,4 +1,4 @@
-/** sushy, the client of OpenStack, drives each resource of the simulator's Redfish. */
+/** sushy, OpenStack's client, uses each resource of the simulator's Redfish service. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** DMTF's validators at the simulator's Redfish, of the protocol and of each resource by its schema: what they find wrong is a failure, unless a row says why it is so. */
+/**
+ * DMTF's validators at the simulator's Redfish service: of the protocol, and of each resource by its schema. Each finding is a failure,
+ * unless a row gives its reason.
+ */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs one. It ends with 1 for any failure: its report tells which. */
+/** Runs a validator. It exits with 1 for any failure; its report has the details. */
 const validate = (program: string, words: readonly string[]): Promise<unknown> =>
   run(program, words, {
     env: { ...process.env, REQUESTS_CA_BUNDLE: certificate, SSL_CERT_FILE: certificate },
@@ -60,14 +63,14 @@ it('conforms to the protocol', async () => {
   expect(results.filter(([, , , , result]) => result === 'PASS').length).toBeGreaterThan(300);
 });
 
-/** What the second validator warns of → why it is so. */
+/** Warning of the second validator → its reason. */
 const WARNED: Readonly<Record<string, string>> = {
   'Deprecated Property': 'clients in use read these: sushy and Ironic the health of processors, Thermal and Power, the colour of a lamp',
   'Deprecated URI': 'of the same resources, and of the virtual media of a BMC, where Ironic looks when a system has none',
   'Empty String': 'the default of an asset tag is empty',
 };
 const DRIVES = ['sda', 'sdb'].map((drive) => ({ '@odata.id': `/redfish/v1/Systems/sim-0/Storage/RAID1/Drives/${drive}` }));
-/** Puts into the service what is not there from the start: a volume, settings that wait, media, a subscriber, a task, a session. */
+/** Adds to the service what it lacks at first: a volume, pending settings, media, a subscriber, a task, a session. */
 const CHANGES: readonly (readonly [method: string, path: string, body: object])[] = [
   ['POST', '/Systems/sim-0/Storage/RAID1/Volumes', { RAIDType: 'RAID1', Name: 'data', CapacityBytes: 2 ** 30, Links: { Drives: DRIVES } }],
   ['PATCH', '/Systems/sim-0/Bios/Settings', { Attributes: { TurboMode: 'Disabled' } }],

@@ -31,7 +31,7 @@ let folderOfPrograms: string;
 let pool: RedfishPool;
 const emulators: { readonly child: ChildProcess; readonly log: string }[] = [];
 
-/** Starts one with these machines, all of them off. @returns its address */
+/** Starts an emulator with these machines, all of them off. @returns its address */
 async function emulator(uuids: readonly string[]): Promise<string> {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');
@@ -113,7 +113,7 @@ const taskAt = (address: string, info: JsonObject = {}): Task =>
     options: { 'redfish.connection_attempts': 1 },
     connections: { redfish: pool },
   }).task;
-/** The emulator's fake machines take a moment to get where they are sent. */
+/** The emulator's fake machines need a moment to change their power. */
 async function reaches(task: Task, state: 'power on' | 'power off'): Promise<void> {
   const end = Date.now() + 240_000;
   while ((await redfishPower.get(task)) !== state) {
@@ -143,7 +143,7 @@ describe('with one machine', () => {
   ] as const)('boots from %s, persistent %s', async (device, persistent) => {
     const task = taskAt(address);
     await redfishManagement.setBootDevice(task, device, persistent);
-    // The emulator takes Once and shows Continuous.
+    // The emulator accepts Once, but shows Continuous.
     expect(await redfishManagement.getBootDevice(task)).toEqual({ device, persistent: true });
   });
   it('refuses what it cannot boot from, before it asks', async () => {

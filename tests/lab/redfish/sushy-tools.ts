@@ -1,4 +1,4 @@
-/** sushy-tools' Redfish emulator on the loopback address, as a process of the test's own. */
+/** sushy-tools' Redfish emulator on the loopback address, as a process of the test. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface SushyTools {
 
 /**
  * @param folder of its own
- * @param configuration names without `SUSHY_EMULATOR_` → Python's notation of the value; `EXTERNAL_…` have no such start
+ * @param configuration names without `SUSHY_EMULATOR_` → Python's notation of the value; `EXTERNAL_…` have no such prefix
  * @param words more of its command line, such as `--fake`
  */
 export async function startSushyTools(
@@ -51,7 +51,7 @@ export async function startSushyTools(
       if (child.exitCode !== null) throw new Error(`sushy-emulator ended\n${readFileSync(log, 'utf8').slice(-3000)}`);
       return fetch(`${url}/redfish/v1/`, { signal: timeoutSignal(2000) }).then(
         () => true,
-        // A certificate of its own is an answer.
+        // An error about an unknown certificate also shows that it listens.
         (error: unknown) => /CERT|SIGNED/.test(String((error as { cause?: { code?: string } }).cause?.code)),
       );
     });

@@ -1,4 +1,4 @@
-/** Ends TLS before a service of the lab that speaks HTTP: `node tls-front.js '<JSON>'` with {host, port, to, keyFile, certificateFile}. */
+/** Terminates TLS in front of an HTTP service of the lab: `node tls-front.js '<JSON>'` with {host, port, to, keyFile, certificateFile}. */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:https';

@@ -1,4 +1,7 @@
-/** The embedded database where it hurts: a full disk, a read-only one, a silent server, a killed one; and the commands beside a running server. Needs root. */
+/**
+ * The embedded database in difficulties: a full disk, a read-only disk, a silent server, a killed server; and the commands beside a running
+ * server. Needs root.
+ */
 import { execFile, execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -56,11 +59,11 @@ describe('on a file system of 90 MB', () => {
     await create();
     fill();
     let refusal: unknown;
-    // Until the pages and the log that are there already are used up.
+    // Until the allocated pages and the write-ahead log are used up.
     for (let tries = 0; tries < 2000 && refusal === undefined; tries++) await create().catch((error: unknown) => (refusal = error));
     expect(refusal).toMatchObject({ name: 'TemporaryFailure', status: 503 });
     expect((refusal as Error).message).toMatch(/no space left|cannot be reached/);
-    // What is full stays so for a while; reads may work, writes do not.
+    // The disk stays full for a while; reads may work, writes do not.
     await expect(create()).rejects.toMatchObject({ status: 503 });
     rmSync(filler);
     await until(create);
@@ -73,7 +76,7 @@ describe('on a file system of 90 MB', () => {
     const reopened = await open(again);
     const found = (await reopened.nodes.list({})).map(({ uuid }) => uuid);
     expect(found).toEqual(expect.arrayContaining(kept));
-    // One that was refused may be there: its refusal came instead of the answer.
+    // A refused row may exist: the refusal came after the commit, instead of its answer.
     expect(found.length - before).toBeLessThanOrEqual(2);
     await reopened.close();
     await again.stop();
@@ -103,7 +106,7 @@ describe('on a file system of 90 MB', () => {
   });
 });
 
-/** A server and its children, which each have a session of their own. */
+/** A server and its children, each of which is in a session of its own. */
 const family = (pid: number): readonly number[] => [
   pid,
   ...readdirSync('/proc').flatMap((name) => {
@@ -126,7 +129,7 @@ it('a server that is silent is given up, and used again when it speaks', async (
   const stopped = family(server.pid);
   for (const pid of stopped) process.kill(pid, 'SIGSTOP');
   try {
-    // More than there are connections.
+    // More requests than the pool has connections.
     const asked = await Promise.allSettled(Array.from({ length: 6 }, () => store.nodes.list({})));
     for (const one of asked) expect(one).toMatchObject({ status: 'rejected', reason: { status: 503 } });
   } finally {
@@ -183,7 +186,7 @@ describe('bloomery db', () => {
     expect([...(await names(server.url))].sort()).toEqual(['one', 'two']);
     await server.kill();
 
-    // Its database outlived it; the command ends that and starts its own.
+    // The server's database outlived it; the command ends that database and starts its own.
     expect(await db('restore', file)).toMatchObject({
       code: 1,
       error: expect.stringMatching(/the database is not empty .*--force/) as string,

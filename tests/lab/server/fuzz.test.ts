@@ -1,4 +1,7 @@
-/** schemathesis, which we did not write, asks everything that /v1/openapi.json offers: no answer is a 5xx, none is outside the document. */
+/**
+ * schemathesis, a third-party program, tests every operation of /v1/openapi.json: no response is a 5xx, and all are as the document
+ * declares.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * `bloomery simulate --qemu 1`: a machine that really boots behind our BMCs, which ipmitool and plain HTTP drive. What it boots is a boot
- * sector of ours, on its disk and on a CD, that speaks on the serial line.
+ * `bloomery simulate --qemu 1`: a machine that really boots behind our BMCs, which ipmitool and plain HTTP drive. It boots our own boot
+ * sector, from its disk or from a CD, which writes to the serial line.
  */
 import { execFile, execFileSync, spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
@@ -81,13 +81,13 @@ const bootOnce = (target: string, mode: string): Promise<void> =>
   });
 const reset = (type: string): Promise<void> => patch('/Systems/sim-0/Actions/ComputerSystem.Reset', { ResetType: type }, 'POST');
 
-/** ipmitool's console: what it has said since the last `heard`. */
+/** ipmitool's console. `heard` waits for its output since the last call. */
 interface Console {
   heard(part: string): Promise<void>;
   type(text: string): void;
 }
 function openConsole(): Console {
-  // It wants a terminal.
+  // ipmitool needs a terminal.
   const command = `ipmitool ${access().join(' ')} sol activate`;
   const terminal: ChildProcessWithoutNullStreams = spawn('script', ['-qfc', command, '/dev/null'], { env: environment });
   undo.push(async () => {
@@ -158,11 +158,11 @@ it('power, boot device, mode, media, console: by IPMI and Redfish', async () => 
   line.type('hello');
   await line.heard('hello');
 
-  // Its own restart keeps what is set for every boot.
+  // A restart by the machine itself keeps the persistent boot setting.
   line.type('r');
   await line.heard(DISK);
 
-  // What is set for one boot is used up by it, also when the machine restarts itself.
+  // A one-time boot setting ends with the next boot, also when the machine restarts itself.
   await patch('/Systems/sim-0/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia', { Image: cd }, 'POST');
   await bootOnce('Cd', 'Legacy');
   await reset('ForceRestart');
@@ -188,7 +188,7 @@ it('power, boot device, mode, media, console: by IPMI and Redfish', async () => 
 it('goes on with its state, also after a simulator that was killed', async () => {
   await bootOnce('Hdd', 'Legacy');
   await reset('On');
-  // Written half a second after a change: what stands there may still be of an earlier boot.
+  // The file is written half a second after a change: it may still have the state of an earlier boot.
   await until(
     PATIENCE,
     () => 'the state of a machine that is on',

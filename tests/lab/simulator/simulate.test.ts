@@ -1,4 +1,4 @@
-/** A fleet of `bloomery simulate`, made faulty by its own command and looked at by ipmitool and plain HTTP. */
+/** A fleet of `bloomery simulate`, given faults by its own command, and checked with ipmitool and plain HTTP. */
 import { execFile, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
@@ -54,7 +54,7 @@ it.each([
     async () => expect((await ask('/Managers/sim-0/Actions/Manager.Reset', await login(), { ResetType: 'ForceRestart' })).status).toBe(204),
   ],
 ])('%s: the BMC is away by both protocols, and back without its sessions', async (_, reset) => {
-  // So long that the slowest host sees it away.
+  // Long enough for the slowest host to notice that the BMC is away.
   expect(await control('sim-0', 'none', 'restart=12000')).toContain('restart=12000');
   const token = await login();
   expect((await ask('/Systems/sim-0', token)).status).toBe(200);

@@ -1,4 +1,4 @@
-/** `bloomery simulate` as users run it, a process of its own. */
+/** `bloomery simulate` as users run it, in its own process. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { until } from '../support/machines';
@@ -7,7 +7,7 @@ import { root } from '../support/venv';
 export const bloomery = join(root, 'bin/bloomery');
 const PATIENCE = 240;
 
-/** Ready when it says so. */
+/** Starts it, and waits until it reports that it is ready. */
 export async function startSimulate(...words: readonly string[]): Promise<ChildProcess> {
   const child = spawn(process.execPath, [bloomery, 'simulate', ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.resume();

@@ -13,7 +13,7 @@ export interface Cli {
   run(...args: readonly string[]): Promise<string>;
   /** The same with `-f json`, parsed. */
   json(...args: readonly string[]): Promise<Record<string, unknown>>;
-  /** Runs it and answers whatever comes. */
+  /** Runs it; answers the result, also of a failure. */
   attempt(...args: readonly string[]): Promise<CommandResult>;
 }
 

@@ -1,4 +1,4 @@
-/** What the lab's runner starts is gone when the runner ends, however it ends: scripts/testing/contained.mjs. */
+/** What the lab's runner starts ends with the runner, however that ends: scripts/testing/contained.mjs. */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -34,7 +34,10 @@ const marked = (mark: string): readonly string[] =>
     }
   });
 const LOOP = 'trap "" TERM INT HUP; while :; do sleep 1; done';
-/** Processes in sessions of their own that ignore signals, one of them in a network namespace, one an orphan; a file; shared memory. */
+/**
+ * Starts processes in their own sessions that ignore signals (one of them in a network namespace, one an orphan), a file, and shared
+ * memory.
+ */
 const PROGRAM = `
 mark=$1 name=$2
 ip netns add "$name"
@@ -60,7 +63,7 @@ it.each([
   expect(existsSync(join(folder, 'run/file'))).toBe(true);
   runner.kill(signal);
   expect((await ended)[0]).toBe(code);
-  // Who is killed cannot wait for what it started.
+  // A runner that is killed cannot wait for what it started.
   if (signal === 'SIGKILL')
     await until(
       240,

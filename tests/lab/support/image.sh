@@ -3,8 +3,9 @@
 #
 #   image.sh OUT.raw|OUT.qcow2 REPORT_URL [NAME]
 #
-# Booted, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file of its
-# config drive in base64; then it stays up. It says `image: started` on the console, also where there is no DHCP. Beside OUT: OUT.sha256. MBR with one FAT partition (type EF).
+# When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
+# of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
+# OUT.sha256. The disk has an MBR with one FAT partition (type EF).
 # Debian packages: see packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
 set -euo pipefail
 out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
@@ -27,7 +28,7 @@ root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,cd}
 cp /bin/busybox "$root/bin/"
 for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
-# The modules with what they need, in the order of loading; what is built in prints "builtin".
+# The modules with their dependencies, in the order of loading; for a built-in module, modprobe prints "builtin".
 for module in virtio_pci virtio_net e1000 virtio_blk virtio_scsi sd_mod ahci nvme isofs vfat nls_cp437 nls_ascii; do
   modprobe -d "$cache" -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}' || true
 done | awk '!seen[$0]++' | while read -r file; do

@@ -4,7 +4,7 @@
 #   ipa-ramdisk.sh SITE_PACKAGES [OUTDIR]      default .cache/ipa; it gets initrd. The kernel is that of our own ramdisk.
 #
 # SITE_PACKAGES has the agent and glean with their requirements, installed for the minor version of Debian's Python.
-# As in the usual ramdisks, glean sets up the network by a config drive (a volume config-2). Without one, all interfaces use DHCP.
+# As in the usual ramdisks, glean configures the network from a config drive (a volume config-2). Without one, all interfaces use DHCP.
 # Nothing is built when OUTDIR is up to date. The root file system without the agent is kept in OUTDIR, too.
 # Debian packages: mmdebstrap busybox-static cpio kmod zstd.
 set -euo pipefail
@@ -24,7 +24,7 @@ mkdir -p "$out"
 root=$out/root-$(echo "${packages[*]}" | sha256sum | cut -c1-12)
 if [ ! -d "$root" ]; then
   rm -rf "$root.new"
-  # Unpacked only: nothing of the packages' scripts is needed in a ramdisk.
+  # Unpacked only: a ramdisk needs none of the packages' scripts.
   mmdebstrap --quiet --variant=extract --mode=root --include="$(IFS=,; echo "${packages[*]}")" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/perl*' --dpkgopt='path-exclude=/usr/lib/x86_64-linux-gnu/perl*' \
@@ -40,7 +40,7 @@ mkdir -p "$tree"/{proc,sys,dev,run,root,mnt,tmp,etc,bin} "$tree/opt"
 cp -a "$site" "$tree/opt/agent"
 python=$(basename "$(find "$tree/usr/bin" -regex '.*/python3\.[0-9]+')")
 ln -sf "$python" "$tree/usr/bin/python3"
-# The agent's child processes import it, too.
+# The agent's child processes import the agent, too.
 mkdir -p "$tree/usr/lib/python3/dist-packages"
 echo /opt/agent > "$tree/usr/lib/python3/dist-packages/agent.pth"
 printf 'root:x:0:0:root:/root:/bin/sh\n' > "$tree/etc/passwd"

@@ -12,15 +12,15 @@ export interface Chap {
   readonly password: string;
 }
 export interface IscsiTarget {
-  /** As a volume target's properties has it. */
+  /** In the form of a volume target's properties. */
   readonly portal: string;
-  /** The number of the first volume; tgt has its controller at 0. */
+  /** The LUN of the first volume; LUN 0 is tgt's controller. */
   readonly lun: number;
   /** Offers a file as a volume. @returns its name */
   add(name: string, file: string, chap?: Chap): Promise<string>;
   /** The names of the initiators that are logged in to a volume. */
   initiators(iqn: string): Promise<readonly string[]>;
-  /** What tgtd wrote. */
+  /** The output of tgtd. */
   log(): string;
   stop(): Promise<void>;
 }
@@ -65,7 +65,7 @@ export async function startIscsiTarget(lab: Lab): Promise<IscsiTarget> {
     },
     log: () => written,
     stop: async () => {
-      // It ignores SIGTERM while it has targets.
+      // tgtd ignores SIGTERM while it has targets.
       const ended = once(server, 'exit');
       server.kill('SIGKILL');
       await ended;

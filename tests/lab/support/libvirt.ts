@@ -12,7 +12,7 @@ const run = promisify(execFile);
 export interface Libvirt {
   /** The URL of the Redfish service, without a path. */
   readonly redfish: string;
-  /** The libvirtd's, for other BMCs before its domains. */
+  /** The URI of the libvirtd, for other BMCs in front of its domains. */
   readonly uri: string;
   define(domain: Domain): Promise<void>;
   /** Whether the domain runs. */
@@ -36,12 +36,12 @@ interface Domain {
 
 const UEFI = '/usr/share/OVMF/OVMF_CODE_4M.fd';
 const VARIABLES = '/usr/share/OVMF/OVMF_VARS_4M.fd';
-// Of a BIOS, the loader is what QEMU takes anyway; without it sushy-tools reports no boot mode and cannot set one.
+// For a BIOS, QEMU uses this loader anyway; but without the element sushy-tools reports no boot mode and cannot set one.
 const firmwareXml = (domain: Domain): string =>
   domain.firmware === 'bios'
     ? "<loader type='rom'>/usr/share/seabios/bios-256k.bin</loader>"
     : `<loader readonly='yes' type='pflash'>${UEFI}</loader><nvram template='${VARIABLES}'>${domain.disk}.vars</nvram>`;
-// Linux does LACP only on interfaces that tell their speed, which virtio's do not.
+// Linux uses LACP only on interfaces that report their speed, which virtio's do not.
 const interfacesXml = ({ mac, taps }: Domain, bridge: string): string =>
   taps === undefined
     ? `<interface type='bridge'><source bridge='${bridge}'/><mac address='${mac}'/><model type='virtio'/></interface>`
@@ -69,7 +69,7 @@ const domainXml = (domain: Domain, bridge: string): string => `<domain type='qem
 interface LibvirtTls {
   readonly certificate: string;
   readonly key: string;
-  /** Authorities by which it verifies the servers of virtual media. */
+  /** Authorities with which it verifies the servers of virtual media. */
   readonly ca: string;
 }
 /**
@@ -92,7 +92,7 @@ export async function startLibvirt(lab: {
     join(folder, 'etc/qemu.conf'),
     'user = "root"\ngroup = "root"\nsecurity_driver = "none"\nstdio_handler = "file"\nnamespaces = []\ncgroup_controllers = []\nremember_owner = 0\n',
   );
-  // `ip netns exec` gives a mount namespace too: libvirt's fixed paths become the lab's own there.
+  // `ip netns exec` also makes a mount namespace: there, libvirt's fixed paths become the lab's own.
   const mounts = [
     ['etc', '/etc/libvirt'],
     ['lib', '/var/lib/libvirt'],
@@ -129,7 +129,7 @@ export async function startLibvirt(lab: {
       () => 'libvirtd',
       () => existsSync(socket),
     );
-    // Where it keeps the images that are inserted.
+    // The pool in which sushy-tools keeps inserted images.
     mkdirSync(join(folder, 'pool'), { recursive: true });
     await virsh('pool-define-as', 'default', 'dir', '--target', join(folder, 'pool'));
     await virsh('pool-start', 'default');

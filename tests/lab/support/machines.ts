@@ -1,6 +1,6 @@
 /**
- * Machines that really boot: QEMU without KVM on a bridge in a network namespace of the test's own. Root.
- * Each is a MachineControl, so any BMC of the lab can stand before it.
+ * Machines that really boot: QEMU without KVM on a bridge in a network namespace of the test. Root.
+ * Each is a MachineControl, so any BMC of the lab can control it.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,7 +31,7 @@ export interface LabMachine extends QemuMachine, MachineSpecification {
   readonly uuid: string;
   readonly diskSerial: string;
   readonly diskFile: string;
-  /** Seconds of processor time that QEMU used since the last power on; what is compared when the machine is busy with other work. */
+  /** Processor seconds that QEMU used since the last power on: a time that can be compared on a busy machine. */
   cpuSeconds(): number;
 }
 export interface Lab {
@@ -41,7 +41,7 @@ export interface Lab {
   /** The address of the host on the bridge, /24. */
   readonly address: string;
   readonly folder: string;
-  /** Runs a program in the namespace; its standard output. */
+  /** Runs a program in the namespace. @returns its standard output */
   exec(...words: readonly string[]): Promise<string>;
   /** Starts a program in the namespace that runs until the lab closes. */
   start(...words: readonly string[]): ChildProcess;
@@ -50,7 +50,7 @@ export interface Lab {
   close(): Promise<void>;
 }
 
-/** What the identity of a machine is made of: the same name gives the same machine. */
+/** The MAC address and UUID of a machine: the same name gives the same ones. */
 const identity = (name: string): { mac: string; uuid: string } => {
   const hash = createHash('md5').update(name).digest('hex');
   const part = (from: number, to: number): string => hash.slice(from, to);
@@ -71,7 +71,7 @@ async function makeMachine(lab: Lab, specification: MachineSpecification): Promi
     vendor: { manufacturer: 'Bloomery lab', product: firmware },
     pxe: specification.pxe,
     folder: join(lab.folder, name),
-    // The same everywhere, whatever the host can do.
+    // The same on all hosts, whatever they support.
     accelerator: 'tcg',
     network: () => bridgeNetwork([mac], lab.bridge, lab.namespace),
     log: silentLog,
@@ -93,11 +93,11 @@ async function makeMachine(lab: Lab, specification: MachineSpecification): Promi
     ...specification,
     ...{ mac, uuid, diskSerial, diskFile: machine.diskFiles[0]!, cpuSeconds },
     act: (action) => {
-      // The last that can be seen of what it used.
+      // Reads the processor time while the process still runs.
       cpuSeconds();
       return machine.act(action);
     },
-    // Its firmware stays what it is, whatever a BMC asks for; that of uefi-http boots from the network by HTTP only.
+    // The machine keeps its firmware, whatever a BMC asks for; that of uefi-http boots from the network by HTTP only.
     setBoot: ({ device, persistent }) =>
       machine.setBoot({ device: firmware === 'uefi-http' && device === 'pxe' ? 'uefi-http' : device, persistent, mode: null }),
     boot: () => {
@@ -120,7 +120,7 @@ export async function until(seconds: number, describe: () => string, condition: 
 export const consoleEnd = (machine: { readonly consoleFile: string }): string =>
   existsSync(machine.consoleFile) ? readFileSync(machine.consoleFile, 'latin1').slice(-4000) : '(nothing on the console)';
 
-/** @param name of the lab: the same name gives the same machines, in a namespace of this run's own */
+/** @param name of the lab: the same name gives the same machines, in a namespace of this run */
 export async function openLab(name: string): Promise<Lab> {
   const namespace = await addNamespace(name);
   const folder = mkdtempSync(join(tmpdir(), `${name}-`));
@@ -130,7 +130,7 @@ export async function openLab(name: string): Promise<Lab> {
   const started: ChildProcess[] = [];
   const start = (...words: readonly string[]): ChildProcess => {
     const child = spawn('ip', ['netns', 'exec', namespace, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
-    // A program that nobody reads would stop at a full pipe.
+    // Output that is not read would block the program when the pipe is full.
     child.stdout.resume();
     child.stderr.resume();
     started.push(child);

@@ -9,12 +9,12 @@ import { endReference } from '../inspection/real-ironic';
 const run = promisify(execFile);
 
 export interface RealMariadb {
-  /** Creates an empty database. Answers its URL, as SQLAlchemy takes it. */
+  /** Creates an empty database. @returns its URL, for SQLAlchemy */
   create(name: string): Promise<string>;
   close(): Promise<void>;
 }
 
-/** @param folder of its own; its path is short, because that of a socket has at most 107 bytes */
+/** @param folder of its own, with a short path: that of the socket has at most 107 bytes */
 export async function startMariadb(folder: string): Promise<RealMariadb> {
   mkdirSync(folder, { recursive: true });
   const [data, socket] = [join(folder, 'data'), join(folder, 'socket')];
@@ -23,7 +23,7 @@ export async function startMariadb(folder: string): Promise<RealMariadb> {
   ]);
   const words = [
     ...['--no-defaults', `--datadir=${data}`, `--socket=${socket}`, '--skip-networking', '--user=root', '--max-connections=1000'],
-    // The data is worth nothing after the test.
+    // The data is not needed after the test.
     ...['--skip-log-bin', '--innodb-flush-log-at-trx-commit=0', '--innodb-doublewrite=0'],
   ];
   const log = openSync(join(folder, 'log'), 'a');

@@ -1,4 +1,4 @@
-/** A run of the lab that was killed is not in the way of the next one. Root. */
+/** A killed run of the lab does not disturb the next one. Root. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { until } from './machines';

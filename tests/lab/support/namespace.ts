@@ -1,4 +1,4 @@
-/** Network namespaces of one run: two runs on a host do not meet, and a run that was killed is not in the way of the next one. Root. */
+/** Network namespaces of one run: two runs on a host do not share them, and a killed run does not disturb the next one. Root. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -16,16 +16,16 @@ function isAlive(pid: number): boolean {
 
 export const removeNamespace = (namespace: string): Promise<unknown> => ip('netns', 'del', namespace);
 
-/** Takes away what a killed run left, and ends what still runs in it. */
+/** Removes the namespace of a killed run, and ends the processes in it. */
 async function clear(namespace: string): Promise<void> {
   const pids = (await ip('netns', 'pids', namespace)).split('\n').filter((pid) => pid !== '');
-  // One of them may have ended by itself.
+  // A process may have ended by itself.
   for (const pid of pids.map(Number)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
   await removeNamespace(namespace);
 }
 
 /**
- * A new namespace whose `lo` is up. Those of the same name that a killed run left go first, with what runs in them.
+ * A new namespace whose `lo` is up. Removes namespaces of the same name that a killed run left, and the processes in them.
  * @returns its name: the given one and this process's id
  */
 export async function addNamespace(name: string): Promise<string> {
@@ -34,7 +34,7 @@ export async function addNamespace(name: string): Promise<string> {
     const pid = namespace.startsWith(`${name}-`) ? namespace.slice(name.length + 1) : '';
     return /^\d+$/.test(pid) && !isAlive(Number(pid));
   });
-  // Another run may take the same one away.
+  // Another run may remove the same namespace.
   for (const namespace of leftOver) await clear(namespace).catch(() => {});
   const namespace = `${name}-${process.pid}`;
   await ip('netns', 'add', namespace);

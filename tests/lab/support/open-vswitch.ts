@@ -1,20 +1,23 @@
-/** Open vSwitch in the namespace of a lab, all in user space: its own database and daemon, with VLANs and LACP that the kernel need not have. */
+/**
+ * Open vSwitch in the namespace of a lab, all in user space: its own database and daemon. So the kernel needs no support for VLANs and
+ * LACP.
+ */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { until, type Lab } from './machines';
 
 export interface OpenVSwitch {
-  /** ovs-vsctl. */
+  /** Runs ovs-vsctl. */
   control(...words: readonly string[]): Promise<string>;
-  /** An interface of the host in a VLAN, with these addresses (with the lengths of their prefixes). */
+  /** Makes an interface of the host in a VLAN, with these addresses (each with the length of its prefix). */
   host(name: string, vlan: number, addresses: readonly string[]): Promise<void>;
-  /** A tap device for a machine, which belongs to no port yet. */
+  /** Makes a tap device for a machine, which is not yet a port of the bridge. */
   tap(name: string): Promise<void>;
 }
 const SCHEMA = '/usr/share/openvswitch/vswitch.ovsschema';
 const PATIENCE = 120;
 
-/** Its processes end with the lab. */
+/** The processes end with the lab. */
 export async function startOpenVSwitch(lab: Lab, bridge: string): Promise<OpenVSwitch> {
   const folder = join(lab.folder, 'openvswitch');
   mkdirSync(folder);

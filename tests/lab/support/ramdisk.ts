@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from './venv';
 
-/** Has to fit, with what else a test prepares, into the time of its `beforeAll`. */
+/** Milliseconds. Must fit into a test's `beforeAll`, together with its other preparations. */
 const LIMIT = 900_000;
 
-/** Compressed less than for real machines: that takes a minute, for an eighth less of what a machine loads. */
+/** Compressed less than for real machines: their level takes a minute longer, for a ramdisk that is an eighth smaller. */
 export async function buildRamdisk(): Promise<void> {
   const env = { ...process.env, ZSTD_CLEVEL: '9' };
   mkdirSync(join(root, '.cache'), { recursive: true });
-  // Of tests that begin together, one builds it.
+  // If several tests begin together, one of them builds the ramdisk.
   await promisify(execFile)('flock', [join(root, '.cache/ramdisk.lock'), 'bash', join(root, 'ramdisk-agent/build/ramdisk.sh')], {
     cwd: root,
     env,

@@ -1,4 +1,4 @@
-// report-server.mjs ADDRESS PORT FILE: keeps the last text that was POSTed in FILE; what the deployed system of image.sh reports to.
+// report-server.mjs ADDRESS PORT FILE: keeps the last text that was POSTed in FILE. The deployed system of image.sh reports to it.
 import { renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 

@@ -1,4 +1,4 @@
-/** The whole server as users run it: `bin/bloomery serve` with a configuration file, as a process of its own. */
+/** The whole server as users run it: `bin/bloomery serve` with a configuration file, in its own process. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { root } from './venv';
 
 export interface RunningServer {
-  /** The line that it printed when it was ready. */
+  /** The line that the server printed when it was ready. */
   readonly ready: string;
   readonly log: string;
   readonly pid: number;
-  /** The end of the log for a failure's message, without the lines of single requests. */
+  /** The end of the log for an error message, without the lines of single requests. */
   logEnd(): string;
-  /** SIGTERM; its exit code. */
+  /** Sends SIGTERM. @returns its exit code */
   stop(): Promise<number | null>;
   /** SIGKILL, as when the host dies. */
   kill(): Promise<void>;
@@ -20,8 +20,9 @@ export interface RunningServer {
 export type Sections = Readonly<Record<string, Readonly<Record<string, string | number>>>>;
 
 /**
- * Messages on the serial line. On a busy host QEMU's timers are late, and a kernel that tests them panics. Without protection from Spectre,
- * tests of the kernel's cryptography and random addresses, a boot takes a tenth less processor time.
+ * Kernel messages go to the serial line. `no_timer_check`: on a busy host QEMU's timers are late, and a kernel that tests them panics. The
+ * other parameters turn off protection from Spectre, tests of the kernel's cryptography, and random addresses: a boot takes a tenth less
+ * processor time.
  */
 const KERNEL = 'console=ttyS0 no_timer_check mitigations=off cryptomgr.notests nokaslr';
 /** A server that boots the machines of a lab with our own ramdisk: DHCP on its bridge, kernel messages on the serial line. */
@@ -38,12 +39,12 @@ export const bootingSections = (lab: { readonly address: string; readonly bridge
   conductor: {
     deploy_kernel: `file://${root}/.cache/ramdisk/vmlinuz`,
     deploy_ramdisk: `file://${root}/.cache/ramdisk/initrd`,
-    // GRUB as Debian makes it for CDs.
+    // Debian's GRUB for CDs.
     bootloader: 'file:///usr/lib/grub/x86_64-efi/monolithic/gcdx64.efi',
     file_url_allowed_paths: `${root}/.cache`,
   },
   redfish: { kernel_append_params: KERNEL },
-  // A BMC of the lab is a program that waits for the processor like the machines.
+  // A BMC of the lab is a process that competes for the processor with the machines, so it may answer late.
   ipmi: { command_retry_timeout: '600' },
   pxe: { kernel_append_params: KERNEL },
   dhcp: { dhcp_provider: 'builtin' },

@@ -1,6 +1,6 @@
-// switch-cli.mjs FILE: the command line of a switch at the end of an SSH login, with the words and prompts of Arista's EOS. It knows what
-// networking-generic-switch says to move a port between VLANs, and refuses everything else. FILE gets a line for each move: `Ethernet1 101`,
-// or `Ethernet1 -` for a port without a VLAN.
+// switch-cli.mjs FILE: the command line of a switch, which an SSH login starts, with the commands and prompts of Arista's EOS. It knows the
+// commands by which networking-generic-switch moves a port between VLANs, and refuses all others. FILE gets a line for each move:
+// `Ethernet1 101`, or `Ethernet1 -` for a port without a VLAN.
 import { appendFileSync } from 'node:fs';
 
 const [, , file] = process.argv;
@@ -10,7 +10,7 @@ let port = '';
 const prompt = () => `switch${{ exec: '', config: '(config)', port: '(config-if)' }[mode]}#`;
 const move = (vlan) => appendFileSync(file, `${port} ${vlan}\n`);
 
-/** Words of a command, and in which mode → what it does; it returns what is printed. */
+/** Mode, pattern of the command → what it does; it returns its output. */
 const COMMANDS = [
   ['exec', /^terminal width \d+$/, () => 'Width set to 511 columns.'],
   ['exec', /^terminal length 0$/, () => 'Pagination disabled.'],
@@ -32,7 +32,7 @@ function obey(line) {
   return REFUSED;
 }
 
-// The switch itself echoes what it reads, as it comes to it.
+// The switch itself echoes its input, when it processes it.
 process.stdin.setRawMode?.(true);
 process.stdin.setEncoding('utf8');
 process.stdout.write(prompt());

@@ -1,4 +1,4 @@
-/** An SSH server in the namespace of a lab: the login of a switch, which is Open vSwitch or a command line of our own. */
+/** An SSH server in the namespace of a lab: the login of a switch, which is Open vSwitch or our own command line. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,14 +12,14 @@ export interface SwitchLogin {
   /** The private key of root. */
   readonly key: string;
   start(): Promise<void>;
-  /** How often someone logged in. */
+  /** The number of logins so far. */
   logins(): number;
 }
 
 interface Behind {
-  /** Of Open vSwitch, whose tools logins use. */
+  /** The folder of Open vSwitch, whose tools the logins use. */
   readonly switchFolder?: string;
-  /** What logins get instead of a shell. */
+  /** The command that logins run instead of a shell. */
   readonly command?: string;
   readonly port?: number;
 }

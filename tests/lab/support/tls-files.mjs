@@ -1,4 +1,5 @@
-// tls-files.mjs ADDRESS PORT FOLDER CERTIFICATE KEY: a web server of images with TLS. Prints "ready", then the name of each file that it sent.
+// tls-files.mjs ADDRESS PORT FOLDER CERTIFICATE KEY: a web server for images with TLS. Prints "ready", then the name of each file that it
+// sent.
 import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { basename, join } from 'node:path';

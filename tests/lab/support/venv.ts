@@ -1,4 +1,4 @@
-/** Python programs from PyPI, each in a virtual environment of its own that is made once and kept under .cache. */
+/** Python programs from PyPI, each in its own virtual environment, which is made once and kept under .cache. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ const rootAbove = (folder: string): string => (existsSync(join(folder, 'package.
 /** The checkout, also when this file runs from dist/. */
 export const root = rootAbove(__dirname);
 
-/** Nova's packages alone need two minutes of processor. */
+/** Milliseconds. Nova's packages alone need two minutes of processor time. */
 const LIMIT = 1_500_000;
 /**
- * Makes the environment unless it is there. It cannot be moved: it is made in place, and marked when it is whole. Other tests that want the
- * same one wait at the lock.
+ * Makes the environment unless it exists. An environment cannot be moved: so it is made in place, and marked when it is complete. Other
+ * tests that need the same one wait for the lock.
  */
 const MAKE = `set -e
 [ ! -e "$0/.done" ] || exit 0
@@ -24,8 +24,8 @@ read -r python options <<< "$1"; shift
 touch "$0/.done"`;
 
 /**
- * @param packages exact, such as `sushy-tools==2.2.0`
- * @param system whether Debian's Python modules are seen (python3-libvirt is no PyPI wheel)
+ * @param packages with exact versions, such as `sushy-tools==2.2.0`
+ * @param system whether Debian's Python modules are visible (python3-libvirt has no wheel on PyPI)
  * @returns the folder of its programs
  */
 export async function programs(name: string, packages: readonly string[], system = false): Promise<string> {

@@ -16,7 +16,7 @@ it.each<[RuleStep, string | undefined]>([
     'Invalid parameters for condition operator in-net: missing required argument(s): address; unexpected argument(s): a',
   ],
   [{ op: 'matches', args: ['x'] }, 'Invalid parameters for condition operator matches: Not enough arguments provided. Missing: regex'],
-  // A name of every object is no argument.
+  // `constructor`, a property of every object, is no argument.
   [
     { op: 'is-none', args: { value: 1, constructor: 1 } },
     'Invalid parameters for condition operator is-none: unexpected argument(s): constructor',

@@ -34,13 +34,13 @@ it.each<readonly [string, FilteredCarrier, boolean]>([
   ["network.tags != 'red'", port, false],
   ["network.tags =~ 'storage'", port, true],
   ["network.tags =~ 'age'", port, false],
-  // Both operators bind equally, from the left.
+  // Both operators have the same precedence, from left to right.
   ["port.vendor == 'b' || port.vendor == 'a' && port.vendor == 'c'", port, false],
   ["port.vendor == 'b' || (port.vendor == 'a' && port.vendor == 'c')", port, true],
   ["port.vendor == 'a' && port.vendor == 'c' || port.vendor == 'b'", port, true],
   ["port.vendor == 'a' || (port.vendor == 'b') && port.is_portgroup", port, false],
   ["((port.vendor == 'b'))", port, true],
-  // What follows is not evaluated once the answer is known.
+  // The rest is not evaluated once the answer is known.
   ["port.is_portgroup || port.vendor == 'b'", portgroup, true],
   ["port.is_port && port.vendor == 'b'", portgroup, false],
 ])('%s of a %j', (text, carrier, expected) => {

@@ -3,7 +3,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Writes a kernel and a ramdisk. @param allowed the folder for file_url_allowed_paths @returns the options of `[conductor]` that name them */
+/**
+ * Writes a kernel and a ramdisk.
+ * @param allowed the folder for file_url_allowed_paths
+ * @returns the options of `[conductor]` that name them
+ */
 export function writeRamdisk(folder: string, allowed: string): Record<string, string> {
   mkdirSync(folder, { recursive: true });
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), randomBytes(1000));

@@ -44,7 +44,7 @@ export async function startCloud(folder: string, switches: Switches = {}): Promi
     mkdirSync(join(folder, name), { recursive: true });
     return join(folder, name);
   };
-  // What runs outlives this process unless it is ended, also after a failure.
+  // The programs outlive this process unless they are ended, also after a failure.
   const running: { close(): Promise<void> }[] = [];
   const close = async (): Promise<void> => {
     for (const one of running.splice(0).reverse()) await one.close();

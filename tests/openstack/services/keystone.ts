@@ -26,8 +26,7 @@ interface Identity {
   /** A token of a user, by ID. */
   token(user: string, scope?: Scope): Promise<string>;
   applicationToken(id: string, secret: string): Promise<string>;
-  /** All of these answer the ID. */
-  /** The project is made if there is none, and so is the role. */
+  /** Makes the project if there is none, as `role` does. This and the next three answer the ID. */
   project(name: string): Promise<string>;
   /** @param roles names of the roles in that scope: `project ID`, `system` or `domain` */
   user(name: string, roles?: Readonly<Record<string, readonly string[]>>): Promise<string>;
@@ -187,7 +186,7 @@ export async function startKeystone(folder: string, settings: Sections = {}): Pr
     fernet_tokens: { key_repository: join(folder, 'fernet-keys') },
     fernet_receipts: { key_repository: join(folder, 'fernet-keys') },
     credential: { key_repository: join(folder, 'credential-keys') },
-    // What is revoked or changed counts at once, in every process.
+    // Revocations and changes take effect at once, in every process.
     cache: { enabled: 'false' },
     identity: { password_hash_rounds: '4' },
   };

@@ -1,6 +1,6 @@
 /**
- * A real Neutron 29 (PyPI) on loopback beside a Keystone: ML2 with networking-generic-switch, whose switches are pretended and log what they
- * are told. One process; no agents but networking-baremetal's, so a bound port is active at once.
+ * A real Neutron 29 (PyPI) on loopback beside a Keystone: ML2 with networking-generic-switch, whose switches are simulated and log their
+ * orders. One process; no agents but networking-baremetal's, so a bound port is active at once.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync } from 'node:fs';

@@ -23,7 +23,7 @@ export interface RealNova {
   close(): Promise<void>;
 }
 
-/** @param folder of its own. The catalog has a bare metal server, which answers already. */
+/** @param folder of its own. The catalog must have a bare metal server, which must answer already. */
 export async function startNova(
   folder: string,
   { keystone, mariadb }: { readonly keystone: RealKeystone; readonly mariadb: RealMariadb },
@@ -99,7 +99,7 @@ export async function startNova(
   const token = await identity.token(user, { project: { id: project } });
   const caller = (at: string, version: string): RealNova['call'] =>
     callerOf(at, () => token, { 'openstack-api-version': `compute ${version}` });
-  // Later versions ask each compute service, which another process cannot do.
+  // Later versions call each compute service, which does not work across processes here.
   const older = caller(url, '2.53');
   return {
     ...{ url, log },

@@ -1,4 +1,4 @@
-/** What the drivers say of a node's settings, beside what the real Ironic says of the same node. */
+/** What the drivers answer about a node's settings, beside the real Ironic's answer about the same node. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { Options } from '../../../config/options';
 import { freePort } from '../../support/free-port';
@@ -86,7 +86,7 @@ const agentPowered = (node: Partial<NodeRecord>): Case => ({
 });
 
 const bmc = { ipmi_address: '192.0.2.7' };
-/** `driver_info` of nodes of the type ipmi, beside the address of its BMC. */
+/** `driver_info` of nodes of the type ipmi, besides the BMC's address. */
 const IPMI: Readonly<Record<string, JsonObject>> = {
   nothing: {},
   'no address': { ipmi_address: null },
@@ -110,7 +110,7 @@ const IPMI: Readonly<Record<string, JsonObject>> = {
   ),
   'a cipher suite, IPMI 1.5': { ipmi_cipher_suite: 3, ipmi_protocol_version: '1.5' },
   ...Object.fromEntries(
-    // The number 2.0 is 2 to us.
+    // For us, the JSON number 2.0 is the number 2.
     ['2.0', '1.5', '3.0', '', 2.5, null, ' 2.0'].map((version) => [
       `protocol version ${JSON.stringify(version)}`,
       { ipmi_protocol_version: version },
@@ -273,7 +273,7 @@ it.each(Object.entries(CASES))('%s', async (_, { driver = 'fake-hardware', inter
   expect(ours).toEqual(Object.fromEntries(kinds.map((kind) => [kind, theirs[kind]])));
 });
 
-/** The redfish type has interfaces to come. */
+/** Without redfish, some of whose interfaces are not implemented here. */
 it.each(['fake-hardware', 'ipmi', 'manual-management'])(
   '%s: its interfaces, their defaults, and what driver_info it knows',
   async (name) => {

@@ -1,4 +1,4 @@
-/** The choice of drives for RAID volumes against Ironic's own functions, run in Python on many random machines. */
+/** Compares the choice of drives for RAID volumes with Ironic's own functions, which run in Python, on many random machines. */
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { planVolumes, type RequestedDisk, type Drive } from '../../../drivers/redfish/steps/raid-plan';
@@ -36,7 +36,7 @@ function randomCase(below: (n: number) => number): Case {
       ...(sometimes(() => ({ disk_type: pick('hdd', 'ssd') }), 6) ?? {}),
       ...(sometimes(() => ({ interface_type: pick('sas', 'sata') }), 6) ?? {}),
       ...(sometimes(() => ({ number_of_physical_disks: 1 + below(8) }), 6) ?? {}),
-      // A controller that is none, as users write it: Ironic chooses by the drives alone.
+      // A controller that does not exist, as users write it: Ironic then chooses by the drives alone.
       ...(chosen ? { physical_disks: chosen, controller: 'given' } : {}),
     };
     return {
@@ -68,7 +68,7 @@ function ours({ drives, asked }: Case): Planned {
 
 const ironics = (cases: readonly Case[]): Promise<readonly Planned[]> => inIronicsPython(join(__dirname, 'raid-plan.py'), cases, 500_000);
 
-/** Where Ironic does not do what it means to, we need not do the same. */
+/** Defects of Ironic, which we need not imitate. */
 function isDefect({ asked }: Case, theirs: Planned): string | undefined {
   if (theirs.crash !== undefined) return 'it crashes on drives that are not there';
   if (/Spanned RAID volumes cannot contain a single span/.test(theirs.error ?? '')) return 'a group of few drives hides the others';
@@ -77,8 +77,8 @@ function isDefect({ asked }: Case, theirs: Planned): string | undefined {
 }
 
 /**
- * A level that there is not is told before anything else is looked at; and what Ironic says after it lost a volume of pairs on the way is
- * about the others.
+ * An unsupported level (JBOD) is reported before any other check; and after Ironic has lost a volume of pairs (1+0), its error is about the
+ * other volumes. So in these cases only the fact that both refuse is compared.
  */
 const isAlike = ({ asked }: Case, mine: Planned, theirs: Planned): boolean =>
   asked.some(({ raid_level: level }) => level === 'JBOD') ||
@@ -101,7 +101,7 @@ it('chooses as Ironic does', async () => {
     if (defect === undefined && !isAlike(one, mine, theirs[n]!)) different.push({ case: one, mine, theirs: theirs[n] });
   });
   expect(different.slice(0, 3)).toEqual([]);
-  // Both happen often enough to mean something.
+  // Both outcomes occur often enough to mean something.
   expect(counted['planned']).toBeGreaterThan(CASES / 10);
   expect(counted['refused']).toBeGreaterThan(CASES / 10);
 }, 600_000);

@@ -1,6 +1,6 @@
 /**
- * The real Ironic and we do the same to two simulated machines of the same make, over Redfish: what the nodes, the kept settings and the
- * machines are afterwards.
+ * The real Ironic and our server run the same operations on two equal simulated machines, over Redfish. Afterwards the nodes, the stored
+ * settings and the machines are compared.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { alike, ask } from '../compare';
 import { get, send } from '../requests/steps';
 
 jest.setTimeout(600_000);
-/** A build with two disks for the system and twelve for data. */
+/** The seed of a machine with two disks for the system and twelve for data. */
 const SEED = 12;
 const NAME = 'sim-0';
 let folder: string;
@@ -32,7 +32,7 @@ interface Side {
   readonly fleet: Fleet;
   readonly machine: FleetMachine;
 }
-/** The real Ironic's, and ours. */
+/** The real Ironic's side, and ours. */
 const sides: Side[] = [];
 
 const FILES: Readonly<Record<string, string>> = {
@@ -105,7 +105,7 @@ afterAll(async () => {
 });
 
 const json = async ({ url }: Side, path: string): Promise<JsonObject> => JSON.parse((await ask(url, get(path))).body) as JsonObject;
-/** Until the node goes nowhere any more. */
+/** Waits until the node rests. */
 async function rest(side: Side): Promise<JsonObject> {
   let node: JsonObject = {};
   const { provision_state, last_error } = node;
@@ -123,15 +123,15 @@ async function rest(side: Side): Promise<JsonObject> {
 
 const NODE = ['provision_state', 'last_error', 'maintenance', 'fault', 'clean_step', 'boot_mode', 'secure_boot', 'power_state'] as const;
 const component = (one: JsonObject): JsonObject => ({ ...one, links: null });
-/** Here True; there what the database makes of it: 1 in SQLite. */
+/** A boolean is True here; the reference shows what its database makes of it: 1 in SQLite. */
 const setting = (one: JsonObject): JsonObject => ({
   ...component(one),
   ...(one['attribute_type'] === 'Boolean' && { value: ['1', 'True'].includes(one['value'] as string) }),
 });
-/** Names of images for virtual media are each server's own. */
+/** Each server names its images for virtual media itself. */
 const inserted = (media: Media | undefined): object =>
   Object.fromEntries(Object.entries(media ?? {}).map(([drive, medium]) => [drive, medium && { ...medium, url: 'URL' }]));
-/** What there is to see of a machine: by the API, and by looking into it. */
+/** The state of a node and its machine: from the API, and from the simulator. */
 async function seen(side: Side): Promise<JsonObject> {
   const node = await rest(side);
   const path = `/v1/nodes/${NAME}`;
@@ -152,7 +152,7 @@ async function seen(side: Side): Promise<JsonObject> {
 }
 
 type Call = (side: Side) => readonly [method: string, path: string, body?: unknown];
-/** The same to both; what is answered, and what is to be seen then. */
+/** Sends the same requests to both sides. @returns the answers, with the states afterwards */
 async function act(...calls: readonly Call[]): Promise<{ readonly theirs: JsonObject; readonly ours: JsonObject }> {
   const [theirs, ours] = await Promise.all(
     sides.map(async (side) => {
@@ -169,7 +169,7 @@ async function act(...calls: readonly Call[]): Promise<{ readonly theirs: JsonOb
   );
   return { theirs: theirs!, ours: ours! };
 }
-/** Does it, compares, and answers what both came to. */
+/** Sends the requests, checks that both sides are equal, and answers the common result. */
 async function same(...calls: readonly Call[]): Promise<JsonObject> {
   const { theirs, ours } = await act(...calls);
   expect(ours).toEqual(theirs);
@@ -187,7 +187,7 @@ const put =
   (path: string, body: unknown): Call =>
   () => ['PUT', `/${NAME}${path}`, body];
 
-/** After a step that failed. */
+/** Repairs a node after a failed step. */
 const restored: readonly Call[] = [() => ['DELETE', `/${NAME}/maintenance`], provision('manage')];
 
 it('enrols and verifies', async () => {

@@ -1,6 +1,6 @@
 /**
- * Simulated machines under the real Ironic: its ipmitool and sushy drive their BMCs, its conductor inspects, cleans and deploys them
- * through their agents. A small server turns what Ironic puts down for iPXE into what the machines' firmware asks for.
+ * Simulated machines under the real Ironic: its ipmitool and sushy drive their BMCs, and its conductor inspects, cleans and deploys them
+ * through their agents. A small server serves Ironic's files for iPXE at the paths that the machines' firmware requests.
  */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -253,7 +253,7 @@ describe('IPMI as the real driver uses it', () => {
     expect(await passthru('send_raw', { raw_bytes: '0x00 0x08 0x05 0x80 0x14 0x00 0x00 0x00' })).toBeNull();
     expect(boot).toEqual({ device: 'cdrom', persistent: false, mode: 'bios' });
     for (const warm of [true, false]) expect(await passthru('bmc_reset', { warm })).toBeNull();
-    // Last, because it stays in last_error; the real driver tries for a minute.
+    // Last, because the error stays in last_error; the real driver tries for a minute.
     expect(await passthru('send_raw', { raw_bytes: '0x30 0x99' })).toMatch(/IPMI call failed: raw 0x30 0x99/);
   });
 

@@ -1,4 +1,4 @@
-/** A machine that nobody knows reports itself to the real Ironic and to us: the same node, ports and data, or the same refusal. */
+/** An unknown machine reports itself to the real Ironic and to our server: both make the same node, ports and data, or refuse alike. */
 import type { JsonObject } from '../../../model/records';
 import { startBoth, type Both } from '../both';
 import { until } from '../../lab/support/machines';
@@ -79,7 +79,7 @@ async function discover(server: string, body: JsonObject, version: string): Prom
     status: posted.status,
     answer: Object.keys(posted.body).sort(),
     nodes: made.length,
-    // How many frames an error is told in differs; the reason does not.
+    // Only the reason of an error is compared: the sentences around it differ.
     node: {
       ...Object.fromEntries(FIELDS.map((field) => [field, node[field]])),
       last_error: String(node['last_error']).replace(/^.*: /s, ''),

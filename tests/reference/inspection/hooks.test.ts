@@ -1,4 +1,4 @@
-/** Inspection by the agent: the real Ironic and we get the same callbacks, and come to the same nodes, ports and plugin data. */
+/** Inspection by the agent: the real Ironic and our server get the same callbacks, and must make the same nodes, ports and plugin data. */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -16,10 +16,10 @@ const RECORDED: Readonly<Record<string, Recorded>> = Object.fromEntries(
     .map((file) => [basename(file, '.json'), JSON.parse(readFileSync(join(folder, file), 'utf8')) as Recorded]),
 );
 const NAMES = Object.keys(RECORDED);
-/** The reference works on so many nodes at once. */
+/** The number of nodes that the reference inspects at the same time. */
 const AT_ONCE = 6;
 
-/** Every hook there is; those that others need stand before them. */
+/** All hooks; each comes after those that it needs. */
 const inspector = {
   ...AGENT_ONLY['inspector'],
   hooks: HOOKS.map(({ name }) => name).join(','),
@@ -39,11 +39,11 @@ const withDisk = ({ callback }: Recorded): JsonObject => {
   return { ...callback, inventory: { ...inventory, disks: [...inventory.disks, made] } };
 };
 
-/** What a port is that was made with its address only. */
+/** The fields of a port that was created with its address only. */
 const PLAIN_PORT = { pxe_enabled: true, extra: {}, local_link_connection: {}, physical_network: null, portgroup_uuid: null, name: null };
 /**
- * Meant to differ when an inspection fails: there, what hooks did before the one that refuses stays, and the sentence in the history is
- * replaced by one about the thread that failed.
+ * Intended differences when an inspection fails: in Ironic, the changes of the hooks before the failing one stay, and a sentence about the
+ * failed thread introduces the error.
  */
 const asOurs = ({ node, ports }: Recorded, { node: theirs, ...rest }: Inspected): Inspected => ({
   ...rest,
@@ -63,7 +63,7 @@ describe.each(SETTINGS)('hooks, ports of %s', (_, settings) => {
   const came = new Map<string, readonly Inspected[]>();
   beforeAll(async () => {
     const said = { ...AGENT_ONLY, inspector: { ...inspector, ...settings } };
-    // By default, ours would keep what is there.
+    // By default, our server would keep existing values.
     both = await startBoth(said, { ours: { inspector: { ...said.inspector, overwrite_existing: 'true' } } });
     const left = [...NAMES];
     const worker = async (): Promise<void> => {
@@ -73,7 +73,7 @@ describe.each(SETTINGS)('hooks, ports of %s', (_, settings) => {
   });
   afterAll(() => both?.stop());
 
-  /** Theirs, then ours. */
+  /** @returns the real Ironic's result, then ours */
   async function onBoth({ callback, ...before }: Recorded): Promise<readonly Inspected[]> {
     const uuid = randomUUID();
     return Promise.all(
@@ -94,7 +94,7 @@ describe.each(SETTINGS)('hooks, ports of %s', (_, settings) => {
     const machine = RECORDED['ipv6-bmc']!;
     const [theirs, ours] = await Promise.all(
       [both.reference, both.ours].map(async (server) => {
-        // Its address is the port of a node that was inspected already.
+        // The machine's address belongs to the port of a node that was inspected before.
         const { ports } = (await call(server, 'GET', '/ports?address=52:54:09:00:00:01')) as { ports: readonly { uuid: string }[] };
         for (const port of ports) await call(server, 'DELETE', `/ports/${port.uuid}`);
         await awaiting(server, uuid, machine);

@@ -1,9 +1,9 @@
-/** The same callback of an agent for the same node on both servers, and what became of the nodes. */
+/** The same callback of an agent for the same node on both servers, and the nodes afterwards. */
 import type { JsonObject } from '../../../model/records';
 import { until } from '../../lab/support/machines';
 import type { Settings } from '../../lab/inspection/real-ironic';
 
-/** A machine as its agent reports it, and what is known of its node before. */
+/** A machine as its agent reports it, and its node before the inspection. */
 export interface Recorded {
   readonly node: JsonObject;
   readonly ports: readonly JsonObject[];
@@ -27,7 +27,7 @@ export async function call(server: string, method: string, path: string, body?: 
   return (text === '' ? {} : JSON.parse(text)) as JsonObject;
 }
 
-/** Fake hardware whose ramdisk is whoever posts: nothing is booted by either server. */
+/** Neither server boots anything: the hardware is fake, and the test posts as the ramdisk. */
 export const AGENT_ONLY: Settings = {
   DEFAULT: { enabled_inspect_interfaces: 'agent,no-inspect' },
   inspector: { require_managed_boot: 'false' },
@@ -61,7 +61,7 @@ const PORT_FIELDS = ['address', 'pxe_enabled', 'extra', 'local_link_connection',
 const NODE_FIELDS = ['provision_state', 'last_error', 'properties', 'extra', 'traits', 'resource_class', 'description', 'driver_info'];
 const picked = (from: JsonObject, fields: readonly string[]): JsonObject => Object.fromEntries(fields.map((name) => [name, from[name]]));
 
-/** Posts the callback as an agent does, and looks at what is there when the inspection is over. */
+/** Posts the callback as an agent does, and reads the node when the inspection is over. */
 export async function posted(server: string, uuid: string, callback: JsonObject): Promise<Inspected> {
   await call(server, 'POST', `/continue_inspection?node_uuid=${uuid}`, callback);
   const node = await reach(server, uuid, undefined, ['manageable', 'inspect failed']);

@@ -1,6 +1,6 @@
 /**
- * The real ironic-python-agent and ours, in machines that boot in QEMU, are inspected through our server: by inspect interface `agent`, by our
- * introspection service, and with kernel command lines that leave it to multicast DNS where both are.
+ * Our server inspects machines in QEMU with the real ironic-python-agent and with ours: by inspect interface `agent`, by our introspection
+ * service, and with kernel command lines from which the agent has to find both by multicast DNS.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -26,9 +26,9 @@ interface Way {
   readonly inspectInterface: 'agent' | 'discoverd';
   readonly extraParameters: string;
   readonly sections: Sections;
-  /** What the kernel's command line says to the agent. */
+  /** The agent's parameters on the kernel's command line. */
   readonly told: readonly string[];
-  /** Among those that its hooks find. */
+  /** One of the capabilities that the hooks set. */
   readonly capability: 'boot_mode:bios' | 'cpu_vt:true';
   readonly agents: readonly Agent[];
 }
@@ -39,7 +39,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     sections: {},
     told: [`ipa-api-url=${API}`, `ipa-inspection-callback-url=${API}/v1/continue_inspection`],
     capability: 'boot_mode:bios',
-    // Ours: tests/lab/inspection/inspection.test.ts.
+    // Our agent: see tests/lab/inspection/inspection.test.ts.
     agents: ['real'],
   },
   'the introspection service': {
@@ -70,11 +70,11 @@ let lab: Lab;
 let server: RunningServer | undefined;
 
 beforeAll(async () => {
-  // It makes our own ramdisk too.
+  // The script also builds our own ramdisk.
   const script = join(root, 'tests/reference/inspection/ipa-ramdisk.sh');
   await promisify(execFile)('bash', [script, AGENTS.real.folder], { maxBuffer: 16 << 20, timeout: 1_800_000 });
   lab = await openLab('ref-inspection');
-  // Services are announced on interfaces that run; a bridge does once something that runs is at it.
+  // Services are announced on running interfaces; a bridge runs once one of its ports runs.
   for (const words of ['add port0 type veth peer name cable0', 'set port0 master br0 up', 'set cable0 up'])
     await lab.exec('ip', 'link', ...words.split(' '));
 }, 1_900_000);

@@ -1,4 +1,4 @@
-/** Inspections by an agent that nobody hears of in time, and callbacks that come together: the same on the real Ironic and on ours. */
+/** Inspections without a report in time, and callbacks at the same time: the same on the real Ironic and on our server. */
 import type { JsonObject } from '../../../model/records';
 import { until } from '../../lab/support/machines';
 import { startBoth, type Both } from '../both';
@@ -7,7 +7,7 @@ import { AGENT_ONLY, awaiting, call, waitAgain } from './inspected';
 import { MAX, send } from '../requests/steps';
 
 jest.setTimeout(300_000);
-/** A slow machine must bring a node to its wait, and a report to it, within. */
+/** The timeout in seconds. Within it, a slow machine must bring a node to `inspect wait` and deliver a report. */
 const LIMIT_S = 15;
 let both: Both;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ afterAll(() => both?.stop(), 60_000);
 const id = (last: number): string => `aaaaaaaa-0000-4000-8000-0000000002${String(last).padStart(2, '0')}`;
 const macOf = (uuid: string): string => `52:54:00:00:02:${uuid.slice(-2)}`;
 const enrolled = (server: string, uuid: string): Promise<void> => awaiting(server, uuid, { node: {}, ports: [{ address: macOf(uuid) }] });
-/** What is answered. */
+/** Posts a callback. @returns the answer */
 async function callback(server: string, uuid: string, hostname: string): Promise<unknown> {
   const interfaces = [{ name: 'eth0', mac_address: macOf(uuid), ipv4_address: '192.0.2.7' }];
   const body = {
@@ -29,7 +29,7 @@ async function callback(server: string, uuid: string, hostname: string): Promise
   const { status, body: said } = seen(server, sent, await ask(server, sent));
   return status >= 400 ? { status, said } : { status };
 }
-/** Where the node is when nobody holds it, with its history. */
+/** Waits until the node has the state and no reservation. @returns the node with its history */
 async function reached(server: string, uuid: string, state: string): Promise<JsonObject> {
   let node: JsonObject = {};
   await until(
@@ -74,7 +74,7 @@ const ENDS: Readonly<Record<string, (server: string, uuid: string) => Promise<re
     const answers = await Promise.all(names.map((name) => callback(server, uuid, name)));
     const statuses = answers.map((answer) => (answer as { status: number }).status);
     const winner = names[statuses.indexOf(202)];
-    // Who comes while the first is looked at finds the node locked, who comes afterwards finds nobody who waits.
+    // A callback while the first one is processed finds the node locked (409); a later one finds no waiting node (404).
     const refusals = statuses.filter((status) => status === 409 || status === 404).length;
     const left = await reached(server, uuid, 'manageable');
     const { ports } = (await call(server, 'GET', `/nodes/${uuid}/ports`)) as { ports: readonly unknown[] };

@@ -1,4 +1,4 @@
-/** Inspection rules: the real Ironic and we apply the same ones to the same machine, and come to the same node. */
+/** Inspection rules: the real Ironic and our server apply the same rules to the same machine, and must make the same node. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ jest.setTimeout(300_000);
 const MACHINE = JSON.parse(readFileSync(join(__dirname, 'inventories/two-sockets.json'), 'utf8')) as Recorded;
 const step = (op: string, args: JsonObject, more: JsonObject = {}): JsonObject => ({ op, args, ...more });
 
-/** Conditions, each of a rule of its own that notes in `extra` that it held. */
+/** Conditions, each in its own rule, which notes in `extra` that the condition held. */
 const CONDITIONS: readonly JsonObject[] = [
   step('eq', { values: ['{inventory[cpu][count]}', '96'] }),
   step('eq', { values: ['{inventory[cpu][count]}', 96], force_strings: true }),
@@ -37,7 +37,10 @@ const CONDITIONS: readonly JsonObject[] = [
   step('eq', { values: ['{item}', 'b'] }, { loop: ['a', 'b'], multiple: 'last' }),
   step('eq', { values: ['{item}', 'b'] }, { loop: ['a', 'b'], multiple: 'first' }),
 ];
-/** Actions, from the highest priority on. (While secrets are masked, the reference cannot store a list that a rule extends in the plugin data, and unsets nothing there.) */
+/**
+ * Actions, in descending order of priority. (While secrets are masked, the reference cannot store a list in the plugin data that a rule
+ * extends, and unsets nothing there.)
+ */
 const ACTIONS: readonly JsonObject[] = [
   step('set-attribute', { path: 'extra/vendor', value: '{inventory[system_vendor][manufacturer]}' }),
   step('set-attribute', { path: 'description', value: 'serial {inventory[system_vendor][serial_number]}' }),
@@ -66,7 +69,7 @@ beforeAll(async () => {
 });
 afterAll(() => both?.stop());
 
-/** What both made of the machine under these rules; theirs first. */
+/** Inspects the machine with these rules on both servers. @returns the results, the real Ironic's first */
 async function under(rules: readonly JsonObject[]): Promise<readonly Inspected[]> {
   const uuid = randomUUID();
   return Promise.all(

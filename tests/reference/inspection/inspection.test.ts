@@ -1,4 +1,4 @@
-/** Inspection by Redfish: the real Ironic and we look at the same machines, and come to the same node, ports and inventory. */
+/** Inspection by Redfish: the real Ironic and our server read the same machines, and must make the same node, ports and inventory. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { startBoth, type Both } from '../both';
 jest.setTimeout(600_000);
 const UUID = '86ff2e5e-0000-4000-8000-00000000ab01';
 const GIB = 1024 ** 3;
-/** libvirt's own driver for tests: domains and volumes as in this file, which nothing runs. */
+/** libvirt's own driver for tests: the domains and volumes of this file, which do not run. */
 const libvirtNode = (folder: string): string => `<node>
  <domain type='test'><name>anvil</name><uuid>${UUID}</uuid><memory unit='GiB'>3</memory><vcpu>4</vcpu>
   <os><type arch='x86_64'>hvm</type><loader type='rom'>/usr/share/seabios/bios-256k.bin</loader></os>
@@ -29,7 +29,7 @@ const libvirtNode = (folder: string): string => `<node>
   <volume type='file'><name>large</name><key>${folder}/large</key><capacity unit='GiB'>20</capacity><target><path>${folder}/large</path></target></volume>
  </pool>
 </node>`;
-/** Python's notation, which JSON is of these values. */
+/** Options in Python's notation; for these values it is the same as JSON. */
 const STORAGE = {
   STORAGE: JSON.stringify({
     [UUID]: [{ Id: '1', Name: 'RAID', StorageControllers: [{ MemberId: '0', Name: 'HBA', SpeedGbps: 12 }], Drives: ['d1', 'd2'] }],
@@ -113,9 +113,9 @@ interface Inspected {
   readonly ports: readonly JsonObject[];
   readonly data: JsonObject;
 }
-/** Enrols, inspects and deletes the machine; what it became. */
+/** Enrols, inspects and deletes the machine. @returns what the inspection made of its node */
 async function inspect(server: string, name: string, properties: JsonObject): Promise<Inspected> {
-  // The vendor is found when the node is verified, unless it has one.
+  // The verification sets the vendor, unless the node has one.
   const node = { name, driver: 'redfish', driver_info: machines[name], properties: { vendor: 'v', ...properties } };
   await call(server, 'POST', '/nodes', node);
   const reach = async (verb: string): Promise<JsonObject> => {

@@ -1,4 +1,7 @@
-/** The introspection service: the real ironic-inspector in front of the real Ironic and ours are asked the same, and answer the same. */
+/**
+ * The introspection service: the real ironic-inspector in front of the real Ironic and our service get the same requests, and must answer
+ * alike.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +30,7 @@ beforeAll(async () => {
   };
   both = await startBoth({}, { ours: { ...settings, ...own.ours } });
   inspector = await startRealInspector(join(folder, 'inspector'), '127.0.0.1', await freePort(), both.reference);
-  // What is installed the first time may take its ten minutes.
+  // The first run installs packages, which may take ten minutes.
 }, 1_200_000);
 afterAll(async () => {
   await inspector?.stop();
@@ -42,7 +45,7 @@ interface Sent {
   readonly version?: string;
 }
 const HEADERS = ['content-type', 'x-openstack-ironic-inspector-api-minimum-version', 'x-openstack-ironic-inspector-api-maximum-version'];
-/** What is compared: status, headers, and the bytes of the body but for the server's address, moments and what it makes itself. */
+/** The compared parts of an answer: status, headers, and the body with placeholders for the server's address, times and generated UUIDs. */
 function seen(base: string, { status, headers, body }: Answered): object {
   const text = body
     .replaceAll(base, 'BASE')
@@ -54,7 +57,7 @@ function seen(base: string, { status, headers, body }: Answered): object {
   const allow = headers['allow']?.split(', ').sort().join(', ');
   return { status, headers: [...HEADERS.map((name) => headers[name]), allow], text };
 }
-/** A node is locked for a moment after its state has become what was waited for; which of the servers lets go first is chance. */
+/** Repeats a request while the node is locked: a server releases the node a moment after the awaited state, and either may be first. */
 async function unlocked(base: string, request: Parameters<typeof ask>[1]): Promise<Answered> {
   let answered = await ask(base, request);
   await until(
@@ -155,7 +158,7 @@ it('answers as the reference', async () => {
   expect(differences).toEqual([]);
 });
 
-/** What is wrong with the request is told here; there it is a 5xx, or (unknown machines) another 4xx. */
+/** Our service reports the client error; the reference answers with a 5xx, or (unknown machines) with another 4xx. */
 it.each<[string, Sent, number, number]>([
   ['a version that is none', { ...get('/v1/rules'), version: 'abc' }, 500, 400],
   ['a version that is empty', { ...get('/v1/rules'), version: '' }, 500, 200],
@@ -226,7 +229,7 @@ const report = (number: number, more: object = {}): object => ({
   logs: 'AAAA',
   ...more,
 });
-/** Node and ports of each server, with numbers as text: the reference writes what it finds so. */
+/** The node and ports on each server, with numbers as text, as the reference writes them. */
 async function nodes(number: number): Promise<readonly [theirs: object, ours: object]> {
   const look = async (base: string): Promise<object> => {
     const read = async (path: string): Promise<Record<string, unknown>> =>
@@ -336,7 +339,7 @@ it.each<[string, number, object]>([
   expect(ours).toEqual(theirs);
 });
 
-/** There the error is refused by the state machine: the machine is waited for until the timeout. */
+/** The reference's state machine refuses the event `error`: its introspection waits until the timeout. */
 it.each<[string, number, object, RegExp]>([
   ['a ramdisk that failed', 3, report(3, { error: 'boom' }), /hook ramdisk_error: Ramdisk reported error: boom/],
   [

@@ -1,6 +1,6 @@
 /**
- * The same machine of known hardware is inspected by the real ironic-python-agent and by ours: both say what it was given, and, field by field,
- * the same. Two boots; the real one's ramdisk takes minutes to build the first time.
+ * The real ironic-python-agent and ours inspect the same machine of known hardware: both must report its configuration and be equal in each
+ * field. Two boots; the first build of the real agent's ramdisk takes minutes.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -37,14 +37,14 @@ const sorted = (list: Json, by: (one: JsonObject) => Json): readonly JsonObject[
   [...(list as readonly JsonObject[])].sort((a, b) => JSON.stringify(by(a)).localeCompare(JSON.stringify(by(b))));
 const without = (value: Json, ...names: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(value as JsonObject).filter(([name]) => !names.includes(name)));
-/** There or not by the moment at which the kernel was done with it; the real agent's names its interface too. */
+/** Whether the address is absent or link-local: this depends on the moment of the report, and the real agent adds the interface's name. */
 const isLinkLocal = (address: Json): boolean => (address ?? null) === null || /^fe[89ab]/i.test(String(address));
-/** In one order, and without what is meant to differ. */
+/** A sorted inventory without intended differences. */
 function comparable({ inventory, ...data }: Data): JsonObject {
   const numa = data['numa_topology'] as JsonObject;
-  // What the switch says changes while it runs; known-inventory.ts looks at it.
+  // The switch's LLDP data change while it runs; known-inventory.ts checks them.
   const interfaces = sorted(inventory.interfaces as never, (one) => one['mac_address']!).map((one) =>
-    // lsblk and sysfs show virtio devices by their bus; we tell the PCI function that carries them.
+    // lsblk and sysfs show virtio devices by their own bus; our agent reports the PCI function that carries them.
     without(
       one,
       'lldp',
@@ -56,7 +56,7 @@ function comparable({ inventory, ...data }: Data): JsonObject {
     const path = (one as JsonObject)['by_path'];
     return {
       ...without(one, ...((one as JsonObject)['vendor'] === '0x1af4' ? ['tran'] : [])),
-      // udev has two names for an ATA disk, and the real agent tells whichever it meets last.
+      // udev has two names for an ATA disk, and the real agent reports the last one that it finds.
       by_path: typeof path === 'string' ? path.replace(/(-ata-\d+)\.0$/, '$1') : path!,
     };
   };
@@ -64,9 +64,9 @@ function comparable({ inventory, ...data }: Data): JsonObject {
     ...without(data, 'lldp_raw', 'configuration', 'logs'),
     inventory: {
       ...inventory,
-      // Ours is what /proc/cpuinfo says; lscpu says nothing of these processors.
+      // Our frequency is from /proc/cpuinfo; lscpu has none for these processors.
       cpu: without(inventory.cpu!, 'frequency'),
-      // What the kernel has left depends on the size of the ramdisk.
+      // The memory that the kernel has left depends on the size of the ramdisk.
       memory: without(inventory.memory!, 'total'),
       interfaces,
       disks: sorted(inventory.disks as never, (one) => one['serial']!).map(disk),

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# A ramdisk with the real ironic-python-agent (PyPI) on Debian's packages: our own ramdisk, with that agent where ours is. Root.
+# A ramdisk with the real ironic-python-agent (PyPI) on Debian's packages: our own ramdisk, with that agent in place of ours. Root.
 #
 #   ipa-ramdisk.sh OUTDIR     it gets vmlinuz and initrd; what was built once is kept
 #
-# The python3 that runs pip has to be of the same minor version as Debian's. Debian packages: mmdebstrap zstd cpio python3-venv, and those of ramdisk.sh.
+# The python3 that runs pip has to be of the same minor version as Debian's. Debian packages: mmdebstrap zstd cpio python3-venv, and those
+# of ramdisk.sh.
 set -euo pipefail
 version=13.0.0
 project=$(cd "$(dirname "$0")/../../.." && pwd)

@@ -1,5 +1,5 @@
-// Records what the real ironic-python-agent tells of machines of many shapes, in QEMU, as inventories/recorded/recorded-NAME.json;
-// hooks.test.ts holds our hooks against the real Ironic's with them. Root, for the ramdisk only:
+// Records what the real ironic-python-agent reports of machines of many shapes, in QEMU, as inventories/recorded/recorded-NAME.json.
+// hooks.test.ts compares our hooks with the real Ironic's by these files. Root, for the ramdisk only:
 //   bash tests/reference/inspection/ipa-ramdisk.sh .cache/ipa-ramdisk && node tests/reference/inspection/record-inventories.mjs [NAME …]
 // Two minutes a machine without KVM. Debian packages: qemu-system-x86 ovmf cpio zstd.
 import { execFileSync, spawn } from 'node:child_process';
@@ -22,7 +22,7 @@ const tlv = (type, ...parts) => {
   return Buffer.concat([Buffer.from([(type << 1) | (value.length >> 8), value.length & 255]), value]);
 };
 const SWITCH = [0x02, 0, 0, 0, 0x11, 0x22];
-/** IEEE 802.1AB: what a switch says of itself. */
+/** IEEE 802.1AB: what a switch announces of itself. */
 const LLDP = Buffer.concat([
   Buffer.from([0x01, 0x80, 0xc2, 0, 0, 0x0e, ...SWITCH, 0x88, 0xcc]),
   tlv(1, [4, ...SWITCH]),
@@ -58,7 +58,7 @@ const machineOf = (changes) => ({
   modules: [],
   prepare: '',
   node: {},
-  /** Which interfaces are the node's ports before. */
+  /** The interfaces that are ports of the node before the inspection. */
   ports: [0],
   ...changes,
 });
@@ -67,7 +67,7 @@ const NUMA = [0, 1].flatMap((node) => [
   ...['-numa', `node,nodeid=${node},cpus=${4 * node}-${4 * node + 3},memdev=m${node}`],
 ]);
 
-/** Order gives the addresses: new ones at the end. */
+/** The order determines the addresses: new machines come at the end. */
 const MACHINES = {
   'old-pc': machineOf({ machine: 'pc', smp: '1', nics: [booted('e1000')], disks: [disk('ide-hd,bus=ide.0,serial=OLD1', 20)], words: [] }),
   uefi: machineOf({ uefi: true, disks: [disk('nvme,serial=NVME-A', 40), disk('nvme,serial=NVME-B', 40)] }),

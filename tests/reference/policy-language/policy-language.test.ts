@@ -1,4 +1,4 @@
-/** Policies against oslo.policy itself, with Ironic's rules, in one Python process: random rules, callers and targets. */
+/** Compares policies with oslo.policy itself, with Ironic's rules, in one Python process: random rules, callers and targets. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NOBODY, type Caller } from '../../../policy/caller';
@@ -90,16 +90,16 @@ interface Evaluated {
   readonly trees: Readonly<Record<string, string>>;
   readonly decisions: Readonly<Record<string, readonly (boolean | string)[]>>;
 }
-/** Refused because it is no sentence of the language, which oslo.policy evaluates as a rule that nobody passes. */
+/** Refused for its syntax. oslo.policy evaluates such a rule as one that nobody passes. */
 const SYNTAX = /not expected there|ends where|is blank|^["'(].* is not a check$/;
-/** Refused although oslo.policy evaluates it: it means nothing, or fails only for some callers. */
+/** Refused although oslo.policy evaluates the rule: it is meaningless, or fails only for some callers. */
 const REFUSED = /has no colon|neither %\(name\)s nor %%|neither the name of a credential nor a literal/;
 
 /** @throws RuleError */
 function parseAll(rules: Readonly<Record<string, unknown>>): ReadonlyMap<string, Rule> {
   return new Map(Object.entries(rules).map(([name, rule]) => [name, parseRule(rule)]));
 }
-/** What is refused, in words; undefined: nothing. */
+/** @returns the message of the refusal; undefined: not refused */
 function refusalOf(parse: () => void): string | undefined {
   try {
     parse();
@@ -119,7 +119,7 @@ it('decides as oslo.policy does', async () => {
   }));
   const isUsable = ({ rules, default: defaultRule }: LanguageCase): boolean =>
     refusalOf(() => checkReferences({ rules: parseAll(rules), defaultRule })) === undefined;
-  // Of rules that are refused, only how they are parsed is compared: circles take long to evaluate.
+  // oslo.policy only parses the rules that we refuse: circular ones take long to evaluate.
   const cases = sets.map((one) => (isUsable(one) ? one : { ...one, callers: [] }));
   const theirs = (await python(cases)) as readonly Evaluated[];
   expect(theirs).toHaveLength(cases.length);
@@ -139,7 +139,7 @@ it('decides as oslo.policy does', async () => {
     for (const [name, expected] of Object.entries(decisions)) {
       const mine = one.callers.flatMap((caller) => one.targets.map((target) => checkOf(name)(caller, target)));
       mine.forEach((decision, index) => {
-        // A member of something that has none: oslo.policy fails.
+        // oslo.policy fails at a member of a value that has no members.
         if (expected[index] === 'TypeError') return;
         counted[decision ? 'allowed' : 'denied']++;
         const [caller, target] = [one.callers[index >> 1], one.targets[index & 1]];
@@ -149,7 +149,7 @@ it('decides as oslo.policy does', async () => {
     }
   });
   expect(different.slice(0, 3)).toEqual([]);
-  // Each happens often enough to mean something.
+  // Each case occurs often enough to mean something.
   for (const count of Object.values(counted)) expect(count).toBeGreaterThan(RULE_SETS / 10);
 }, 900_000);
 
@@ -268,12 +268,12 @@ it("decides as Ironic does with the operator's rules over its own", async () => 
     const enforcer = createEnforcer(optionsOf(options), parseAll(overrides));
     checks.forEach(({ caller, name, target }, index) => {
       const policy = name.replace('baremetal:', '');
-      // Rules that others use are no policies of requests.
+      // Rules that only serve other rules are no policies of requests.
       const known = name.startsWith('baremetal:') || name.startsWith('show_');
       if (!known) return;
       const mine = enforcer.allowed(caller, policy, target);
       const expected = theirs[number]![index];
-      // A caller without any scope does not own here what has no owner.
+      // Here, a caller without any scope does not own a resource without an owner.
       const unscoped = caller.project === null && !caller.system && target?.owner === null;
       counted[mine ? 'allowed' : 'denied']++;
       if (unscoped && !mine && expected === true) {

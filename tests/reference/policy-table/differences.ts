@@ -1,4 +1,4 @@
-/** What the policy table is made with, and the cells in which we differ from Ironic on purpose. */
+/** The settings with which the policy table is made, and the cells in which we differ from Ironic on purpose. */
 
 import type { Table } from './table';
 
@@ -9,7 +9,7 @@ export const SETTINGS = {
 
 interface Difference {
   readonly why: string;
-  /** Of the row. */
+  /** Pattern of the row's operation. */
   readonly operation: RegExp;
   readonly ironic: RegExp;
   readonly ours: RegExp;

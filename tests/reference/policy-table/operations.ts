@@ -45,15 +45,15 @@ export interface Call {
 export interface Operation {
   readonly name: string;
   readonly call: (things: Things) => Call;
-  /** The administrator does this before each request, whatever comes of it. */
+  /** The administrator sends this before each request, and ignores the result. */
   readonly before?: (things: Things) => Call;
-  /** The administrator does this after a request that succeeded. */
+  /** The administrator sends this after a successful request. */
   readonly after?: (things: Things) => Call;
-  /** It reserves the node for a moment, so that two cannot run together. */
+  /** The request reserves the node for a moment: no two may run at the same time. */
   readonly alone?: true;
-  /** The work goes on after the response, with the node reserved. */
+  /** The work continues after the response, with the node reserved. */
   readonly settles?: true;
-  /** It does not depend on the node. */
+  /** The request does not depend on the node. */
   readonly once?: true;
 }
 
@@ -74,7 +74,7 @@ const add = (field: string, value: (things: Things) => unknown): Operation =>
     (things) => [{ op: 'add', path: `/${field}`, value: value(things) }],
   );
 
-/** Creation, which is undone, and deletion of what the administrator made. */
+/** Creation, which is undone, and deletion of a row that the administrator has created. */
 const lifeOf = (
   name: string,
   collection: string,
@@ -87,7 +87,7 @@ const lifeOf = (
   return [
     { name: `POST ${name}`, call: post, after: remove },
     { name: `DELETE ${name}`, before: post, call: remove },
-    // Whatever is left over.
+    // `before` deletes a row that is left over.
     { name: `DELETE missing ${name}`, before: remove, call: remove },
   ];
 };
@@ -545,7 +545,7 @@ export const OPERATIONS: readonly Operation[] = [
       ({ runbook }) => `/v1/runbooks/${runbook}`,
       ({ kind }) => [{ op: 'add', path: '/public', value: kind === 'unowned' }],
     ),
-    // The owner is gone then.
+    // A public runbook has no owner: restores it.
     after: ({ runbook, owner }) => ({
       method: 'PATCH',
       path: `/v1/runbooks/${runbook}`,
@@ -555,7 +555,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...lifeOf('runbook', 'runbooks', 'newRunbook', MAKER['runbook']!),
   creation('POST public runbook', 'runbooks', 'newRunbook', () => ({ name: 'CUSTOM_NEW', steps: [STEP], public: true })),
   creation('POST runbook of others', 'runbooks', 'newRunbook', () => ({ name: 'CUSTOM_NEW', steps: [STEP], owner: OTHER })),
-  // What belongs to no project.
+  // Resources that belong to no project.
   ...[
     once('GET chassis list', '/v1/chassis'),
     get('GET chassis', ({ chassis }) => `/v1/chassis/${chassis}`),
@@ -624,7 +624,7 @@ export const OPERATIONS: readonly Operation[] = [
   ].map((operation): Operation => ({ ...operation, once: true })),
 ];
 
-/** The states whose checks differ from those of `manageable`, in which all operations are asked. */
+/** The states whose checks differ from those of `manageable`, in which all operations are tested. */
 export const STATES = ['available', 'active', 'clean failed', 'inspect wait'] as const;
 export type State = (typeof STATES)[number];
 

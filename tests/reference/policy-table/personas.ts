@@ -26,7 +26,7 @@ export const PERSONAS: readonly Persona[] = [
   ...of('X', 'RMAS', OTHER),
   { name: 'SVC', roles: ['service'], project: 'project-service' },
 ];
-/** What belongs to nobody is the same to all projects. */
+/** For rows without an owner, all projects are equal: one project is enough. */
 export const WITHOUT_OWNER = PERSONAS.filter(({ name }) => !/^[LX]|^OG/.test(name));
 /** A sample for the rows of other states: one of each kind of answer in the rows of `manageable`. */
 export const OF_STATES = PERSONAS.filter(({ name }) => ['SR', 'SA', 'OM', 'LM', 'LG', 'XA'].includes(name));

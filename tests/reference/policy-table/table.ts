@@ -1,4 +1,4 @@
-/** Sends every request of the table as every persona, and writes down what comes of it. */
+/** Sends every request of the table as every persona, and records the results. */
 import {
   KINDS,
   LABEL_OF,
@@ -21,7 +21,7 @@ import { until } from '../../support/until';
 type Identify = (persona: Persona) => Readonly<Record<string, string>>;
 /** Writes the state of a node to the database of the server. */
 type SetState = (node: string, state: State) => Promise<void>;
-/** `OPERATION | KIND`, `OPERATION | KIND | STATE` → persona → what came of it. */
+/** `OPERATION | KIND`, `OPERATION | KIND | STATE` → persona → result. */
 export type Table = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -31,7 +31,7 @@ interface Reply {
   readonly status: number;
   readonly body: unknown;
 }
-/** The words of an error. */
+/** The message of an error. */
 function faultOf(body: unknown): string {
   const message = (body as { readonly error_message?: unknown } | undefined)?.error_message;
   const fault = typeof message === 'string' ? (JSON.parse(message) as unknown) : message;

@@ -1,4 +1,4 @@
-/** Allocations, shards and events: every rule by version, and what allocations come to by the nodes that there are. */
+/** Allocations, shards and events: every rule by version, and the results of allocations with the existing nodes. */
 import { MAX, around, at, get, quietly, send, type Sent, type Step } from './steps';
 
 const node = (last: string): string => `aaaaaaaa-0000-4000-8000-0000000000${last}`;
@@ -11,7 +11,7 @@ const provision = (ident: string, target: string): Step[] => [
   send('PUT', `/v1/nodes/${ident}/states/provision`, { target }),
   { settle: ident },
 ];
-/** Time for an allocation to come to something. */
+/** Waits until the allocation has a result. */
 const waits = (ident: string): Step => ({ settleAllocation: ident });
 
 const NODES = ['f1', 'f2', 'f3', 'f4'].map(node);
@@ -89,12 +89,12 @@ const creations = (): Step[] => [
   get(`${PATH}/${uuid('60')}`, 59),
 ];
 
-/** What they come to. */
+/** Allocations and their results. */
 const matching = (): Step[] => {
   const made = (name: string, body: object): Step[] => [post({ name, ...body }), waits(name), get(`${PATH}/${name}`)];
   return [
     ...made('no-class', { resource_class: 'bronze' }),
-    // Not available.
+    // The node of this class is not available.
     ...made('no-state', { resource_class: 'silver' }),
     ...made('no-candidate', { resource_class: 'gold', candidate_nodes: ['alloc-3', FOURTH, 'alloc-3'] }),
     ...made('no-traits', { resource_class: 'gold', traits: ['CUSTOM_FPGA'] }),
@@ -225,14 +225,14 @@ const ends = (): Step[] => [
   get('/v1/nodes/alloc-1?fields=instance_uuid,allocation_uuid,instance_info'),
   post({ name: 'third', resource_class: 'gold', candidate_nodes: ['alloc-1'], uuid: uuid('a4') }),
   waits('third'),
-  // Backfilled: for a node that is in use without one.
+  // Backfilled: an allocation for a node that is in use already.
   send('DELETE', `${PATH}/third`, undefined),
   ...provision('alloc-1', 'active'),
   post({ node: 'alloc-1', resource_class: 'gold', name: 'filled', uuid: uuid('a5'), traits: [], extra: { f: 1 } }),
   get(`${PATH}/filled`),
   get('/v1/nodes/alloc-1?fields=instance_uuid,allocation_uuid,instance_info'),
   post({ node: 'alloc-1', name: 'twice', uuid: uuid('a6') }),
-  // Nothing is left of it here; there, a row in error.
+  // Our server keeps no row of the failed allocation; the reference keeps one in the state `error`.
   quietly(send('DELETE', `${PATH}/twice`, undefined)),
   send('DELETE', `${PATH}/filled`, undefined),
   send('PUT', '/v1/nodes/alloc-1/maintenance', {}),
@@ -240,7 +240,7 @@ const ends = (): Step[] => [
   send('PATCH', '/v1/nodes/alloc-1', [replace('/instance_uuid', uuid('a7'))]),
   post({ node: FIRST, name: 'by-instance' }),
   get(`${PATH}/by-instance`),
-  // A node that goes takes its allocation with it.
+  // The deletion of a node also deletes its allocation.
   send('DELETE', '/v1/nodes/alloc-1', undefined),
   get(`${PATH}/by-instance`),
 ];

@@ -1,10 +1,10 @@
-/** Requests about each field of nodes and ports: asked for, given at the creation, in bodies and in patches, with values that fit and that do not. */
+/** Requests about each field of nodes and ports: in queries, at the creation, in bodies and in patches, with valid and invalid values. */
 import type { FieldRow } from '../../../api/schema/document';
 import { around, at, document, get, MAX, quietly, send, type Step } from './steps';
 import { MAC, NEW, NEW_PORT, NOBODY, NODE, PORT, SECOND, op } from './requests-world';
 
 const json = 'application/json';
-/** Each field asked for alone, and sorted by. */
+/** Selects each field alone, and sorts by it. */
 const fields = (): Step[] =>
   (
     [
@@ -19,13 +19,13 @@ const fields = (): Step[] =>
         get(`${list}?fields=${name}`, minor),
         get(`${one}?fields=${name}`, minor),
         ...(['portgroups', 'volume'].includes(name) ? [] : [get(`${one}/${name}`, minor)]),
-        // A lock stamps the row there, not here.
+        // A reservation changes the row's updated_at there, but not here.
         ...(resource === 'Driver' || name === 'updated_at' ? [] : [get(`${list}?sort_key=${name}`, minor)]),
       ]),
     ),
   );
 
-/** Values of a field: one that fits and several that do not. */
+/** Values of a field: a valid one and several invalid ones. */
 function fieldValues({ name, schema }: FieldRow): readonly unknown[] {
   const fitting: Readonly<Record<string, unknown>> = {
     uuid: NEW,
@@ -60,16 +60,16 @@ const creations = (): Step[] =>
       ['Port', '/v1/ports', NEW_PORT, { address: '52:54:00:00:00:ff', node_uuid: NODE, uuid: NEW_PORT }],
     ] as const
   ).flatMap(([resource, path, uuid, base]) => {
-    // A body that fits leaves something behind: away with it.
+    // Deletes what an accepted body has created.
     const tried = (body: object, minor: number): Step[] => [
       send('POST', path, body, minor),
-      // A node with an instance goes in maintenance only.
+      // A node with an instance can be deleted in maintenance only.
       ...('instance_uuid' in body ? [quietly(send('PUT', `${path}/${uuid}/maintenance`, {}, minor))] : []),
       quietly(send('DELETE', `${path}/${uuid}`, undefined, minor)),
     ];
     return document.fields(resource).flatMap((row) => {
       if (!row.create) return tried({ ...base, [row.name]: null }, MAX);
-      // Text for secure_boot is taken as yes there, whatever it says, and a node may have the parent ''.
+      // The reference takes any text for secure_boot as true, and accepts the parent ''.
       const values = fieldValues(row).filter(
         (value) =>
           !(row.name === 'uuid' && (value === null || value === NEW)) &&
@@ -197,12 +197,12 @@ const patches = (): Step[] => {
     send('PATCH', path.replace(/[^/]*$/, 'nobody'), []),
   ]);
 };
-/** Each field with each operation, put back afterwards. */
+/** Patches each field with each operation, and restores it afterwards. */
 function patchesOf(row: FieldRow, path: string): Step[] {
   const { name, patch, gate } = row;
   if (!patch) return [send('PATCH', path, [op('replace', `/${name}`, 'x')]), send('PATCH', path, [op('remove', `/${name}`)])];
-  // A port stays where it is, and keeps its address, as later requests know them.
-  // Booleans without a value are null there, where we say no.
+  // A port keeps its node and its address, on which later requests rely.
+  // Without null for these booleans, although both servers store it by now (migration 0004).
   const nullable = !['is_smartnic', 'retired', 'disable_power_off'].includes(name);
   const values = fieldValues(row).filter((value) => !(name === 'address' && value === '52:54:00:00:00:ff') && (nullable || value !== null));
   const back: Readonly<Record<string, Step>> = {

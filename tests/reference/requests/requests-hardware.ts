@@ -1,7 +1,10 @@
-/** What goes through the conductor to a driver: RAID, boot mode, console, indicators, passthru, BIOS settings, firmware, virtual media. */
+/**
+ * Requests that go through the conductor to a driver: RAID, boot mode, console, indicators, passthru, BIOS settings, firmware, virtual
+ * media.
+ */
 import { get, send, type Sent, type Step } from './steps';
 
-/** All that a node may have, and as little as it may have. */
+/** A node with all interfaces of fake hardware, and one with as few as possible. */
 const FAKE = 'aaaaaaaa-0000-4000-8000-0000000000d1';
 const BARE = 'aaaaaaaa-0000-4000-8000-0000000000d2';
 const fake = `/v1/nodes/${FAKE}`;
@@ -160,7 +163,7 @@ const passthru = (): Step[] => {
         ],
       ),
     ),
-    // Both are cached there by driver, so the node without methods is not asked.
+    // The reference caches the methods by driver, so the node without methods is not asked for them.
     get(`${fake}/vendor_passthru/methods?x=1`),
     ...['x', 'methods'].map((name) => send('POST', `${bare}/vendor_passthru/${name}`, {})),
     ...methods.flatMap((one) => [
@@ -189,7 +192,7 @@ const clean = (steps: readonly unknown[], node = FAKE): Step[] => [
   send('PUT', `/v1/nodes/${node}/states/provision`, { target: 'clean', clean_steps: steps }),
   settled(node),
   get(`/v1/nodes/${node}?fields=provision_state,last_error,maintenance,fault`),
-  // Back from a failure.
+  // Brings the node back from a failed state.
   { ...send('PUT', `/v1/nodes/${node}/states/provision`, { target: 'manage' }), quiet: true },
   settled(node),
   { ...send('DELETE', `/v1/nodes/${node}/maintenance`, undefined), quiet: true },

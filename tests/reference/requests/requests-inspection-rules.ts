@@ -73,7 +73,7 @@ const ACTIONS: Readonly<Record<string, Body>> = {
   'del-port-attribute': { port_id: 'p', path: 'extra.a' },
   'api-call': { url: 'http://x', timeout: 1 },
 };
-/** An operation with its arguments right, too few, too many, and as a list. */
+/** An operation with correct arguments, too few, too many, and as a list. */
 const forms = (op: string, args: Body): readonly Body[] => [
   { op, args },
   { op, args: {} },
@@ -112,7 +112,7 @@ const ruleBodies: readonly unknown[] = [
   { ...rule, conditions: {} },
   { ...rule, nosuch: 1 },
   { ...rule, nosuch: 1, other: 2 },
-  // A UUID that is none would be taken there, and stay.
+  // Without other malformed UUIDs: the reference would accept them, and the rule would stay.
   ...[null, 5, ONE, NEW.replaceAll('-', '')].map((uuid) => ({ ...rule, uuid })),
   ...[null, '', 'words', 5, 'x'.repeat(255), LONG].map((description) => ({ ...rule, description })),
   ...[null, '', 'main', 'early', 5, 'x'.repeat(16), 'x'.repeat(17)].map((phase) => ({ ...rule, phase })),

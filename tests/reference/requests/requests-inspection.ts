@@ -1,4 +1,4 @@
-/** Inspection by an agent, as clients and agents see it: who is meant by a callback, at which versions; abort, inventories, history. */
+/** Inspection by an agent, as clients and agents see it: the node that a callback finds, at which versions; abort, inventories, history. */
 import { get, MAX, quietly, send, type Sent, type Step } from './steps';
 
 const id = (last: string): string => `aaaaaaaa-0000-4000-8000-0000000001${last}`;
@@ -57,7 +57,7 @@ const callback = (macs: readonly unknown[], more: object = {}, query = '', versi
   body: { inventory: inventory(macs, more), root_disk: null },
 });
 const bmc = (address: unknown): object => ({ bmc_address: address });
-/** Callbacks that mean nobody, or more than one. */
+/** Callbacks that match no node, or more than one. */
 const refused = (): Step[] => [
   callback([STRANGER]),
   callback([mac(1), mac(2)]),
@@ -101,7 +101,7 @@ const looks = (uuid: string): Step[] => [
   get(`/v1/nodes?provision_state=inspect%20wait&fields=uuid`, 38),
   get(`/v1/nodes?provision_state=inspect%20wait&fields=uuid`),
 ];
-/** What a node has learnt. */
+/** Reads what the inspection has changed. */
 const learnt = (uuid: string): Step[] => [
   get(`${node(uuid)}?fields=provision_state,target_provision_state,last_error,properties,power_state,maintenance,driver_info`),
   get(`/v1/ports?node=${uuid}&fields=address,pxe_enabled,extra,local_link_connection`),
@@ -116,7 +116,7 @@ const waiting = (): Step[] => [
   ...[ONE, TWO, BMC_ONLY, SIX].flatMap((uuid) => moved(uuid, 'inspect', 6)),
   ...looks(ONE),
   ...refused(),
-  // What may be done meanwhile.
+  // Requests during the inspection.
   provision(ONE, 'inspect'),
   provision(ONE, 'provide'),
   provision(ONE, 'manage'),
@@ -140,7 +140,7 @@ const waiting = (): Step[] => [
   send('POST', `/v1/heartbeat/${ONE}`, { callback_url: 'http://127.0.0.1:1', agent_version: '10.0' }),
 ];
 const finishing = (): Step[] => [
-  // As old agents: without a version.
+  // As old agents send it: without a version.
   callback([mac(1)], bmc('192.0.2.1'), '', null),
   settled(ONE),
   ...learnt(ONE),
@@ -155,7 +155,7 @@ const finishing = (): Step[] => [
   get(`${node(ONE)}/inventory/x`),
   ...['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => send(method, `${node(ONE)}/inventory`, {})),
   callback([mac(1)]),
-  // Now this BMC address means one node.
+  // By now, this BMC address belongs to one node.
   callback([STRANGER.toUpperCase()], bmc('192.0.2.1'), '', '1.84'),
   settled(TWO),
   ...learnt(TWO),
@@ -182,7 +182,7 @@ const failing = (): Step[] => [
   ...moved(ONE, 'abort', 41),
   get(`${node(ONE)}?fields=provision_state,target_provision_state,last_error,maintenance,power_state`),
   callback([mac(1)]),
-  // What was learnt before is kept.
+  // The earlier inventory is kept.
   get(`${node(ONE)}/inventory`),
   ...moved(ONE, 'manage'),
   get(`${node(ONE)}?fields=provision_state,last_error`),
@@ -190,7 +190,7 @@ const failing = (): Step[] => [
   provision(FAKE, 'abort'),
   get(`${node(FAKE)}?fields=provision_state,last_error`),
 ];
-/** Callbacks for nodes that are doing something else, whether they are named or found by their port. */
+/** Callbacks for nodes that do something else, found by their UUID or by their port. */
 const elsewhere = (): Step[] => {
   const late = (last: number, uuid: string): Step[] => [callback([mac(last)], {}, `?node_uuid=${uuid}`), callback([mac(last)])];
   const then = (target: string, state: string, more: object = {}): Step[] => [
@@ -226,7 +226,7 @@ const elsewhere = (): Step[] => {
     ...moved(BUSY, 'manage'),
   ];
 };
-/** Which token counts before and after the callback, which needs none. */
+/** Which token a heartbeat needs before and after the callback. The callback itself needs none. */
 const tokens = (): Step[] => {
   const beat = (more: object = {}): Sent =>
     send('POST', `/v1/heartbeat/${BUSY}`, { callback_url: 'http://127.0.0.1:1', agent_version: '10.0', ...more });

@@ -1,4 +1,6 @@
-/** What is done on both sides to hear what is told of it: everything that is made, changed and removed, and a node's life. */
+/**
+ * The operations that cause notifications on both sides: everything is created, changed and removed, and a node goes through its states.
+ */
 import { send, type Step } from './steps';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-0000000000f1';
@@ -35,7 +37,7 @@ export const REQUESTS: readonly Step[] = [
 
   ...of('portgroups', { uuid: uuid(1), node_uuid: NODE, name: 'pg', address: '52:54:00:00:0F:0A' }),
   ...of('ports', { uuid: uuid(2), node_uuid: NODE, address: '52:54:00:00:0F:01', portgroup_uuid: uuid(1) }),
-  // The address is taken.
+  // The address is in use.
   send('POST', '/v1/ports', { uuid: uuid(3), node_uuid: NODE, address: '52:54:00:00:0F:01' }),
   gone(`portgroups/${uuid(1)}`),
   gone(`ports/${uuid(2)}`),

@@ -41,7 +41,7 @@ const start = (): Step[] => [
   post('/v1/ports', { address: mac('01'), node_uuid: ONE, uuid: PORT, portgroup_uuid: BOND }),
 ];
 
-/** What lists take, one by one and together; the same below a node. */
+/** Queries of lists, one by one and together; also for the list of a node. */
 const QUERIES = [
   '', 'node=bonded', `node=${ONE}`, 'node=nobody', `node=${NOBODY}`, 'node=a%20b', 'node=', 'node=bonded&node=teamed', `address=${mac('aa')}`,
   'address=zz', 'address=', 'address=52-54-00-00-e0-aa', 'marker=zz', 'marker=', `marker=${NOBODY}`, `marker=${BOND}`, 'limit=1', 'limit=0', 'limit=-1',
@@ -77,7 +77,7 @@ const lists = (): Step[] => [
   get(`${bond}?nosuch=1`),
 ]; // prettier-ignore
 
-/** One that is made goes again. */
+/** Deletes a portgroup that was created. */
 const tried = (body: object, minor = MAX): Step[] => [post(groups, body, minor), quietly(remove(`${groups}/${NEW}`))];
 const WRONG: readonly unknown[] = [5, '', [], {}, true, 'yes', ['x'], 'x'.repeat(300), 'a b'];
 const creations = (): Step[] => [
@@ -112,7 +112,7 @@ const changes = (): Step[] => [
   get(bond),
 ]; // prettier-ignore
 
-/** Ports join and leave; everything on one physical network. */
+/** Ports join and leave a portgroup; all are in one physical network. */
 const members = (): Step[] => {
   const port = `/v1/ports/${PORT}`;
   const joined = (body: object, minor = MAX): Step[] => [
@@ -147,7 +147,7 @@ const members = (): Step[] => {
     patch(bond, [replace('/node_uuid', TWO)]),
     remove(`/v1/ports/${NEW_PORT}`),
     remove(port),
-    // In a state in which a machine is used, ports stay where they are.
+    // In a state in which the machine is used, ports cannot be moved.
     send('PUT', `/v1/nodes/${ONE}/states/provision`, { target: 'manage' }),
     { settle: ONE },
     post('/v1/ports', { address: mac('01'), node_uuid: ONE, uuid: PORT }),

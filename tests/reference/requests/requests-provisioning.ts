@@ -1,4 +1,4 @@
-/** Verbs where they are possible, with every body that goes with them; history and children. */
+/** Verbs in the states that permit them, with every body that they take; history and children. */
 import { get, MAX, quietly, send, type Step } from './steps';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-0000000000a1';
@@ -12,7 +12,7 @@ const verb = (target: string, more: object = {}, minor = MAX): Step[] => [
   send('PUT', provision, { target, ...more }, minor),
   { settle: NODE },
 ];
-/** What a verb left on the node; times and the like are compared as such. */
+/** The fields that a verb changes; of times and the like, only their presence is compared. */
 const state = [
   'provision_state',
   'target_provision_state',
@@ -34,7 +34,7 @@ const setup: Step[] = [
   send('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'provisioned', uuid: NODE, rescue_interface: 'fake', bios_interface: 'fake' }),
   send('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'child', uuid: CHILD, parent_node: NODE }),
 ];
-/** Nothing here changes the node: each body is refused. */
+/** Each body is refused, so the node does not change. */
 const refused = (target: string, bodies: readonly object[], versions: readonly number[] = [MAX]): Step[] =>
   bodies.flatMap((body) => versions.map((minor) => send('PUT', provision, { target, ...body }, minor)));
 
@@ -105,7 +105,7 @@ const creations = (): Step[] =>
     ]),
   );
 
-/** Of a node without entries, and of nobody. What entries say differs in times and identifiers. */
+/** The history of a node without entries, and of an unknown node. Entries would differ in times and identifiers. */
 const history = (): Step[] =>
   [`/v1/nodes/${CHILD}`, `/v1/nodes/${GONE}`].flatMap((node) =>
     [
@@ -124,7 +124,7 @@ const history = (): Step[] =>
       `history/${GONE}`,
     ].flatMap((one) => [77, 78, 82, 83, 113, MAX].map((minor) => get(`${node}/${one}`, minor))),
   );
-// Below 1.83, the reference ends the connection.
+// Below 1.83, the reference closes the connection without an answer.
 const family = (): Step[] => [
   get(`${path}/children`),
   get(`${path}/children`, 83),

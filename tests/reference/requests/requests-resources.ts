@@ -1,4 +1,4 @@
-/** Requests that every resource without a node is asked: versions, routing, queries, bodies, patches; tables of odd ones. */
+/** Requests for every resource that is independent of nodes: versions, routing, queries, bodies, patches; tables of malformed ones. */
 import { get, MAX, quietly, send, type Sent, type Step } from './steps';
 
 export const ONE = 'aaaaaaaa-0000-4000-8000-00000000d001';
@@ -9,14 +9,14 @@ export const LONG = 'x'.repeat(256);
 const VERSIONS = ['1.1', '1.31', '1.50', '1.80', '1.96', '1.109', '1.115', 'latest', '1.116', 'junk', null];
 
 export type Body = Readonly<Record<string, unknown>>;
-/** Of one resource. */
+/** One resource under test. */
 export interface Area {
   readonly path: string;
   readonly since: number;
   readonly named: boolean;
-  /** What is there from the start. */
+  /** The rows that are created first. */
   readonly rows: readonly Body[];
-  /** A second version at which something came. */
+  /** A second version that changed the resource. */
   readonly more?: number;
 }
 export const one = ({ path }: Area, ident = ONE): string => `${path}/${ident}`;
@@ -83,7 +83,7 @@ export const queries = ({ path, since }: Area, words: readonly string[]): Step[]
       get(`${path}/${ONE}?nosuch=1`),
       get(`${path}/${ONE}?detail=true`),
     );
-/** Creations: each is taken back. */
+/** Creations, each of which is undone. */
 export const creations = ({ path, named }: Area, bodies: readonly unknown[], minors: readonly number[] = [MAX]): Step[] =>
   bodies.flatMap((body) =>
     minors.flatMap((minor): Step[] => [
@@ -91,7 +91,7 @@ export const creations = ({ path, named }: Area, bodies: readonly unknown[], min
       ...[NEW, ...(named ? ['CUSTOM_NEW'] : [])].map((ident) => quietly(send('DELETE', `${path}/${ident}`, undefined))),
     ]),
   );
-/** The same, looked at in between. */
+/** Creations that are read before they are undone. */
 export const looked = (area: Area, bodies: readonly unknown[], minors: readonly number[] = [MAX]): Step[] =>
   bodies.flatMap((body) =>
     minors.flatMap((minor): Step[] => [
@@ -104,12 +104,12 @@ const AWAY: Readonly<Record<string, Body>> = {
   '/v1/deploy_templates': { interface: 'raid', step: 'away', args: {}, priority: 1 },
   '/v1/runbooks': { interface: 'raid', step: 'away', args: {}, order: 1 },
 };
-/** Patches: each is put back by the original. */
+/** Patches, each of which is undone by `restore`. */
 export const patches = (area: Area, restore: readonly object[], list: readonly unknown[], minors: readonly number[] = [MAX]): Step[] =>
   list.flatMap((body) =>
     minors.flatMap((minor): Step[] => [
       send('PATCH', one(area), body, minor),
-      // The order of steps tells which of them were there before: first others, then the ones from the start.
+      // The order of steps shows which existed before. So another step replaces all, before `restore` brings the first ones back.
       ...(area.named ? [quietly(send('PATCH', one(area), [replace('/steps', [AWAY[area.path]])]))] : []),
       quietly(send('PATCH', one(area), restore)),
     ]),
@@ -160,7 +160,7 @@ export const EXTRA_PATCHES: readonly unknown[] = [
   [add('/extra/a', 1), replace('/extra/none', 1)],
 ];
 
-/** At the end, two of each stay for the requests that come after. */
+/** Deletions. Two rows of each resource stay for later requests. */
 export const deletions = (area: Area, good: Body): Step[] => [
   send('POST', area.path, good),
   send('DELETE', one(area, String(good['name'])), undefined),

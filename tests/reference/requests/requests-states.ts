@@ -1,4 +1,4 @@
-/** Requests that move nodes: verbs, power, boot devices and what else manages them, and what their ramdisks say. */
+/** Requests that change nodes: verbs, power, boot devices and other management, and the requests of ramdisks. */
 import { at, get, MAX, send, type Step } from './steps';
 import { MAC, NOBODY, NODE, PORT, op } from './requests-world';
 
@@ -26,7 +26,7 @@ const states = (): Step[] => {
     'done',
     '',
   ];
-  // In a state in which none of them is possible, all of them can be tried.
+  // In a state that permits none of these verbs, all of them can be tried.
   const impossible = (...possible: string[]): Step[] =>
     verbs
       .filter((verb) => !possible.includes(verb))

@@ -1,4 +1,4 @@
-/** Requests about deploy templates and runbooks: versions, bodies, queries and patches that fit and that do not. */
+/** Requests about deploy templates and runbooks: versions, and valid and invalid bodies, queries and patches. */
 import { get, MAX, send, type Step } from './steps';
 import {
   ONE,
@@ -50,7 +50,7 @@ const TEMPLATES: Area = {
   ],
 };
 const template = { uuid: NEW, name: 'CUSTOM_NEW', steps: [step] };
-/** Steps that are wrong (and some that are right) in templates and runbooks. */
+/** Invalid steps (and some valid ones) in templates and runbooks. */
 const stepsOf = (good: Body, rank: string): readonly unknown[] => {
   const without = (name: string): Body => Object.fromEntries(Object.entries(good).filter(([key]) => key !== name));
   return [
@@ -347,7 +347,7 @@ const ofTraits = (): Step[] => {
     send('DELETE', `${traits}/CUSTOM_G`, undefined),
     send('DELETE', traits, undefined),
     get(traits),
-    // Changing a runbook leaves its traits.
+    // A change of a runbook keeps its traits.
     send('PUT', traits, { traits: ['CUSTOM_KEPT'] }),
     send('PATCH', one(RUNBOOKS), [replace('/extra', {})]),
     get(one(RUNBOOKS)),

@@ -19,7 +19,7 @@ const nodes: Step[] = [
 
 interface Kind {
   readonly path: string;
-  /** What makes two of them the same, once for each that is made. */
+  /** Valid bodies, each with other identifying fields. */
   readonly good: readonly object[];
   readonly wrong: readonly object[];
   readonly patches: readonly (readonly object[])[];
@@ -190,7 +190,7 @@ const patches = (kind: Kind): Step[] => {
   ];
 };
 
-/** The node is switched on and off: what may be changed and removed then. */
+/** Switches the node on and off: what may be changed and removed in each state. */
 const powers = (kind: Kind): Step[] => {
   const [one, two] = [`${kind.path}/${made(kind, 1)}`, `${kind.path}/${made(kind, 2)}`];
   const fresh = uuid(`${kind === KINDS[0] ? 'c' : 'd'}9`);
@@ -200,7 +200,7 @@ const powers = (kind: Kind): Step[] => {
     send('PATCH', one, [replace('/extra', { on: true })]),
     send('PATCH', one, []),
     send('PATCH', one, [replace('/nosuch', 1)]),
-    // Not in use: it may be removed all the same.
+    // Not in use: can be removed although the node is on.
     send('DELETE', one, undefined),
     send('PUT', `/v1/nodes/${ONE}/states/provision`, { target: 'manage' }),
     { settle: ONE },
@@ -250,12 +250,12 @@ export const volumeGroups: Readonly<Record<string, () => readonly Step[]>> = {
     ...KINDS.flatMap(patches),
     ...powersInOrder(),
     ...KINDS.map(({ path }) => get(`${path}?detail=true`)),
-    // A node that goes takes them with it.
+    // The deletion of a node also deletes these.
     ...[ONE, TWO, THREE].map((node) => send('DELETE', `/v1/nodes/${node}`, undefined)),
     ...KINDS.map(({ path }) => get(path)),
   ],
 };
-/** The second kind finds the node available already. */
+/** For the second kind, the node is available already. */
 function powersInOrder(): Step[] {
   return KINDS.flatMap((kind) => [
     ...powers(kind),

@@ -1,4 +1,4 @@
-/** The two nodes and two ports that requests talk about, and who is not there. */
+/** The two nodes and two ports that requests use, and identifiers that do not exist. */
 import { send, type Step } from './steps';
 
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -9,7 +9,7 @@ export const NEW_PORT = 'bbbbbbbb-0000-4000-8000-0000000000ff';
 export const NOBODY = 'cccccccc-0000-4000-8000-000000000000';
 export const MAC = '52:54:00:00:00:01';
 
-/** Two nodes and two ports that the other requests talk about. */
+/** Two nodes and two ports that the other requests use. */
 export const setup: Step[] = [
   send('POST', '/v1/nodes', {
     driver: 'fake-hardware',

@@ -1,4 +1,4 @@
-/** The requests that both servers are asked, generated from openapi.yaml's rows and from tables of good and bad values. */
+/** The requests that both servers get, generated from openapi.yaml's rows and from tables of valid and invalid values. */
 import type { Argument } from '../../../api/schema/document';
 import { around, at, document, get, MAX, type Step } from './steps';
 import { allocationGroups } from './requests-allocations';
@@ -54,7 +54,7 @@ const negotiation = (): Step[] => {
   ]);
 };
 
-/** The whole of what is shown, at every version. */
+/** Complete resources, at every version. */
 const everyVersion = (): Step[] =>
   Array.from({ length: MAX }, (_, index) => index + 1).flatMap((minor) =>
     [
@@ -70,12 +70,12 @@ const everyVersion = (): Step[] =>
   );
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** What Ironic does not have: the stream of events, for one, has no end. */
+/** Paths that Ironic does not have (the stream of events, for one, has no end). */
 const isOurs = (path: string): boolean =>
   /^\/v1\/(?:openapi\.json|docs|events|hardware)|\/(?:readiness|sensors)$|\/hardware(?:$|\/)/.test(path);
-/** The reference's process ends the connection there, without an answer. */
+/** The reference closes the connection there, without an answer. */
 const SILENT = /^\/v1\/nodes\/[^/]+\/children$/;
-/** Every path with every method; bodies that no one takes, so that nothing changes. */
+/** Every path with every method, with bodies that no operation accepts, so that nothing changes. */
 const routing = (): Step[] => {
   const idents: Readonly<Record<string, readonly string[]>> = {
     node_ident: [NODE, 'nobody', NOBODY, 'a b', 'one.json'],
@@ -89,7 +89,7 @@ const routing = (): Step[] => {
   };
   const filled = (path: string): string[] => {
     const name = /\{(\w+)\}/.exec(path)?.[1];
-    // Others are asked for in files of their own.
+    // Other parameters are tested in files of their own.
     return name ? (idents[name] ?? []).flatMap((ident) => filled(path.replace(`{${name}}`, escape(ident)))) : [path];
   };
   const paths = document.paths.flatMap(({ path }) => (isOurs(path) ? [] : filled(path))).filter((path) => !SILENT.test(path));
@@ -111,7 +111,7 @@ const routing = (): Step[] => {
     '/v1/x/y/z',
   ];
   const harmless: Readonly<Record<string, unknown>> = { POST: { nosuch: 1 }, PUT: { nosuch: 1 }, PATCH: [{ op: 'nosuch' }] };
-  // What is deleted by a bare request stays out: the fields below need it.
+  // Without deletions that would succeed: the requests for fields, below, need these rows.
   const isSpared = (method: string, path: string): boolean =>
     method === 'DELETE' && new RegExp(`/(nodes/(${NODE}|one)(\\.json)?/?(maintenance|traits|vmedia)?|ports/${PORT})$`).test(path);
   return [...paths, ...odd].flatMap((path) =>
@@ -121,7 +121,7 @@ const routing = (): Step[] => {
   );
 };
 
-/** Values for an argument: what fits, what does not. */
+/** Valid and invalid values of an argument. */
 function valuesFor({ name, kind }: Argument): readonly string[] {
   const special: Readonly<Record<string, readonly string[]>> = {
     provision_state: ['enroll', 'nosuch'],
@@ -205,7 +205,7 @@ const combinations = (): Step[] =>
     `/v1/nodes/validate?node_uuid=${NODE}&node=nobody`,
   ].flatMap((path) => [get(path), get(path, 96)]);
 
-/** Groups of requests, in the order in which they are sent; later ones live with what earlier ones left. */
+/** Groups of requests, in the order in which they are sent; later ones use what earlier ones left. */
 export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
   setup: () => setup,
   negotiation,

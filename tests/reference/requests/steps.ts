@@ -1,4 +1,4 @@
-/** What the files of requests are written in. */
+/** The elements of the lists of requests. */
 import { loadDocument } from '../../../api/schema/document';
 
 export interface Sent {
@@ -9,16 +9,16 @@ export interface Sent {
   /** JSON; text is sent as it is. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Only puts back what the one before may have done; its answer does not matter. */
+  /** Only undoes what the request before may have done; the answer is not compared. */
   readonly quiet?: true;
 }
-/** A pause until the node stands still, between requests that work goes on after. */
+/** A pause until the node rests, after a request whose work continues. */
 interface Settle {
   readonly settle: string;
-  /** Where it must stand then, where what follows would mean nothing otherwise. */
+  /** The state in which the node must rest, if the next requests depend on it. */
   readonly state?: string;
 }
-/** The same until an allocation has come to something. */
+/** A pause until an allocation has a result. */
 interface SettleAllocation {
   readonly settleAllocation: string;
 }

@@ -38,7 +38,7 @@ const start = async (setup: Partial<FleetSetup> = {}): Promise<void> => {
 };
 const until = (phase: Phase): Promise<void> =>
   new Promise((done) => (machine().phase() === phase ? done() : waiting.push({ phase, done })));
-/** Sets what the boot service has for the machine. */
+/** Sets the boot record that the boot service serves to the machine. */
 const offer = (purpose: 'ramdisk' | 'disk', kernelArgs = ''): void => {
   const boot = { node_uuid: NODE, token: NODE, macs: [], method: 'ipxe', purpose, kernel_args: kernelArgs, files: {} } as const;
   const mac = machine().macs[0]!.replaceAll(':', '-');

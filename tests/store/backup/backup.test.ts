@@ -31,7 +31,7 @@ const saved = (connection: string, signal = never, tell: (progress: Progress) =>
     for await (const piece of backup(db, NOW, tell, signal)) pieces.push(piece);
     return Buffer.concat(pieces);
   });
-/** In pieces of this many bytes. */
+/** Restores a backup that arrives in pieces of this many bytes. */
 const restored = (connection: string, file: Buffer, { force = false, pieces = 1000, signal = never } = {}) =>
   on(connection, (db) => {
     const parts = Array.from({ length: Math.ceil(file.length / pieces) }, (_, index) =>
@@ -48,7 +48,7 @@ const ask = async <Row extends object>(connection: string, sql: string): Promise
     await client.end();
   }
 };
-/** Everything that a database holds, table by table; events are forgotten when it is put back. */
+/** Everything in a database, table by table, without the events, which a restore drops. */
 const contents = async (connection: string): Promise<Readonly<Record<string, unknown>>> => {
   const tables = await ask<{ name: string }>(
     connection,
@@ -60,7 +60,7 @@ const contents = async (connection: string): Promise<Readonly<Record<string, unk
 };
 
 const AWKWARD = 'a\tb\nc\\.\n\\.\nd\\N"\'{}é漢💥\u0001 end';
-/** A node with whatever may be hard to write down. */
+/** A node with values that are hard to encode. */
 const fill = async (): Promise<string> => {
   const store = database.store();
   const { uuid } = await store.nodes.create({
@@ -97,10 +97,10 @@ it.each([7, 1000, 1 << 20])('brings everything back, read in pieces of %i bytes'
     const store = await openStore({ connection, poolSize: 1, clock: systemClock, log: silentLog, migrate: false });
     const made = await store.nodes.create({ uuid: randomUUID(), driver: 'x' });
     expect(made.id).toBeGreaterThan((await database.store().nodes.find(uuid)).id);
-    // Positions in the events of before lead nowhere.
+    // Positions in the events of the former database are invalid.
     expect(await store.events.isReachable('1-1')).toBe(false);
     await store.close();
-    // The triggers that were off for the rows are on again.
+    // The triggers were off during the restore, and are on again.
     await ask(connection, "UPDATE nodes SET name = 'by hand' WHERE name = 'node-1'");
     const [row] = await ask<{ revision: string }>(connection, "SELECT revision FROM nodes WHERE name = 'by hand'");
     expect(Number(row!.revision)).toBe((await database.store().nodes.find(uuid)).revision + 1);
@@ -143,7 +143,7 @@ describe('is refused, and leaves the database as it was:', () => {
   });
   const lines = (): string[] => file.toString('utf8').split('\n');
   const changed = (change: (text: string) => string): Buffer => Buffer.from(change(file.toString('utf8')));
-  /** With its last checksum made to fit. */
+  /** Recomputes the last checksum. */
   const resealed = (all: readonly string[]): Buffer => {
     const body = `${all.slice(0, -2).join('\n')}\n`;
     const end = JSON.parse(all.at(-2)!) as object;

@@ -83,13 +83,13 @@ const nodesIn = async (server: { readonly connection: string }, create = false):
 const data = (): string => join(stateDir, 'postgres', 'data');
 const alive = async (pid: number): Promise<boolean> => (await describeProcess(pid)) !== undefined;
 const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
-/** The same in a process of its own; answers what it wrote. */
+/** Starts the database with a supervisor in another process; answers what the supervisor printed. */
 const supervisor = async (ending: string): Promise<{ child: ChildProcess; connection: string; pid: number; error?: string }> => {
   if (!existsSync(script)) {
     const bundle = { bundle: true, platform: 'node', format: 'cjs', outfile: script, logLevel: 'error' } as const;
     buildSync({ ...bundle, entryPoints: [join(__dirname, 'supervisor.ts')] });
   }
-  // The bundle is not where the packages are found.
+  // The bundle is outside the project, so it needs the path of the packages.
   const env = { ...process.env, NODE_PATH: join(__dirname, '../..', '..', 'node_modules') };
   const child = spawn(process.execPath, [script, stateDir, ending], { stdio: ['ignore', 'pipe', 'ignore'], env });
   children.push(child);
@@ -123,7 +123,7 @@ it('is open to nobody else: no TCP port, and folders for its user alone', async 
   expect(statSync(join(stateDir, 'postgres')).mode & 0o066).toBe(0);
 });
 
-/** What processes of these users may do differs only where root starts the database: it is their own otherwise. */
+/** Only root starts the database as another user; otherwise it runs as the user of the test. */
 const isRoot = process.getuid?.() === 0;
 it('runs as nobody else does: as postgres and as nobody, its data and its socket are closed', async () => {
   const server = await start();
@@ -291,7 +291,7 @@ it('can be told to give up while it starts', async () => {
   await until('its start', async () => (await readPidFile(data())) !== undefined || existsSync(join(data(), 'postmaster.pid')));
   warm.abort(new Error('enough'));
   const result = await again.catch((error: unknown) => (error as Error).message);
-  // Ready in the same moment is no mistake; a server that nobody knows of would be.
+  // A start that succeeds at the same moment is correct; a server that nobody can stop would be a defect.
   if (typeof result === 'string') {
     expect(result).toBe('enough');
     expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);

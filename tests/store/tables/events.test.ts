@@ -10,8 +10,8 @@ const nodes = () => database.store().nodes;
 const events = () => database.store().events;
 const make = (more: Partial<NewNode> = {}) => nodes().create({ uuid: randomUUID(), driver: 'ipmi', name: 'one', owner: 'o', ...more });
 /**
- * What is told after a position. Other tests' transactions on the same server hold back what was written a moment ago: until a last row
- * shows, all is not there yet.
+ * The events after a position. Transactions of other tests on the same server delay new events: all have arrived once the last row is
+ * visible.
  */
 async function since(position: string): Promise<readonly EventRecord[]> {
   await database.query(`INSERT INTO events (at, node_uuid, kind, payload) VALUES (now(), 'n', 'last', '{}')`);
@@ -24,7 +24,7 @@ async function since(position: string): Promise<readonly EventRecord[]> {
     await delay(20);
   }
 }
-/** From where on nothing is told that was before. */
+/** @returns the current position, after all events so far */
 const now = async (): Promise<string> => {
   await database.query(`INSERT INTO events (at, node_uuid, kind, payload) VALUES (now(), 'n', 'first', '{}')`);
   const { position } = (await since('0-0')).at(-1)!;
@@ -35,7 +35,7 @@ beforeEach(() => database.clear());
 
 const running = { interface: 'deploy', step: 'write', priority: 80, args: { password: 'hush' } };
 const list = { deploy_steps: [running, running], deploy_step_index: 1 };
-/** What the node is before; what is written (columns, keys of driver_internal_info); what is told. */
+/** The node before; what is written (columns, keys of driver_internal_info); the resulting events. */
 const TOLD: readonly (readonly [
   string,
   Partial<NewNode>,

@@ -15,7 +15,7 @@ async function recorded(): Promise<string> {
   await store().hardware.put(uuid, record('d'), true);
   return uuid;
 }
-/** A transaction that stays open until it is told to end. */
+/** A transaction that stays open until the test ends it. */
 function held(work: (inside: ReturnType<typeof store>) => Promise<unknown>) {
   let end = (): void => {};
   const released = new Promise<void>((resolve) => (end = resolve));
@@ -28,7 +28,7 @@ function held(work: (inside: ReturnType<typeof store>) => Promise<unknown>) {
   });
   return { isBegun, end: async () => (end(), over) };
 }
-/** Until so many sessions of this database wait for a lock. */
+/** Waits until so many sessions of this database wait for a lock. */
 async function untilWaiting(count: number): Promise<void> {
   for (;;) {
     const [row] = await database.query<{ count: number }>(
@@ -94,7 +94,7 @@ it.each([
   expect(await store().hardware.markStale(AT, inHistory)).toBe(3);
   expect(await store().hardware.markStale(AT, inHistory)).toBe(0);
   const signs = nodes.slice(1).map((nodeUuid) => ({ nodeUuid, digest: 'd', bootId: null, at: AT }));
-  // Two processes heard of both.
+  // Two processes get the pushes of both recorders.
   const heard = await Promise.all([signs, [...signs].reverse()].map((some) => store().hardware.recordUnchanged(some, inHistory)));
   expect(heard[0]! + heard[1]!).toBe(2);
   await store().hardware.put(nodes[0]!, record('e'), inHistory);

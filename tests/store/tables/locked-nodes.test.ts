@@ -91,7 +91,7 @@ it('stamps the times of agents that are still the same', async () => {
 
 it('a node that its holder lets go between two looks is reserved all the same', async () => {
   const { uuid } = await held();
-  // Lets go right after the statement that met no free row.
+  // Releases the reservation right after the statement that found no free row.
   await database.query(
     `CREATE FUNCTION let_go() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
        IF pg_trigger_depth() = 1 THEN UPDATE nodes SET reservation = NULL WHERE reservation = 'here'; END IF;

@@ -14,7 +14,7 @@ it('counts the nodes of the list by state, leaves out equal counts, and forgets 
   await make('active');
   await make('enroll', { parent_node: parent.uuid });
   await stateCounts.record(at(1), at(0));
-  // Of another conductor, at the same time.
+  // Another conductor records the same minute.
   await stateCounts.record(at(1), at(0));
   await stateCounts.record(at(2), at(0));
   await nodes.update(parent.uuid, { provision_state: 'deleting' });

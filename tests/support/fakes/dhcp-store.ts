@@ -1,4 +1,4 @@
-/** What the DHCP service asks of the store, in memory. Ports and boot rows are given by their MAC addresses. */
+/** The part of the store that the DHCP service uses, in memory. Ports and boot rows are given by their MAC addresses. */
 import type { ServedBoot, LeaseRecord } from '../../../model/records';
 import type { Store } from '../../../store/store';
 import type { DhcpSetup } from '../../../boot/dhcp/service';
@@ -16,7 +16,7 @@ export interface DhcpRows {
 export interface DhcpStore {
   readonly store: DhcpSetup['store'];
   readonly leases: Map<string, LeaseRecord>;
-  /** How often it was asked where machines stand, and for boot rows. */
+  /** The numbers of queries for the status of addresses, and for boot rows. */
   readonly queries: { ports: number; boots: number };
 }
 

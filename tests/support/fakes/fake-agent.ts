@@ -1,4 +1,4 @@
-/** The agent's API as a driver meets it: answers that a test gives, requests written down. */
+/** The agent's API as a driver sees it: a test sets the answers, and the requests are recorded. */
 import { createServer as createHttp, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';

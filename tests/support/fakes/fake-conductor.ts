@@ -1,4 +1,4 @@
-/** A conductor without machines: what the API asks of it goes straight into the store, and is remembered. */
+/** A conductor without machines: it writes the API's requests straight into the store, and records them. */
 import type { Conductor, ConductorApi, VolumeKind } from '../../../conductor/conductor';
 import { Fault } from '../../../model/errors';
 import type { EnabledHardware, NodeRecord } from '../../../model/records';
@@ -10,9 +10,9 @@ interface Call {
   readonly arguments: readonly unknown[];
 }
 export interface FakeConductor extends ConductorApi {
-  /** What it was asked, in order. */
+  /** The calls so far, in order. */
   readonly calls: readonly Call[];
-  /** What the next call of this name throws. */
+  /** Sets the error that the next call of this name throws. */
   fail(name: keyof Conductor, error: Error): void;
 }
 

@@ -1,4 +1,4 @@
-/** A conductor over the drivers that there are, where every interface of fake-hardware is enabled, or as the options say. */
+/** A conductor with the real drivers. Every interface of fake-hardware is enabled, unless the options say otherwise. */
 import { randomBytes } from 'node:crypto';
 import type { Options } from '../../../config/options';
 import { startConductor, type RunningConductor } from '../../../conductor/index';
@@ -10,7 +10,7 @@ import type { Store } from '../../../store/store';
 import { optionsOf } from '../options';
 import { servicesOf } from '../services';
 
-/** For `startFake`. */
+/** Options for `startFake`. */
 export const FAKE: Partial<Options> = {
   'DEFAULT.enabled_hardware_types': ['fake-hardware'],
   ...Object.fromEntries(

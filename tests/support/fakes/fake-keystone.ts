@@ -1,4 +1,7 @@
-/** Identity API v3 as far as validations need it, for failures that a real Keystone does not show on request (tests/openstack has the real one). */
+/**
+ * The part of the Identity API v3 that validations need, for failures that a real Keystone does not show on request (tests/openstack has a
+ * real one).
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -72,7 +75,7 @@ export async function startFakeKeystone(tokens: Readonly<Record<string, unknown>
     else send(response, 200, token);
   };
   const server = createServer((request, response) => {
-    // The client has left.
+    // The client has closed the connection.
     answer(request, response).catch(() => response.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

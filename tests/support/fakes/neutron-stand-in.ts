@@ -1,4 +1,4 @@
-/** Neutron as its clients see it, as far as ports go: with its refusals of a MAC address in use and of a change to a bound port. */
+/** Neutron's API for ports, as its clients see it: with its refusals of a MAC address in use and of a change to a bound port. */
 import { randomUUID } from 'node:crypto';
 import { ServiceError, type ServiceCall, type ServiceClient, type Services } from '../../../wire/keystone/services';
 import { servicesOf } from '../services';
@@ -12,11 +12,11 @@ interface StandInPort {
   readonly [more: string]: unknown;
 }
 export interface NeutronRequest {
-  /** `POST /ports`, with what is after it decoded. */
+  /** `POST /ports`, with the rest of the path decoded. */
   readonly line: string;
   readonly body: unknown;
 }
-/** What a request meets: its effect and answer, no effect and no answer, or its effect without an answer. */
+/** The fate of a request: its effect and answer, no effect and no answer, or its effect without an answer. */
 export type Fate = 'answered' | 'lost before' | 'lost after';
 interface NeutronStandIn {
   readonly services: Services;

@@ -26,7 +26,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   issueRefreshToken: () => true,
   rotateRefreshToken: true,
   pkce: { required: () => true },
-  /** Nobody is asked for consent. */
+  /** Users are not asked for consent. */
   loadExistingGrant: async ({ oidc }) => {
     const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
     grant.addOIDCScope('openid');

@@ -1,6 +1,6 @@
 /**
- * Loaded before the built program in the processes that tests start (setup.ts): keeps what V8 compiled of the program's seven megabytes
- * for the next process, which otherwise takes half of its start. Node 22 has module.enableCompileCache for it.
+ * Loaded before the built program in the processes that tests start (setup.ts). It keeps V8's compiled code of the program (seven
+ * megabytes) for the next process: to compile it takes half of a start. Node 22 has module.enableCompileCache for this.
  */
 const { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');

@@ -41,7 +41,7 @@ const SECONDS = {
   'flows/processes/database-away': 8,
 };
 const named = new Map(Object.entries(SECONDS).map(([name, seconds]) => [path.join(TESTS, `${name}.test.ts`), seconds]));
-/** Of the others, two seconds at most. */
+/** The other files take two seconds at most: their size gives an estimate. */
 const BYTES_PER_SECOND = 20_000;
 
 module.exports = class extends Sequencer {

@@ -24,7 +24,7 @@ interface Key extends Property {
   /** Kinds of interface, with the names of those that read it. */
   readonly readers: ReadonlyMap<string, readonly string[]>;
 }
-/** Each key with who reads it; those that are needed first, else in the order of the tables. */
+/** Each key with its readers; required keys first, then in the order of the tables. */
 function keysOf(type: Type): readonly (readonly [string, Key])[] {
   const found = new Map<string, Key>();
   for (const kind of INTERFACE_KINDS)

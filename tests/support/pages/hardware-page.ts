@@ -1,6 +1,9 @@
-/** docs/reference/hardware.md: what of each interface works, with what it was seen working, and by which test. */
+/** docs/reference/hardware.md: which functions of each interface work, with which counterparts, and which test shows it. */
 
-/** The other end of a test. `bent`: a service of the tests that answers as wrongly as a BMC can; it proves how errors are met, not that real ones are. */
+/**
+ * The counterpart of a test. `bent`: a service of the tests whose answers are as wrong as a BMC's can be. It shows how we handle errors,
+ * not that real BMCs work.
+ */
 const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
 type End = (typeof ENDS)[number];
 /** `file: words of its name`; the file is below tests/. */
@@ -183,7 +186,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish/vendor.test.ts: eject_vmedia' }),
 ];
 
-/** What BMCs do in ways of their own, and what is made of it. */
+/** Vendors' own behaviour of BMCs, and how we handle it. */
 const NOTES: readonly (readonly [string, string, string])[] = [
   ['Supermicro, IPMI', 'boot disks in UEFI mode as a “remote hard drive” only', 'sends 0x24 where `properties.vendor` is `supermicro`'],
   ['Supermicro, Redfish', 'present virtual media as a USB drive', 'sets UsbCd for `cdrom`'],

@@ -78,11 +78,11 @@ function chained(hops: number, names: number): Buffer {
 }
 it('follows a few pointers of a name, not a packet full of them', async () => {
   expect(decodeDns(chained(3, 1))).toMatchObject({ response: true });
-  // Some 0.1 ms; it was most of a second.
+  // About 0.1 ms; without a bound for pointers, it took most of a second.
   expect(await cpuMsOf(() => expect(decodeDns(chained(8000, 250))).toBeUndefined(), 200)).toBeLessThan(200);
 });
 
-/** What an announcing server, or an agent that asks, does with a message. */
+/** What an announcing server, or an agent that looks a service up, does with a message. */
 function lookAt(bytes: Buffer): void {
   const heard = decodeDns(bytes);
   if (!heard) return;

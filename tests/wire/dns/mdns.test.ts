@@ -1,4 +1,4 @@
-/** Announcing and looking up services by multicast DNS, with a clock that the test turns and sockets that record what is sent. */
+/** Announcing and looking up services by multicast DNS, with a clock that the test advances and sockets that record what is sent. */
 import type { Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
 import { networkInterfaces } from 'node:os';
@@ -21,7 +21,7 @@ const SRV: DnsRecord = { type: TYPE.SRV, name: NAME, ttl: 120, ...FLUSH, port: 6
 const TXT: DnsRecord = { type: TYPE.TXT, name: NAME, ttl: 4500, ...FLUSH, text: { protocol: 'http' } };
 const A: DnsRecord = { type: TYPE.A, name: NAME, ttl: 120, ...FLUSH, address: '192.0.2.1' };
 const AAAA: DnsRecord = { type: TYPE.AAAA, name: NAME, ttl: 120, ...FLUSH, address: '2001:db8::1' };
-/** As they are announced, and as those that belong to a response about the service. */
+/** The records of an announcement, and those of a response about the service. */
 const ALL = [PTR, META_PTR, SRV, TXT, A, AAAA];
 const OWN = [PTR, SRV, TXT, A, AAAA];
 

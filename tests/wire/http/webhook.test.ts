@@ -9,7 +9,7 @@ interface Posted {
   readonly body: string;
 }
 const posted: Posted[] = [];
-/** Statuses of the next answers, then 204; 0: none is given, but by the test. */
+/** Statuses of the next answers, then 204; 0: no answer, unless the test gives one. */
 let answers: number[] = [];
 const unanswered: ServerResponse[] = [];
 let server: Server;
@@ -105,7 +105,7 @@ it('tries again what may be taken later, and nothing else before it', async () =
 it.each([
   [[500, 500, 500, 503], 'lost 1 status 503', 4],
   [[404], 'lost 1 status 404', 1],
-  // Nobody is led elsewhere.
+  // Redirections are not followed.
   [[302], 'lost 1 status 302', 1],
 ])('gives up after %j', async (given, outcome, tries) => {
   answers = [...given];

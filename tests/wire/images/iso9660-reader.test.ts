@@ -12,7 +12,7 @@ const files = {
   ...Object.fromEntries(Array.from({ length: 150 }, (_, at) => [`many/file-${at}`, Buffer.from(`${at}`)])),
 };
 const image = isoImage('config-2', files, NOW);
-/** @param change of a copy @returns what is read of it */
+/** @param change changes a copy of the image @returns what is read of the copy */
 const changed = (change: (copy: Buffer) => unknown, most = MOST) => {
   const copy = Buffer.from(image);
   change(copy);

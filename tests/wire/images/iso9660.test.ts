@@ -70,7 +70,7 @@ describe('a reader', () => {
     'folder/inner/deep.conf': 'd'.repeat(3000),
     'folder/b': '',
     'other/c': 'c',
-    // Records of more than one sector.
+    // So many files that the folder's records need more than one sector.
     ...Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`many/file-number-${at}.txt`, String(at)])),
   };
   const image = isoImage('CD Label', Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)])), NOW);

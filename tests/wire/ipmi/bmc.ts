@@ -13,7 +13,7 @@ export interface TestBmc {
   readonly traffic: { taken: number; open: number; most: number };
   /** As after a reset: all sessions are forgotten. */
   restart(): void;
-  /** Takes packets and says nothing. */
+  /** Drops packets without an answer. */
   mute(silent: boolean): void;
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export async function testBmc(
   const socket = createSocket('udp4');
   socket.on('message', (bytes, from) => {
     if (silent) return;
-    // A console goes on writing for a moment after the end.
+    // A console writes for a moment after the end.
     const push = (packet: Buffer): void => {
       if (!isClosed) socket.send(packet, from.port, from.address, () => {});
     };

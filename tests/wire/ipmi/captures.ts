@@ -1,6 +1,6 @@
 /**
- * What was on the wire between ipmitool 1.8.19 and a BMC, in order: `>` from ipmitool, `<` from the BMC. Suite 3: the BMC is OpenIPMI's
- * ipmi_sim 2.0.33 (user admin, password `password`); suite 17: this project's own (admin, `secret`), so only ipmitool's half is evidence.
+ * The packets between ipmitool 1.8.19 and a BMC, in order: `>` from ipmitool, `<` from the BMC. Suite 3: the BMC is OpenIPMI's ipmi_sim
+ * 2.0.33 (user admin, password `password`). Suite 17: the BMC is this project's own (admin, `secret`), so only ipmitool's half is evidence.
  */
 export interface Capture {
   readonly suite: number;

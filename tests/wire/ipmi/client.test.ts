@@ -48,7 +48,7 @@ const failure = async (promise: Promise<unknown>): Promise<IpmiError> => {
   expect(error).toBeInstanceOf(IpmiError);
   return error as IpmiError;
 };
-/** Sessions that were asked for: Open Session Requests, those sent again counted once (the console's session ID is the same). */
+/** The number of requested sessions: Open Session Requests, with repetitions counted once (the console's session ID is the same). */
 const opened = (relay: Relay): number =>
   new Set(relay.seen.filter(({ toServer, packet }) => toServer && packet[5] === 0x10).map(({ packet }) => packet.toString('hex', 20, 24)))
     .size;
@@ -255,7 +255,7 @@ describe('a bad network', () => {
     let relay: Relay | undefined = undefined as Relay | undefined;
     relay = await relayTo(bmc.port, (packet, toServer) => {
       for (const bytes of forged) relay?.inject(bytes);
-      // What the BMC said, with a bit bent, and what the client itself said.
+      // A corrupted copy of the BMC's packet, and the client's own packets.
       const bent = Buffer.from(packet);
       bent[bent.length - 1]! ^= 1;
       if (!toServer && packet[5] !== 0x13 && packet[5] !== 0x15) relay?.inject(bent);
@@ -324,7 +324,7 @@ describe('kept sessions', () => {
     const bmc = await bmcOf();
     const [pool, relay] = [poolOf({ keepAliveMs: 60, idleMs: 2000 }), await relayTo(bmc.port)];
     await ask(pool, target(relay.port), [1]);
-    // Get Device ID, a few times; then silence, since it was closed: fifty times as long as between two of them.
+    // The keep-alive (Get Device ID) comes a few times. After the session is closed, none comes for fifty of its intervals.
     const kept = (): number => bmc.ran.filter(({ networkFunction, command }) => networkFunction === 6 && command === 1).length;
     await until('what keeps it', () => kept() >= 2);
     for (let before = -1; before !== relay.seen.length;) {

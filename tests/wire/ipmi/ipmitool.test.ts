@@ -86,7 +86,7 @@ describe('the program', () => {
     await pool.close();
     rmSync(folder, { recursive: true });
   });
-  /** A program in its stead: a line of a shell script, which finds its arguments in the file `args`. */
+  /** A program in place of ipmitool: a line of a shell script, which writes its arguments to the file `args`. */
   const with_ = (script: string, options: Partial<IpmitoolOptions> = {}): void => {
     const program = join(folder, 'ipmitool');
     writeFileSync(program, `#!/bin/sh\necho "$@" >> ${folder}/args\n${script}\n`);

@@ -1,4 +1,4 @@
-/** Answers of a BMC, bent: whatever comes, nothing breaks. IPMI_MUTATIONS=1000000 runs a million of them. */
+/** Mutated answers of a BMC: none breaks our side. IPMI_MUTATIONS=1000000 runs a million of them. */
 import { mutate } from './mutation';
 
 const COUNT = Number(process.env['IPMI_MUTATIONS'] ?? 100_000);
@@ -6,7 +6,7 @@ const COUNT = Number(process.env['IPMI_MUTATIONS'] ?? 100_000);
 it('bent packets and records: no crash, no false answer', async () => {
   const { packets, answered, falseAnswers } = await mutate(COUNT, 1);
   expect(packets).toBe(COUNT);
-  // Those that were not bent in the end are still understood.
+  // Packets that the mutation left unchanged are still understood.
   expect(answered).toBeGreaterThan(0);
   expect(falseAnswers).toBe(0);
 }, 600_000);

@@ -1,4 +1,4 @@
-/** Bends what a BMC says, in an order that is the same in every run, and lets our side look at it. */
+/** Mutates a BMC's packets, in the same way in every run, and lets our side decode them. */
 import { randomBytes } from 'node:crypto';
 import { fruBytes } from '../../../simulator/ipmi/fru';
 import { compactRecord, fruLocator, fullRecord } from '../../../simulator/ipmi/sdr';
@@ -40,7 +40,7 @@ const BENDS: readonly Bend[] = [
   (bytes, next) => bytes.fill(next() < 0.5 ? 0 : 0xff, at(bytes, next)),
 ];
 
-/** @returns how many were looked at, how many session packets were understood, and how many of those said what was never said */
+/** @returns the number of packets, how many session packets were understood, and how many of these the BMC never sent */
 export async function mutate(count: number, seed: number): Promise<{ packets: number; answered: number; falseAnswers: number }> {
   const next = sameNumbers(seed);
   const keys = sessionKeys({
@@ -98,7 +98,7 @@ export async function mutate(count: number, seed: number): Promise<{ packets: nu
     let bytes: Buffer = Buffer.from(from[Math.floor(next() * from.length)]!);
     for (let bends = 1 + Math.floor(next() * 3); bends > 0; bends--) bytes = BENDS[Math.floor(next() * BENDS.length)]!(bytes, next);
     judge(bytes);
-    // Others have their turn.
+    // Lets other work run.
     if (n % 10_000 === 0) await new Promise((done) => setImmediate(done));
   }
   stream.end();

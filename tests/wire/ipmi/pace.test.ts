@@ -1,4 +1,4 @@
-/** How long a BMC is waited for before a packet is sent again: the estimate of RFC 6298 §2, with its constants. */
+/** How long the client waits for a BMC before it sends a packet again: the estimate of RFC 6298 §2, with its constants. */
 import { recordResponse, newPace, type Pace } from '../../../wire/ipmi/session';
 
 /** Answers as [milliseconds, packets sent]. */

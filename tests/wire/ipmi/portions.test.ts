@@ -5,7 +5,7 @@ import { COMPLETION, IpmiError } from '../../../wire/ipmi/constants';
 const code = (completionCode: number): IpmiError => new IpmiError('completion', `code ${completionCode}`, { completionCode });
 const DATA = Buffer.from(Array.from({ length: 40 }, (_, at) => at));
 
-/** Of a store that returns at most so many bytes, and refuses more with a code. */
+/** Reads from a store that returns at most so many bytes, and refuses more with a completion code. */
 async function portions(length: number, portion: number, most: number, refusal: Error) {
   const requests: [offset: number, count: number][] = [];
   const read = async (offset: number, count: number): Promise<Buffer> => {
@@ -57,7 +57,7 @@ it('ends at an empty portion, and drops what it did not ask for', async () => {
 
 describe('a reservation', () => {
   const cancelled = code(COMPLETION.reservationInvalid);
-  /** The first uses fail. */
+  /** @param failures the errors of the first uses */
   async function reserved(failures: readonly Error[], reserve: (n: number) => Promise<Buffer>) {
     let reservations = 0;
     const left = [...failures];

@@ -29,7 +29,7 @@ const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => 
 interface Terminal {
   readonly channel: SolChannel;
   text(): string;
-  /** Until it was written. */
+  /** Resolves when this text was written. */
   until(part: string): Promise<void>;
 }
 async function terminal(pool: SolPool, at: IpmiTarget): Promise<Terminal> {

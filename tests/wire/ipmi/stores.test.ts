@@ -1,4 +1,4 @@
-/** SDR, sensors, SEL and FRU: what a BMC's bytes say, and bounds against a BMC that says nonsense. */
+/** SDR, sensors, SEL and FRU: the meaning of a BMC's bytes, and bounds against a BMC that sends nonsense. */
 import { fruBytes } from '../../../simulator/ipmi/fru';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from '../../../simulator/ipmi/sdr';
 import type { Ask } from '../../../wire/ipmi/ask';
@@ -48,7 +48,7 @@ const RECORDS = [
 ];
 
 describe('records that were read before', () => {
-  /** What a BMC tells of its repository: how many records, and when it changed. */
+  /** A BMC's information about its repository: the number of records, and the time of the last change. */
   const withInfo = ({ ask, asked }: ReturnType<typeof repository>, info: () => Buffer | IpmiError): { ask: Ask; reads: () => number } => ({
     ask: async (words, data) => {
       if (!same(words, COMMANDS.getSdrRepositoryInfo) && !same(words, COMMANDS.getDeviceSdrInfo)) return ask(words, data);

@@ -1,4 +1,4 @@
-/** A service of a few answers, without HTTP: what the helpers of wire/redfish ask. */
+/** A service of a few answers, without HTTP, for the helpers of wire/redfish. */
 import { RedfishError, type RedfishAnswer, type RedfishAsk } from '../../../wire/redfish';
 
 export interface AskedOf {
@@ -12,7 +12,7 @@ export interface AskRecord {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
-/** @param otherwise what is answered where there is no resource of the path; default: 404 */
+/** @param otherwise the answer for a path without a resource; default: 404 */
 export function askOf(
   resources: Readonly<Record<string, AskedOf>>,
   otherwise: (asked: AskRecord) => AskedOf = () => ({ status: 404 }),

@@ -1,4 +1,4 @@
-/** What an error of a Redfish service says, and what of it is left out. */
+/** The text of a Redfish service's error, and what is left out of it. */
 import { echoesOf, errorWords, hasMessage, isStatus, messagesOf, RedfishError, withoutEchoes } from '../../../wire/redfish/errors';
 
 const withStatus = new RedfishError('status', 'no', { status: 412, messageIds: ['Base.1.8.PropertyUnknown'] });

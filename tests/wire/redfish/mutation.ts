@@ -1,4 +1,4 @@
-/** Bends what a Redfish service says, in an order that is the same in every run, and lets our side work with it. */
+/** Mutates a Redfish service's answers, in the same way in every run, and lets our side work with them. */
 import { RedfishError, type RedfishMethod, type RedfishPool } from '../../../wire/redfish';
 import { evaluate } from '../../../wire/redfish/transport';
 
@@ -15,7 +15,7 @@ const PLACES = [
   '#/x',
   '/redfish/v1/Systems#/Members/0',
 ];
-/** What may stand in the place of any value. */
+/** Values that may replace any value. */
 const VALUES: readonly ((next: Next) => unknown)[] = [
   () => null,
   () => '',
@@ -60,7 +60,7 @@ const inTree =
       if (at) work(at, root as Branch, next);
       return JSON.stringify(root);
     } catch {
-      // Bent before.
+      // An earlier mutation has made the text invalid.
       return text;
     }
   };
@@ -113,15 +113,15 @@ const ERROR = JSON.stringify({
 
 export interface BentService {
   readonly pool: RedfishPool;
-  /** Answers that were given. */
+  /** The number of answers so far. */
   readonly answers: () => number;
-  /** The bodies of this operation's answers, one after another; and a new beginning. */
+  /** The bodies of this operation's answers, one after another. `begin` starts a new operation. */
   readonly said: () => string;
   readonly begin: () => void;
 }
-/** More than any operation of ours may ask, however the service leads it about. */
+/** More requests than any operation of ours may send, wherever the service's links lead. */
 const MAX_ASKED = 5000;
-/** A service of these resources, whose answers are bent; what they are evaluate as is what the client itself makes of them. */
+/** A service of these resources with mutated answers; the client's own `evaluate` interprets them. */
 export function bentService(resources: ReadonlyMap<string, string>, next: Next): BentService {
   let [answers, asked] = [0, 0];
   let said = '';
@@ -153,7 +153,7 @@ export function bentService(resources: ReadonlyMap<string, string>, next: Next):
   const request: RedfishPool['request'] = async (target, method, path) => {
     answers++;
     if (++asked > MAX_ASKED) throw new Error(`more than ${MAX_ASKED} requests for one operation`);
-    // As the client refuses what is no path before anything is sent.
+    // The client itself refuses a malformed path before it sends anything.
     if (!/^\/(?!\/)[\x21-\x7e]*$/.test(path)) throw new RedfishError('protocol', 'a link that is no path');
     const [status, text] = answerTo(method, path);
     const bent = next() < 0.3 ? bend(text, next) : text;

@@ -39,7 +39,7 @@ const failure = async (promise: Promise<unknown>): Promise<RedfishError> => {
   expect(error).toBeInstanceOf(RedfishError);
   return error as RedfishError;
 };
-/** A service with sessions: tokens that count up, any of which may be ended. */
+/** A service with sessions: numbered tokens, each of which the test can end. */
 const withSessions = (): { readonly valid: Set<string> } => {
   const valid = new Set<string>();
   let made = 0;

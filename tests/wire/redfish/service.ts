@@ -1,4 +1,4 @@
-/** A small Redfish service that a test can bend: resources as JSON, what it was asked, and answers that go before them. */
+/** A small Redfish service that a test can change: resources as JSON, a record of its requests, and answers that precede the resources. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ export interface RedfishService {
   readonly asked: Asked[];
   /** Path → resource. */
   readonly resources: Record<string, unknown>;
-  /** Answers before the resources do; undefined: they do. `hang`: no answer. */
+  /** Answers before the resources do; undefined: the resource answers. `hang`: no answer. */
   reply: (asked: Asked, response: ServerResponse) => Said | 'hang' | undefined;
   close(): Promise<void>;
 }

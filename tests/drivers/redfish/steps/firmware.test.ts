@@ -1,4 +1,4 @@
-/** Firmware by a Redfish service: what the steps take, how each kind of component is updated, what a failing BMC makes of it. */
+/** Firmware by a Redfish service: arguments of the steps, the update of each kind of component, and failing BMCs. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const link = (path: string): JsonObject => ({ '@odata.id': path });
 let service: RedfishService;
 let pool: RedfishPool;
 let folder: string;
-/** What the task of an update is now; undefined: it is not known. */
+/** The update's task as the service shows it; undefined: the service does not know it (404). */
 let taskState: JsonObject | undefined;
 /** The service does not answer. */
 let away: boolean;
@@ -72,7 +72,7 @@ type Bench = ReturnType<typeof bench>;
 const step = (redfishFirmware.steps as readonly Step[])[0]!;
 const update = async ({ task }: Bench, ...settings: readonly JsonObject[]): Promise<Outcome> =>
   step.run(task, { settings: settings.map((one) => ({ url: FILE, ...one })) });
-/** Asks as the conductor does, each time when it is due, until the step is over. Answers how it ended and when it was asked, in seconds. */
+/** Polls the step when it is due, as the conductor does, until it is over. Answers how it ended, and the times of the polls in seconds. */
 async function end(
   { task }: Bench,
   before: (look: number) => void = () => {},

@@ -26,7 +26,7 @@ describe('driver_info', () => {
   const tls = (shown: string): string =>
     `Invalid value "${shown}" set in driver_info/redfish_tls_minimum_version on node ${NODE_UUID}. The value should be one of "1.1", "1.2", or "1.3".`;
   const missing = `Missing the following Redfish properties in node ${NODE_UUID} driver_info: ['redfish_address']`;
-  // What real Ironic 39 says to each (GET …/validate).
+  // The messages of real Ironic 39 (GET …/validate).
   it.each<[JsonObject, string]>([
     [{}, missing],
     [{ redfish_system_id: '/x' }, missing],

@@ -62,7 +62,7 @@ describe('the steps', () => {
   const link = (path: string): object => ({ '@odata.id': path });
   let service: RedfishService;
   let pool: RedfishPool;
-  /** What a monitor answers; undefined: the operation is over when it is asked for. */
+  /** Monitor → its answer; undefined: the operation is over at the first request. */
   let tasks: Record<string, { status: number; body: object }>;
   let times: readonly string[];
   beforeEach(async () => {
@@ -188,7 +188,7 @@ describe('the steps', () => {
     const { task, node } = bench();
     await run(task, 'create');
     const { raid_configs: work } = node().driver_internal_info as { readonly raid_configs: { readonly pending: object } };
-    // As it stood when the order was taken and could not be noted.
+    // As after a crash between the accepted order and the note of its monitor.
     const [order] = service.asked.filter(({ method }) => method === 'POST').map(({ method, path, body }) => ({ method, path, body }));
     await task.saveInternal({ raid_configs: { ...work, pending: { S: [order] }, task_monitor_uri: [], rebooted: false } });
     expect(await run(task, 'create')).toEqual({ kind: 'done' });
