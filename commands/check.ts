@@ -79,8 +79,8 @@ export function addCheckCommand(
     program
       .command('check')
       .description(
-        'Check the configuration, and whether the server can start on this host: what each option does, database, ports, files, certificates. ' +
-          'It changes nothing (exit status 0: all is well, 1: warnings, 2: the server does not start).',
+        'Check what each option of the configuration does, and whether the server can start on this host: database, ports, files, certificates. ' +
+          'Nothing is changed (exit status 0: all is well, 1: warnings, 2: the server does not start).',
       ),
   )
     .addOption(

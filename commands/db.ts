@@ -126,17 +126,17 @@ export function addDatabaseCommands(program: Command): void {
       .command('version')
       .description('Print the version of the schema in the database and the one that this program needs (exit status 1 if they differ).'),
   ).action(version);
-  withSetup(db.command('sync').description('Update the schema, as the start of the server does.')).action(sync);
+  withSetup(db.command('sync').description('Update the schema. The server also does this when it starts.')).action(sync);
   withSetup(
     db
       .command('backup')
-      .description('Write the whole database to a new file, also while servers run. The file contains passwords: keep it safe.')
+      .description('Write the whole database to a new file. Servers may be running. The file contains passwords: keep it safe.')
       .argument('<file>', 'the file; "-" for standard output'),
   ).action(backupTo);
   withSetup(
     db
       .command('restore')
-      .description('Restore a backup into an empty database that no server uses, completely or not at all.')
+      .description('Restore a backup into an empty database that no server uses. If it fails, nothing is restored.')
       .argument('<file>', 'the file; "-" for standard input')
       .option('--force', 'replace the contents of the database'),
   ).action(restoreFrom);

@@ -22,7 +22,7 @@ async function demo(words: readonly string[]): Promise<void> {
 export function addDemoCommand(program: Command): void {
   program
     .command('demo')
-    .description('Take three simulated machines from enroll to active, with a server and a database of its own.')
+    .description('Show a demonstration: a server with its own database takes three simulated machines from enroll to active.')
     .argument('[options...]', 'options of the demonstration; -- --help lists them')
     .allowUnknownOption()
     .action(demo);

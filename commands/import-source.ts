@@ -19,7 +19,7 @@ export interface SourceArguments {
   readonly secrets?: string;
 }
 const VARIABLE = 'IRONIC_DATABASE_URL';
-export const ADDRESS_HELP = `Ironic's configuration, whose [database]connection is read (default: the variable ${VARIABLE} has the URL)`;
+export const ADDRESS_HELP = `Ironic's configuration file, for its [database]connection (default: the URL in the variable ${VARIABLE})`;
 
 /** The URL of Ironic's database. It is not an argument of the command, because other users of the host can see arguments. */
 function databaseUrlOf({ ironicConfig }: SourceArguments): string {

@@ -59,14 +59,14 @@ export function addImportCommand(program: Command): void {
     program
       .command('import')
       .description(
-        'Bring the nodes of an Ironic here, with all that belongs to them. Run it again to continue (exit status 1: something did not come).',
+        'Import the nodes of an Ironic server, with all that belongs to them. Run it again to continue (exit status 1: not all was imported).',
       )
       .option('--ironic-config <file>', ADDRESS_HELP)
       .option(
         '--api [url]',
-        "read Ironic's API instead, with the variables OS_… of the openstack command (default: the URL in Keystone's catalog)",
+        "import from Ironic's API instead, with the OS_… variables of the openstack command (default URL: the one in Keystone's catalog)",
       )
-      .option('--secrets <file>', 'YAML or JSON: node → field → key → value, for secrets that the API does not show')
-      .option('--dry-run', 'only say what would come, and what would not'),
+      .option('--secrets <file>', 'YAML or JSON file with secrets that the API does not show: node → field → key → value')
+      .option('--dry-run', 'only print what would be imported, and what would not'),
   ).action(importFrom);
 }

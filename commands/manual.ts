@@ -94,7 +94,7 @@ const FILES = [
   ['/etc/ironic/ironic.conf', 'The configuration, unless --config-file or --config-dir names files.'],
   [
     '/etc/bloomery/ironic.conf, /etc/default/bloomery',
-    'The configuration and the variables of the service of the Debian package. Commands read neither by themselves.',
+    'The configuration and the variables of the service of the Debian package. Commands do not read these files by default.',
   ],
   ['/var/lib/bloomery', 'The embedded database, the caches and the boot files.'],
   ['/usr/share/doc/bloomery/docs', 'The documentation, in the Debian package.'],
@@ -115,7 +115,7 @@ function commandPage(program: Command): string {
     heading('BLOOMERY', 1, program.version()!, `bloomery - ${program.description()}`),
     `.SH SYNOPSIS\n\\fBbloomery\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR ...]\n`,
     ...parts,
-    `.SH EXIT STATUS\n0: it is done. 1: it failed, or the answer is no. 2: the arguments or the configuration are wrong.\n`,
+    `.SH EXIT STATUS\n0: success. 1: failure, or the answer is no. 2: the arguments or the configuration are wrong.\n`,
     `.SH FILES\n${FILES.map(([path, text]) => item(path, text)).join('')}`,
     `.SH SEE ALSO\n\\fBbloomery.conf\\fR(5)\n`,
   ].join('');
@@ -144,12 +144,12 @@ const PAGES: Readonly<Record<string, (program: Command) => string>> = {
 export function addManualCommands(program: Command): void {
   program
     .command('completion')
-    .description('Print the completion for a shell: source <(bloomery completion bash).')
+    .description('Print the completion script for a shell: source <(bloomery completion bash).')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
     .action((shell: string) => void process.stdout.write(SHELLS[shell]!(program)));
   program
     .command('manual')
-    .description('Print a manual page as man reads it: bloomery manual | man -l -.')
+    .description('Print a manual page in the format of man: bloomery manual | man -l -.')
     .addArgument(new Argument('[page]', 'the page').choices(Object.keys(PAGES)).default('bloomery.1'))
     .action((page: string) => void process.stdout.write(PAGES[page]!(program)));
 }

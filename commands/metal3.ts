@@ -132,20 +132,20 @@ export function addMetal3Commands(program: Command, parts: Metal3Parts): void {
   const metal3 = program.command('metal3').description("Run a program of metal3's Ironic image, with its environment (docs/metal3.md).");
   const add = (name: string, description: string, run: () => Promise<void>): void =>
     void metal3.command(name).description(description).action(run);
-  add('ironic', 'API and conductor (runironic).', () => ironic(parts));
-  add('httpd', 'Files, boot scripts, and the API behind TLS (runhttpd).', () =>
+  add('ironic', 'Run the API and the conductor (runironic).', () => ironic(parts));
+  add('httpd', 'Serve files and boot scripts, and the API with TLS (runhttpd).', () =>
     runContainer(
       parts,
       'httpd',
       listenOn(parts, async (signal, log) => httpdPorts(environment, await findPlace(environment, signal), log)),
     ),
   );
-  add('dnsmasq', 'DHCP and TFTP (rundnsmasq).', () =>
+  add('dnsmasq', 'Serve DHCP and TFTP (rundnsmasq).', () =>
     runContainer(parts, 'dnsmasq', async (signal, log, options) =>
       startDnsmasq(environment, await findPlace(environment, signal), options, log),
     ),
   );
-  add('exporter', 'Metrics of the server (runironic-exporter).', () =>
+  add('exporter', 'Serve the metrics of the server (runironic-exporter).', () =>
     runContainer(
       parts,
       'exporter',
@@ -159,15 +159,15 @@ export function addMetal3Commands(program: Command, parts: Metal3Parts): void {
       return () => watching;
     }),
   );
-  add('probe', 'Whether the API answers (ironic-readiness, ironic-liveness).', probe);
+  add('probe', 'Check whether the API answers (ironic-readiness, ironic-liveness).', probe);
   add('database-upgrade', 'Update the schema (rundatabase-upgrade).', upgradeDatabase);
-  add('online-data-migrations', 'Nothing: data is migrated with the schema (runonline-data-migrations).', async () => console.log(DONE));
-  add('networking', 'Say where switches are configured (runironic-networking).', async () => {
+  add('online-data-migrations', 'Do nothing: schema updates migrate the data (runonline-data-migrations).', async () => console.log(DONE));
+  add('networking', 'Fail, and tell where to configure switches instead (runironic-networking).', async () => {
     throw new Metal3Error(
       'the networking service is part of the server here: give the container ironic [ironic_networking] by OS_IRONIC_NETWORKING__… variables',
     );
   });
   withConfigFiles(metal3.command('dbsync <command>').description('ironic-dbsync: upgrade, create_schema, version, online_data_migrations.'))
-    .option('--debug', 'has no effect')
+    .option('--debug', 'accepted for compatibility; no effect')
     .action(dbsync);
 }

@@ -194,29 +194,33 @@ const printing =
   };
 
 export function addPolicyCommands(program: Command): void {
-  const policy = program.command('policy').description('Show, explain and check the rules of policies.');
-  withConfigFiles(policy.command('list').description('Print all rules that count.'))
-    .option('--changed', 'only those of policy files')
+  const policy = program.command('policy').description('Show, explain and check policy rules.');
+  withConfigFiles(policy.command('list').description('Print all rules that are in effect.'))
+    .option('--changed', 'print only the rules that policy files set')
     .option('--json', 'print JSON')
     .action(printing(list));
   withConfigFiles(policy.command('show').description('Print a rule, its default and where it comes from.'))
-    .argument('<rule>', 'its name, with or without baremetal:')
+    .argument('<rule>', 'name of the rule, with or without baremetal:')
     .action(printing(show));
   withConfigFiles(
     policy
       .command('check')
       .description(
-        'Show whether a rule allows a caller something, and which clause decides (exit status 0: allowed, 1: denied, 2: error).',
+        'Show whether a rule allows the request of a caller, and which clause decides (exit status 0: allowed, 1: denied, 2: error).',
       ),
   )
-    .requiredOption('--rule <name>', 'the rule, with or without baremetal:')
-    .option('--as <persona>', `${SCOPES.join(', ')}, a hyphen, and ${DEFAULT_ROLES.join(', ')}: owner-member`, parsePersona)
+    .requiredOption('--rule <name>', 'name of the rule, with or without baremetal:')
+    .option(
+      '--as <persona>',
+      `the caller as SCOPE-ROLE, such as owner-member; scopes: ${SCOPES.join(', ')}; roles: ${DEFAULT_ROLES.join(', ')}`,
+      parsePersona,
+    )
     .option('--roles <list>', 'the roles of the caller, comma-separated', parseNames)
-    .option('--project <id>', 'the project of the caller')
+    .option('--project <id>', 'the ID of the project of the caller')
     .option('--project-name <name>', 'the name of the project of the caller')
-    .option('--user <id>', 'the user')
-    .option('--system', 'the caller has the scope of the system')
-    .option('--node <node>', 'a node of the server, by UUID or name, for its owner and lessee')
+    .option('--user <id>', 'the ID of the user')
+    .option('--system', 'the caller has system scope')
+    .option('--node <node>', 'UUID or name of a node of the server, whose owner and lessee are used')
     .option('--owner <project>', 'the owner of the resource')
     .option('--lessee <project>', 'the lessee of the resource')
     .option('--url <url>', 'the server that has the node, as for bloomery why')
@@ -226,6 +230,6 @@ export function addPolicyCommands(program: Command): void {
   withConfigFiles(
     policy.command('validate').description('Check policy files (exit status 0: all is well, 1: warnings, 2: they cannot be used).'),
   )
-    .argument('[files...]', 'default: those of the configuration')
+    .argument('[files...]', 'policy files (default: those of the configuration)')
     .action(printing(validate));
 }

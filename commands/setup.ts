@@ -25,7 +25,7 @@ export const withConfigFiles = (command: Command): Command =>
         .default([], '/etc/ironic/ironic.conf if it exists'),
     )
     .addOption(
-      new Option('--config-dir <folder>', 'folder whose files *.conf are read after these, by name; may be repeated')
+      new Option('--config-dir <folder>', 'folder of *.conf files, read by name after those of --config-file; may be repeated')
         .argParser(append)
         .default([], 'none'),
     );

@@ -56,7 +56,7 @@ export function addControlCommand(simulate: Command): void {
     .description('Show the machines of a running fleet, and set the faults of their BMCs.')
     .argument('[machine]', 'name of the machine, or all')
     .argument('[faults...]', 'faults to set: latency=300 hang …; latency=0 or hang=false removes one, none removes all')
-    .option('--power <action>', 'on, off, cycle, reset, soft or diagnostic, directly at the machine instead of through its BMC')
+    .option('--power <action>', 'power action at the machine itself, without its BMC: on, off, cycle, reset, soft or diagnostic')
     .option('--url <url>', 'control address of the fleet', `http://127.0.0.1:${CONTROL_PORT}`)
     .option('--json', 'print the response as JSON')
     .action(control);

@@ -202,7 +202,7 @@ export function addSimulateCommand(program: Command): void {
     )
     .option(
       '--ipmi <place>',
-      "address of the first machine's IPMI BMC: with PORT or ADDRESS:PORT later machines use the next ports, with ADDRESS+:PORT the next addresses",
+      "address of the first machine's IPMI BMC; after PORT or ADDRESS:PORT, further machines use the next ports, after ADDRESS+:PORT the next addresses",
       '20000',
     )
     .option('--redfish <place>', "address of the first machine's Redfish BMC, in the same format", '20000')
@@ -210,21 +210,21 @@ export function addSimulateCommand(program: Command): void {
     .addOption(new Option('--agent-port <port>', 'port of the agents of all machines').argParser(upTo(65_535)).default(0, 'any free port'))
     .option(
       '--boot-url <url>',
-      "the server's boot service, its [deploy]http_url (default: with --register that of the server, else no network boot)",
+      "URL of the server's HTTP boot service, [deploy]http_url (default: with --register that of the server, else no network boot)",
       url,
     )
     .addOption(
-      new Option('--config-file <file>', 'configuration of the server, which names its boot service for --register; may be repeated')
+      new Option('--config-file <file>', 'configuration file of the server, for the boot service URL with --register; may be repeated')
         .argParser(gather)
         .default([], "the server's defaults"),
     )
-    .option('--qemu <n>', 'the first n machines boot for real, in QEMU; at most 64', upTo(64), 0)
+    .option('--qemu <n>', 'run the first n machines as virtual machines in QEMU; at most 64', upTo(64), 0)
     .option(
       '--qemu-bridge <name>',
       "network bridge of the QEMU machines, on which the server's DHCP answers; needs root (default: an isolated network for each)",
     )
     .option('--qemu-memory <MiB>', 'memory of a QEMU machine', upTo(1_048_576, 64), QEMU.memory)
-    .option('--qemu-disk <GiB>', 'disk of a QEMU machine; it occupies only what is written', upTo(16_384, 1), QEMU.disk)
+    .option('--qemu-disk <GiB>', 'disk of a QEMU machine; only written blocks take space', upTo(16_384, 1), QEMU.disk)
     .addOption(
       new Option('--qemu-firmware <kind>', 'firmware of a QEMU machine, unless its BMC selects one')
         .choices(['bios', 'uefi'])
@@ -244,9 +244,9 @@ export function addSimulateCommand(program: Command): void {
     .addOption(
       new Option('--faults <faults>', 'faults of the BMCs, or NAME:FAULTS for one machine; may be repeated')
         .argParser(gather)
-        .default([], 'nothing'),
+        .default([], 'none'),
     )
-    .option('--control <place>', 'loopback address for `bloomery simulate control`, or no', String(CONTROL_PORT))
+    .option('--control <place>', 'loopback address for `bloomery simulate control`; "no" disables it', String(CONTROL_PORT))
     .option('--register [url]', 'create the nodes and ports at this server (default: OS_ENDPOINT_OVERRIDE, OS_ENDPOINT)', url)
     .option('--resources <file>', 'write the nodes to a file for `openstack baremetal create FILE`')
     .option('--json', 'print a JSON line for each machine, and for each change of its phase')

@@ -140,17 +140,17 @@ export function addTokenCommands(program: Command): void {
   withSetup(
     token
       .command('create')
-      .description('Create a token, and print it. The database has only its hash.')
+      .description('Create a token, and print it. The database stores only its hash.')
       .requiredOption('--name <name>', 'name of the token, for lists and the audit log', checked('project'))
       .option('--user <name>', 'user that the token stands for (default: the name of the token)', checked('project'))
-      .option('--role <role>', 'role; may be repeated. It includes others: admin, manager, member, reader (default: none)', appendRole)
-      .option('--project <id>', 'the project that is the scope', checked('project'))
-      .option('--domain <id>', 'the domain that is the scope', checked('domain'))
-      .option('--system', 'the whole system is the scope')
-      .requiredOption('--expires <duration>', 'when it expires: 90d, 12h, 30m, or never; needed', parseExpires)
+      .option('--role <role>', 'role; may be repeated; admin includes manager, manager member, member reader (default: none)', appendRole)
+      .option('--project <id>', 'project scope: the ID of the project', checked('project'))
+      .option('--domain <id>', 'domain scope: the ID of the domain', checked('domain'))
+      .option('--system', 'system scope: the whole system')
+      .requiredOption('--expires <duration>', 'time until the token expires (90d, 12h, 30m), or never; required', parseExpires)
       .option('--json', 'print the token and its data as JSON'),
   ).action(create);
-  withSetup(token.command('list').description('Show the tokens, without themselves.').option('--json', 'print them as JSON')).action(list);
+  withSetup(token.command('list').description('List the tokens (not their values).').option('--json', 'print them as JSON')).action(list);
   withSetup(
     token.command('revoke').description('Revoke a token. Servers refuse it within seconds.').argument('<name>', 'name of the token'),
   ).action(revoke);

@@ -66,7 +66,7 @@ export function addWhyCommand(program: Command): void {
     .description(
       'Show what prevents the deployment of a node, and how to fix it (exit status 0: nothing, 1: something, 2: the check failed).',
     )
-    .argument('<node>', 'UUID or name')
+    .argument('<node>', 'UUID or name of the node')
     .option(
       '--url <url>',
       'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_TOKEN, or OS_USERNAME and OS_PASSWORD',

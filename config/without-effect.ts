@@ -8,8 +8,8 @@ interface WithoutEffectRow {
 
 const CACHES = 'caches are in the state directory';
 const CONVERSION = 'the server converts no images';
-const SCRIPTS = 'boot scripts have no templates';
-const SIGNED = 'calls between processes are signed with a key of the database';
+const SCRIPTS = 'the server generates boot scripts without templates';
+const SIGNED = 'calls between processes are signed with a key from the database';
 
 // One row per line, so that the columns are easy to read.
 // prettier-ignore
@@ -17,18 +17,18 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'DEFAULT', names: ['use_stderr'], because: 'the log goes to standard error, unless a file is named' },
   { section: 'DEFAULT', names: ['hash_ring_algorithm', 'hash_partition_exponent', 'hash_ring_reset_interval'], because: 'the ring has one algorithm' },
   { section: 'DEFAULT', names: ['tempdir', 'state_path'], because: CACHES },
-  { section: 'DEFAULT', names: ['pybasedir', 'bindir'], because: 'the program has no Python' },
+  { section: 'DEFAULT', names: ['pybasedir', 'bindir'], because: 'this program is not written in Python' },
   { section: 'DEFAULT', names: ['force_raw_images', 'raw_image_growth_factor', 'parallel_image_downloads', 'image_download_concurrency'], because: CONVERSION },
   { section: 'DEFAULT', names: ['isolinux_config_template', 'grub_config_template'], because: SCRIPTS },
   { section: 'DEFAULT', names: ['minimum_memory_warning_only', 'minimum_required_memory', 'minimum_memory_wait_time', 'minimum_memory_wait_retries'], because: CONVERSION },
-  { section: 'DEFAULT', names: ['pin_release_version', 'use_rpc_for_database'], because: 'several processes can be replaced one after the other' },
+  { section: 'DEFAULT', names: ['pin_release_version', 'use_rpc_for_database'], because: 'processes can be upgraded one after the other without it' },
   { section: 'DEFAULT', names: ['allow_image_access_via_auth_token'], because: 'the token of a caller is never sent to Glance' },
   { section: 'DEFAULT', names: ['autodetect_deploy_interfaces'], because: 'there is no deploy interface autodetect' },
   { section: 'agent', names: ['certificates_path'], because: 'no certificates of agents are in files' },
   { section: 'anaconda', because: 'there is no deploy interface anaconda' },
   { section: 'ansible', because: 'there is no deploy interface ansible' },
   { section: 'api', names: ['api_workers'], because: 'one process answers; you start more' },
-  { section: 'conductor', names: ['cache_clean_up_interval', 'clear_image_cache_on_deploy_failure'], because: 'the cache of images removes what was used least recently' },
+  { section: 'conductor', names: ['cache_clean_up_interval', 'clear_image_cache_on_deploy_failure'], because: 'the image cache removes the least recently used images' },
   { section: 'conductor', names: ['disable_deep_image_inspection', 'disable_file_checksum', 'disable_zstandard_decompression'], because: 'the agent checks and writes images' },
   { section: 'database', names: ['sqlite_synchronous', 'sqlite_retries', 'sqlite_max_wait_for_retry', 'mysql_engine'], because: 'there is neither SQLite nor MariaDB' },
   { section: 'deploy', names: ['default_boot_option'], because: 'instances boot from their disk' },
@@ -43,9 +43,9 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'ironic_networking_json_rpc', because: SIGNED },
   { section: 'json_rpc', names: ['auth_strategy', 'auth_type', 'auth_url', 'http_basic_auth_user_file', 'username', 'password', 'allowed_roles', 'project_name', 'project_domain_name', 'user_domain_name'], because: SIGNED },
   { section: 'metrics', names: ['backend', 'prepend_host', 'prepend_host_reverse', 'global_prefix'], because: '/metrics has them' },
-  { section: 'metrics_statsd', because: '/metrics has them' },
+  { section: 'metrics_statsd', because: 'the metrics of the server are at /metrics' },
   { section: 'nfs', because: 'BMCs get virtual media by HTTP' },
-  { section: 'oci', because: 'there are no images by oci://' },
+  { section: 'oci', because: 'images at oci:// URLs are not supported' },
   { section: 'oslo_messaging_notifications', names: ['location', 'transport_url'], because: '/metrics has the sensors' },
   { section: 'pxe', names: ['images_path', 'instance_master_path', 'tftp_master_path', 'image_cache_ttl'], because: CACHES },
   { section: 'pxe', names: ['boot_retry_timeout', 'boot_retry_check_interval'], because: 'boots are not repeated' },
@@ -53,8 +53,8 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'pxe', names: ['pxe_config_template', 'ipxe_config_template', 'uefi_pxe_config_template', 'pxe_config_template_by_arch', 'ipxe_boot_script', 'initial_grub_template', 'pxe_config_subdir', 'enable_insecure_template_override'], because: SCRIPTS },
   { section: 'pxe', names: ['default_ephemeral_format'], because: 'only whole-disk images are written' },
   { section: 'pxe', names: ['ipxe_use_swift'], because: 'machines get the kernels and ramdisks of Glance from the HTTP boot service' },
-  { section: 'pxe', names: ['dir_permission', 'file_permission'], because: 'the server answers from the database, and writes no such files' },
-  { section: 'pxe', names: ['ip_version'], because: 'both versions work at once' },
+  { section: 'pxe', names: ['dir_permission', 'file_permission'], because: 'the server generates boot files from the database, and does not write them to disk' },
+  { section: 'pxe', names: ['ip_version'], because: 'IPv4 and IPv6 work at the same time' },
   { section: 'vnc', because: 'there is no graphical console' },
 ];
 
