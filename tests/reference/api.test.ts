@@ -7,6 +7,9 @@ import { ask, compare, settle, type Difference } from './compare';
 import { GROUPS } from './requests/requests';
 
 const isRefusal = ({ status }: { readonly status: number }): boolean => status >= 400 && status < 500;
+/** The sentence of a refusal. Empty: the response has none. */
+const sentenceOf = ({ body }: { readonly body: unknown }): string =>
+  (body as { readonly error_message?: { readonly faultstring?: string } } | null)?.error_message?.faultstring ?? '';
 /** Intended differences, each with its reason. */
 const MEANT: readonly { readonly why: string; readonly is: (difference: Difference) => boolean }[] = [
   {
@@ -36,6 +39,20 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
     why: 'a field that no version of the request knows, named by the path: the sentence lists the known ones, as for ?fields=',
     is: ({ reference, ours, request: { path } }) =>
       /^\/v1\/(?:drivers|deploy_templates|chassis|portgroups)\//.test(path) && reference.status === 400 && ours.status === 400,
+  },
+  {
+    why: 'a refusal quotes the beginning of a long value; there, all of it',
+    is: ({ reference, ours }) => {
+      const [start, ...more] = sentenceOf(ours).split('…');
+      return more.length > 0 && ours.status === 400 && reference.status === 400 && sentenceOf(reference).startsWith(start!);
+    },
+  },
+  {
+    why: 'a patch of a member that is not there: the sentence names the members that are; there, it also has their values',
+    is: ({ reference, ours }) => {
+      const [start, ...more] = sentenceOf(ours).split(/(?<=Reason: member '.*' not found in \{)/);
+      return more.length > 0 && ours.status === 400 && reference.status === 400 && sentenceOf(reference).startsWith(start!);
+    },
   },
   {
     why: 'a body that is null is refused like any other; there, the sentence does not name it',

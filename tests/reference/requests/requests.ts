@@ -72,7 +72,7 @@ const everyVersion = (): Step[] =>
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** Paths that Ironic does not have (the stream of events, for one, has no end). */
 const isOurs = (path: string): boolean =>
-  /^\/v1\/(?:openapi\.json|docs|events|hardware)|\/(?:readiness|sensors)$|\/hardware(?:$|\/)/.test(path);
+  /^\/v1\/(?:openapi\.json|docs|events|hardware|images|state_counts)|\/(?:readiness|sensors)$|\/hardware(?:$|\/)/.test(path);
 /** The reference closes the connection there, without an answer. */
 const SILENT = /^\/v1\/nodes\/[^/]+\/children$/;
 /** Every path with every method, with bodies that no operation accepts, so that nothing changes. */
