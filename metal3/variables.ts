@@ -2,6 +2,7 @@
  * The environment variables of metal3's Ironic image, and the options of ironic.conf that each one sets here. docs/metal3.md explains them.
  */
 import { IMAGES, type Place } from './place';
+import { ramdisksByArch } from './ramdisks';
 
 /** `section.option` → value as in ironic.conf. */
 export type Settings = Readonly<Record<string, string>>;
@@ -120,7 +121,8 @@ export const VARIABLES: readonly Variable[] = [
   // Ramdisks.
   { name: 'DEPLOY_KERNEL_URL', readers: both, preset: (place) => place.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.kernel` : '', options: (value) => named(value, { 'conductor.deploy_kernel': value }) },
   { name: 'DEPLOY_RAMDISK_URL', readers: both, preset: (place) => place.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.initramfs` : '', options: (value) => named(value, { 'conductor.deploy_ramdisk': value }) },
-  ...['DEPLOY_KERNEL_BY_ARCH', 'DEPLOY_RAMDISK_BY_ARCH'].map((name) => ({ name, readers: both })),
+  { name: 'DEPLOY_KERNEL_BY_ARCH', readers: both, options: (_, place) => named(ramdisksByArch(place, 'kernel'), { 'conductor.deploy_kernel_by_arch': ramdisksByArch(place, 'kernel') }) },
+  { name: 'DEPLOY_RAMDISK_BY_ARCH', readers: both, options: (_, place) => named(ramdisksByArch(place, 'initramfs'), { 'conductor.deploy_ramdisk_by_arch': ramdisksByArch(place, 'initramfs') }) },
   { name: 'BOOTLOADER', readers: ironic, preset: ({ exists }) => exists(LOADER) ? `file://${LOADER}` : '', options: (value) => named(value, { 'conductor.bootloader': value }) },
   { name: 'IRONIC_KERNEL_PARAMS', readers: both, options: (_, place) => ({ 'pxe.kernel_append_params': kernelArguments(place), 'redfish.kernel_append_params': kernelArguments(place) }) },
   ...['IRONIC_RAMDISK_SSH_KEY', 'IRONIC_IPA_INSECURE', 'IPA_FORWARD_CONSOLE'].map((name) => ({ name, readers: both })),

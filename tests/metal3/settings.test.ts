@@ -82,6 +82,15 @@ it.each<[string, Environment, readonly string[], Readonly<Record<string, string 
     RAMDISK,
     { 'conductor.deploy_kernel': `file://${RAMDISK[0]!}`, 'conductor.deploy_ramdisk': `file://${RAMDISK[1]!}` },
   ],
+  [
+    'ramdisks by architecture',
+    {
+      DEPLOY_KERNEL_BY_ARCH: 'x86_64:http://192.0.2.1/k,aarch64:http://192.0.2.1/only-a-kernel',
+      DEPLOY_RAMDISK_BY_ARCH: 'x86_64:http://192.0.2.1/r',
+    },
+    [],
+    { 'conductor.deploy_kernel_by_arch': 'x86_64:http://192.0.2.1/k', 'conductor.deploy_ramdisk_by_arch': 'x86_64:http://192.0.2.1/r' },
+  ],
   ['half a ramdisk', {}, RAMDISK.slice(0, 1), { 'conductor.deploy_kernel': undefined }],
   ['another ramdisk', { DEPLOY_KERNEL_URL: 'http://192.0.2.1/k' }, RAMDISK, { 'conductor.deploy_kernel': 'http://192.0.2.1/k' }],
   [

@@ -61,7 +61,7 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
   if (source === 'swift' || scheme === 'swift')
     throw new Fault('InvalidParameterValue', {
-      message: `Firmware ${url} of node ${node.uuid} cannot be served from Swift: there is no object storage here. Use [redfish]firmware_source http or local.`,
+      message: `Firmware ${url} of node ${node.uuid} cannot be served from Swift: firmware from Swift is not supported. Use [redfish]firmware_source http or local.`,
     });
   if (!['http', 'https', 'file'].includes(scheme))
     throw new Fault('InvalidParameterValue', { message: `${scheme} is not supported for ${url}.` });

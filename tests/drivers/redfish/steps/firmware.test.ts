@@ -442,7 +442,7 @@ describe('management.update_firmware', () => {
   it.each<[string, JsonObject, RegExp]>([
     ['another checksum', { checksum: 'a'.repeat(64), source: 'local' }, /checksums do not match\. Expected: a{64}, calculated: /],
     ['a checksum of no known length', { checksum: 'a'.repeat(200), source: 'local' }, /Unable to identify checksum/],
-    ['object storage', { checksum: 'a', source: 'swift' }, /there is no object storage here/],
+    ['object storage', { checksum: 'a', source: 'swift' }, /firmware from Swift is not supported/],
   ])('touches nothing for %s', async (_, more, text) => {
     await writeFile(join(folder, 'bios.bin'), CONTENT);
     const one = bench();
