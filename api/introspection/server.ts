@@ -14,7 +14,7 @@ import type { LoginStatus } from '../auth/own-login';
 import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import type { AuditLog } from '../http/audit';
 import { bodyLimits, parseBody } from '../http/body';
-import { createCors, refuseForged } from '../http/cors';
+import { createCors, refuseCrossOriginForgery } from '../http/cors';
 import { cutOff } from '../http/cut-off';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
@@ -141,7 +141,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     report.operation = operation.operationId;
     const source = sourceOf(request, options);
-    refuseForged(request, options);
+    refuseCrossOriginForgery(request, options);
     // `identify` knows only the public paths of the API; `/` stands for those of this service.
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : path, request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };

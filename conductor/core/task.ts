@@ -14,7 +14,7 @@ import type { Context } from './context';
 import { putFirmwareComponents } from './firmware-components';
 import { entryOf, failureOf } from './history';
 import type { NodeTask, TaskRequest } from './node-task';
-import { measureMove } from './measures';
+import { recordTransitionMetrics } from './measures';
 import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
@@ -162,7 +162,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
         event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(context, node, changes.last_error)) : undefined;
       const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()) };
       await put({ changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] }, also);
-      measureMove(context, uuid, from, event, to);
+      recordTransitionMetrics(context, uuid, from, event, to);
       notifyProvision(context, before, node, event);
       task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
     },

@@ -38,7 +38,7 @@ export async function runInterfacePeriodic(context: Context, { kind, name, perio
     signal: AbortSignal.any([context.signal, away.signal]),
     work: async (node) => {
       try {
-        await (periodic.check ? look(context, periodic, node) : held(context, periodic, node));
+        await (periodic.check ? runCheck(context, periodic, node) : held(context, periodic, node));
       } catch (error) {
         if (!(error instanceof ServiceUnavailable)) throw error;
         away.abort();
@@ -57,7 +57,7 @@ const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecor
   });
 
 /** Reads the node without a lock. Holds it only for a new outcome, and only if it still waits for the same step. */
-async function look(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
+async function runCheck(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
   const { uuid } = listed;
   const { nodesBeingRead: lookedAt } = context;
   if (lookedAt.has(uuid)) return;
@@ -88,11 +88,11 @@ async function lookAlone(context: Context, periodic: InterfacePeriodic, node: No
 }
 
 /** Runs the `check` of a node's interfaces at once for a node that has just begun to wait, before the next round of periodic work. */
-export function lookSoon(context: Context, uuid: string): void {
+export function startInterfaceChecks(context: Context, uuid: string): void {
   const work = async (): Promise<void> => {
     const node = await context.store.nodes.find(uuid);
     for (const { kind, name, periodic } of interfacePeriodics(context))
-      if (periodic.check && node[`${kind}_interface`] === name && isMeant(periodic, node)) await look(context, periodic, node);
+      if (periodic.check && node[`${kind}_interface`] === name && isMeant(periodic, node)) await runCheck(context, periodic, node);
   };
   context.track(work()).catch((error: unknown) => {
     if (!(error instanceof ServiceUnavailable) && !context.signal.aborted)

@@ -9,7 +9,7 @@ import { startTask } from '../core/task';
 import { FLOWS } from '../flows';
 import { applyOutcome } from '../flows/outcome';
 import { abort, unhold } from './abort';
-import { lookSoon } from './interface-periodics';
+import { startInterfaceChecks } from './interface-periodics';
 
 /** Throws ConcurrentActionLimit (503) over the limit, for every client: a mistake must not take down, or erase, all machines at once. */
 async function checkLimit(context: Context, event: Event): Promise<void> {
@@ -31,7 +31,7 @@ async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise
   const flow = FLOWS[name];
   const { changes = {}, internal = {} } = (await flow.admit[event]?.check(task, args)) ?? {};
   await task.fire(event, changes, internal);
-  if (flow.lookWhenReleased?.(task)) task.context.locks.remember(uuid, () => lookSoon(task.context, uuid));
+  if (flow.lookWhenReleased?.(task)) task.context.locks.remember(uuid, () => startInterfaceChecks(task.context, uuid));
   return () => applyOutcome(task, flow, () => flow.begin(task));
 }
 

@@ -7,7 +7,7 @@ import type { ConductorRecord } from '../../model/records';
 import { chosen } from '../../model/ring';
 import type { Store } from '../../store/store';
 import type { ConductorApi } from '../conductor';
-import { conductorApi, OPERATIONS, type Addressee, type OperationName, type Perform } from '../operations';
+import { conductorApi, OPERATIONS, type ConductorSelector, type OperationName, type Perform } from '../operations';
 import { NoResponse, type RpcClient } from './client';
 
 /** The conductor in this process. */
@@ -32,7 +32,7 @@ const WATCH_MS = 5000;
 /** Limit of every call. */
 const LONGEST_MS = 600_000;
 
-function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
+function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: ConductorSelector): Fault {
   if (driver !== undefined && driver === key) return new Fault('DriverNotFound', { driver_name: driver });
   const reason =
     driver === undefined

@@ -2,7 +2,7 @@
 import { reasonOf } from '../../model/errors';
 import { type CommandOptions, withAgent } from './client';
 import { isTrue } from '../common/boot-settings';
-import { canBeOff } from '../common/power-cycle';
+import { canPowerOff } from '../common/power-cycle';
 import { type Outcome, type Task, done, failed } from '../interfaces';
 
 const FIRST_PAUSE_MS = 300;
@@ -21,7 +21,7 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
       await lockDown(task);
       return done;
     }
-    if (!canBeOff(task)) {
+    if (!canPowerOff(task)) {
       await command(task, 'standby.sync', { wait: true });
       await task.power('rebooting');
       return done;

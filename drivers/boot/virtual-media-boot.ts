@@ -23,7 +23,7 @@ import { isFastTrack } from '../agent/fast-track';
 import { download } from '../common/images';
 import type { BootInterface, Task } from '../interfaces';
 import { publish, publishMedium, unpublish } from '../common/media';
-import { canBeOff } from '../common/power-cycle';
+import { canPowerOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 import { withoutEndSlashes } from '../../wire/urls';
@@ -120,7 +120,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
       if ((await typeOfDrive(task, ['CD'], true)) !== undefined) return;
       task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted again');
     }
-    if (canBeOff(task)) await task.power('power off');
+    if (canPowerOff(task)) await task.power('power off');
     const parameters = await parametersFor(task, kernelArgs);
     await syncBootMode(task);
     const iso = await ramdiskIso(task, mode, parameters);
@@ -130,7 +130,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
   },
   cleanUpRamdisk: async (task) => {
     if (await isFastTrack(task)) return;
-    if (canBeOff(task) && !mustRunOn(task)) await task.power('power off');
+    if (canPowerOff(task) && !mustRunOn(task)) await task.power('power off');
     await ejectAll(task);
   },
   prepareInstance: async (task) => {
@@ -167,7 +167,7 @@ export const redfishHttpsBoot: BootInterface = {
   validateRescue: async (task) => validateIso(task, 'rescue'),
   prepareRamdisk: async (task, kernelArgs) => {
     if (await isFastTrack(task)) return;
-    if (canBeOff(task)) await task.power('power off');
+    if (canPowerOff(task)) await task.power('power off');
     const parameters = await parametersFor(task, kernelArgs);
     await syncBootMode(task);
     await publishFor(task, await ramdiskIso(task, ramdiskMode(task.node), parameters));

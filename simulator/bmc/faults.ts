@@ -88,7 +88,7 @@ interface Traffic {
 }
 export const noTraffic = (): Traffic => ({ calls: 0, open: 0, most: 0 });
 /** Counts a request. @returns a function that the caller calls when the request is answered or given up */
-export function callBegins({ traffic }: FaultBox): () => void {
+export function countRequest({ traffic }: FaultBox): () => void {
   if (!traffic) return () => {};
   traffic.calls++;
   traffic.open++;
@@ -147,7 +147,7 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
   const { box, clock, random } = setup;
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const faults = box.now;
-    response.once('close', callBegins(box));
+    response.once('close', countRequest(box));
     if (faults.hang) return;
     const closed = new AbortController();
     response.once('close', () => closed.abort());
