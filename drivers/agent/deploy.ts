@@ -22,7 +22,7 @@ import {
   wait,
 } from '../interfaces';
 import { cleanDhcp } from '../dhcp/providers';
-import { attachVolumes, bootsFromVolume, forgetVolumes, noteBootVolume } from '../storage/boot-volume';
+import { attachVolumes, bootsFromVolume, forgetVolumes, saveBootVolume } from '../storage/boot-volume';
 import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
 import { prepareService, tearDownService } from './ramdisk-servicing';
 import { tearDownAgent } from './tear-down';
@@ -75,7 +75,7 @@ export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unres
 
 /** Prepares the boot of an instance that exists already. */
 export async function prepareDeployed(task: Task): Promise<void> {
-  await noteBootVolume(task);
+  await saveBootVolume(task);
   await task.driver.boot.prepareInstance(task);
 }
 
@@ -99,7 +99,7 @@ export async function prepareVolumes(task: Task): Promise<void> {
   await attachVolumes(task);
 }
 /** Wraps a step that needs the agent: for an instance on a volume, the step does nothing. */
-export const unlessOnVolume =
+export const onlyWhenWritingImage =
   (run: Step['run']): Step['run'] =>
   async (task, args) =>
     (await task.driver.storage.shouldWriteImage(task)) ? run(task, args) : done;
@@ -151,9 +151,9 @@ const deployStep = (step: string, priority: number, run: Step['run']): Step => (
 });
 /** The steps of a deployment. `own` are those between boot and shutdown of the agent, with their priorities. */
 export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
-  deployStep('deploy', 100, unlessOnVolume(bootRamdisk)),
+  deployStep('deploy', 100, onlyWhenWritingImage(bootRamdisk)),
   ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
-  deployStep('tear_down_agent', 40, unlessOnVolume(tearDownAgent)),
+  deployStep('tear_down_agent', 40, onlyWhenWritingImage(tearDownAgent)),
   deployStep('switch_to_tenant_network', 30, switchNetwork),
   deployStep('boot_instance', 20, bootInstance),
 ];

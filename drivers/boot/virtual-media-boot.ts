@@ -13,7 +13,7 @@ import {
   ramdiskIso,
   validateInstanceIso,
   validateIso,
-  viaRemovable,
+  usesConfigViaRemovable,
   type BootIso,
 } from './boot-iso';
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
@@ -96,7 +96,7 @@ async function insertConfigdrive(task: Task): Promise<void> {
 /** Ejects the media of a boot, and stops serving them. */
 async function ejectAll(task: Task): Promise<void> {
   const stick = await task.media.ofNode(task.node.uuid, 'configdrive');
-  const types: readonly MediaType[] = ['CD', ...(viaRemovable(task) ? REMOVABLE : []), ...(stick ? (['USBStick'] as const) : [])];
+  const types: readonly MediaType[] = ['CD', ...(usesConfigViaRemovable(task) ? REMOVABLE : []), ...(stick ? (['USBStick'] as const) : [])];
   await ejectMedia(task, types);
   await unpublish(task, ROLES);
 }
@@ -124,7 +124,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
     const parameters = await parametersFor(task, kernelArgs);
     await syncBootMode(task);
     const iso = await ramdiskIso(task, mode, parameters);
-    if (viaRemovable(task)) await insertParameters(task, parameters);
+    if (usesConfigViaRemovable(task)) await insertParameters(task, parameters);
     await insertMedium(task, 'CD', await urlFor(task, iso));
     await setBootDevice(task, 'cdrom', false);
   },

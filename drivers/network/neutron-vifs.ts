@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import type { PortRecord, Vif } from '../../model/records';
 import type { NetworkInterface, PortChange, PortgroupChange, Task } from '../interfaces';
-import { allCarriersOf, changeAddress, CLIENT_ID_OPTION, portProblem, unbind, type Carrier } from './binding';
+import { allPortsAndPortgroupsOf, changeAddress, CLIENT_ID_OPTION, portProblem, unbind, type PortOrPortgroup } from './binding';
 import { completeConfigdrive, ramdiskNetworkData } from './network-data';
 import { findNetwork, findPort, findSegment, findSubnet, isNotFound, orNetworkError, updatePort, type NeutronPort } from './neutron-api';
 import { plug } from './tenant-networks';
@@ -38,8 +38,8 @@ async function physicalNetworksOf(task: Task, { networkId, fixedIps }: NeutronPo
   return [...new Set(segmentNetworks)];
 }
 
-async function withMembers(task: Task, kind: Carrier['kind'], uuid: string): Promise<Carrier> {
-  return (await allCarriersOf(task)).find((carrier) => carrier.kind === kind && carrier.record.uuid === uuid)!;
+async function withMembers(task: Task, kind: PortOrPortgroup['kind'], uuid: string): Promise<PortOrPortgroup> {
+  return (await allPortsAndPortgroupsOf(task)).find((carrier) => carrier.kind === kind && carrier.record.uuid === uuid)!;
 }
 
 /** Tells Neutron the host, so that it allocates deferred addresses. The binding itself follows at the deployment. */
@@ -52,7 +52,7 @@ async function seedHost(task: Task, vif: string): Promise<void> {
   );
 }
 
-async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<void> {
+async function connect(task: Task, carrier: PortOrPortgroup, vif: NeutronPort): Promise<void> {
   const { address } = carrier.record;
   // If the Neutron port is bound already, neither its address nor its host can change.
   if (vif.hostId !== '') await unbind(task, vif.id, true);
@@ -69,7 +69,7 @@ async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<
 /** Throws NetworkError; the carrier then has no VIF. */
 async function attachTo(
   task: Task,
-  { kind, uuid }: { readonly kind: Carrier['kind']; readonly uuid: string },
+  { kind, uuid }: { readonly kind: PortOrPortgroup['kind']; readonly uuid: string },
   port: NeutronPort,
 ): Promise<void> {
   const carrier = await withMembers(task, kind, uuid);
