@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { isDatapath, isMac } from '../../model/idents';
 import type { PatchOperation } from '../../model/patch';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import { booleanOf, macOf, uuidOf } from '../schema/arguments';
 import type { Document, FieldRow, Schema } from '../schema/document';
 import type { ApiContext } from './handler';
@@ -60,7 +60,7 @@ export function checkedRecord(label: string, resource: string, rows: readonly Fi
 /** Refuses fields newer than the request, unless their value is empty (null; for conductor_group ''). */
 export function refuseNewer(record: Values, rows: readonly FieldRow[], minor: number): void {
   for (const { name, named } of rows) {
-    if (open(named, minor) || !Object.hasOwn(record, name)) continue;
+    if (isGateOpen(named, minor) || !Object.hasOwn(record, name)) continue;
     if (name === 'conductor_group' ? record[name] !== '' : record[name] !== null)
       throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { ConductorRecord } from '../../model/records';
-import { chosen } from '../../model/ring';
+import { chooseByHash } from '../../model/ring';
 import type { Store } from '../../store/store';
 import type { ConductorApi } from '../conductor';
 import { conductorApi, OPERATIONS, type ConductorSelector, type OperationName, type Perform } from '../operations';
@@ -55,7 +55,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         (to.driver === undefined || Object.hasOwn(drivers, to.driver)) &&
         (to.conductor_group === undefined || group === to.conductor_group),
     );
-    const responsible = chosen(candidates, to.key);
+    const responsible = chooseByHash(candidates, to.key);
     if (!responsible) throw noConductor(name, to);
     // If the responsible conductor has no address, the local one can lock the node as well.
     return responsible.hostname === here?.host || (here && responsible.address === null) ? undefined : responsible;

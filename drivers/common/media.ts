@@ -4,7 +4,7 @@ import { reasonOf } from '../../model/errors';
 import { deleteObject } from '../../wire/openstack/swift';
 import type { Upload } from '../../wire/keystone/exchange';
 import type { Task } from '../interfaces';
-import { opened } from './images';
+import { openUrl } from './images';
 import { reachableFrom } from './reach';
 import { putTemporaryObject } from './swift-objects';
 import { withoutEndSlashes } from '../../wire/urls';
@@ -39,7 +39,7 @@ async function toSwift(task: Task, medium: Address, container: string): Promise<
   const name = objectName(task, medium.role);
   const source = urlBelow(withoutEndSlashes(task.options['deploy.http_url']), medium);
   const data = (): Promise<Upload> =>
-    opened(source, task).catch((error: unknown) => {
+    openUrl(source, task).catch((error: unknown) => {
       // Without the cause, whose text has the token.
       throw new Error(withoutTokens(reasonOf(error)));
     });

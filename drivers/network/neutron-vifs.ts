@@ -7,7 +7,16 @@ import { completeConfigdrive, ramdiskNetworkData } from './network-data';
 import { findNetwork, findPort, findSegment, findSubnet, isNotFound, orNetworkError, updatePort, type NeutronPort } from './neutron-api';
 import { plug } from './tenant-networks';
 import { planAttachment } from './trait-plan';
-import { attachedVifs, carrierOf, checkPortChange, checkPortgroupChange, currentVif, placeForVif, tenantVif, TENANT_VIF } from './vifs';
+import {
+  attachedVifs,
+  portOrPortgroupOf,
+  checkPortChange,
+  checkPortgroupChange,
+  currentVif,
+  choosePortOrPortgroup,
+  tenantVif,
+  TENANT_VIF,
+} from './vifs';
 
 /** Throws InvalidParameterValue for an object that Neutron does not have, NetworkError. */
 async function found<T>(task: Task, kind: string, id: string, read: () => Promise<T>): Promise<T> {
@@ -126,7 +135,7 @@ async function vifAttach(task: Task, vif: Vif): Promise<void> {
   if (task.options['conductor.enable_trait_based_networking']) return attachByTraits(task, vif, port);
   const networks = await physicalNetworksOf(task, port);
   const ports = task.ports.filter((one) => portProblem(one, task.node.network_interface) === undefined);
-  const { kind, record } = placeForVif(vif, networks, { ports, portgroups: await task.portgroups() });
+  const { kind, record } = choosePortOrPortgroup(vif, networks, { ports, portgroups: await task.portgroups() });
   await attachTo(task, { kind, uuid: record.uuid }, port);
 }
 
@@ -147,7 +156,7 @@ async function isFree(task: Task, vif: string, address: string | null): Promise<
   }
 }
 async function vifDetach(task: Task, id: string): Promise<void> {
-  const { kind, record } = carrierOf(id, task.node.uuid, { ports: task.ports, portgroups: await task.portgroups() });
+  const { kind, record } = portOrPortgroupOf(id, task.node.uuid, { ports: task.ports, portgroups: await task.portgroups() });
   const { provision_state: state } = task.node;
   // The end of an instance unbinds its VIFs before it detaches them.
   const isDone = state === 'deleting' && (await isFree(task, id, record.address));
