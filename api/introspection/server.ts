@@ -23,7 +23,7 @@ import { originOf, reportRequest } from '../http/request-log';
 import type { RequestReport } from '../http/request-report';
 import { sourceOf } from '../http/source';
 import { createUploads } from '../http/uploads';
-import { createValidators, demand } from '../schema/schema';
+import { createValidators, throwIfInvalid } from '../schema/schema';
 import { answerText } from './encode';
 import type { Answer, IntrospectionContext } from './operation';
 import { checkOperation } from './policies';
@@ -154,7 +154,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
       conductor: given.conductor.from(report.origin),
       options,
       random: randomBytes,
-      checkReport: (report) => demand('data', problemOf(report)),
+      checkReport: (report) => throwIfInvalid('data', problemOf(report)),
     };
     return receive(request, source, limits, (raw) => {
       const json = (): Promise<unknown> => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });

@@ -1,7 +1,7 @@
 /** The faults of simulated BMCs, and their effects on packets and requests. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Clock } from '../../model/clock';
-import { alterAnswers, type Alteration } from './altered-answers';
+import { corruptResponses, type ResponseCorruption } from './altered-answers';
 import { sendJson } from '../http';
 
 interface FaultDefinition {
@@ -170,13 +170,13 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
       refuse(response, refusal);
       return;
     }
-    const alterations: readonly (readonly [Alteration, boolean])[] = [
+    const alterations: readonly (readonly [ResponseCorruption, boolean])[] = [
       ['dropped', lost],
       ['garbage', includesAny(faults.redfish_garbage, parts)],
       ['types', includesAny(faults.redfish_types, parts)],
     ];
     const alteration = alterations.find(([, isSo]) => isSo)?.[0];
-    if (alteration) alterAnswers(response, alteration);
+    if (alteration) corruptResponses(response, alteration);
     listener(request, response);
   };
   return (request, response) =>
