@@ -7,7 +7,7 @@ import type { ReportBoots } from './boot/discovery';
 import { bootHosts } from './boot/listen-hosts';
 import { checkAccess, listenHosts } from './config/access';
 import { parseIni } from './config/ini';
-import { writtenName } from './config/names';
+import { formatOptionName } from './config/names';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import { Fault } from './model/errors';
@@ -130,7 +130,7 @@ export const sharesDatabaseOf = (options: LoadedOptions, databaseUrl: string | u
 
 /** The addresses that a boot service listens on. Throws an Error for the operator. */
 export const bootHostsOf = (options: Options, option: 'boot.http_host' | 'boot.tftp_host'): readonly string[] =>
-  bootHosts(writtenName(option), {
+  bootHosts(formatOptionName(option), {
     configured: options[option],
     interfaceName: options['boot.interface'],
     further: options['boot.dhcp_subnet'].flatMap((line) => parseSubnet(line).interface ?? []),

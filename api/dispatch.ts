@@ -15,7 +15,7 @@ import type { Answer, ApiContext, Request } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
 import type { Operation } from './schema/document';
-import { demand } from './schema/schema';
+import { throwIfInvalid } from './schema/schema';
 
 interface ParsedRequest {
   readonly method: string;
@@ -54,7 +54,7 @@ const membersOf = (body: unknown): object => (typeof body === 'object' && body !
 /** Resources are validated by their handlers (fields.ts). */
 function checkBody({ bodyName, bodySchema }: Operation, body: unknown, { document, validators }: Omit<ApiContext, 'conductor'>): void {
   if (bodyName === null || !bodySchema || document.isResource(bodySchema)) return;
-  demand(bodyName, validators(bodySchema, () => document.schemas[bodySchema]!)(body));
+  throwIfInvalid(bodyName, validators(bodySchema, () => document.schemas[bodySchema]!)(body));
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = {};

@@ -26,7 +26,7 @@ import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
 import { bodyLimits } from './http/body';
 import { compressed } from './http/compression';
-import { createCors, refuseForged } from './http/cors';
+import { createCors, refuseCrossOriginForgery } from './http/cors';
 import { cutOff } from './http/cut-off';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
@@ -281,7 +281,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const { report, target, ids } = exchangeOf(request);
     const { bare } = target;
     const source = sourceOf(request, options);
-    refuseForged(request, options);
+    refuseCrossOriginForgery(request, options);
     // Before the body is read.
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     const admin = caller.exempt || caller.roles.includes('admin') ? ({ admin: true } as const) : {};

@@ -7,7 +7,7 @@ import type { Store } from '../store/store';
 import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
-import { ramdiskWith, readable, sizeOf, stitched } from './composed-files';
+import { ramdiskWith, readable, sizeOf, streamPieces } from './composed-files';
 import type { BootRequestLog } from './requests';
 
 /** The caller must close or release the file. */
@@ -46,7 +46,7 @@ async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFi
   const ramdisk = opened.kind === 'local' ? readable(opened.file) : opened.file;
   try {
     const pieces = ramdiskWith(ramdisk, await readAgentCaFiles(caFile));
-    return { kind: 'remote', file: { ...ramdisk, size: sizeOf(pieces), read: (start, end) => stitched(pieces, start, end) } };
+    return { kind: 'remote', file: { ...ramdisk, size: sizeOf(pieces), read: (start, end) => streamPieces(pieces, start, end) } };
   } catch (error) {
     await ramdisk.release();
     throw error;

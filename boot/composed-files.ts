@@ -13,7 +13,7 @@ export interface Piece {
 }
 
 /** Streams the bytes `start` to `end`, both included, of the pieces in order; gaps are zeros. */
-export function stitched(pieces: readonly Piece[], start: number, end: number): Readable {
+export function streamPieces(pieces: readonly Piece[], start: number, end: number): Readable {
   const ordered = [...pieces].sort((a, b) => a.at - b.at);
   async function* bytes(): AsyncGenerator<Buffer> {
     let at = start;

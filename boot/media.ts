@@ -10,7 +10,7 @@ import type { MediumContent, MediumRecord } from '../model/records';
 import { fatImage, fatLayout } from '../wire/images/fat';
 import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660';
 import { UpstreamError, type CachedFile } from './cache';
-import { ramdiskWith, sizeOf, stitched, type Piece } from './composed-files';
+import { ramdiskWith, sizeOf, streamPieces, type Piece } from './composed-files';
 import { grubWords, kernelWords } from './pxe';
 
 /** Opens a source. Throws UpstreamError. */
@@ -101,7 +101,7 @@ async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedF
       if (Buffer.isBuffer(content)) pieces.push({ at, size: content.length, from: content });
       else for (const piece of sources.get(path) ?? []) pieces.push({ ...piece, at: at + piece.at });
     }
-    return { size: layout.size, modified: now, read: (start, end) => stitched(pieces, start, end), release };
+    return { size: layout.size, modified: now, read: (start, end) => streamPieces(pieces, start, end), release };
   } catch (error) {
     await release();
     throw error;

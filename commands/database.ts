@@ -9,8 +9,8 @@ import { connect, type Connected } from '../store/sql/connection';
 import { databaseUrl, readOptions, type SetupArguments } from './setup';
 
 /** Progress goes to standard error, because standard output is for results. */
-export const say = (line: string): void => console.error(`bloomery: ${line}`);
-const log: Log = { debug: () => {}, info: () => {}, warn: say, error: say, child: () => log };
+export const printProgress = (line: string): void => console.error(`bloomery: ${line}`);
+const log: Log = { debug: () => {}, info: () => {}, warn: printProgress, error: printProgress, child: () => log };
 
 /** Aborts at Ctrl-C, so that the command can clean up. A second Ctrl-C ends the process at once. */
 function interrupted(): AbortSignal {

@@ -10,7 +10,7 @@ import { backup, type Progress, type Summary } from '../store/backup/backup';
 import { unusable } from '../store/sql/connection';
 import { restore } from '../store/backup/restore';
 import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/sql/schema';
-import { onDatabase, say } from './database';
+import { onDatabase, printProgress } from './database';
 import { withSetup, type SetupArguments } from './setup';
 
 export async function sync(given: SetupArguments): Promise<void> {
@@ -53,7 +53,7 @@ function progress(): (progress: Progress) => void {
   return ({ table, rows, done }) => {
     if (done ? rows === 0 : performance.now() - last < 2000) return;
     last = performance.now();
-    say(`${table}: ${counted(rows, 'row')}${done ? '' : ' …'}`);
+    printProgress(`${table}: ${counted(rows, 'row')}${done ? '' : ' …'}`);
   };
 }
 
@@ -75,7 +75,7 @@ async function backupTo(file: string, given: SetupArguments): Promise<void> {
     } catch (error) {
       throw new Error(`the backup failed: ${messageOf(error)}`, { cause: error });
     }
-    say(
+    printProgress(
       `${where.replace(/^The /, 'the ')} is in ${file}: ${counted(summary!.rows, 'row')} of ${counted(summary!.tables, 'table')}, schema ${summary!.schema}`,
     );
   });
@@ -111,7 +111,7 @@ async function restoreFrom(file: string, { force = false, ...given }: SetupArgum
         },
       );
     });
-    say(
+    printProgress(
       `${what.replace(/^The /, 'the ')} has ${counted(summary.rows, 'row')} of ${counted(summary.tables, 'table')} from ${file}, schema ${summary.schema}`,
     );
   });

@@ -4,7 +4,7 @@ import { INTERFACE_KINDS } from '../model/records';
 import type { LoadedOptions } from '../config/options';
 import { importIronic, type ImportSummary } from '../store/import/import';
 import { migrate } from '../store/sql/schema';
-import { onDatabase, say } from './database';
+import { onDatabase, printProgress } from './database';
 import { ADDRESS_HELP, openArguments, readSecrets, type SourceArguments } from './import-source';
 import { withSetup, type SetupArguments } from './setup';
 
@@ -46,7 +46,7 @@ async function importFrom(given: ImportArguments): Promise<void> {
       await migrate(db);
       const summary = await importIronic(db, source, { dryRun, secrets, enabled: enabledHere(options), signal });
       process.stdout.write(summaryText(summary, dryRun));
-      if (!dryRun) say('stop Ironic before a server here has these nodes: both would drive their BMCs');
+      if (!dryRun) printProgress('stop Ironic before a server here has these nodes: both would drive their BMCs');
       if (summary.refused.length > 0) process.exitCode = 1;
     });
   } finally {

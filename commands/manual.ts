@@ -2,7 +2,7 @@
 import { Argument, type Command } from 'commander';
 import { OPTIONS, type OptionRow } from '../config/options';
 import { EXAMPLES } from './examples';
-import { writtenDefault } from '../config/documents';
+import { formatDefault } from '../config/documents';
 
 interface CommandEntry {
   /** Empty for the program itself. */
@@ -126,7 +126,7 @@ function configurationManual(program: Command): string {
   const sections = [...new Set(rows.map(({ section }) => section))].map((section) => {
     const items = rows
       .filter((row) => row.section === section)
-      .map((row) => item(`${row.name} = ${writtenDefault(row)}`.trimEnd(), `${row.help} (${row.kind})`));
+      .map((row) => item(`${row.name} = ${formatDefault(row)}`.trimEnd(), `${row.help} (${row.kind})`));
     return `.SS [${section}]\n${items.join('')}`;
   });
   return [

@@ -5,9 +5,9 @@ import { systemClock } from '../model/clock';
 import type { Command } from 'commander';
 import type { Log } from '../model/log';
 import type { Options } from '../config/options';
-import { exporterPort, findPlace, httpdPorts, prepareIronic, startDnsmasq, type ContainerPort } from '../metal3/containers';
+import { exporterPort, findContext, httpdPorts, prepareIronic, startDnsmasq, type ContainerPort } from '../metal3/containers';
 import { watchLogs } from '../metal3/log-watch';
-import { Metal3Error, placeOf, type Environment } from '../metal3/place';
+import { Metal3Error, contextOf, type Environment } from '../metal3/container-context';
 import { checkVariables } from '../metal3/settings';
 import { sync, version } from './db';
 import { withConfigFiles, type SetupArguments } from './setup';
@@ -61,18 +61,18 @@ async function runContainer(
 
 async function ironic(parts: Metal3Parts): Promise<void> {
   const { signal, release } = interrupted();
-  const place = await findPlace(environment, signal).catch((error: unknown) => {
+  const context = await findContext(environment, signal).catch((error: unknown) => {
     if (signal.aborted) process.exit(0);
     throw error;
   });
   release();
   const { log, flush } = parts.defaults();
-  const { file, warnings } = prepareIronic(environment, place);
+  const { file, warnings } = prepareIronic(environment, context);
   for (const warning of warnings) log.warn(warning);
   flush();
-  console.log(`bloomery: ${place.ip} is the address on the provisioning network; the configuration is in ${file}`);
+  console.log(`bloomery: ${context.ip} is the address on the provisioning network; the configuration is in ${file}`);
   const roles = ['api', 'conductor', 'boot'] as const;
-  await parts.serve({ configFile: [file], configDir: [], stateDir: place.data, roles });
+  await parts.serve({ configFile: [file], configDir: [], stateDir: context.data, roles });
 }
 
 const listenOn =
@@ -88,8 +88,8 @@ const setup = (given: Partial<SetupArguments> = {}): SetupArguments => ({ config
 
 /** A job that runs before or after an upgrade. It has variables of its own, and needs no address on the provisioning network. */
 async function upgradeDatabase(): Promise<void> {
-  const place = placeOf(environment, { ip: '127.0.0.1', hasIpv6: false, exists: () => false });
-  checkVariables(environment, place);
+  const context = contextOf(environment, { ip: '127.0.0.1', hasIpv6: false, exists: () => false });
+  checkVariables(environment, context);
   if (connection() === undefined) console.log('bloomery: nothing to do: the server updates its embedded database at its start');
   else await sync(setup());
 }
@@ -98,7 +98,7 @@ const PROBE_MS = 5000;
 /** Checks that the API responds, on the address or socket that the variables set. */
 async function probe(): Promise<void> {
   const { signal } = interrupted();
-  const { proxy, get, scheme, ip } = await findPlace(environment, signal);
+  const { proxy, get, scheme, ip } = await findContext(environment, signal);
   const onSocket = proxy && get('IRONIC_PRIVATE_PORT', 'unix') === 'unix';
   const port = proxy ? get('IRONIC_PRIVATE_PORT') : get('IRONIC_LISTEN_PORT', get('IRONIC_ACCESS_PORT', '6385'));
   const host = get('LISTEN_ALL_INTERFACES', 'true') === 'true' || proxy ? '127.0.0.1' : ip;
@@ -137,12 +137,12 @@ export function addMetal3Commands(program: Command, parts: Metal3Parts): void {
     runContainer(
       parts,
       'httpd',
-      listenOn(parts, async (signal, log) => httpdPorts(environment, await findPlace(environment, signal), log)),
+      listenOn(parts, async (signal, log) => httpdPorts(environment, await findContext(environment, signal), log)),
     ),
   );
   add('dnsmasq', 'Serve DHCP and TFTP (rundnsmasq).', () =>
     runContainer(parts, 'dnsmasq', async (signal, log, options) =>
-      startDnsmasq(environment, await findPlace(environment, signal), options, log),
+      startDnsmasq(environment, await findContext(environment, signal), options, log),
     ),
   );
   add('exporter', 'Serve the metrics of the server (runironic-exporter).', () =>

@@ -12,7 +12,7 @@ import { FAULTS, parseFaults, readFaults, type Faults } from '../simulator/bmc/f
 import { startFleet, type Protocol } from '../simulator/fleet/fleet';
 import { nodeOf, protocolOf } from '../simulator/fleet/describe-node';
 import type { QemuFleet } from '../simulator/qemu/machine';
-import { parsePlace, shown, type Place } from '../simulator/fleet/address-range';
+import { parseAddressRange, hostInUrl, type AddressRange } from '../simulator/fleet/address-range';
 import { checkQemu } from '../simulator/qemu/programs';
 import { serveRemote } from '../simulator/fleet/remote-control';
 import { signatureLists } from '../simulator/qemu/uefi-variables';
@@ -139,8 +139,8 @@ async function simulate(given: Arguments): Promise<void> {
   const began = performance.now();
   const { host, json } = given;
   const count = Math.max(given.machines, given.qemu);
-  const place = (text: string): Place => parsePlace(text, count, host);
-  const remotePlace = given.control === 'no' ? undefined : parsePlace(given.control, 1, '127.0.0.1');
+  const place = (text: string): AddressRange => parseAddressRange(text, count, host);
+  const remotePlace = given.control === 'no' ? undefined : parseAddressRange(given.control, 1, '127.0.0.1');
   if (remotePlace && !/^(127\.|::1$)/.test(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
   const qemu = qemuOf(given);
   if (qemu) checkQemu(qemu);
@@ -169,7 +169,7 @@ async function simulate(given: Arguments): Promise<void> {
     if (remotePlace) {
       const { port, close } = await serveRemote(fleet, { ...remotePlace, log });
       undo.push(close);
-      if (json) print({ control: `http://${shown(remotePlace.host)}:${port}` });
+      if (json) print({ control: `http://${hostInUrl(remotePlace.host)}:${port}` });
     }
     if (base !== undefined) {
       const { created, updated } = await registerFleet(base, nodes, systemClock, stop.signal);

@@ -22,7 +22,7 @@ import { hookNames } from './introspection/hooks';
 import { cidrMap } from './inspection/hooks/switches';
 import { createLease, type Lease } from './runtime/lease';
 import { createLocks } from './runtime/locks';
-import { conductorApi, performHere, type Perform } from './operations';
+import { conductorApi, performLocally, type Perform } from './operations';
 import { createOwnership } from './runtime/ownership';
 import { runPeriodics } from './periodic/periodics';
 import { resumeAbandoned, takeOverNodes } from './engine/recovery';
@@ -203,7 +203,7 @@ export async function startConductor(parts: ConductorParts): Promise<RunningCond
   place.run(() => finishAllocations(context, unfinished));
   const periodics = runPeriodics(context);
   let stopped: Promise<void> | undefined;
-  const perform = performHere(context);
+  const perform = performLocally(context);
   return Object.assign(conductorApi(perform), {
     host: context.host,
     perform,

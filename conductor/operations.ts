@@ -37,12 +37,12 @@ import { deleteVolume, updateVolume } from './requests/volumes';
 
 export type OperationName = keyof Calls;
 /** Selects the conductor of a call: with this driver, in this group (absent: any), with the highest hash for the key. */
-export interface Addressee {
+export interface ConductorSelector {
   readonly key: string;
   readonly driver?: string;
   readonly conductor_group?: string;
 }
-type Route = (store: Store, args: readonly unknown[]) => Promise<Addressee>;
+type Route = (store: Store, args: readonly unknown[]) => Promise<ConductorSelector>;
 interface Operation<Name extends OperationName> {
   readonly to: Route;
   /** Running it twice is harmless: a call is retried when its caller cannot know whether it ran. */
@@ -50,7 +50,7 @@ interface Operation<Name extends OperationName> {
   readonly run: (context: Context, ...args: Parameters<Calls[Name]>) => ReturnType<Calls[Name]>;
 }
 
-const ofNode = ({ uuid, driver, conductor_group }: Pick<NodeRecord, 'uuid' | 'driver' | 'conductor_group'>): Addressee => ({
+const ofNode = ({ uuid, driver, conductor_group }: Pick<NodeRecord, 'uuid' | 'driver' | 'conductor_group'>): ConductorSelector => ({
   key: uuid,
   driver,
   conductor_group,
@@ -161,7 +161,7 @@ export const isOperation = (name: unknown): name is OperationName => typeof name
 export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin | undefined, caller?: AbortSignal) => Promise<unknown>;
 
 /** Runs operations in this process. All work that follows from the call has its origin. */
-export const performHere =
+export const performLocally =
   (context: Context): Perform =>
   (name, args, origin, caller) => {
     const ours: Context = {

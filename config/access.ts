@@ -1,6 +1,6 @@
 /** Where the services with authentication listen, and which combinations of options are refused because they expose a service. */
 import { providerUrlProblem } from '../wire/http/openid';
-import { writtenName } from './names';
+import { formatOptionName } from './names';
 import type { LoadedOptions } from './options';
 
 const HOSTS = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::' } as const;
@@ -59,7 +59,7 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
   const given = TLS_FILES.find((option) => options[option] !== null && !(option === 'ssl.cert_file' && options['json_rpc.use_ssl']));
   if (given === undefined) return;
   throw new AccessError(
-    `${writtenName(given)} is set, but [api]enable_ssl_api is not, and ${plain.service} would listen on ${plain.host} without TLS: ` +
+    `${formatOptionName(given)} is set, but [api]enable_ssl_api is not, and ${plain.service} would listen on ${plain.host} without TLS: ` +
       'set [api]enable_ssl_api = true, remove the option, or listen on 127.0.0.1 or [api]unix_socket',
   );
 }
@@ -118,7 +118,7 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
   const keystone = KEYSTONE_OPTIONS.find((option) => options[option] !== null);
   if (strategy === null && asked && keystone !== undefined)
     throw new AccessError(
-      `${writtenName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
+      `${formatOptionName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
         'or remove the options of [keystone_authtoken]',
     );
   checkRoles(options);

@@ -14,7 +14,7 @@ const limits = (row: OptionRow): string =>
     .join('; ');
 
 /** A default as it would be written in a file. */
-export function writtenDefault(row: OptionRow): string {
+export function formatDefault(row: OptionRow): string {
   if (row.default === null) return '';
   if (Array.isArray(row.default)) return row.default.join(',');
   if (typeof row.default === 'object')
@@ -31,7 +31,7 @@ export const sampleFile = (): string =>
       const rows = ROWS.filter((row) => row.section === section);
       const texts = rows.map((row) => {
         const extra = limits(row);
-        return `# ${row.help}${extra ? ` (${row.kind}; ${extra})` : ` (${row.kind})`}\n#${row.name} = ${writtenDefault(row)}`.trimEnd();
+        return `# ${row.help}${extra ? ` (${row.kind}; ${extra})` : ` (${row.kind})`}\n#${row.name} = ${formatDefault(row)}`.trimEnd();
       });
       return `[${section}]\n\n${texts.join('\n\n')}\n`;
     })
@@ -56,7 +56,7 @@ export const configurationPage = (): string =>
       '|---|---|---|---|',
       ...ROWS.filter((row) => row.section === section).map((row) => {
         const extra = limits(row);
-        const shown = writtenDefault(row);
+        const shown = formatDefault(row);
         return `| \`${row.name}\`${row.ours ? ' +' : ''} | ${row.kind} | ${shown === '' ? '' : `\`${shown}\``} | ${row.help}${extra ? ` (${extra})` : ''} |`;
       }),
       '',

@@ -1,7 +1,7 @@
 /** What each option of a configuration does here, for `bloomery check`. */
-import { insteadOf, type GivenOption } from './guards';
+import { adviceFor, type GivenOption } from './guards';
 import type { ReadConfiguration } from './load';
-import { writtenName } from './names';
+import { formatOptionName } from './names';
 import { OPTIONS, type OptionRow } from './options';
 import { suggestionFor } from './suggestion';
 import { withoutEffect } from './without-effect';
@@ -34,7 +34,7 @@ const successorOf = (key: string): string | undefined => KEYS[ROWS.findIndex(({ 
 /** The first rule that applies decides. */
 const RULES: readonly Rule[] = [
   (given) => {
-    const instead = insteadOf(given);
+    const instead = adviceFor(given);
     if (instead === undefined) return undefined;
     return instead === null
       ? { result: 'no effect', message: 'its value is what happens anyway', expected: true }
@@ -48,15 +48,15 @@ const RULES: readonly Rule[] = [
     const successor = rowOf(key) ? undefined : successorOf(key);
     if (successor === undefined) return undefined;
     return given.some((other) => other.key === successor)
-      ? { result: 'no effect', message: `this name is deprecated, and ${writtenName(successor)} is set too` }
-      : { result: 'works', message: `this name is deprecated: write ${writtenName(successor)}` };
+      ? { result: 'no effect', message: `this name is deprecated, and ${formatOptionName(successor)} is set too` }
+      : { result: 'works', message: `this name is deprecated: write ${formatOptionName(successor)}` };
   },
   ({ key }) => {
     if (rowOf(key)) return undefined;
     const because = withoutEffect(key);
     if (because !== undefined) return { result: 'no effect', message: because };
     const meant = suggestionFor(key, KEYS);
-    return { result: 'no effect', message: meant === undefined ? 'it is not known here' : `did you mean ${writtenName(meant)}?` };
+    return { result: 'no effect', message: meant === undefined ? 'it is not known here' : `did you mean ${formatOptionName(meant)}?` };
   },
   ({ key }) => {
     const inert = INERT.exec(rowOf(key)!.help);
@@ -73,5 +73,5 @@ export const examine = (configuration: Configuration): readonly ExaminedOption[]
       verdict = found;
       break;
     }
-    return { option: writtenName(given.key), from: given.from, ...verdict };
+    return { option: formatOptionName(given.key), from: given.from, ...verdict };
   });

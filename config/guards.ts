@@ -1,4 +1,4 @@
-import { writtenName } from './names';
+import { formatOptionName } from './names';
 
 /**
  * Ironic's options that protect something and have no effect here. An operator who sets one relies on it, so the server does not start:
@@ -20,7 +20,7 @@ const SIGNED = 'calls between processes are signed and never listen on a socket 
 
 // One row per line, so that the columns are easy to read.
 // prettier-ignore
-export const GUARDS: readonly GuardRow[] = [
+export const GUARDED_OPTIONS: readonly GuardRow[] = [
   // Authentication.
   { section: 'keystone_authtoken', name: 'delay_auth_decision', harmless: ['false'], instead: 'requests without a valid token are refused' },
   { section: 'keystone_authtoken', name: 'enforce_token_bind', harmless: ['permissive', 'disabled', 'strict'], instead: 'Keystone issues no bound tokens any more' },
@@ -70,17 +70,19 @@ export interface GivenOption {
   readonly from: string;
 }
 /** What to do instead of an option that stops the start. Null: the value is harmless. Undefined: the table does not have the option. */
-export function insteadOf({ key, value }: GivenOption): string | null | undefined {
+export function adviceFor({ key, value }: GivenOption): string | null | undefined {
   const [section, name] = [key.slice(0, key.indexOf('.')), key.slice(key.indexOf('.') + 1)];
-  const row = GUARDS.find((guard) => guard.section === section && (guard.name === undefined || guard.name === name));
+  const row = GUARDED_OPTIONS.find((guard) => guard.section === section && (guard.name === undefined || guard.name === name));
   if (!row) return undefined;
   return value.trim() === '' || row.harmless?.includes(normal(value)) ? null : row.instead;
 }
 /** One line for each guarded option whose value is not harmless. */
 export function refusalsOf(given: readonly GivenOption[]): readonly string[] {
   return given.flatMap((option) => {
-    const instead = insteadOf(option);
+    const instead = adviceFor(option);
     if (typeof instead !== 'string') return [];
-    return [`${option.from}: option ${writtenName(option.key)} protects something, and has no effect here: remove it. Instead: ${instead}`];
+    return [
+      `${option.from}: option ${formatOptionName(option.key)} protects something, and has no effect here: remove it. Instead: ${instead}`,
+    ];
   });
 }

@@ -1,11 +1,11 @@
 /** Reads options from files and the environment: later files win, and `OS_<SECTION>__<OPTION>` variables win over files. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { GUARDS, refusalsOf, type GivenOption } from './guards';
+import { GUARDED_OPTIONS, refusalsOf, type GivenOption } from './guards';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
-import { writtenDefault } from './documents';
-import { writtenName } from './names';
+import { formatDefault } from './documents';
+import { formatOptionName } from './names';
 import { suggestionFor } from './suggestion';
 import { withoutEffect } from './without-effect';
 
@@ -84,7 +84,7 @@ function substitute(text: string, section: string, raw: ReadonlyMap<string, stri
     const candidates = name.includes('.') ? [name] : [`${section}.${name}`, `DEFAULT.${name}`];
     for (const key of candidates) {
       const row = ROWS.find((candidate) => keyOf(candidate) === key);
-      const given = raw.get(key) ?? (row && row.default !== null ? writtenDefault(row) : undefined);
+      const given = raw.get(key) ?? (row && row.default !== null ? formatDefault(row) : undefined);
       if (given !== undefined) return substitute(given, key.split('.')[0]!, raw, depth + 1);
     }
     return all;
@@ -107,7 +107,7 @@ function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {
   const known = ROWS.map(keyOf);
   const named = [...unknown].slice(0, MOST_NAMED).map(([key, place]) => {
     const meant = withoutEffect(key) === undefined ? suggestionFor(key, known) : undefined;
-    return `${writtenName(key)} (${place}${meant === undefined ? '' : `; did you mean ${writtenName(meant)}?`})`;
+    return `${formatOptionName(key)} (${place}${meant === undefined ? '' : `; did you mean ${formatOptionName(meant)}?`})`;
   });
   const more = unknown.size > MOST_NAMED ? [`and ${unknown.size - MOST_NAMED} more`] : [];
   return [`options that are not known here and have no effect: ${[...named, ...more].join(', ')}`];
@@ -168,7 +168,7 @@ export function readConfiguration(files: readonly string[], environment: Environ
     from.set(keyOf(row), variable);
     named.add(keyOf(row));
   }
-  const variables = GUARDS.flatMap((guard) => {
+  const variables = GUARDED_OPTIONS.flatMap((guard) => {
     const variable = `OS_${guard.section.toUpperCase()}__${(guard.name ?? '').toUpperCase()}`;
     const value = guard.name === undefined ? undefined : environment[variable];
     return value === undefined ? [] : [{ key: `${guard.section}.${guard.name!}`, value, from: variable }];
@@ -177,7 +177,7 @@ export function readConfiguration(files: readonly string[], environment: Environ
   const given = all.filter(({ key, from: place }) => named.has(key) || variables.some((variable) => variable.from === place));
   const refusals = refusalsOf(all);
   const problems = new Map<string, string>();
-  for (const { section, name } of GUARDS) unknown.delete(`${section}.${name ?? ''}`);
+  for (const { section, name } of GUARDED_OPTIONS) unknown.delete(`${section}.${name ?? ''}`);
   const valueOf = (row: OptionRow): unknown => {
     const text = raw.get(keyOf(row));
     if (text === undefined || (text === '' && row.default === null && !row.emptyIsList)) return row.default;

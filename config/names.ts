@@ -1,2 +1,2 @@
 /** `section.name` as files and messages write it: `api.host_ip` → `[api]host_ip`. */
-export const writtenName = (key: string): string => `[${key.replace('.', ']')}`;
+export const formatOptionName = (key: string): string => `[${key.replace('.', ']')}`;

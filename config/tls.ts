@@ -1,6 +1,6 @@
 /** Which files and which versions of TLS a listener uses, by the options of its section. */
 import type { TlsSettings } from '../wire/http/listener-tls';
-import { writtenName } from './names';
+import { formatOptionName } from './names';
 import type { LoadedOptions } from './options';
 
 /** TLS options that exclude each other, or that lack a file. The message is for the operator. */
@@ -50,7 +50,7 @@ function filesOf(options: TlsOptions, listener: Listener): Pick<TlsSettings, 'ce
       };
   }
   throw new TlsOptionsError(
-    `${writtenName(asks)} needs [${section}]cert_file and [${section}]key_file. ${howToMake('cert.pem', 'key.pem')}`,
+    `${formatOptionName(asks)} needs [${section}]cert_file and [${section}]key_file. ${howToMake('cert.pem', 'key.pem')}`,
   );
 }
 

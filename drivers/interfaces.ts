@@ -126,8 +126,8 @@ export type FirmwareComponent = Pick<FirmwareComponentRecord, 'component' | 'ven
 
 /** A driver never changes the provision state: it returns an outcome, and the conductor changes the state. */
 export type Outcome =
-  /** `agentThere`: nothing was booted, since the agent already runs on the machine; its steps are available now. */
-  | { readonly kind: 'done'; readonly agentThere?: true }
+  /** `agentRunning`: nothing was booted, since the agent already runs on the machine; its steps are available now. */
+  | { readonly kind: 'done'; readonly agentRunning?: true }
   /**
    * The wait ends with the agent's next heartbeat, or with a poll after `pollEvery` seconds. `quiet`: the poll showed nothing new, so the
    * timeout of the wait is not restarted.
@@ -135,7 +135,7 @@ export type Outcome =
   | { readonly kind: 'wait'; readonly pollEvery?: number; readonly quiet?: true }
   | { readonly kind: 'failed'; readonly reason: string };
 export const done: Outcome = { kind: 'done' };
-export const agentThere: Outcome = { kind: 'done', agentThere: true };
+export const agentAlreadyRunning: Outcome = { kind: 'done', agentRunning: true };
 export const wait: Outcome = { kind: 'wait' };
 export const failed = (reason: string): Outcome => ({ kind: 'failed', reason });
 

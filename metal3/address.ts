@@ -1,7 +1,7 @@
 /** The address on the provisioning network: given, or waited for on an interface. */
 import type { NetworkInterfaceInfo } from 'node:os';
 import { systemClock, type Clock } from '../model/clock';
-import { Metal3Error, type Environment } from './place';
+import { Metal3Error, type Environment } from './container-context';
 
 type Interfaces = Readonly<NodeJS.Dict<NetworkInterfaceInfo[]>>;
 export interface ProvisioningAddress {

@@ -19,8 +19,8 @@ import type { TlsSettings } from '../wire/http/listener-tls';
 import { watchFiles } from '../wire/watch-files';
 import { waitForAddress } from './address';
 import { dhcpOptions, dhcpPlan, type DhcpPlan } from './dhcp';
-import { createHttpd, passOn, type Port } from './httpd';
-import { Metal3Error, placeOf, type Environment, type Place } from './place';
+import { createHttpd, proxyRequest, type Port } from './httpd';
+import { Metal3Error, contextOf, type Environment, type ContainerContext } from './container-context';
 import { inspectorScript } from './scripts';
 import { checkVariables, configurationFile, ironicSettings } from './settings';
 import { isTrue, leastVersion } from './variables';
@@ -49,20 +49,20 @@ function write(path: string, text: string): void {
 }
 
 /** Waits for the address. @throws Metal3Error */
-export async function findPlace(environment: Environment, signal: AbortSignal): Promise<Place> {
+export async function findContext(environment: Environment, signal: AbortSignal): Promise<ContainerContext> {
   const address = await waitForAddress(environment, networkInterfaces, signal);
   const hasIpv6 = Object.values(networkInterfaces()).some((infos) => infos?.some(({ family }) => family === 'IPv6'));
-  return placeOf(environment, { ...address, hasIpv6, exists });
+  return contextOf(environment, { ...address, hasIpv6, exists });
 }
 
 /** Writes the users of the API. @returns the file */
-function writeUsers({ conf, get }: Place): string {
+function writeUsers({ conf, get }: ContainerContext): string {
   const given = '/auth/ironic/htpasswd';
   const users = exists(given) ? readSmall(given) : get('IRONIC_HTPASSWD', get('HTTP_BASIC_HTPASSWD'));
   write(`${conf}/ironic/htpasswd`, `${users.trimEnd()}\n`);
   return `${conf}/ironic/htpasswd`;
 }
-const writeAuthorities = ({ conf, ramdiskAuthorities }: Place): void =>
+const writeAuthorities = ({ conf, ramdiskAuthorities }: ContainerContext): void =>
   write(`${conf}/ipa-tls.pem`, ramdiskAuthorities.map(readSmall).join('\n'));
 
 /**
@@ -70,17 +70,20 @@ const writeAuthorities = ({ conf, ramdiskAuthorities }: Place): void =>
  * @returns its file, and lines for the log
  * @throws Metal3Error
  */
-export function prepareIronic(environment: Environment, place: Place): { readonly file: string; readonly warnings: readonly string[] } {
-  const { settings, warnings } = ironicSettings(environment, place);
+export function prepareIronic(
+  environment: Environment,
+  context: ContainerContext,
+): { readonly file: string; readonly warnings: readonly string[] } {
+  const { settings, warnings } = ironicSettings(environment, context);
   for (const folder of ['/shared/html/images', '/shared/log/ironic/deploy']) mkdirSync(folder, { recursive: true });
-  mkdirSync(place.data, { recursive: true });
-  if (place.hasUsers) writeUsers(place);
-  if (place.ramdiskAuthorities.length > 0) {
-    writeAuthorities(place);
+  mkdirSync(context.data, { recursive: true });
+  if (context.hasUsers) writeUsers(context);
+  if (context.ramdiskAuthorities.length > 0) {
+    writeAuthorities(context);
     // Kubernetes replaces mounted files; nothing restarts the container.
-    watchFiles(place.ramdiskAuthorities, () => writeAuthorities(place));
+    watchFiles(context.ramdiskAuthorities, () => writeAuthorities(context));
   }
-  const file = `${place.conf}/ironic/ironic.conf`;
+  const file = `${context.conf}/ironic/ironic.conf`;
   write(file, configurationFile(settings));
   return { file, warnings };
 }
@@ -127,10 +130,10 @@ function gate(users: string, log: Log): (request: IncomingMessage, response: Ser
 }
 
 /** The ports of the container `httpd`. @throws Metal3Error */
-export function httpdPorts(environment: Environment, place: Place, log: Log): readonly ContainerPort[] {
-  for (const warning of checkVariables(environment, place)) log.warn(warning);
-  const { get, host, proxy, mediaTls, certificate, mediaCertificate, tls } = place;
-  if (proxy && !place.hasUsers)
+export function httpdPorts(environment: Environment, context: ContainerContext, log: Log): readonly ContainerPort[] {
+  for (const warning of checkVariables(environment, context)) log.warn(warning);
+  const { get, host, proxy, mediaTls, certificate, mediaCertificate, tls } = context;
+  if (proxy && !context.hasUsers)
     throw new Metal3Error('the API would answer everybody: IRONIC_REVERSE_PROXY_SETUP is true, and there is no IRONIC_HTPASSWD');
   mkdirSync(`${ROOT}/images`, { recursive: true });
   const httpPort = portOf('HTTP_PORT', get('HTTP_PORT', '80'));
@@ -142,11 +145,11 @@ export function httpdPorts(environment: Environment, place: Place, log: Log): re
     boot: BOOT_SOCKET,
     api: privatePort === 'unix' ? API_SOCKET : portOf('IRONIC_PRIVATE_PORT', privatePort),
     startScript: startScript(httpUrl),
-    inspectorScript: inspectorScript(place, httpUrl),
-    admits: proxy ? gate(writeUsers(place), log) : async () => false,
+    inspectorScript: inspectorScript(context, httpUrl),
+    admits: proxy ? gate(writeUsers(context), log) : async () => false,
     log,
   };
-  const own = isTrue(get('LISTEN_ALL_INTERFACES', 'true')) ? place.everywhere : place.ip;
+  const own = isTrue(get('LISTEN_ALL_INTERFACES', 'true')) ? context.everywhere : context.ip;
   const port = (kind: Port, listening: Omit<ContainerPort, 'listener'>): ContainerPort => ({
     ...listening,
     listener: createHttpd(setup, kind),
@@ -165,7 +168,11 @@ export function httpdPorts(environment: Environment, place: Place, log: Log): re
     ...(mediaTls
       ? [
           port('media', {
-            ...{ host: place.everywhere, port: portOf('VMEDIA_TLS_PORT', get('VMEDIA_TLS_PORT', '8083')), what: 'media, VMEDIA_TLS_PORT' },
+            ...{
+              host: context.everywhere,
+              port: portOf('VMEDIA_TLS_PORT', get('VMEDIA_TLS_PORT', '8083')),
+              what: 'media, VMEDIA_TLS_PORT',
+            },
             tls: tlsOf(mediaCertificate, get('IRONIC_VMEDIA_SSL_PROTOCOL'), get('IRONIC_VMEDIA_TLS_12_CIPHERS')),
           }),
         ]
@@ -185,7 +192,7 @@ export function exporterPort(environment: Environment, log: Log): ContainerPort 
         refuse(response, 404, 'Not found');
         return;
       }
-      passOn(METRICS_SOCKET, request, response).catch((error: unknown) => {
+      proxyRequest(METRICS_SOCKET, request, response).catch((error: unknown) => {
         log.debug('the server has no metrics', { error: (error as Error).message });
         if (response.headersSent || response.destroyed) return void response.destroy();
         const down = '# HELP bloomery_up The server in the container ironic answers.\n# TYPE bloomery_up gauge\nbloomery_up 0\n';
@@ -219,18 +226,23 @@ function leaseStore({ hosts }: DhcpPlan): DhcpSetup['store'] {
  * @returns what stops both
  * @throws Metal3Error
  */
-export async function startDnsmasq(environment: Environment, place: Place, defaults: Options, log: Log): Promise<() => Promise<void>> {
-  for (const warning of checkVariables(environment, place)) log.warn(warning);
-  const plan = dhcpPlan(place);
-  const port = place.get('HTTP_PORT', '80');
-  const httpUrl = place.get('IRONIC_HTTP_URL', `http://${place.host}${port === '80' ? '' : `:${port}`}`);
-  const options: Options = { ...defaults, ...dhcpOptions(place, plan, httpUrl), 'pxe.tftp_server': place.ip } as Options;
+export async function startDnsmasq(
+  environment: Environment,
+  context: ContainerContext,
+  defaults: Options,
+  log: Log,
+): Promise<() => Promise<void>> {
+  for (const warning of checkVariables(environment, context)) log.warn(warning);
+  const plan = dhcpPlan(context);
+  const port = context.get('HTTP_PORT', '80');
+  const httpUrl = context.get('IRONIC_HTTP_URL', `http://${context.host}${port === '80' ? '' : `:${port}`}`);
+  const options: Options = { ...defaults, ...dhcpOptions(context, plan, httpUrl), 'pxe.tftp_server': context.ip } as Options;
   const ignored = new Set(plan.hosts.filter((host) => host.ignored).map(({ mac }) => mac));
   const known = new Set(plan.hosts.map(({ mac }) => mac));
   const lists = { isDenied: (mac: string) => ignored.has(mac), isAllowed: (mac: string) => !plan.onlyHosts || known.has(mac) };
   const tftp = await startTftp({
     options: { ...options, 'pxe.tftp_root': '/tftpboot' },
-    hosts: [place.everywhere],
+    hosts: [context.everywhere],
     log,
     clock: systemClock,
   });

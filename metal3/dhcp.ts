@@ -1,7 +1,7 @@
 /** The container `dnsmasq`: translates its DHCP variables, in dnsmasq's notation, to the options of our DHCP and TFTP services. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { LoadedOptions } from '../config/options';
-import { Metal3Error, type Place } from './place';
+import { Metal3Error, type ContainerContext } from './container-context';
 
 /** A machine of DHCP_HOSTS. */
 interface DhcpHost {
@@ -104,7 +104,7 @@ function contains(network: string, width: number, address: string): boolean {
 }
 
 /** One line of [boot]dhcp_subnet. */
-function subnetLine(range: Range, options: readonly OptionLine[], { get, ip, interface: name }: Place): string {
+function subnetLine(range: Range, options: readonly OptionLine[], { get, ip, interface: name }: ContainerContext): string {
   const v4 = isIPv4(range.first);
   const network = networkOf(range.first, range.width);
   const dns = get('DNS_IP') === 'provisioning' ? ip : get('DNS_IP').replace(/^\[|\]$/g, '');
@@ -143,8 +143,8 @@ function hostOf(item: string): DhcpHost {
 }
 
 /** @throws Metal3Error */
-export function dhcpPlan(place: Place): DhcpPlan {
-  const { get } = place;
+export function dhcpPlan(context: ContainerContext): DhcpPlan {
+  const { get } = context;
   const ranges = items(get('DHCP_RANGE'), ';').map(rangeOf);
   const options = items(get('DHCP_OPTIONS'), ';').map(optionLine);
   const hosts = items(get('DHCP_HOSTS'), ';').map(hostOf);
@@ -156,11 +156,11 @@ export function dhcpPlan(place: Place): DhcpPlan {
   const other = ignored.find((tag) => !/^(?:tag:)?!known$/.test(tag));
   if (other !== undefined)
     throw new Metal3Error(`DHCP_IGNORE: "${other}" is not supported: tag:!known is, which answers the machines of DHCP_HOSTS only`);
-  return { subnets: ranges.map((range) => subnetLine(range, options, place)), hosts, onlyHosts: ignored.length > 0 };
+  return { subnets: ranges.map((range) => subnetLine(range, options, context)), hosts, onlyHosts: ignored.length > 0 };
 }
 
 /** Names of boot loaders → files of the image, or of the folder with the operator's own boot loaders. */
-export function loaders({ get, exists }: Place): Readonly<Record<string, string>> {
+export function loaders({ get, exists }: ContainerContext): Readonly<Record<string, string>> {
   const name = get('SNP_BASENAME', 'snponly');
   const own = get('IPXE_CUSTOM_FIRMWARE_DIR', '/shared/custom_ipxe_firmware');
   const files: Readonly<Record<string, string>> = {
@@ -173,8 +173,8 @@ export function loaders({ get, exists }: Place): Readonly<Record<string, string>
 }
 
 /** The options of the services that differ from their defaults. */
-export function dhcpOptions(place: Place, { subnets }: DhcpPlan, httpUrl: string): Partial<LoadedOptions> {
-  const { ip, interface: name = null, get } = place;
+export function dhcpOptions(context: ContainerContext, { subnets }: DhcpPlan, httpUrl: string): Partial<LoadedOptions> {
+  const { ip, interface: name = null, get } = context;
   const snp = get('SNP_BASENAME', 'snponly');
   return {
     'DEFAULT.my_ip': ip,
@@ -187,7 +187,7 @@ export function dhcpOptions(place: Place, { subnets }: DhcpPlan, httpUrl: string
     'pxe.ipxe_bootfile_name': 'undionly.kpxe',
     'pxe.uefi_ipxe_bootfile_name': `${snp}-x86_64.efi`,
     'pxe.ipxe_bootfile_name_by_arch': { aarch64: `${snp}-arm64.efi` },
-    'pxe.loader_file_paths': loaders(place),
+    'pxe.loader_file_paths': loaders(context),
   };
 }
 /** This container knows no nodes, so that all addresses may go to unknown machines. */

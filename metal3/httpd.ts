@@ -68,7 +68,7 @@ const passed = (headers: IncomingMessage['headers']): OutgoingHttpHeaders =>
 const UPSTREAM_MS = 300_000;
 
 /** Passes a request on. Resolves when the response has ended. */
-export async function passOn(
+export async function proxyRequest(
   target: string | number,
   request: IncomingMessage,
   response: ServerResponse,
@@ -120,10 +120,10 @@ export function createHttpd(setup: HttpdSetup, port: Port): RequestListener {
     boot: (request, response, path) => {
       const instead = (status: number): string | undefined =>
         status === 404 && path.startsWith('/ipxe/') ? setup.inspectorScript : undefined;
-      return passOn(setup.boot, request, response, instead);
+      return proxyRequest(setup.boot, request, response, instead);
     },
     media: (request, response, path) =>
-      path.startsWith('/media/') ? passOn(setup.boot, request, response) : file(request, response, path),
+      path.startsWith('/media/') ? proxyRequest(setup.boot, request, response) : file(request, response, path),
   };
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = pathOf(request.url);
@@ -131,7 +131,7 @@ export function createHttpd(setup: HttpdSetup, port: Port): RequestListener {
     if (path === undefined || rule === undefined) refuse(response, 400, 'Not a path');
     else if (rule === 'refused') refuse(response, 403, 'Forbidden');
     else if (rule === 'api') {
-      if (await setup.admits(request, response)) await passOn(setup.api, request, response);
+      if (await setup.admits(request, response)) await proxyRequest(setup.api, request, response);
     } else if (request.method !== 'GET' && request.method !== 'HEAD') {
       refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });
     } else {

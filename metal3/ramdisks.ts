@@ -1,5 +1,5 @@
 /** The ramdisks of the agent that the variables and the files below /shared/html/images name, by architecture. */
-import { IMAGES, Metal3Error, type Place } from './place';
+import { IMAGES, Metal3Error, type ContainerContext } from './container-context';
 
 export interface Pair {
   readonly kernel: string;
@@ -21,7 +21,7 @@ function byArch(name: string, text: string): ReadonlyMap<string, string> {
 }
 
 /** Architecture → ramdisk; `''` is that of all others. @throws Metal3Error */
-export function ramdisksOf({ get, exists, hasRamdisk }: Place): ReadonlyMap<string, Pair> {
+export function ramdisksOf({ get, exists, hasRamdisk }: ContainerContext): ReadonlyMap<string, Pair> {
   const found = new Map<string, Pair>();
   const [kernels, initramfses] = (['DEPLOY_KERNEL', 'DEPLOY_RAMDISK'] as const).map((name) =>
     byArch(`${name}_BY_ARCH`, get(`${name}_BY_ARCH`)),
@@ -41,5 +41,5 @@ export function ramdisksOf({ get, exists, hasRamdisk }: Place): ReadonlyMap<stri
 }
 
 /** The value of `[conductor]deploy_kernel_by_arch` or `deploy_ramdisk_by_arch`. Empty: there is no ramdisk with an architecture. @throws Metal3Error */
-export const ramdisksByArch = (place: Place, file: keyof Pair): string =>
-  [...ramdisksOf(place)].flatMap(([arch, pair]) => (arch === '' ? [] : [`${arch}:${pair[file]}`])).join(',');
+export const ramdisksByArch = (context: ContainerContext, file: keyof Pair): string =>
+  [...ramdisksOf(context)].flatMap(([arch, pair]) => (arch === '' ? [] : [`${arch}:${pair[file]}`])).join(',');

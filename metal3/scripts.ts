@@ -1,24 +1,24 @@
 /** The iPXE script of machines that belong to no node: they boot the ramdisk, which reports their inventory. */
-import { Metal3Error, type Place } from './place';
+import { Metal3Error, type ContainerContext } from './container-context';
 import { BUILDS, ramdisksOf, type Pair } from './ramdisks';
 import { inspectionArguments, isTrue, kernelArguments } from './variables';
 
 const ATTEMPT_MS = 60_000;
 
 /** @param httpUrl of the files below /shared/html @throws Metal3Error */
-export function inspectorScript(place: Place, httpUrl: string): string {
-  const { get, baseUrl } = place;
+export function inspectorScript(context: ContainerContext, httpUrl: string): string {
+  const { get, baseUrl } = context;
   const base = get('IRONIC_IPA_BASE_URL', httpUrl);
   const served = (url: string): string => url.replace(/^file:\/\/\/shared\/html(?=\/)/, base);
   const words = [
     `ipa-inspection-callback-url=${baseUrl}/v1/continue_inspection`,
     ...(isTrue(get('IRONIC_FAST_TRACK', 'true')) ? [`ipa-api-url=${baseUrl}`] : []),
     `ipa-debug=${get('IRONIC_IPA_DEBUG', '1')}`,
-    kernelArguments(place),
-    inspectionArguments(place),
+    kernelArguments(context),
+    inspectionArguments(context),
     'BOOTIF=${mac}',
   ].join(' ');
-  const ramdisks = ramdisksOf(place);
+  const ramdisks = ramdisksOf(context);
   const load = ({ kernel, initramfs }: Pair): readonly string[] => [
     `kernel --timeout ${ATTEMPT_MS} ${served(kernel)} ${words} initrd=ramdisk || goto again`,
     `initrd --timeout ${ATTEMPT_MS} --name ramdisk ${served(initramfs)} || goto again`,

@@ -1,6 +1,6 @@
 /** From the environment of a container of metal3's Ironic image to the options of ironic.conf, by the table of variables. */
-import { Metal3Error, type Environment, type Place } from './place';
-import { ALWAYS, VARIABLES, type Settings, type Variable } from './variables';
+import { Metal3Error, type Environment, type ContainerContext } from './container-context';
+import { FIXED_SETTINGS, VARIABLES, type Settings, type Variable } from './variables';
 
 /** Variables of Ironic's own options, which the configuration reader takes itself. */
 const isOption = (name: string): boolean => name.startsWith('OS_') && name.includes('__');
@@ -10,9 +10,9 @@ const GUARD = /(?:TLS|SSL|CERT|CIPHER|CURVE|AUTH|HTPASSWD|PASSWORD|TOKEN|SECURE|
 
 const NAMES = new Set(VARIABLES.flatMap(({ name, formerly = [] }) => [name, ...formerly]));
 /** The value of a variable, by its name or an older one; else its default. */
-export function valueOf({ name, formerly = [], preset = '' }: Variable, place: Place): string {
-  const given = [name, ...formerly].map((one) => place.get(one)).find((one) => one !== '');
-  return given ?? (typeof preset === 'string' ? preset : preset(place));
+export function valueOf({ name, formerly = [], preset = '' }: Variable, context: ContainerContext): string {
+  const given = [name, ...formerly].map((one) => context.get(one)).find((one) => one !== '');
+  return given ?? (typeof preset === 'string' ? preset : preset(context));
 }
 
 export interface Derived {
@@ -21,13 +21,13 @@ export interface Derived {
   readonly warnings: readonly string[];
 }
 /** @throws Metal3Error for variables that cannot be used, all in one message */
-export function checkVariables(environment: Environment, place: Place): readonly string[] {
+export function checkVariables(environment: Environment, context: ContainerContext): readonly string[] {
   const given = Object.keys(environment).filter((name) => environment[name] !== '' && !NAMES.has(name) && !isOption(name));
   const unknown = given.filter((name) => PREFIX.test(name)).sort();
   const refusals = [
     ...unknown.filter((name) => GUARD.test(name)).map((name) => `${name}: it protects something, and has no effect here: remove it`),
     ...VARIABLES.flatMap((variable) => {
-      const why = variable.refusal?.(valueOf(variable, place), place);
+      const why = variable.refusal?.(valueOf(variable, context), context);
       return why === undefined ? [] : [`${variable.name}: ${why}`];
     }),
   ];
@@ -36,11 +36,11 @@ export function checkVariables(environment: Environment, place: Place): readonly
 }
 
 /** The options of the server in the container `ironic`. @throws Metal3Error */
-export function ironicSettings(environment: Environment, place: Place): Derived {
-  const warnings = checkVariables(environment, place);
+export function ironicSettings(environment: Environment, context: ContainerContext): Derived {
+  const warnings = checkVariables(environment, context);
   const rows = VARIABLES.filter(({ readers }) => readers.includes('ironic'));
-  const parts = rows.map((variable) => variable.options?.(valueOf(variable, place), place) ?? {});
-  return { settings: Object.assign({}, ALWAYS, ...parts) as Settings, warnings };
+  const parts = rows.map((variable) => variable.options?.(valueOf(variable, context), context) ?? {});
+  return { settings: Object.assign({}, FIXED_SETTINGS, ...parts) as Settings, warnings };
 }
 
 /** The text of ironic.conf. */

@@ -1,7 +1,7 @@
 /**
  * The environment variables of metal3's Ironic image, and the options of ironic.conf that each one sets here. docs/metal3.md explains them.
  */
-import { IMAGES, type Place } from './place';
+import { IMAGES, type ContainerContext } from './container-context';
 import { ramdisksByArch } from './ramdisks';
 
 /** `section.option` → value as in ironic.conf. */
@@ -15,10 +15,10 @@ export interface Variable {
   /** Older names. */
   readonly formerly?: readonly string[];
   /** The options, from the variable's value or the default; `''` for a variable that is not set. */
-  readonly options?: (value: string, place: Place) => Settings;
-  readonly preset?: string | ((place: Place) => string);
+  readonly options?: (value: string, context: ContainerContext) => Settings;
+  readonly preset?: string | ((context: ContainerContext) => string);
   /** Why the value cannot be used; undefined: it can be. */
-  readonly refusal?: (value: string, place: Place) => string | undefined;
+  readonly refusal?: (value: string, context: ContainerContext) => string | undefined;
 }
 
 const ironic = ['ironic'] as const;
@@ -42,7 +42,7 @@ const NO_NETWORKING =
   'the networking service is no process of its own here: set [ironic_networking] in the server itself by OS_IRONIC_NETWORKING__… variables';
 const NO_CURVES = 'curves cannot be chosen here: remove the variable';
 
-export const kernelArguments = ({ get }: Place): string =>
+export const kernelArguments = ({ get }: ContainerContext): string =>
   [
     'nofb nomodeset vga=normal',
     get('IRONIC_IPA_INSECURE', '1') === '' ? '' : `ipa-insecure=${get('IRONIC_IPA_INSECURE', '1')}`,
@@ -52,7 +52,7 @@ export const kernelArguments = ({ get }: Place): string =>
   ]
     .filter((part) => part !== '')
     .join(' ');
-export const inspectionArguments = ({ get }: Place): string =>
+export const inspectionArguments = ({ get }: ContainerContext): string =>
   [
     `ipa-inspection-collectors=${get('IRONIC_IPA_COLLECTORS', 'default,logs')}`,
     `ipa-enable-vlan-interfaces=${get('IRONIC_ENABLE_VLAN_INTERFACES', get('IRONIC_INSPECTOR_VLAN_INTERFACES', 'all'))}`,
@@ -60,18 +60,19 @@ export const inspectionArguments = ({ get }: Place): string =>
     `ipa-collect-lldp=${get('IRONIC_IPA_COLLECT_LLDP', '1')}`,
   ].join(' ');
 
-const httpUrl = ({ get, host }: Place): string => `http://${host}${get('HTTP_PORT', '80') === '80' ? '' : `:${get('HTTP_PORT', '80')}`}`;
-const externalHttp = (ip: string, place: Place): string =>
-  place.mediaTls ? `https://${ip}:${place.get('VMEDIA_TLS_PORT', '8083')}` : `http://${ip}:${place.get('HTTP_PORT', '80')}`;
+const httpUrl = ({ get, host }: ContainerContext): string =>
+  `http://${host}${get('HTTP_PORT', '80') === '80' ? '' : `:${get('HTTP_PORT', '80')}`}`;
+const externalHttp = (ip: string, context: ContainerContext): string =>
+  context.mediaTls ? `https://${ip}:${context.get('VMEDIA_TLS_PORT', '8083')}` : `http://${ip}:${context.get('HTTP_PORT', '80')}`;
 const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address);
 
 /** Where the API listens: behind the TLS of httpd, on a Unix socket or on loopback; otherwise on the network. */
-const apiBind = (value: string, place: Place): Settings => {
-  if (place.proxy)
-    return place.get('IRONIC_PRIVATE_PORT', 'unix') === 'unix'
+const apiBind = (value: string, context: ContainerContext): Settings => {
+  if (context.proxy)
+    return context.get('IRONIC_PRIVATE_PORT', 'unix') === 'unix'
       ? { 'api.unix_socket': '/shared/ironic.sock', 'api.unix_socket_mode': '666' }
-      : { 'api.host_ip': '127.0.0.1', 'api.port': place.get('IRONIC_PRIVATE_PORT') };
-  return { 'api.host_ip': isTrue(value) ? place.everywhere : place.ip };
+      : { 'api.host_ip': '127.0.0.1', 'api.port': context.get('IRONIC_PRIVATE_PORT') };
+  return { 'api.host_ip': isTrue(value) ? context.everywhere : context.ip };
 };
 const oneTls12 = (value: string): Settings => named(value, { 'api.server_tls_ciphers': value });
 
@@ -87,18 +88,18 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'IRONIC_ACCESS_PORT', readers: all, preset: '6385' },
   { name: 'IRONIC_LISTEN_PORT', readers: all, preset: ({ get }) => get('IRONIC_ACCESS_PORT', '6385'), options: (value) => ({ 'api.port': value }) },
   { name: 'IRONIC_BASE_URL', readers: both, preset: ({ baseUrl }) => baseUrl, options: (value, { proxy }) => ({ 'service_catalog.endpoint_override': value, ...(proxy ? { 'api.public_endpoint': value } : {}) }) },
-  { name: 'LISTEN_ALL_INTERFACES', readers: both, preset: 'true', options: (value, place) => ({ 'json_rpc.host_ip': isTrue(value) ? place.everywhere : place.ip, ...apiBind(value, place) }) },
+  { name: 'LISTEN_ALL_INTERFACES', readers: both, preset: 'true', options: (value, context) => ({ 'json_rpc.host_ip': isTrue(value) ? context.everywhere : context.ip, ...apiBind(value, context) }) },
   { name: 'IRONIC_TFTP_URL', readers: dnsmasq, refusal: (value, { host }) => value === '' || value === `tftp://${host}` ? undefined : 'the boot files come from this container: remove the variable' },
   { name: 'IRONIC_IPA_BASE_URL', readers: httpd },
-  { name: 'IRONIC_EXTERNAL_IP', readers: ironic, options: (value, place) => named(value, { 'deploy.external_callback_url': `${place.scheme}://${bracketed(value)}:${place.get('IRONIC_ACCESS_PORT', '6385')}`, 'deploy.external_http_url': externalHttp(bracketed(value), place) }) },
+  { name: 'IRONIC_EXTERNAL_IP', readers: ironic, options: (value, context) => named(value, { 'deploy.external_callback_url': `${context.scheme}://${bracketed(value)}:${context.get('IRONIC_ACCESS_PORT', '6385')}`, 'deploy.external_http_url': externalHttp(bracketed(value), context) }) },
   { name: 'IRONIC_EXTERNAL_CALLBACK_URL', readers: ironic, options: (value) => named(value, { 'deploy.external_callback_url': value }) },
-  { name: 'IRONIC_EXTERNAL_HTTP_URL', readers: ironic, options: (value, place) => value !== '' ? { 'deploy.external_http_url': value } : place.mediaTls && place.get('IRONIC_EXTERNAL_IP') === '' ? { 'deploy.external_http_url': externalHttp(place.host, place) } : {} },
+  { name: 'IRONIC_EXTERNAL_HTTP_URL', readers: ironic, options: (value, context) => value !== '' ? { 'deploy.external_http_url': value } : context.mediaTls && context.get('IRONIC_EXTERNAL_IP') === '' ? { 'deploy.external_http_url': externalHttp(context.host, context) } : {} },
   { name: 'CUSTOM_CONFIG_DIR', readers: all },
   { name: 'CUSTOM_DATA_DIR', readers: all },
   // Authentication and calls between processes.
   { name: 'IRONIC_REVERSE_PROXY_SETUP', readers: both },
   { name: 'IRONIC_PRIVATE_PORT', readers: both },
-  { name: 'IRONIC_HTPASSWD', readers: both, formerly: ['HTTP_BASIC_HTPASSWD'], options: (_, place) => place.proxy || !place.hasUsers ? { 'DEFAULT.auth_strategy': 'noauth' } : { 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_auth_user_file': `${place.conf}/ironic/htpasswd` } },
+  { name: 'IRONIC_HTPASSWD', readers: both, formerly: ['HTTP_BASIC_HTPASSWD'], options: (_, context) => context.proxy || !context.hasUsers ? { 'DEFAULT.auth_strategy': 'noauth' } : { 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_auth_user_file': `${context.conf}/ironic/htpasswd` } },
   { name: 'IRONIC_RPC_HTPASSWD', readers: ironic },
   { name: 'IRONIC_DEPLOYMENT', readers: ironic, refusal: (value) => value === '' || value === 'Conductor' ? undefined : 'the value is Conductor, or none' },
   { name: 'IRONIC_JSON_RPC_PORT', readers: ironic, preset: '6189', options: (value) => ({ 'json_rpc.port': value }) },
@@ -109,7 +110,7 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'IRONIC_OCI_AUTH_CONFIG', readers: ironic, refusal: (value) => value === '' ? undefined : 'registries with passwords are not supported' },
   // TLS.
   { name: 'IRONIC_CACERT_FILE', readers: both },
-  { name: 'WEBSERVER_CACERT_FILE', readers: both, options: (value, place) => ({ ...(value === '' ? isTrue(place.get('IRONIC_INSECURE')) ? { 'DEFAULT.webserver_verify_ca': 'False' } : {} : { 'DEFAULT.webserver_verify_ca': value }), ...(place.ramdiskAuthorities.length > 0 ? { 'agent.api_ca_file': `${place.conf}/ipa-tls.pem` } : {}), ...(place.exists('/certs/ca/bmc') ? { 'redfish.verify_ca': '/certs/ca/bmc' } : {}) }) },
+  { name: 'WEBSERVER_CACERT_FILE', readers: both, options: (value, context) => ({ ...(value === '' ? isTrue(context.get('IRONIC_INSECURE')) ? { 'DEFAULT.webserver_verify_ca': 'False' } : {} : { 'DEFAULT.webserver_verify_ca': value }), ...(context.ramdiskAuthorities.length > 0 ? { 'agent.api_ca_file': `${context.conf}/ipa-tls.pem` } : {}), ...(context.exists('/certs/ca/bmc') ? { 'redfish.verify_ca': '/certs/ca/bmc' } : {}) }) },
   { name: 'IRONIC_INSECURE', readers: ironic, options: (value) => isTrue(value) ? { 'json_rpc.insecure': 'true' } : {} },
   { name: 'IRONIC_SSL_PROTOCOL', readers: both, options: (value, { tls, proxy, certificate }) => tls && !proxy ? { 'api.enable_ssl_api': 'true', 'api.cert_file': certificate.cert, 'api.key_file': certificate.key, 'api.server_tls_minimum_version': leastVersion(value) ?? '1.2' } : {}, refusal: (value) => leastVersion(value) ? undefined : 'it must allow TLSv1.2 or TLSv1.3' },
   { name: 'IRONIC_VMEDIA_SSL_PROTOCOL', readers: httpd, refusal: (value) => leastVersion(value) ? undefined : 'it must allow TLSv1.2 or TLSv1.3' },
@@ -119,14 +120,14 @@ export const VARIABLES: readonly Variable[] = [
   ...['IRONIC_TLS_ENFORCE_SERVER_CIPHER_ORDER', 'IRONIC_VMEDIA_TLS_ENFORCE_SERVER_CIPHER_ORDER', 'RESTART_CONTAINER_CERTIFICATE_UPDATED'].map((name) => ({ name, readers: both })),
   { name: 'VMEDIA_TLS_PORT', readers: both, preset: '8083' },
   // Ramdisks.
-  { name: 'DEPLOY_KERNEL_URL', readers: both, preset: (place) => place.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.kernel` : '', options: (value) => named(value, { 'conductor.deploy_kernel': value }) },
-  { name: 'DEPLOY_RAMDISK_URL', readers: both, preset: (place) => place.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.initramfs` : '', options: (value) => named(value, { 'conductor.deploy_ramdisk': value }) },
-  { name: 'DEPLOY_KERNEL_BY_ARCH', readers: both, options: (_, place) => named(ramdisksByArch(place, 'kernel'), { 'conductor.deploy_kernel_by_arch': ramdisksByArch(place, 'kernel') }) },
-  { name: 'DEPLOY_RAMDISK_BY_ARCH', readers: both, options: (_, place) => named(ramdisksByArch(place, 'initramfs'), { 'conductor.deploy_ramdisk_by_arch': ramdisksByArch(place, 'initramfs') }) },
+  { name: 'DEPLOY_KERNEL_URL', readers: both, preset: (context) => context.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.kernel` : '', options: (value) => named(value, { 'conductor.deploy_kernel': value }) },
+  { name: 'DEPLOY_RAMDISK_URL', readers: both, preset: (context) => context.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.initramfs` : '', options: (value) => named(value, { 'conductor.deploy_ramdisk': value }) },
+  { name: 'DEPLOY_KERNEL_BY_ARCH', readers: both, options: (_, context) => named(ramdisksByArch(context, 'kernel'), { 'conductor.deploy_kernel_by_arch': ramdisksByArch(context, 'kernel') }) },
+  { name: 'DEPLOY_RAMDISK_BY_ARCH', readers: both, options: (_, context) => named(ramdisksByArch(context, 'initramfs'), { 'conductor.deploy_ramdisk_by_arch': ramdisksByArch(context, 'initramfs') }) },
   { name: 'BOOTLOADER', readers: ironic, preset: ({ exists }) => exists(LOADER) ? `file://${LOADER}` : '', options: (value) => named(value, { 'conductor.bootloader': value }) },
-  { name: 'IRONIC_KERNEL_PARAMS', readers: both, options: (_, place) => ({ 'pxe.kernel_append_params': kernelArguments(place), 'redfish.kernel_append_params': kernelArguments(place) }) },
+  { name: 'IRONIC_KERNEL_PARAMS', readers: both, options: (_, context) => ({ 'pxe.kernel_append_params': kernelArguments(context), 'redfish.kernel_append_params': kernelArguments(context) }) },
   ...['IRONIC_RAMDISK_SSH_KEY', 'IRONIC_IPA_INSECURE', 'IPA_FORWARD_CONSOLE'].map((name) => ({ name, readers: both })),
-  { name: 'IRONIC_IPA_COLLECTORS', readers: both, options: (_, place) => ({ 'inspector.extra_kernel_params': inspectionArguments(place) }) },
+  { name: 'IRONIC_IPA_COLLECTORS', readers: both, options: (_, context) => ({ 'inspector.extra_kernel_params': inspectionArguments(context) }) },
   { name: 'IRONIC_ENABLE_VLAN_INTERFACES', readers: both, formerly: ['IRONIC_INSPECTOR_VLAN_INTERFACES'] },
   { name: 'IRONIC_IPA_COLLECT_LLDP', readers: both, preset: '1', options: (value) => ({ 'inspector.hooks': `$default_hooks${value === '1' ? ',parse-lldp' : ''}` }) },
   ...['IRONIC_IPA_DEBUG', 'IRONIC_IPA_INSPECTION_DHCP_ALL_INTERFACES', 'INSPECTOR_EXTRA_ARGS'].map((name) => ({ name, readers: httpd })),
@@ -166,7 +167,7 @@ export function leastVersion(protocols: string): '1.2' | '1.3' | undefined {
 }
 
 /** The options that are always set, as in metal3's ironic.conf, as far as this program has them. */
-export const ALWAYS: Settings = {
+export const FIXED_SETTINGS: Settings = {
   'DEFAULT.debug': 'true',
   'DEFAULT.enabled_hardware_types': 'ipmi,redfish,fake-hardware,manual-management',
   'DEFAULT.enabled_bios_interfaces': 'no-bios,redfish',

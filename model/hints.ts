@@ -53,13 +53,13 @@ interface Hint {
   /** In lower case. Only `<or>` has several. */
   readonly values: readonly string[];
 }
-export type Hints = readonly Hint[];
+export type DeviceHints = readonly Hint[];
 
 /**
  * Parses hints. Null, undefined and an empty object mean no hints. Throws an Error with Ironic's message for unknown names, values of the
  * wrong type and expressions without a value.
  */
-export function parseHints(value: unknown): Hints {
+export function parseHints(value: unknown): DeviceHints {
   if (value === null || value === undefined) return [];
   if (typeof value !== 'object' || Array.isArray(value)) throw new Error('Root device hints must be an object of hint names and values');
   const invalid = Object.keys(value).filter((name) => !Object.hasOwn(KINDS, name));
@@ -70,7 +70,7 @@ export function parseHints(value: unknown): Hints {
 }
 
 /** The disks that match every hint, in the given order. */
-export const matchDisks = (disks: readonly InventoryDisk[], hints: Hints): readonly InventoryDisk[] =>
+export const matchDisks = (disks: readonly InventoryDisk[], hints: DeviceHints): readonly InventoryDisk[] =>
   disks.filter((disk) => hints.every((hint) => matches(disk, hint)));
 
 function parseHint(name: HintName, expression: unknown): Hint {

@@ -108,13 +108,15 @@ export const valuesAt = (patch: readonly PatchOperation[], path: string): readon
   patch.filter((operation) => operation.path === path && operation.op !== 'remove').map(({ value }) => value);
 
 /** Whether two JSON values are equal. */
-export function same(one: unknown, other: unknown): boolean {
+export function equalJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
   if (Array.isArray(one) !== Array.isArray(other)) return false;
   const keys = Object.keys(one);
   return (
     keys.length === Object.keys(other).length &&
-    keys.every((key) => Object.hasOwn(other, key) && same((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]))
+    keys.every(
+      (key) => Object.hasOwn(other, key) && equalJson((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]),
+    )
   );
 }

@@ -2,7 +2,7 @@
  * A table of checks: what prevents the deployment of a node, and what to do about it. The caller reads the facts from machines and servers.
  */
 import type { AllocationRecord, BootRequests, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
-import { isWaiting, next, stateRow, type ProvisionState, type WaitTimeout } from './states';
+import { isWaiting, nextState, stateRow, type ProvisionState, type WaitTimeout } from './states';
 import { missingTraits } from './traits';
 
 /** Facts that only the node's conductor can determine. */
@@ -143,7 +143,7 @@ function waitedFor({
 function provisionState(facts: Facts): Finding | undefined {
   const { node, probes } = facts;
   const { provision_state: state } = node;
-  if (next(state, 'deploy')) return undefined;
+  if (nextState(state, 'deploy')) return undefined;
   const waiting = waitedFor(facts);
   if (waiting) return waiting;
   const ways = WAYS[state];

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import type { ConductorRecord } from './records';
 
 /** The alive conductors with this driver in this group. */
-export const serving = (
+export const conductorsServing = (
   alive: readonly ConductorRecord[],
   { driver, conductor_group: group }: { readonly driver: string; readonly conductor_group: string },
 ): readonly ConductorRecord[] => alive.filter((one) => one.conductor_group === group && Object.hasOwn(one.drivers, driver));
 
 /** The candidate with the highest rendezvous hash for the key. */
-export function chosen(candidates: readonly ConductorRecord[], key: string): ConductorRecord | undefined {
+export function chooseByHash(candidates: readonly ConductorRecord[], key: string): ConductorRecord | undefined {
   if (candidates.length < 2) return candidates[0];
   let best: ConductorRecord | undefined;
   let highest = '';
@@ -25,10 +25,10 @@ export function chosen(candidates: readonly ConductorRecord[], key: string): Con
 type Served = { readonly uuid: string; readonly driver: string; readonly conductor_group: string };
 /** The conductor for requests about the node; undefined: no conductor of its group has its driver. */
 export const conductorOf = (alive: readonly ConductorRecord[], node: Served): ConductorRecord | undefined =>
-  chosen(serving(alive, node), node.uuid);
+  chooseByHash(conductorsServing(alive, node), node.uuid);
 
 /** The conductor for periodic work on the node: as `conductorOf`, or any conductor of its group if none has its driver. */
-export const keeperOf = (alive: readonly ConductorRecord[], node: Served): ConductorRecord | undefined => {
-  const able = serving(alive, node);
-  return chosen(able.length > 0 ? able : alive.filter(({ conductor_group: group }) => group === node.conductor_group), node.uuid);
+export const periodicConductorOf = (alive: readonly ConductorRecord[], node: Served): ConductorRecord | undefined => {
+  const able = conductorsServing(alive, node);
+  return chooseByHash(able.length > 0 ? able : alive.filter(({ conductor_group: group }) => group === node.conductor_group), node.uuid);
 };

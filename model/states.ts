@@ -237,7 +237,7 @@ export const VERBS: Readonly<Record<string, { readonly event: Event; readonly si
 };
 
 /** The state after `event` in `from`; undefined: there is no such transition. */
-export function next(from: ProvisionState, event: Event): ProvisionState | undefined {
+export function nextState(from: ProvisionState, event: Event): ProvisionState | undefined {
   return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
 }
 

@@ -7,7 +7,7 @@ export interface Gate {
   /** Additional versions: /v1/continue_inspection (since 84) also supports 1.1, the default of agents that send no header. */
   readonly also?: readonly number[];
 }
-export const open = (gate: Gate, minor: number): boolean =>
+export const isGateOpen = (gate: Gate, minor: number): boolean =>
   (minor >= gate.since && minor <= (gate.until ?? Infinity)) || (gate.also?.includes(minor) ?? false);
 
 /** A field value that older versions see differently: 'inspect wait' is 'inspecting' below 1.39. */

@@ -100,7 +100,7 @@ export const scopeOf = ({ system, domain }: Caller): 'system' | 'project' | 'dom
  * In Ironic, a caller without a project owns the resources that have no owner, because both values are None. Here such a caller must also
  * pass the check without a target.
  */
-export const passes = (check: Policy['check'], caller: Caller, target: Target | undefined): boolean =>
+export const isPermitted = (check: Policy['check'], caller: Caller, target: Target | undefined): boolean =>
   check(caller, target) && (caller.project !== null || caller.system || target?.owner !== null || check(caller, undefined));
 
 export interface ReplaceableEnforcer extends Enforcer {
@@ -114,7 +114,7 @@ export function enforcerOf(given: ReadonlyMap<string, Policy>): ReplaceableEnfor
   return {
     allowed: (caller, policy, target) => {
       const found = policies.get(policy);
-      return found ? found[scopeOf(caller)] && passes(found.check, caller, target) : policy.startsWith(STEP);
+      return found ? found[scopeOf(caller)] && isPermitted(found.check, caller, target) : policy.startsWith(STEP);
     },
     replace: (others) => {
       policies = others;

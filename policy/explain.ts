@@ -1,6 +1,6 @@
 /** Why a rule allows something or not, for operators. */
 import type { Caller } from './caller';
-import { effectiveRules, passes, scopeOf, serviceProjectOf, type FileRules, type PolicyOptions } from './enforcer';
+import { effectiveRules, isPermitted, scopeOf, serviceProjectOf, type FileRules, type PolicyOptions } from './enforcer';
 import { compileRule, formatRule, type Rule } from './language';
 import { compileRules, ruleNamed } from './rule-set';
 import { POLICIES } from './rules';
@@ -29,7 +29,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
   const set = effectiveRules(options, files);
   const vocabulary = createVocabulary(resourceOf(name.replace(/^baremetal:/, '')), serviceProjectOf(options));
   const refer = compileRules(set, vocabulary);
-  const allows = (rule: Rule): boolean => passes(compileRule(rule, vocabulary, refer), caller, target);
+  const allows = (rule: Rule): boolean => isPermitted(compileRule(rule, vocabulary, refer), caller, target);
   /** The checks that decided, as text. */
   const deciding = (rule: Rule): string => {
     switch (rule.kind) {

@@ -10,7 +10,7 @@ import { runner } from './commands';
 import { endpoints } from './endpoints';
 import { AgentError, reasonOf } from './system/errors';
 import { commandsOf } from './extensions';
-import { heart } from './heartbeat';
+import { createHeartbeatSchedule } from './heartbeat';
 import { inspect } from './inspection';
 import { readInterfaces } from './inventory/interfaces';
 import { disksOf, type Machine } from './machine';
@@ -53,7 +53,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
 
   const address = parameters.advertiseHost ?? (await ownAddress(machine, url, signal));
   const certificate = ownCertificate(address, machine.hostname(), serverTime ?? clock.now(), machine.random);
-  const beating = heart({
+  const beating = createHeartbeatSchedule({
     send: () => server.heartbeat(minor, found.node.uuid, { callbackUrl, token, version: VERSION, verifyCa: certificate.certificate }),
     timeout: found.config.heartbeat_timeout ?? 300,
     clock,

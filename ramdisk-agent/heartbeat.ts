@@ -32,7 +32,7 @@ const LEAST_INTERVAL = 5;
 /** Seconds from a command's end to the first forced heartbeat, then from each one to its repetition: the node may still be reserved. */
 const FORCED = [1, 2, 4, 8, 8, 8] as const;
 
-export function heart({ send, timeout, clock, random, log }: HeartbeatOptions): HeartbeatSchedule {
+export function createHeartbeatSchedule({ send, timeout, clock, random, log }: HeartbeatOptions): HeartbeatSchedule {
   let due = clock.now();
   /** When the next forced heartbeat is due, and its index in FORCED. The first heartbeat is forced. */
   let forced: { readonly due: number; readonly index: number } | null = { due, index: 0 };

@@ -5,12 +5,12 @@ import type { DiscoveredService } from '../wire/dns/mdns';
 import { type Device, openDevice } from './disk/device';
 import type { Fetching } from './disk/download';
 import { readDisks } from './inventory/disks';
-import type { Surroundings } from './inventory/inventory';
+import type { HostEnvironment } from './inventory/inventory';
 import type { Frames } from './inventory/lldp';
 import type { BufferedLog } from './log';
 import type { Parameters } from './parameters';
 
-export interface Machine extends Surroundings {
+export interface Machine extends HostEnvironment {
   readonly parameters: Parameters;
   readonly frames: Frames;
   /** Looks up a service by multicast DNS; undefined: not found. */

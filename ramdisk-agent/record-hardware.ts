@@ -3,7 +3,7 @@ import type { Clock } from '../model/clock';
 import type { HardwareRecord } from '../model/hardware';
 import type { InventoryDisk, JsonObject } from '../model/records';
 import { readPciDevices } from './inventory/interfaces';
-import { bootMode, readInventory, type Surroundings } from './inventory/inventory';
+import { bootMode, readInventory, type HostEnvironment } from './inventory/inventory';
 import { readSmbios } from './inventory/smbios';
 import type { Tree } from './system/tree';
 import type { Run } from './system/run';
@@ -53,11 +53,11 @@ const bmcFirmware = (tree: Tree): string | null => {
   return bmc === undefined ? null : tree.text(`/sys/bus/platform/devices/${bmc}/firmware_revision`);
 };
 
-export async function readHardware(around: Surroundings): Promise<HardwareRecord> {
-  const { tree } = around;
-  const found = await readInventory(around);
+export async function readHardware(environment: HostEnvironment): Promise<HardwareRecord> {
+  const { tree } = environment;
+  const found = await readInventory(environment);
   const interfaces = found.interfaces.filter(({ name }) => isPhysical(tree, `/sys/class/net/${name}/device`));
-  const firmware = await Promise.all(interfaces.map(({ name }) => interfaceFirmware(around.run, name)));
+  const firmware = await Promise.all(interfaces.map(({ name }) => interfaceFirmware(environment.run, name)));
   const { modules } = readSmbios(tree.bytes('/sys/firmware/dmi/tables/DMI'));
   const hardware = {
     disks: found.disks.filter(isHardware).map((disk) => ({ ...disk, firmware: firmwareOf(tree, disk) })),

@@ -5,9 +5,9 @@ import type { Clock } from '../model/clock';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { connect, unusable, type Connected, type ConnectOptions } from './sql/connection';
 import { run } from './sql/faults';
-import { createIdentityCheck, IDENTITY } from './sql/identity';
+import { createIdentityCheck, IDENTITY_SECRET } from './sql/identity';
 import { isUp, measurePool } from './sql/measures';
-import { migrate, missing, stepsDone } from './sql/schema';
+import { migrate, pendingMigrations, stepsDone } from './sql/schema';
 import type { Store } from './store';
 import { TABLES, type Tables } from './tables';
 import type { Inventories } from './tables/inventories';
@@ -57,7 +57,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   measurePool(db, options.poolSize, metrics);
   try {
     await prepareSchema(connected, options);
-    identity.expect(await secretsOn(db).shared(IDENTITY, randomUUID));
+    identity.expect(await secretsOn(db).shared(IDENTITY_SECRET, randomUUID));
   } catch (error) {
     await db.destroy();
     throw error;
@@ -81,7 +81,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
 
 async function prepareSchema({ db, where }: Connected, options: StoreOptions): Promise<void> {
   try {
-    const [next] = missing(await stepsDone(db));
+    const [next] = pendingMigrations(await stepsDone(db));
     if (!next) return;
     if (options.migrate === false) throw new Error(`its schema is older than this program needs (${next.name} is missing)`);
   } catch (error) {

@@ -1,9 +1,9 @@
 /** The page: its frame, the log-in, and the view that the place (the part of the URL after `#`) names. */
 import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { connection, follow } from './lib/fleet';
+import { connection, followEvents } from './lib/fleet';
 import './page.css';
-import { api, loadSession, may, messageOf, place, session } from './state';
+import { api, loadSession, userMay, messageOf, place, session } from './state';
 import { ActionDialog } from './views/action-dialog';
 import { Accept } from './views/accept';
 import { AddMachine } from './views/add-machine';
@@ -43,7 +43,7 @@ function Frame() {
   const [path = '', search = ''] = place.value.split('?', 2);
   const [, name = 'nodes', ...rest] = path.split('/');
   const { view: View } = VIEWS[name] ?? VIEWS['nodes']!;
-  useEffect(() => follow(api), []);
+  useEffect(() => followEvents(api), []);
   const { caller, strategy } = session.value!;
   return (
     <>
@@ -53,7 +53,7 @@ function Frame() {
           {Object.entries(VIEWS).map(
             ([id, { title, policy }]) =>
               title &&
-              (policy === undefined || may(policy)) && (
+              (policy === undefined || userMay(policy)) && (
                 <a key={id} href={`#/${id}`} aria-current={id === name ? 'page' : undefined}>
                   {title}
                 </a>

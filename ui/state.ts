@@ -22,7 +22,7 @@ export async function loadSession(): Promise<void> {
   session.value = await api.get<Session>('ui/session');
 }
 /** Whether the policy allows the user an operation on a resource of these projects. */
-export function may(policy: string, resource?: Owned): boolean {
+export function userMay(policy: string, resource?: Owned): boolean {
   const { caller, may: rights } = session.value!;
   return caller !== null && isAllowed(rights, caller.project, policy, resource);
 }

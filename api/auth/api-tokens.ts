@@ -6,7 +6,7 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { NOBODY } from '../../policy/caller';
 import type { Store } from '../../store/store';
-import { invalidToken, type TokenKind } from './beside';
+import { invalidToken, type TokenKind } from './accept-tokens';
 import { remember } from './remember';
 
 /** How long an answer of the database is cached. A revoked token may be accepted during this time. */

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store';
 import type { Auth, Strategy } from '../resource/handler';
 import { createSpellings, type Spellings } from '../resource/spellings';
 import { apiTokens } from './api-tokens';
-import { beside, tokensOnly, type TokenKind } from './beside';
+import { acceptTokens, tokensOnly, type TokenKind } from './accept-tokens';
 import { httpBasic } from './http-basic';
 import { keystone } from './keystone';
 import { noauth } from './noauth';
@@ -73,7 +73,7 @@ export function createAuth(parts: AuthParts): Auth {
   const base = strategyOf(parts);
   const kinds = tokenKindsOf(parts, base);
   return {
-    ...(kinds.length === 0 ? base : beside(base, kinds)),
+    ...(kinds.length === 0 ? base : acceptTokens(base, kinds)),
     allowed: (caller, policy, target) => (caller.exempt && !ALWAYS_EVALUATED.has(policy)) || enforcer.allowed(caller, policy, target),
   };
 }

@@ -4,7 +4,7 @@ import type { Options } from '../../config/options';
 import { NOBODY, type Caller } from '../../policy/caller';
 import { isName } from '../../policy/grants';
 import { withImpliedRoles } from '../../policy/implied-roles';
-import { invalidToken, type TokenKind } from './beside';
+import { invalidToken, type TokenKind } from './accept-tokens';
 import { createTokenVerifier, type Claims, type ProviderOptions, type ProviderParts } from './provider-tokens';
 import { remember } from './remember';
 

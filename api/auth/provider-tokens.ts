@@ -4,7 +4,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { fetchKeys, type KeySet, type OpenIdProvider } from '../../wire/http/openid';
 import { Unauthenticated } from '../http/errors';
-import { invalidToken } from './beside';
+import { invalidToken } from './accept-tokens';
 import { createProviderKeys } from './provider-keys';
 
 /** A dynamic import, because the package has ES modules only. */

@@ -51,7 +51,7 @@ function isForged(request: IncomingMessage, options: Options): boolean {
 }
 
 /** @throws Unread for a request that may be forged */
-export function refuseForged(request: IncomingMessage, options: Options): void {
+export function refuseCrossOriginForgery(request: IncomingMessage, options: Options): void {
   if (isForged(request, options)) throw new Unread(415, 'Pages of other origins may send JSON only, with its Content-Type.');
 }
 

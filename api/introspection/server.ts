@@ -14,7 +14,7 @@ import type { LoginStatus } from '../auth/own-login';
 import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import type { AuditLog } from '../http/audit';
 import { bodyLimits, parseBody } from '../http/body';
-import { createCors, refuseForged } from '../http/cors';
+import { createCors, refuseCrossOriginForgery } from '../http/cors';
 import { cutOff } from '../http/cut-off';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
@@ -23,7 +23,7 @@ import { originOf, reportRequest } from '../http/request-log';
 import type { RequestReport } from '../http/request-report';
 import { sourceOf } from '../http/source';
 import { createUploads } from '../http/uploads';
-import { createValidators, demand } from '../schema/schema';
+import { createValidators, throwIfInvalid } from '../schema/schema';
 import { answerText } from './encode';
 import type { Answer, IntrospectionContext } from './operation';
 import { checkOperation } from './policies';
@@ -141,7 +141,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     report.operation = operation.operationId;
     const source = sourceOf(request, options);
-    refuseForged(request, options);
+    refuseCrossOriginForgery(request, options);
     // `identify` knows only the public paths of the API; `/` stands for those of this service.
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : path, request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
@@ -154,7 +154,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
       conductor: given.conductor.from(report.origin),
       options,
       random: randomBytes,
-      checkReport: (report) => demand('data', problemOf(report)),
+      checkReport: (report) => throwIfInvalid('data', problemOf(report)),
     };
     return receive(request, source, limits, (raw) => {
       const json = (): Promise<unknown> => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });

@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
 import type { NewNode, NodeRecord } from '../../model/records';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import type { NodeSummary } from '../../store/store';
 import { refuseByGate } from '../schema/arguments';
 import { checkedRecord, refuseNewer, type Values } from '../resource/fields';
@@ -126,7 +126,7 @@ async function validate(ident: unknown, request: Request, context: ApiContext): 
   const { minor } = request;
   if (typeof ident !== 'string')
     throw minor < 5 ? new Fault('NodeNotFound', { node: repr(ident) }) : new Fault('InvalidUuidOrName', { name: repr(ident) });
-  if (!isUuid(ident) && !open({ since: 5 }, minor)) refuseByGate([406, 'Request not acceptable.'], 5);
+  if (!isUuid(ident) && !isGateOpen({ since: 5 }, minor)) refuseByGate([406, 'Request not acceptable.'], 5);
   const node = await visibleNode(ident, request, context);
   checkPolicy(request, context, 'node:validate', node);
   return { status: 200, body: await context.conductor.validate(node.uuid) };

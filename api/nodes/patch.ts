@@ -1,10 +1,10 @@
 /** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks further rules that depend on the state. */
 import { Fault } from '../../model/errors';
-import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
+import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { checkPolicy } from '../resource/access';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/fields';
@@ -69,7 +69,7 @@ export async function changedNode(
   const rows = context.document.fields('Node');
   const resetInterfaces = query['reset_interfaces'] === true;
   const patch = checkedPatch(body, rows);
-  if (rows.some(({ name, gate }) => !open(gate, minor) && valuesAt(patch, `/${name}`).length > 0))
+  if (rows.some(({ name, gate }) => !isGateOpen(gate, minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   if (resetInterfaces && valuesAt(patch, '/driver').length === 0)
     throw invalid("The reset_interfaces parameter can only be used when changing the node's driver.");
@@ -111,7 +111,7 @@ async function differences(
   const changes: Values = {};
   for (const row of rows.filter(({ patch }) => patch)) {
     const value = checked[row.name] ?? emptyOf(row);
-    if (!same(value, before[row.name])) changes[row.name] = value;
+    if (!equalJson(value, before[row.name])) changes[row.name] = value;
   }
   if (typeof changes['conductor_group'] === 'string') changes['conductor_group'] = changes['conductor_group'].toLowerCase();
   await checkChassis(changes['chassis_uuid'], context);

@@ -3,8 +3,8 @@ import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { isUuid } from '../../model/idents';
-import { next, TRANSITIONS, VERBS } from '../../model/states';
-import { open } from '../../model/versions';
+import { nextState, TRANSITIONS, VERBS } from '../../model/states';
+import { isGateOpen } from '../../model/versions';
 import type { ProvisionArgs } from '../../conductor/conductor';
 import type { Arguments } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
@@ -29,7 +29,7 @@ async function showStates(request: Request, context: ApiContext): Promise<Answer
   const rules = rewritesFor(minor);
   // Unlike here, Ironic shows values in the states that it redacts in the node.
   const shown = readableNode(node, request, context) as unknown as Readonly<Record<string, unknown>>;
-  const rows = context.document.fields('States').filter(({ gate }) => open(gate, minor));
+  const rows = context.document.fields('States').filter(({ gate }) => isGateOpen(gate, minor));
   return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, shown[name])])) };
 }
 
@@ -63,7 +63,7 @@ function checkVerb(target: string | null, node: NodeRecord, minor: number): void
   if (verb && verb.since > minor && !CHECKED_LATE.includes(target!)) throw unacceptable();
   if ((target === 'active' || target === 'rebuild') && node.maintenance)
     throw new Fault('NodeInMaintenance', { op: 'provisioning', node: node.uuid });
-  if (verb && next(node.provision_state, verb.event)) return;
+  if (verb && nextState(node.provision_state, verb.event)) return;
   if (node.reservation) throw new Fault('NodeLocked', { node: node.uuid, host: node.reservation });
   throw new Fault('InvalidStateRequested', { action: target ?? repr(null), node: node.uuid, state: node.provision_state });
 }

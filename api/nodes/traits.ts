@@ -8,14 +8,14 @@ import { nodeOf } from '../resource/node-find';
 import { withNotifications } from '../resource/notifications';
 import { sortedTraits } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
-import { demand } from '../schema/schema';
+import { throwIfInvalid } from '../schema/schema';
 
 const USAGE =
   'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.';
 
 export function checkTrait(trait: string, { validators, document }: ApiContext): void {
   const { properties } = document.schemas['Traits'] as { properties: { traits: { items: Schema } } };
-  demand('trait', validators('Trait', () => properties.traits.items)(trait));
+  throwIfInvalid('trait', validators('Trait', () => properties.traits.items)(trait));
 }
 function checkCount(node: NodeRecord, traits: readonly string[]): void {
   if (traits.length <= MAX_TRAITS) return;

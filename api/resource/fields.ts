@@ -2,11 +2,11 @@
 import { Fault } from '../../model/errors';
 import { isDatapath, isMac } from '../../model/idents';
 import type { PatchOperation } from '../../model/patch';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import { booleanOf, macOf, uuidOf } from '../schema/arguments';
 import type { Document, FieldRow, Schema } from '../schema/document';
 import type { ApiContext } from './handler';
-import { demand, describe, describeFirst, type Validators } from '../schema/schema';
+import { throwIfInvalid, describe, describeFirst, type Validators } from '../schema/schema';
 
 export type Values = Record<string, unknown>;
 
@@ -23,7 +23,7 @@ function recordSchema(document: Document, resource: string, rows: readonly Field
 
 /** Checks local_link_connection. The switch_id is a MAC address or an OpenFlow datapath ID, and becomes lower case. */
 function localLink(value: unknown, document: Document, validators: Validators): unknown {
-  demand('local_link_connection', validators('LocalLink', () => document.schemas['LocalLink']!)(value));
+  throwIfInvalid('local_link_connection', validators('LocalLink', () => document.schemas['LocalLink']!)(value));
   const { switch_id: id, ...link } = value as { switch_id?: string };
   if (id === undefined) return value;
   if (!isMac(id) && !isDatapath(id)) throw new Fault('InvalidSwitchID', { switch_id: id });
@@ -50,7 +50,7 @@ export function checkedRecord(label: string, resource: string, rows: readonly Fi
   const { document, validators } = context;
   // Without a label, Ironic reports the first error of the schema.
   const words = label === '' ? describeFirst : describe;
-  demand(label, validators(`${resource}.${label}`, () => recordSchema(document, resource, rows), words)(value));
+  throwIfInvalid(label, validators(`${resource}.${label}`, () => recordSchema(document, resource, rows), words)(value));
   const record = value as Values;
   const checked: Values = { ...record };
   for (const row of rows) if (Object.hasOwn(record, row.name)) checked[row.name] = stored(row, record[row.name], context);
@@ -60,7 +60,7 @@ export function checkedRecord(label: string, resource: string, rows: readonly Fi
 /** Refuses fields newer than the request, unless their value is empty (null; for conductor_group ''). */
 export function refuseNewer(record: Values, rows: readonly FieldRow[], minor: number): void {
   for (const { name, named } of rows) {
-    if (open(named, minor) || !Object.hasOwn(record, name)) continue;
+    if (isGateOpen(named, minor) || !Object.hasOwn(record, name)) continue;
     if (name === 'conductor_group' ? record[name] !== '' : record[name] !== null)
       throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   }

@@ -2,7 +2,7 @@
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import type { Arguments } from '../schema/arguments';
 import type { FieldRow } from '../schema/document';
 import type { Fragment } from './fragments';
@@ -16,7 +16,7 @@ export function checkFieldsAllowed(fields: readonly string[] | undefined, minor:
 }
 /** A field newer than the request cannot be named. */
 export function checkNewer(names: readonly string[], rows: readonly FieldRow[], minor: number): void {
-  if (rows.some(({ name, named }) => names.includes(name) && !open(named, minor))) throw unacceptable();
+  if (rows.some(({ name, named }) => names.includes(name) && !isGateOpen(named, minor))) throw unacceptable();
 }
 /** `fields` or `detail`, not both. @returns the fields to show; undefined: all */
 export function fieldsToShow(query: Arguments, brief: readonly string[] | undefined): readonly string[] | undefined {

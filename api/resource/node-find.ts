@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../../model/idents';
 import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
-import { serving } from '../../model/ring';
+import { conductorsServing } from '../../model/ring';
 import type { NodeSummary } from '../../store/store';
 import type { Target } from '../../policy/vocabulary';
 import { checkPolicy } from './access';
@@ -95,7 +95,7 @@ export async function visibleNode(ident: string, { minor, caller }: Request, con
 /** Throws NoConductor unless an alive conductor serves the driver in the group. */
 export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, context: ApiContext): Promise<void> {
   const { driver, conductor_group: group } = node;
-  if (serving((await context.current.conductors()).conductors, node).length > 0) return;
+  if (conductorsServing((await context.current.conductors()).conductors, node).length > 0) return;
   const reason = `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
   throw new Fault('NoConductor', { reason });
 }

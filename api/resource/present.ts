@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { NODE_MASKS } from '../../model/masks';
 import type { ConductorRecord, JsonObject, NodeRecord, PortRecord } from '../../model/records';
 import { conductorOf } from '../../model/ring';
-import { open, REWRITES, type Rewrite } from '../../model/versions';
+import { isGateOpen, REWRITES, type Rewrite } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { shapeOf } from './fragments';
 import { linksTo } from './links';
@@ -11,7 +11,7 @@ import { REDACTED, type NodeAccess } from './node-access';
 
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
-  rows.filter((row) => !row.hidden && open(row.gate, minor) && (!fields || row.name === 'links' || fields.includes(row.name)));
+  rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor) && (!fields || row.name === 'links' || fields.includes(row.name)));
 
 /** Fields of a node that Ironic puts after the others. */
 const LAST = ['links', 'conductor', 'allocation_uuid', 'chassis_uuid'];

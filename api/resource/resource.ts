@@ -5,10 +5,10 @@
 import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import { isAnnounced, type NotifiedResource } from '../../model/notifications';
-import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
+import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
 import type { ResourceRecord } from '../../model/records';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import type { Table, TableFilter } from '../../store/store';
 import type { FieldRow } from '../schema/document';
 import { checkedPatch, checkedRecord, emptyOf, refuseNewer, type Values } from './fields';
@@ -106,14 +106,14 @@ const strictRows = <RecordType extends ResourceRecord>(
   minor: number,
   { document }: ApiContext,
 ): readonly FieldRow[] =>
-  document.fields(schema).filter(({ hidden, patch, gate }) => (!hidden || patch) && (strict !== 'versioned' || open(gate, minor)));
+  document.fields(schema).filter(({ hidden, patch, gate }) => (!hidden || patch) && (strict !== 'versioned' || isGateOpen(gate, minor)));
 /** The fields that a request of this version may name. Later fields are refused as newer, or unknown (`older`, `versioned`). */
 function nameableRows<RecordType extends ResourceRecord>(
   { schema, older, strict }: Resource<RecordType>,
   minor: number,
   { document }: ApiContext,
 ): readonly FieldRow[] {
-  return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
+  return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || isGateOpen(gate, minor)));
 }
 
 /** Undefined: Ironic has no notifications about the resource. */
@@ -249,9 +249,9 @@ async function updateOf<RecordType extends ResourceRecord>(
   context: ApiContext,
 ): Promise<Answer> {
   const rows = context.document.fields(resource.schema);
-  const known = resource.older ? rows.filter(({ gate }) => open(gate, request.minor)) : rows;
+  const known = resource.older ? rows.filter(({ gate }) => isGateOpen(gate, request.minor)) : rows;
   const patch = resource.lenient ? (request.body as readonly PatchOperation[]) : checkedPatch(request.body, known);
-  if (rows.some(({ name, named }) => !open(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
+  if (rows.some(({ name, named }) => !isGateOpen(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const before = await recordOf(resource, () => resource.policiesOf?.(patch) ?? [`${resource.policy}:update`], request, context);
   const patchable = rows.filter(({ create, patch: isPatchable }) => create || isPatchable);
@@ -266,7 +266,7 @@ async function updateOf<RecordType extends ResourceRecord>(
   const changes: Values = {};
   for (const row of patchable.filter(({ name, hidden, patch: isPatchable }) => !hidden && isPatchable && name !== 'uuid')) {
     const value = checked[row.name] ?? emptyOf(row);
-    if (!same(value, columns[row.name])) changes[row.name] = value;
+    if (!equalJson(value, columns[row.name])) changes[row.name] = value;
   }
   const isExecuted = resource.alwaysUpdates || Object.keys(changes).length > 0;
   const changed = await withNotifications(context, request, notificationName(resource), 'update', { ...before, ...changes }, async () =>

@@ -5,7 +5,7 @@
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { repr } from '../../model/python';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import { Refusal } from '../http/errors';
 import { refuseByGate } from '../schema/arguments';
 import type { Document, Operation, PathItem } from '../schema/document';
@@ -83,12 +83,12 @@ class Router {
     const path = this.at(segments, method);
     if (!path) return this.behind(method, segments, minor, false);
     this.checkRouted(path, segments);
-    if (typeof path.below === 'number' && !open(path.gate, minor)) throw new Refusal(path.below);
+    if (typeof path.below === 'number' && !isGateOpen(path.gate, minor)) throw new Refusal(path.below);
     const operation = path.operations.get(method);
     if (!operation) return path.only ? this.behind(method, segments, minor, false) : this.wrongMethod(path, method, segments, minor);
     const match = { operation, params: paramsOf(path, segments) };
     const { gate, below } = operation;
-    if (open(gate, minor) || below === 'handler') return match;
+    if (isGateOpen(gate, minor) || below === 'handler') return match;
     if (below === 'member') return this.behind(method, segments, minor, true);
     if (below === 405) return this.wrongMethod(path, '', segments, minor);
     return Array.isArray(below) && below[2] !== 'early' ? { ...match, closed: true } : refuseByGate(below, gate.since);
@@ -103,7 +103,7 @@ class Router {
   /** Refuses paths that this version does not have, and all paths below them. */
   private checkClosed(method: string, segments: readonly string[], minor: number): void {
     for (const path of this.closing) {
-      if (open(path.gate, minor) || !fits(path, segments.slice(0, path.segments.length))) continue;
+      if (isGateOpen(path.gate, minor) || !fits(path, segments.slice(0, path.segments.length))) continue;
       const [reading, writing, sentence] = path.closed!;
       throw new Refusal(method === 'GET' ? reading : writing, sentence);
     }
@@ -136,13 +136,13 @@ class Router {
     const member = this.memberOf(path);
     const needed = member?.operations.get(method);
     if (needed) {
-      if (Array.isArray(needed.below) && !open(needed.gate, minor)) refuseByGate(needed.below, needed.gate.since);
+      if (Array.isArray(needed.below) && !isGateOpen(needed.gate, minor)) refuseByGate(needed.below, needed.gate.since);
       const { label } = needed.arguments.filter(({ from }) => from === 'path').at(-1)!;
       throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${label}` });
     }
     const collection = this.at(segments.slice(0, -1));
     const creation = method === 'POST' ? collection?.operations.get(method) : undefined;
-    if (creation && Array.isArray(creation.below) && !open(creation.gate, minor)) refuseByGate(creation.below, creation.gate.since);
+    if (creation && Array.isArray(creation.below) && !isGateOpen(creation.gate, minor)) refuseByGate(creation.below, creation.gate.since);
     if (creation?.bodyName)
       throw new Fault('InvalidParameterValue', {
         message: `Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`,
@@ -173,12 +173,13 @@ class Router {
     const { length } = path.segments;
     const operation = path.operations.get(method);
     const hides = typeof path.below === 'number' || (operation !== undefined && Array.isArray(path.below));
-    if (hides && !open(path.gate, minor)) refuseByGate(Array.isArray(operation?.below) ? operation.below : path.below, path.gate.since);
+    if (hides && !isGateOpen(path.gate, minor))
+      refuseByGate(Array.isArray(operation?.below) ? operation.below : path.below, path.gate.since);
     const rest = operation?.rest ?? path.rest;
     const field = segments[length]!;
     const isLast = length === segments.length - 1;
     if (rest === 'fields' && method === 'GET' && operation && isLast && (isField || !path.reserved.includes(field)))
-      return open(operation.gate, minor)
+      return isGateOpen(operation.gate, minor)
         ? { operation, params: paramsOf(path, segments), field }
         : refuseByGate(operation.below, operation.gate.since);
     if (rest === 405) this.wrongMethod(path, '', segments.slice(0, length), minor);

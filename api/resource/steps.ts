@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { maskSecrets } from '../../model/masks';
-import { same } from '../../model/patch';
+import { equalJson } from '../../model/patch';
 import type { JsonObject, StepRecord } from '../../model/records';
 
 const KEYS = ['interface', 'step', 'args', 'priority', 'order'];
@@ -48,7 +48,7 @@ export function merged(before: readonly StepRecord[], after: readonly StepRecord
   const byKey = (steps: readonly StepRecord[]): ReadonlyMap<string, StepRecord> => new Map(steps.map((step) => [sortKey(step), step]));
   const isIn = (steps: ReadonlyMap<string, StepRecord>, step: StepRecord): boolean => {
     const other = steps.get(sortKey(step));
-    return other !== undefined && same(other, step);
+    return other !== undefined && equalJson(other, step);
   };
   const [old, latest] = [byKey(before), byKey(after)];
   const added = after.filter((step) => !isIn(old, step));

@@ -1,7 +1,7 @@
 /** /v1/allocations: allocations of nodes by resource class and traits, and the allocation of a node. */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
-import { same, valuesAt } from '../../model/patch';
+import { equalJson, valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
 import { checkPolicy, projectOfList } from '../resource/access';
@@ -136,7 +136,7 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
   },
   patched: async (patched, patch) => {
     for (const name of valuesAt(patch, '/name'))
-      if (name && !same(name, {}) && !isLogicalName(name)) throw invalid(`Cannot update allocation with invalid name '${str(name)}'`);
+      if (name && !equalJson(name, {}) && !isLogicalName(name)) throw invalid(`Cannot update allocation with invalid name '${str(name)}'`);
     return patched;
   },
   check: (values, request, context, before) => (before ? values : checked(values, request, context)),

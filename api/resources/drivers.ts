@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type InterfaceKind } from '../../model/records';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { linksTo } from '../resource/links';
 import { rowsToShow } from '../resource/present';
@@ -39,7 +39,7 @@ function fieldNames(rows: readonly FieldRow[], minor: number): string[] {
   const kinds = [...INTERFACE_KINDS.filter((kind) => !late.includes(kind)), ...late];
   const interfaces = kinds.flatMap((kind) => [`default_${kind}_interface`, `enabled_${kind}_interfaces`]);
   return ['hosts', 'links', 'name', ...interfaces, 'properties', 'type'].filter((name) =>
-    rows.some((row) => row.name === name && open(row.gate, minor)),
+    rows.some((row) => row.name === name && isGateOpen(row.gate, minor)),
   );
 }
 function checkKnown(fields: readonly string[] | undefined, rows: readonly FieldRow[], minor: number): void {

@@ -1,10 +1,10 @@
 /** /v1/ports, and the ports of a node. */
 import { Fault } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
-import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
+import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
 import { str } from '../../model/python';
 import type { JsonObject, NewPort, NodeRecord, PortgroupRecord, PortRecord } from '../../model/records';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import type { PortFilter } from '../../store/store';
 import { checkPolicy, projectOfList } from '../resource/access';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/fields';
@@ -165,7 +165,7 @@ async function createPort(request: Request, context: ApiContext): Promise<Answer
   const unknown = new Fault('NodeUnknown', { node: (uuid as string | undefined) ?? 'None' });
   const node = await nodeOfNew('port', nodeByIdent((ident ?? uuid) as string, minor, context), unknown, request, context);
   // Unlike other resources, an empty value of a newer field is refused too.
-  if (rows.some(({ name, gate }) => name in record && !open(gate, minor))) throw unacceptable();
+  if (rows.some(({ name, gate }) => name in record && !isGateOpen(gate, minor))) throw unacceptable();
   const portgroup = given['portgroup_uuid'] ? await portgroupFor(given['portgroup_uuid'], node, context) : undefined;
   checkTogether(given, minor);
   if (portgroup && given['pxe_enabled'] === true && !portgroup.standalone_ports_supported)
@@ -200,7 +200,7 @@ const GATED = ['pxe_enabled', 'local_link_connection', 'portgroup_uuid', 'physic
 function checkPatchGates(patch: readonly PatchOperation[], rows: ReturnType<ApiContext['document']['fields']>, minor: number): void {
   const touches = (path: string): boolean =>
     valuesAt(patch, path).length > 0 || patch.some((one) => one.op === 'remove' && `${one.path}/`.startsWith(`${path}/`));
-  if (rows.some(({ name, gate }) => GATED.includes(name) && !open(gate, minor) && touches(`/${name}`))) throw unacceptable();
+  if (rows.some(({ name, gate }) => GATED.includes(name) && !isGateOpen(gate, minor) && touches(`/${name}`))) throw unacceptable();
   if (minor < 64 && touches('/local_link_connection/network_type')) throw unacceptable();
 }
 
@@ -229,7 +229,7 @@ async function updatePort(request: Request, context: ApiContext): Promise<Answer
   const changes: Values = {};
   for (const row of patchable.filter(({ hidden, patch: may }) => !hidden && may)) {
     const value = checked[row.name] ?? emptyOf(row);
-    if (!same(value, before[row.name])) changes[row.name] = value;
+    if (!equalJson(value, before[row.name])) changes[row.name] = value;
   }
   const changed = await withNotifications(context, request, 'port', 'update', { ...port, ...changes }, () =>
     context.conductor.updatePort(port.uuid, changes),

@@ -3,7 +3,7 @@ import { Fault, type FaultName } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
 import { withoutSecrets } from '../../model/masks';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
-import { open } from '../../model/versions';
+import { isGateOpen } from '../../model/versions';
 import type { Argument, ArgumentKind, GateRefusal, Operation } from './document';
 import { Refusal } from '../http/errors';
 
@@ -129,6 +129,6 @@ export function refuseNewer(
   minor: number,
 ): void {
   for (const { name, gate, below } of known)
-    if (below !== 'handler' && Object.hasOwn(given, name) && given[name] !== null && !open(gate, minor))
+    if (below !== 'handler' && Object.hasOwn(given, name) && given[name] !== null && !isGateOpen(gate, minor))
       refuseByGate(below, gate.since, values[name]);
 }

@@ -1,5 +1,5 @@
 /** openapi.yaml for one microversion, as plain OpenAPI 3.0: for clients, for the page at /docs and for tests of responses. */
-import { HEADER, open } from '../../model/versions';
+import { HEADER, isGateOpen } from '../../model/versions';
 import type { Document, Operation, PathItem, Schema } from './document';
 import { OPERATION_TEXTS, type OperationText } from './operation-texts';
 
@@ -15,7 +15,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
 };
 const withoutExtensions = (node: Node): [string, unknown][] => Object.entries(node).filter(([key]) => !key.startsWith('x-'));
 const isOpen = (node: Node, minor: number): boolean =>
-  open(
+  isGateOpen(
     {
       since: (node['x-since'] as number | undefined) ?? 1,
       ...(node['x-until'] === undefined ? {} : { until: node['x-until'] as number }),
@@ -214,7 +214,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   }
   const pathOf = (place: PathItem): object => {
     const node = (document.source['paths'] as Record<string, Node>)[place.path]!;
-    const operations = [...place.operations.values()].filter(({ gate }) => open(gate, minor));
+    const operations = [...place.operations.values()].filter(({ gate }) => isGateOpen(gate, minor));
     return Object.fromEntries<object>(
       operations.map((operation) => {
         const method = operation.method.toLowerCase();

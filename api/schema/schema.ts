@@ -276,6 +276,6 @@ export function createValidators(): Validators {
  * @param name of the value in messages; may be empty
  * @throws Fault InvalidParameterValue
  */
-export function demand(name: string, problem: string | undefined): void {
+export function throwIfInvalid(name: string, problem: string | undefined): void {
   if (problem !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error${name && ` for ${name}`}: ${problem}` });
 }

@@ -19,7 +19,7 @@ interface UnknownLimit {
  * Unknown machines beyond the limit get no address and boot nothing: anybody can invent MAC addresses, and each takes an address for a
  * lease time. An admitted machine counts until it has been silent for the period, or is known.
  */
-export function limitUnknown(lookup: MachineLookup, { max, periodMs, clock, refused }: UnknownLimit): MachineLookup {
+export function limitUnknownMachines(lookup: MachineLookup, { max, periodMs, clock, refused }: UnknownLimit): MachineLookup {
   /** When each admitted machine was heard last, the earliest first. */
   const admitted = new Map<string, number>();
   return async (mac) => {

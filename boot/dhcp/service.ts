@@ -11,7 +11,7 @@ import type { BindingState, PoolRange } from './addresses';
 import type { Decision } from './clients';
 import { createLeaseWriter } from './leases';
 import { createWarnings, type Listener } from './listener';
-import { createMachineLookup, limitUnknown } from './machines';
+import { createMachineLookup, limitUnknownMachines } from './machines';
 import { createLeaseChanges, createPool, IPV4, type AddressForm, type Pool } from './pool';
 import { startRouterAdvertisements } from './router-advertisements';
 import { startDhcpv4 } from './service4';
@@ -84,7 +84,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
     ...{ policy, form, pool: pools[plans.length + index]!, interface: direct ? name : undefined },
   }));
   const max = options['boot.dhcp_max_unknown'] ?? [...plans, ...plans6].reduce((sum, plan) => sum + plan.maxUnknown, 0);
-  const lookup = limitUnknown(createMachineLookup(store, filter, setup.requests), {
+  const lookup = limitUnknownMachines(createMachineLookup(store, filter, setup.requests), {
     ...{ max, clock, periodMs: Math.max(...ranges.map(({ range }) => range.leaseMs)) },
     refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),
   });

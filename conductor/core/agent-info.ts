@@ -32,7 +32,7 @@ export const FORGET_TOKEN_AND_URL: InternalChanges = none(
  * `forgotten`, but the token and the URL of an agent that is still needed stay: for the node's power, or for the next flow (fast track).
  * @param node as it is when the flow begins or ends
  */
-export function unlessNeeded(task: Task, forgotten: InternalChanges, node: NodeRecord = task.node): InternalChanges {
+export function keepAgentIfNeeded(task: Task, forgotten: InternalChanges, node: NodeRecord = task.node): InternalChanges {
   if (!task.driver.power.throughAgent && !mayFastTrack(node, task.options)) return forgotten;
   return Object.fromEntries(Object.entries(forgotten).filter(([key]) => !Object.hasOwn(FORGET_TOKEN_AND_URL, key)));
 }

@@ -5,7 +5,7 @@ import type { Context } from './context';
 const outcomeOf: Readonly<Partial<Record<Event, string>>> = { fail: 'failed', abort: 'aborted' };
 
 /** A node changed its state: a flow may have ended, and another begun (cleaning after an undeployment). */
-export function measureMove(
+export function recordTransitionMetrics(
   { metrics, clock, flowStarts }: Context,
   uuid: string,
   from: ProvisionState,

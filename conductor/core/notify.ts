@@ -27,14 +27,14 @@ export const notifyPower = ({ context, node }: NodeTask, status: 'start' | 'end'
   announceNode(context.notifier, 'ironic-conductor', 'power_set', status, node, { to_power: wanted }, context.origin);
 
 /** Tells Nova the new power state of an instance's machine. */
-export function tellNova({ nova, origin }: Context, { instance_uuid: instance, power_state: power }: NodeRecord): void {
+export function notifyNova({ nova, origin }: Context, { instance_uuid: instance, power_state: power }: NodeRecord): void {
   if (instance !== null && (power === 'power on' || power === 'power off')) nova.powerUpdate(instance, power, origin?.globalRequestId);
 }
 
 /** For a node whose power state was corrected, because it differed from the machine's. */
 export function notifyCorrected({ context, node }: NodeTask, before: NodeRecord['power_state']): void {
   if (node.power_state === before) return;
-  tellNova(context, node);
+  notifyNova(context, node);
   announceNode(context.notifier, 'ironic-conductor', 'power_state_corrected', 'success', node, { from_power: before }, context.origin);
 }
 

@@ -6,7 +6,7 @@ import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { FORGET_AGENT } from './agent-info';
 import { attempt } from './attempt';
-import { notifyPower, tellNova } from './notify';
+import { notifyPower, notifyNova } from './notify';
 import type { NodeTask, InternalChanges } from './node-task';
 import { isInterrupted } from './interruption';
 
@@ -56,7 +56,7 @@ async function order(task: NodeTask, target: Power, from: 'power on' | 'power of
   await change('power on', 'power on', hard);
 }
 
-const hasOwnSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
+const hasDedicatedPowerSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
 
 /** Changes the power of a parent or child node, unless it is right already. Throws `locked` when other work holds that node. */
 async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
@@ -73,11 +73,11 @@ async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'p
 /** A child without its own power supply can be on only while its parent is on: a parent goes on first, children go off first. */
 async function changeRelatives(task: NodeTask, target: Power, seconds?: number): Promise<void> {
   const { uuid: node, parent_node: parent } = task.node;
-  if (target === 'power on' && parent && !hasOwnSupply(task.node))
+  if (target === 'power on' && parent && !hasDedicatedPowerSupply(task.node))
     await changeOther(task, parent, 'power on', new Fault('ParentNodeLocked', { node, parent }), seconds);
   if (target !== 'power off') return;
   const children = await task.context.store.nodes.list({ children: node });
-  for (const { uuid: child } of children.filter((one) => !hasOwnSupply(one)))
+  for (const { uuid: child } of children.filter((one) => !hasDedicatedPowerSupply(one)))
     await changeOther(task, child, 'power off', new Fault('ChildNodeLocked', { node, child }), seconds);
 }
 
@@ -120,7 +120,7 @@ export async function changePower(task: NodeTask, target: Power, seconds?: numbe
   };
   await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
   await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
-  tellNova(task.context, task.node);
+  notifyNova(task.context, task.node);
   notifyPower(task, 'end', target);
   if (isActive && ends === 'power off')
     await attempt(task, 'detaching the volumes of a machine that is off', async () => storage.detachVolumes?.(task));

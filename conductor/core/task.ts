@@ -5,7 +5,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
-import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
+import { nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
 import { volumesOf } from '../../store/volumes';
@@ -14,13 +14,13 @@ import type { Context } from './context';
 import { putFirmwareComponents } from './firmware-components';
 import { entryOf, failureOf } from './history';
 import type { NodeTask, TaskRequest } from './node-task';
-import { measureMove } from './measures';
+import { recordTransitionMetrics } from './measures';
 import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
 import { changePower } from './power';
 import { recorderData } from './recorders';
-import type { Place } from '../runtime/workers';
+import type { ReservedWorker } from '../runtime/workers';
 import { LockLost, isInterrupted } from './interruption';
 
 /**
@@ -29,7 +29,7 @@ import { LockLost, isInterrupted } from './interruption';
  */
 export function transition(node: NodeRecord, event: Event): { readonly to: ProvisionState; readonly target: ProvisionState | null } {
   const from = node.provision_state;
-  const to = next(from, event);
+  const to = nextState(from, event);
   if (!to) throw new Fault('InvalidStateRequested', { action: event, node: node.uuid, state: from });
   const [was, will] = [stateRow(from), stateRow(to)];
   if (will.stable) return { to, target: null };
@@ -162,7 +162,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
         event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(context, node, changes.last_error)) : undefined;
       const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()) };
       await put({ changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] }, also);
-      measureMove(context, uuid, from, event, to);
+      recordTransitionMetrics(context, uuid, from, event, to);
       notifyProvision(context, before, node, event);
       task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
     },
@@ -312,7 +312,7 @@ export async function startTask(
   request: TaskRequest,
   first: (task: NodeTask) => Promise<(() => Promise<void>) | undefined>,
 ): Promise<void> {
-  const place: Place = context.workers.take(request.ordinary);
+  const worker: ReservedWorker = context.workers.take(request.ordinary);
   try {
     const task = await reserve(context, uuid, request);
     let work: (() => Promise<void>) | undefined;
@@ -328,7 +328,7 @@ export async function startTask(
     }
     const rest = work;
     task.retryWhileDatabaseDown();
-    place.run(async () => {
+    worker.run(async () => {
       try {
         await rest();
       } catch (error) {
@@ -339,6 +339,6 @@ export async function startTask(
       }
     });
   } finally {
-    place.giveBack();
+    worker.giveBack();
   }
 }

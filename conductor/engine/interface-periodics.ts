@@ -20,7 +20,7 @@ export const interfacePeriodics = ({ interfaces }: Pick<Context, 'interfaces'>):
     ),
   );
 
-const isMeant = (periodic: InterfacePeriodic, node: NodeRecord): boolean =>
+const appliesTo = (periodic: InterfacePeriodic, node: NodeRecord): boolean =>
   periodic.states.includes(node.provision_state) && periodic.only?.(node) !== false;
 
 /** Runs on the nodes with this interface in its states: holds each, or only reads it (`check`). An outcome is that of the waiting step. */
@@ -34,11 +34,11 @@ export async function runInterfacePeriodic(context: Context, { kind, name, perio
   await onNodes(context, {
     purpose: periodic.name,
     filter: { where, reserved: false },
-    only: (node) => isMeant(periodic, node),
+    only: (node) => appliesTo(periodic, node),
     signal: AbortSignal.any([context.signal, away.signal]),
     work: async (node) => {
       try {
-        await (periodic.check ? look(context, periodic, node) : held(context, periodic, node));
+        await (periodic.check ? runCheck(context, periodic, node) : runHeld(context, periodic, node));
       } catch (error) {
         if (!(error instanceof ServiceUnavailable)) throw error;
         away.abort();
@@ -47,9 +47,9 @@ export async function runInterfacePeriodic(context: Context, { kind, name, perio
   });
 }
 
-const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecord): Promise<void> =>
+const runHeld = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecord): Promise<void> =>
   startTask(context, uuid, { purpose: periodic.name, ordinary: true }, async (task) => {
-    if (!isMeant(periodic, task.node)) return undefined;
+    if (!appliesTo(periodic, task.node)) return undefined;
     return async () => {
       const outcome = await periodic.run?.(task);
       if (outcome) await wake(task, 'poll', outcome);
@@ -57,19 +57,19 @@ const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecor
   });
 
 /** Reads the node without a lock. Holds it only for a new outcome, and only if it still waits for the same step. */
-async function look(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
+async function runCheck(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
   const { uuid } = listed;
   const { nodesBeingRead: lookedAt } = context;
   if (lookedAt.has(uuid)) return;
   lookedAt.add(uuid);
   try {
     const node = periodic.needsFreshNode?.(listed) ? await context.store.nodes.find(uuid) : listed;
-    if (isMeant(periodic, node)) await lookAlone(context, periodic, node);
+    if (appliesTo(periodic, node)) await runCheckAlone(context, periodic, node);
   } finally {
     lookedAt.delete(uuid);
   }
 }
-async function lookAlone(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
+async function runCheckAlone(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
   const { uuid, provision_updated_at: since } = node;
   const found = await periodic.check!(sharedTaskOf(context, node));
   if (!found) return;
@@ -79,7 +79,7 @@ async function lookAlone(context: Context, periodic: InterfacePeriodic, node: No
     return;
   }
   await startTask(context, uuid, { purpose: periodic.name, ordinary: true, retry: true }, async (task) => {
-    if (!isMeant(periodic, task.node) || task.node.provision_updated_at !== since) return undefined;
+    if (!appliesTo(periodic, task.node) || task.node.provision_updated_at !== since) return undefined;
     return async () => {
       if (internal) await task.saveInternal(internal);
       await wake(task, 'poll', outcome);
@@ -88,11 +88,11 @@ async function lookAlone(context: Context, periodic: InterfacePeriodic, node: No
 }
 
 /** Runs the `check` of a node's interfaces at once for a node that has just begun to wait, before the next round of periodic work. */
-export function lookSoon(context: Context, uuid: string): void {
+export function startInterfaceChecks(context: Context, uuid: string): void {
   const work = async (): Promise<void> => {
     const node = await context.store.nodes.find(uuid);
     for (const { kind, name, periodic } of interfacePeriodics(context))
-      if (periodic.check && node[`${kind}_interface`] === name && isMeant(periodic, node)) await look(context, periodic, node);
+      if (periodic.check && node[`${kind}_interface`] === name && appliesTo(periodic, node)) await runCheck(context, periodic, node);
   };
   context.track(work()).catch((error: unknown) => {
     if (!(error instanceof ServiceUnavailable) && !context.signal.aborted)

@@ -1,6 +1,6 @@
 /** PUT …/states/provision: checks the verb, fires its event, and runs its flow under the same lock after the response. */
 import { Fault } from '../../model/errors';
-import { VERBS, next, stateRow, type Event } from '../../model/states';
+import { VERBS, nextState, stateRow, type Event } from '../../model/states';
 import type { ProvisionArgs } from '../core/call-types';
 import { countTowards } from '../core/concurrency';
 import type { Context } from '../core/context';
@@ -9,7 +9,7 @@ import { startTask } from '../core/task';
 import { FLOWS } from '../flows';
 import { applyOutcome } from '../flows/outcome';
 import { abort, unhold } from './abort';
-import { lookSoon } from './interface-periodics';
+import { startInterfaceChecks } from './interface-periodics';
 
 /** Throws ConcurrentActionLimit (503) over the limit, for every client: a mistake must not take down, or erase, all machines at once. */
 async function checkLimit(context: Context, event: Event): Promise<void> {
@@ -23,7 +23,7 @@ async function checkLimit(context: Context, event: Event): Promise<void> {
 /** Fires the event. Returns the work that follows the response to the client, if any. */
 async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise<(() => Promise<void>) | undefined> {
   const { uuid, provision_state: from } = task.node;
-  const name = stateRow(next(from, event)!).flow;
+  const name = stateRow(nextState(from, event)!).flow;
   if (name === undefined) {
     await task.fire(event);
     return undefined;
@@ -31,7 +31,7 @@ async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise
   const flow = FLOWS[name];
   const { changes = {}, internal = {} } = (await flow.admit[event]?.check(task, args)) ?? {};
   await task.fire(event, changes, internal);
-  if (flow.lookWhenReleased?.(task)) task.context.locks.remember(uuid, () => lookSoon(task.context, uuid));
+  if (flow.lookWhenReleased?.(task)) task.context.locks.remember(uuid, () => startInterfaceChecks(task.context, uuid));
   return () => applyOutcome(task, flow, () => flow.begin(task));
 }
 
@@ -42,7 +42,7 @@ export async function provision(context: Context, uuid: string, verb: string, ar
   // The API checked the node's state already; the state under the lock counts.
   await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true }, async (task) => {
     const { provision_state: state } = task.node;
-    if (event === undefined || next(state, event) === undefined)
+    if (event === undefined || nextState(state, event) === undefined)
       throw new Fault('InvalidStateRequested', { action: verb, node: uuid, state });
     if (event === 'abort') return abort(task);
     if (event === 'unhold') return unhold(task);

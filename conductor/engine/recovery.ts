@@ -147,7 +147,7 @@ export async function removeDeadConductors({ store, options, log }: Context): Pr
  * Periodic: ends reservations of this host without a task (the database was unreachable at their end) and those of dead hosts, and
  * continues the nodes of both.
  */
-export async function endStrayReservations(context: Context): Promise<void> {
+export async function releaseOrphanedReservations(context: Context): Promise<void> {
   const { store, host, locks, options, lease } = context;
   // The process adds a node to `locks` before it reserves the node. So a listed node of this host that is not in `locks` has no task.
   const reserved = await store.nodes.listColumns(['uuid', 'reservation', 'lock_fence'], { reserved: true, children: 'all' });

@@ -19,7 +19,7 @@ function runsStep(node: NodeRecord): boolean {
   return kind !== undefined && node[`${kind}_step`].step !== undefined;
 }
 
-export async function askSilentAgents(context: Context): Promise<void> {
+export async function pollSilentAgents(context: Context): Promise<void> {
   // The response to the agent's lookup tells it to send a heartbeat within this time.
   const oldest = context.clock.now() - context.options['api.ramdisk_heartbeat_timeout'] * 1000;
   await onNodes(context, {

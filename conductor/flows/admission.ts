@@ -1,7 +1,7 @@
 /** Checks of provision requests that several flows share, in Ironic's words. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { InternalChanges, NodeTask } from '../core/node-task';
-import { unlessNeeded } from '../core/agent-info';
+import { keepAgentIfNeeded } from '../core/agent-info';
 
 export function refuseInMaintenance({ node }: NodeTask, op: string): void {
   if (node.maintenance) throw new Fault('NodeInMaintenance', { op, node: node.uuid });
@@ -19,4 +19,4 @@ export async function refuseWith(sentence: (reason: string) => string, check: ()
 
 /** The keys that a flow removes when it begins. Ignores `last_error`, which would forbid fast track, since the flow clears it too. */
 export const forgottenAtBegin = (task: NodeTask, internal: InternalChanges): InternalChanges =>
-  unlessNeeded(task, internal, { ...task.node, last_error: null });
+  keepAgentIfNeeded(task, internal, { ...task.node, last_error: null });

@@ -1,7 +1,7 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
 import { done, failed, wait } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
-import { FORGET_CLEANING, unlessNeeded } from '../core/agent-info';
+import { FORGET_CLEANING, keepAgentIfNeeded } from '../core/agent-info';
 import { withoutFullStop } from '../core/attempt';
 import { CLEANINGS } from '../core/concurrency';
 import { cacheFacts } from '../core/hardware-facts';
@@ -66,7 +66,7 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
   if (withoutRamdisk(task)) return clean.start(task, []);
   const prepared = await prepareForSteps(task, list, () => task.driver.deploy.prepareCleaning(task));
   if (prepared.kind !== 'done') return prepared;
-  if (!prepared.agentThere) return clean.start(task, []);
+  if (!prepared.agentRunning) return clean.start(task, []);
   const fromAgent = await beforeSteps(task, list, () => runningAgentSteps(task, 'clean'));
   return fromAgent ? clean.start(task, fromAgent) : wait;
 }
@@ -121,7 +121,7 @@ export const clean = listedFlow(list, {
       await cacheFacts(task);
       await recordSteps(task, 'clean', [], 'end');
     }
-    await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, unlessNeeded(task, FORGET_CLEANING));
+    await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, keepAgentIfNeeded(task, FORGET_CLEANING));
   },
   abort: { 'clean wait': abortSteps('clean'), 'clean hold': abortSteps('clean') },
   afterAbort: { states: ['clean failed'], work: (task) => cleanUpAborted(task, list) },

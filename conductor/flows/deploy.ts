@@ -2,7 +2,7 @@
 import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, unlessNeeded } from '../core/agent-info';
+import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, keepAgentIfNeeded } from '../core/agent-info';
 import { attempt, withFailureText, withoutFullStop } from '../core/attempt';
 import type { ProvisionArgs } from '../core/call-types';
 import { DEPLOYMENTS } from '../core/concurrency';
@@ -171,7 +171,7 @@ export const deploy = stepsFlow({
   finish: async (task) => {
     await recordSteps(task, 'deploy', positionOf(task, 'deploy').steps, 'end');
     await restoreConsole(task, 'deploying');
-    await task.fire('done', { deploy_step: {} }, unlessNeeded(task, FORGET_DEPLOYING));
+    await task.fire('done', { deploy_step: {} }, keepAgentIfNeeded(task, FORGET_DEPLOYING));
   },
   fail: async (task, reason, how) => {
     // After a failed step the machine is powered off, if the option says so. After a timeout it is left as it is.

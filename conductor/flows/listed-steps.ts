@@ -9,7 +9,7 @@ import { validateInterface } from '../core/validate';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { positionOf } from '../steps/running';
 import { recordSteps } from '../steps/step-history';
-import { askedSteps, checkArguments, checkAsked, offeredSteps, showStep, type AskedStep } from '../steps/steps';
+import { withoutDroppedSteps, checkArguments, checkRequestedSteps, offeredSteps, showStep, type RequestedStep } from '../steps/steps';
 import { refuseInMaintenance, refuseWith } from './admission';
 import type { AfterAbort } from './flow';
 import { applyOutcome, powerOffAfter } from './outcome';
@@ -33,7 +33,8 @@ export interface ListedSteps {
 export const runsWithoutRamdisk = ({ node }: NodeTask, { withoutRamdisk }: ListedSteps): boolean =>
   node.driver_internal_info[withoutRamdisk] === true;
 /** The requested steps are saved in the place of the list until the list is made. */
-export const requestedSteps = (task: NodeTask, { kind }: ListedSteps): readonly AskedStep[] => askedSteps(positionOf(task, kind).steps);
+export const requestedSteps = (task: NodeTask, { kind }: ListedSteps): readonly RequestedStep[] =>
+  withoutDroppedSteps(positionOf(task, kind).steps);
 
 const cannot =
   ({ node }: NodeTask, { kind }: ListedSteps) =>
@@ -46,9 +47,9 @@ const cannot =
  */
 export function checkList(task: NodeTask, list: ListedSteps, asked: readonly JsonObject[], withoutRamdisk: boolean): void {
   const { kind } = list;
-  const steps = askedSteps(asked);
+  const steps = withoutDroppedSteps(asked);
   try {
-    checkAsked(kind, steps, offeredSteps(task.driver, kind), { unknownLater: !withoutRamdisk });
+    checkRequestedSteps(kind, steps, offeredSteps(task.driver, kind), { unknownLater: !withoutRamdisk });
     checkArguments(task.driver, kind, steps);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

@@ -10,10 +10,10 @@ import { endLateIntrospections } from '../introspection/unfinished';
 import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-periodics';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
-import { pollWaiting, endStrayReservations, removeDeadConductors, takeOverNodes } from '../engine/recovery';
+import { pollWaiting, releaseOrphanedReservations, removeDeadConductors, takeOverNodes } from '../engine/recovery';
 import { recordStateCounts } from './state-counts';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
-import { askSilentAgents } from '../engine/silent-agents';
+import { pollSilentAgents } from '../engine/silent-agents';
 import { failOverdue, LIMITED_STATES, timeoutInterval } from '../engine/timeouts';
 
 /** State that the tasks keep between runs. */
@@ -35,7 +35,7 @@ export const PERIODICS: readonly Periodic[] = [
     every: (options) => options['conductor.heartbeat_interval'],
     run: ({ lease }) => lease.renew(),
   },
-  { name: 'stray reservations', every: (options) => options['conductor.heartbeat_interval'], run: endStrayReservations },
+  { name: 'stray reservations', every: (options) => options['conductor.heartbeat_interval'], run: releaseOrphanedReservations },
   { name: 'share of the nodes', every: (options) => options['conductor.heartbeat_interval'], run: takeOverNodes },
   { name: 'steps to ask for', every: (options) => options['conductor.check_provision_state_interval'], run: pollWaiting },
   {
@@ -95,7 +95,7 @@ export const PERIODICS: readonly Periodic[] = [
     every: (options) => options['DEFAULT.clean_up_period'],
     run: endLateIntrospections,
   },
-  { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: askSilentAgents },
+  { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: pollSilentAgents },
   {
     name: 'sensors',
     every: sensorRoundInterval,

@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
-import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-look';
+import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-reading';
 import { notifyCorrected } from '../core/notify';
 import { inParallel } from '../runtime/parallel';
 import { sharedTaskOf, withTask } from '../core/task';

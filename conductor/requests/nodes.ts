@@ -9,7 +9,7 @@ import {
   type NodeChanges,
   type NodeRecord,
 } from '../../model/records';
-import { serving } from '../../model/ring';
+import { conductorsServing } from '../../model/ring';
 import { stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
 import { endAllocation } from './allocations';
@@ -24,7 +24,7 @@ const DELETABLE: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt fai
 /** Throws Invalid, with Ironic's message, if no living conductor serves this driver in this group. */
 async function checkServed({ store, options }: Context, driver: string, group: string): Promise<void> {
   const { conductors } = await store.conductors.alive(options['conductor.heartbeat_timeout']);
-  if (serving(conductors, { driver, conductor_group: group }).length === 0)
+  if (conductorsServing(conductors, { driver, conductor_group: group }).length === 0)
     throw new Fault('Invalid', {
       message:
         `No valid host was found. Reason: No conductor service registered which supports driver ${driver} ` +

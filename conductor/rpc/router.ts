@@ -4,10 +4,10 @@ import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { ConductorRecord } from '../../model/records';
-import { chosen } from '../../model/ring';
+import { chooseByHash } from '../../model/ring';
 import type { Store } from '../../store/store';
 import type { ConductorApi } from '../conductor';
-import { conductorApi, OPERATIONS, type Addressee, type OperationName, type Perform } from '../operations';
+import { conductorApi, OPERATIONS, type ConductorSelector, type OperationName, type Perform } from '../operations';
 import { NoResponse, type RpcClient } from './client';
 
 /** The conductor in this process. */
@@ -32,7 +32,7 @@ const WATCH_MS = 5000;
 /** Limit of every call. */
 const LONGEST_MS = 600_000;
 
-function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
+function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: ConductorSelector): Fault {
   if (driver !== undefined && driver === key) return new Fault('DriverNotFound', { driver_name: driver });
   const reason =
     driver === undefined
@@ -55,7 +55,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         (to.driver === undefined || Object.hasOwn(drivers, to.driver)) &&
         (to.conductor_group === undefined || group === to.conductor_group),
     );
-    const responsible = chosen(candidates, to.key);
+    const responsible = chooseByHash(candidates, to.key);
     if (!responsible) throw noConductor(name, to);
     // If the responsible conductor has no address, the local one can lock the node as well.
     return responsible.hostname === here?.host || (here && responsible.address === null) ? undefined : responsible;

@@ -1,6 +1,6 @@
 /** This conductor's share of the nodes, and of work that belongs to no node: a function of the conductors that are alive. */
 import type { ConductorRecord, NodeRecord } from '../../model/records';
-import { chosen, keeperOf } from '../../model/ring';
+import { chooseByHash, periodicConductorOf } from '../../model/ring';
 import type { AliveConductors } from '../../store/store';
 
 /** The columns by which a node belongs to a conductor. */
@@ -27,11 +27,11 @@ export function createOwnership(host: string, alive: () => Promise<AliveConducto
     async ownNodes(nodes) {
       if (nodes.length === 0) return nodes;
       const now = await alive();
-      return nodes.filter((node) => isHere(now, keeperOf(now.conductors, node)));
+      return nodes.filter((node) => isHere(now, periodicConductorOf(now.conductors, node)));
     },
     async isOwnWork(key) {
       const now = await alive();
-      return isHere(now, chosen(now.conductors, key));
+      return isHere(now, chooseByHash(now.conductors, key));
     },
     async whenConductorsChange(work) {
       const { version: word } = await alive();

@@ -4,7 +4,7 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 
 /** A worker for one piece of work, taken before the response to a client: used once, or given back. */
-export interface Place {
+export interface ReservedWorker {
   run(work: () => Promise<void>): void;
   giveBack(): void;
 }
@@ -13,7 +13,7 @@ export interface Workers {
    * Throws NoFreeConductorWorker when all workers are busy, or the conductor stops.
    * @param ordinary leaves the workers free that are reserved for requests of the API: periodic work, heartbeats
    */
-  take(ordinary?: boolean): Place;
+  take(ordinary?: boolean): ReservedWorker;
   /** Resolves when no work runs, including work that other work started. */
   idle(): Promise<void>;
   /** Refuses new work from here on. */

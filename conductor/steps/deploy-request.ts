@@ -6,7 +6,7 @@ import { missingTraits } from '../../model/traits';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import { reservedStep } from './reserved-steps';
-import { askedSteps, checkArguments, checkAsked, offeredSteps, stepId, type AskedStep } from './steps';
+import { withoutDroppedSteps, checkArguments, checkRequestedSteps, offeredSteps, stepId, type RequestedStep } from './steps';
 
 function checkTraits({ node }: NodeTask): void {
   const missing = missingTraits(node);
@@ -44,14 +44,14 @@ async function templatesOf({ node, context }: NodeTask): Promise<readonly Deploy
   return context.store.deployTemplates.list({ where: { name: traits as string[] } });
 }
 
-const templateSteps = (templates: readonly DeployTemplateRecord[]): readonly AskedStep[] =>
-  askedSteps(
+const templateSteps = (templates: readonly DeployTemplateRecord[]): readonly RequestedStep[] =>
+  withoutDroppedSteps(
     templates.flatMap(({ steps }) =>
       steps.map(({ interface: owner, step, args, priority = 0 }) => ({ interface: owner, step, args, priority })),
     ),
   );
-const userSteps = (task: NodeTask): readonly AskedStep[] =>
-  askedSteps((task.node.driver_internal_info.user_deploy_steps as readonly JsonObject[] | null | undefined) ?? []);
+const userSteps = (task: NodeTask): readonly RequestedStep[] =>
+  withoutDroppedSteps((task.node.driver_internal_info.user_deploy_steps as readonly JsonObject[] | null | undefined) ?? []);
 
 /**
  * The steps of the client and of the deploy templates, checked. The client's step takes the place of a template's.
@@ -62,17 +62,17 @@ export async function requestedDeploySteps(
   offered: readonly PlannedStep[],
   unknownLater: boolean,
   user = userSteps(task),
-): Promise<readonly AskedStep[]> {
+): Promise<readonly RequestedStep[]> {
   const templates = await templatesOf(task);
   const templated = templateSteps(templates);
-  checkAsked('deploy', templated, offered, {
+  checkRequestedSteps('deploy', templated, offered, {
     unknownLater,
     prefix:
       "Validation of deploy steps from deploy templates matching this node's instance traits failed. " +
       `Matching deploy templates: ${templates.map(({ name }) => name).join(',')}. Errors: `,
   });
   checkArguments(task.driver, 'deploy', [...user, ...templated]);
-  checkAsked('deploy', user, offered, { unknownLater, prefix: 'Validation of deploy steps from "deploy steps" argument failed.' });
+  checkRequestedSteps('deploy', user, offered, { unknownLater, prefix: 'Validation of deploy steps from "deploy steps" argument failed.' });
   const taken = new Set(user.map(stepId));
   return [...user, ...templated.filter((step) => !taken.has(stepId(step)))];
 }
@@ -103,5 +103,5 @@ export async function checkDeployRequest(
 ): Promise<void> {
   if (traits) checkTraits(task);
   await checkBootVolume(task);
-  await requestedDeploySteps(task, offeredSteps(task.driver, 'deploy'), true, asked && askedSteps(asked));
+  await requestedDeploySteps(task, offeredSteps(task.driver, 'deploy'), true, asked && withoutDroppedSteps(asked));
 }

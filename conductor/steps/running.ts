@@ -104,7 +104,7 @@ export async function runSteps(
     const outcome = await measuredStep(task, kind, step, () => runStep(task, kind, step));
     if (outcome.kind === 'failed') await recordSteps(task, kind, steps, 'end', step.step);
     if (outcome.kind !== 'done') return outcome;
-    if ('agentThere' in outcome) {
+    if ('agentRunning' in outcome) {
       const added = await addAgentSteps(task);
       if (added.kind !== 'done') return added;
       at = positionOf(task, kind).index ?? at;

@@ -111,7 +111,7 @@ export const automatedSteps = (
   );
 
 /** A step as a client, a template or a runbook requests it. The API checked its shape. */
-export interface AskedStep {
+export interface RequestedStep {
   readonly interface: string;
   readonly step: string;
   readonly args?: JsonObject;
@@ -120,8 +120,8 @@ export interface AskedStep {
   readonly execute_on_child_nodes?: boolean;
   readonly limit_child_node_execution?: readonly string[];
 }
-export const askedSteps = (steps: readonly object[]): readonly AskedStep[] =>
-  (steps as readonly AskedStep[]).filter((step) => !isDropped(step));
+export const withoutDroppedSteps = (steps: readonly object[]): readonly RequestedStep[] =>
+  (steps as readonly RequestedStep[]).filter((step) => !isDropped(step));
 
 /** The database changes the order of an object's members. Clients expect these orders, for requested steps and for a driver's steps. */
 const MEMBERS = ['interface', 'step', 'args', 'order', 'execute_on_child_nodes', 'limit_child_node_execution', 'abortable', 'priority'];
@@ -134,7 +134,7 @@ export function shaped<T extends object>(step: T): T {
 /** A step as messages show it: without secrets in its arguments. */
 export const showStep = (step: object): string => repr(shaped('args' in step ? { ...step, ...maskSecrets({ args: step.args }) } : step));
 
-function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
+function stepErrors(kind: SavedKind, asked: RequestedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
   // The steps of a child are checked when the step runs on it.
   if (asked.execute_on_child_nodes) return [];
   if (!offered) return [`node does not support this ${kind} step: ${showStep(asked)}`];
@@ -168,7 +168,7 @@ const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) =>
   object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 };
 /** Checks the JSON types of arguments of the driver's and the conductor's own steps. Throws InvalidParameterValue. */
-export function checkArguments(driver: Driver, kind: StepKind, asked: readonly AskedStep[]): void {
+export function checkArguments(driver: Driver, kind: StepKind, asked: readonly RequestedStep[]): void {
   const errors = asked
     .filter((step) => !step.execute_on_child_nodes)
     .flatMap((step) => {
@@ -181,7 +181,7 @@ export function checkArguments(driver: Driver, kind: StepKind, asked: readonly A
 }
 
 /** A deployment may have each step only once. */
-function repeated(kind: SavedKind, asked: readonly AskedStep[]): readonly string[] {
+function repeated(kind: SavedKind, asked: readonly RequestedStep[]): readonly string[] {
   const ids = asked.map(stepId);
   const twice = [...new Set(ids.filter((id, index) => ids.indexOf(id) !== index))];
   return kind === 'deploy' && twice.length > 0
@@ -200,14 +200,14 @@ export interface Checking {
   readonly prefix?: string;
 }
 /** Finds the offered step of a requested one: the node's, or the conductor's own. */
-function offer(kind: SavedKind, offered: readonly PlannedStep[]): (asked: AskedStep) => PlannedStep | undefined {
+function offer(kind: SavedKind, offered: readonly PlannedStep[]): (asked: RequestedStep) => PlannedStep | undefined {
   const byId = new Map(offered.map((step) => [stepId(step), step]));
   return (asked) => byId.get(stepId(asked)) ?? plannedReserved(asked, kind);
 }
 /** Throws InvalidParameterValue with all errors. */
-export function checkAsked(
+export function checkRequestedSteps(
   kind: SavedKind,
-  asked: readonly AskedStep[],
+  asked: readonly RequestedStep[],
   offered: readonly PlannedStep[],
   { unknownLater = false, withoutRamdisk = false, prefix = '' }: Checking = {},
 ): void {
@@ -217,14 +217,14 @@ export function checkAsked(
   if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: prefix + errors.join('; ') });
 }
 
-/** The steps of manual cleaning and servicing: exactly the list, in its order. Throws as `checkAsked`. */
+/** The steps of manual cleaning and servicing: exactly the list, in its order. Throws as `checkRequestedSteps`. */
 export function manualSteps(
   kind: 'clean' | 'service',
-  asked: readonly AskedStep[],
+  asked: readonly RequestedStep[],
   offered: readonly PlannedStep[],
   checking: Checking,
 ): readonly PlannedStep[] {
-  checkAsked(kind, asked, offered, checking);
+  checkRequestedSteps(kind, asked, offered, checking);
   const found = offer(kind, offered);
   return asked.flatMap((step) => {
     const own: Partial<PlannedStep> | undefined = step.execute_on_child_nodes ? {} : found(step);
@@ -233,13 +233,13 @@ export function manualSteps(
 }
 
 /** Whether one of the steps may be the agent's, or requires the ramdisk. */
-export function needsRamdisk(kind: SavedKind, asked: readonly AskedStep[], offered: readonly PlannedStep[]): boolean {
+export function needsRamdisk(kind: SavedKind, asked: readonly RequestedStep[], offered: readonly PlannedStep[]): boolean {
   const found = offer(kind, offered);
   return !asked.every((step) => step.execute_on_child_nodes || found(step)?.requires_ramdisk === false);
 }
 
 /** The steps of a deployment: the offered ones, replaced by requested ones of the same name. Priority 0 drops a step. */
-export function deploySteps(asked: readonly AskedStep[], offered: readonly PlannedStep[]): readonly PlannedStep[] {
+export function deploySteps(asked: readonly RequestedStep[], offered: readonly PlannedStep[]): readonly PlannedStep[] {
   const found = offer('deploy', offered);
   const wanted = new Set(asked.map(stepId));
   const own = asked.flatMap((step) => {

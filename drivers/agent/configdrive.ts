@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/records';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../../wire/bounded-json';
 import { isoImage } from '../../wire/images/iso9660';
 import { filesOfIso } from '../../wire/images/iso9660-reader';
-import { putForAWhile } from '../common/swift-objects';
+import { putTemporaryObject } from '../common/swift-objects';
 import type { Task } from '../interfaces';
 
 /** Versions of the metadata that readers look for. */
@@ -73,7 +73,7 @@ export async function deliveredConfigdrive(task: Task): Promise<string | undefin
   const { options, node } = task;
   if (configdrive === undefined || !options['deploy.configdrive_use_object_store'] || configdrive.includes('://')) return configdrive;
   const callback = options['conductor.deploy_callback_timeout'];
-  return putForAWhile(task, {
+  return putTemporaryObject(task, {
     ...{ container: options['conductor.configdrive_swift_container'], name: `configdrive-${node.uuid}`, data: Buffer.from(configdrive) },
     secondsToLive: options['conductor.configdrive_swift_temp_url_duration'] ?? (callback > 0 ? callback + 120 : 1800),
   });

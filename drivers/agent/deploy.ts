@@ -9,10 +9,20 @@ import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
 import { isFastTrack } from './fast-track';
-import { canBeOff } from '../common/power-cycle';
-import { type DeployInterface, type Outcome, type Property, type Step, type Task, agentThere, done, failed, wait } from '../interfaces';
+import { canPowerOff } from '../common/power-cycle';
+import {
+  type DeployInterface,
+  type Outcome,
+  type Property,
+  type Step,
+  type Task,
+  agentAlreadyRunning,
+  done,
+  failed,
+  wait,
+} from '../interfaces';
 import { cleanDhcp } from '../dhcp/providers';
-import { attachVolumes, bootsFromVolume, forgetVolumes, noteBootVolume } from '../storage/boot-volume';
+import { attachVolumes, bootsFromVolume, forgetVolumes, saveBootVolume } from '../storage/boot-volume';
 import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
 import { prepareService, tearDownService } from './ramdisk-servicing';
 import { tearDownAgent } from './tear-down';
@@ -65,7 +75,7 @@ export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unres
 
 /** Prepares the boot of an instance that exists already. */
 export async function prepareDeployed(task: Task): Promise<void> {
-  await noteBootVolume(task);
+  await saveBootVolume(task);
   await task.driver.boot.prepareInstance(task);
 }
 
@@ -74,7 +84,7 @@ export async function prepareAgent(task: Task): Promise<void> {
   const { driver } = task;
   await driver.network.validate?.(task);
   const fast = await isFastTrack(task);
-  if (!fast && canBeOff(task)) await task.power('power off');
+  if (!fast && canPowerOff(task)) await task.power('power off');
   await driver.network.unconfigureTenantNetworks(task);
   await driver.network.addProvisioningNetwork(task);
   await attachVolumes(task);
@@ -85,18 +95,18 @@ export async function prepareAgent(task: Task): Promise<void> {
 export async function prepareVolumes(task: Task): Promise<void> {
   if (task.node.instance_info['configdrive'])
     task.log.warn('Nothing writes a config drive for an instance on a volume: the config drive is not used');
-  if (canBeOff(task)) await task.power('power off');
+  if (canPowerOff(task)) await task.power('power off');
   await attachVolumes(task);
 }
 /** Wraps a step that needs the agent: for an instance on a volume, the step does nothing. */
-export const unlessOnVolume =
+export const onlyWhenWritingImage =
   (run: Step['run']): Step['run'] =>
   async (task, args) =>
     (await task.driver.storage.shouldWriteImage(task)) ? run(task, args) : done;
 
 async function bootRamdisk(task: Task): Promise<Outcome> {
-  if (await isFastTrack(task)) return agentThere;
-  const off = task.node.power_state === 'power off' && canBeOff(task);
+  if (await isFastTrack(task)) return agentAlreadyRunning;
+  const off = task.node.power_state === 'power off' && canPowerOff(task);
   await task.power(off ? 'power on' : 'rebooting');
   return wait;
 }
@@ -141,9 +151,9 @@ const deployStep = (step: string, priority: number, run: Step['run']): Step => (
 });
 /** The steps of a deployment. `own` are those between boot and shutdown of the agent, with their priorities. */
 export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
-  deployStep('deploy', 100, unlessOnVolume(bootRamdisk)),
+  deployStep('deploy', 100, onlyWhenWritingImage(bootRamdisk)),
   ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
-  deployStep('tear_down_agent', 40, unlessOnVolume(tearDownAgent)),
+  deployStep('tear_down_agent', 40, onlyWhenWritingImage(tearDownAgent)),
   deployStep('switch_to_tenant_network', 30, switchNetwork),
   deployStep('boot_instance', 20, bootInstance),
 ];
@@ -157,7 +167,7 @@ export const agentDeploy = {
     if (task.node.disable_power_off) await task.power('rebooting');
   },
   tearDown: async (task) => {
-    if (canBeOff(task)) await task.power('power off');
+    if (canPowerOff(task)) await task.power('power off');
     await forgetVolumes(task);
     await task.driver.network.unconfigureTenantNetworks(task);
     await task.driver.network.removeProvisioningNetwork(task);

@@ -13,7 +13,7 @@ import {
   prepareDeployed,
   prepareInstance,
   prepareVolumes,
-  unlessOnVolume,
+  onlyWhenWritingImage,
   validateAgentDeploy,
 } from './deploy';
 import { runAgentStep } from './steps';
@@ -246,6 +246,6 @@ export const directDeploy: DeployInterface = {
   ...agentDeploy,
   properties: agentProperties,
   validate,
-  steps: deploymentSteps({ write_image: [80, unlessOnVolume(writeImage)], prepare_instance_boot: [60, prepareInstanceBoot] }),
+  steps: deploymentSteps({ write_image: [80, onlyWhenWritingImage(writeImage)], prepare_instance_boot: [60, prepareInstanceBoot] }),
   prepare,
 };

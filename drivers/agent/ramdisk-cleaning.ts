@@ -1,7 +1,7 @@
 /** Cleaning in the ramdisk: boots it with the agent's settings, and cleans up afterwards. */
 import { isFastTrack } from './fast-track';
-import { canBeOff } from '../common/power-cycle';
-import { type Outcome, type Task, agentThere, wait } from '../interfaces';
+import { canPowerOff } from '../common/power-cycle';
+import { type Outcome, type Task, agentAlreadyRunning, wait } from '../interfaces';
 
 /** The settings of the agent's erase steps. */
 const eraseSettings = ({ options }: Task): Readonly<Record<string, unknown>> => ({
@@ -20,7 +20,7 @@ export async function prepareCleaning(task: Task): Promise<Outcome> {
   await task.saveInternal(eraseSettings(task));
   await task.driver.boot.prepareRamdisk(task, {});
   // Checked last: preparing the boot may have powered the machine off.
-  if (await isFastTrack(task)) return agentThere;
+  if (await isFastTrack(task)) return agentAlreadyRunning;
   await task.power('rebooting');
   return wait;
 }
@@ -29,7 +29,7 @@ export async function prepareCleaning(task: Task): Promise<Outcome> {
 export async function tearDownCleaning(task: Task): Promise<void> {
   const { node, driver } = task;
   const keep = node.fault === 'clean failure' || (await isFastTrack(task));
-  if (!keep && canBeOff(task)) await task.power('power off');
+  if (!keep && canPowerOff(task)) await task.power('power off');
   await driver.boot.cleanUpRamdisk(task);
   await driver.network.removeCleaningNetwork(task);
   if (!keep && node.disable_power_off) await task.power('rebooting');

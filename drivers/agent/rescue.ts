@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import { AgentError, type AgentClient, commandError, withAgent } from './client';
 import { without } from './view';
-import { restarted } from '../common/power-cycle';
+import { withPowerCycle } from '../common/power-cycle';
 import { type Outcome, type RescueInterface, type Task, done, wait } from '../interfaces';
 
 const TOO_OLD =
@@ -67,7 +67,7 @@ export const agentRescue: RescueInterface = {
   validate,
   rescue: async (task): Promise<Outcome> => {
     const { boot, network } = task.driver;
-    await restarted(task, async () => {
+    await withPowerCycle(task, async () => {
       await boot.cleanUpInstance(task);
       await network.unconfigureTenantNetworks(task);
       await network.addRescuingNetwork(task);
@@ -85,7 +85,7 @@ export const agentRescue: RescueInterface = {
     await forgetPasswords(task);
   },
   unrescue: async (task): Promise<Outcome> => {
-    await restarted(task, async () => {
+    await withPowerCycle(task, async () => {
       await cleanUp(task);
       await task.driver.network.configureTenantNetworks(task);
       await task.driver.boot.prepareInstance(task);

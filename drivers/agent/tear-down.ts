@@ -2,7 +2,7 @@
 import { reasonOf } from '../../model/errors';
 import { type CommandOptions, withAgent } from './client';
 import { isTrue } from '../common/boot-settings';
-import { canBeOff } from '../common/power-cycle';
+import { canPowerOff } from '../common/power-cycle';
 import { type Outcome, type Task, done, failed } from '../interfaces';
 
 const FIRST_PAUSE_MS = 300;
@@ -21,7 +21,7 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
       await lockDown(task);
       return done;
     }
-    if (!canBeOff(task)) {
+    if (!canPowerOff(task)) {
       await command(task, 'standby.sync', { wait: true });
       await task.power('rebooting');
       return done;
@@ -32,7 +32,7 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
       const off = new AbortController();
       await Promise.all([
         command(task, 'standby.power_off', { timeout: SHUTDOWN_TIMEOUT_SECONDS, signal: off.signal }),
-        untilOff(task).finally(() => off.abort()),
+        waitUntilOff(task).finally(() => off.abort()),
       ]);
     }
     await task.power('power off');
@@ -58,7 +58,7 @@ async function command(task: Task, name: string, options: CommandOptions): Promi
 }
 
 /** Polls at growing intervals: a fast machine does not wait, and a slow one gets few requests. */
-async function untilOff(task: Task): Promise<void> {
+async function waitUntilOff(task: Task): Promise<void> {
   const retries = task.options['agent.post_deploy_get_power_state_retries'];
   const interval = task.options['agent.post_deploy_get_power_state_retry_interval'] * 1000;
   const deadline = task.clock.now() + retries * interval;

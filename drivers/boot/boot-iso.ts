@@ -26,10 +26,10 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 /** The node's own ISO of this mode. The older key is still valid. */
 const isoOf = ({ node: { driver_info: info } }: Task, mode: RamdiskMode): string | undefined =>
   text(info[`${mode}_iso`]) ?? text(info[`redfish_${mode}_iso`]);
-export const viaRemovable = ({ node: { driver_info: info } }: Task): boolean =>
+export const usesConfigViaRemovable = ({ node: { driver_info: info } }: Task): boolean =>
   isTrue(info['config_via_removable'] ?? info['config_via_floppy']);
 /** Whether the ramdisk can get parameters: a given ISO is not changed. */
-export const canConfigure = (task: Task, mode: RamdiskMode): boolean => isoOf(task, mode) === undefined || viaRemovable(task);
+export const canConfigure = (task: Task, mode: RamdiskMode): boolean => isoOf(task, mode) === undefined || usesConfigViaRemovable(task);
 
 /** Throws MissingParameterValue, InvalidParameterValue. */
 export function validateIso(task: Task, mode: RamdiskMode): void {

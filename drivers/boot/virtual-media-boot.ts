@@ -13,7 +13,7 @@ import {
   ramdiskIso,
   validateInstanceIso,
   validateIso,
-  viaRemovable,
+  usesConfigViaRemovable,
   type BootIso,
 } from './boot-iso';
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
@@ -23,7 +23,7 @@ import { isFastTrack } from '../agent/fast-track';
 import { download } from '../common/images';
 import type { BootInterface, Task } from '../interfaces';
 import { publish, publishMedium, unpublish } from '../common/media';
-import { canBeOff } from '../common/power-cycle';
+import { canPowerOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 import { withoutEndSlashes } from '../../wire/urls';
@@ -96,7 +96,7 @@ async function insertConfigdrive(task: Task): Promise<void> {
 /** Ejects the media of a boot, and stops serving them. */
 async function ejectAll(task: Task): Promise<void> {
   const stick = await task.media.ofNode(task.node.uuid, 'configdrive');
-  const types: readonly MediaType[] = ['CD', ...(viaRemovable(task) ? REMOVABLE : []), ...(stick ? (['USBStick'] as const) : [])];
+  const types: readonly MediaType[] = ['CD', ...(usesConfigViaRemovable(task) ? REMOVABLE : []), ...(stick ? (['USBStick'] as const) : [])];
   await ejectMedia(task, types);
   await unpublish(task, ROLES);
 }
@@ -120,17 +120,17 @@ export const redfishVirtualMediaBoot: BootInterface = {
       if ((await typeOfDrive(task, ['CD'], true)) !== undefined) return;
       task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted again');
     }
-    if (canBeOff(task)) await task.power('power off');
+    if (canPowerOff(task)) await task.power('power off');
     const parameters = await parametersFor(task, kernelArgs);
     await syncBootMode(task);
     const iso = await ramdiskIso(task, mode, parameters);
-    if (viaRemovable(task)) await insertParameters(task, parameters);
+    if (usesConfigViaRemovable(task)) await insertParameters(task, parameters);
     await insertMedium(task, 'CD', await urlFor(task, iso));
     await setBootDevice(task, 'cdrom', false);
   },
   cleanUpRamdisk: async (task) => {
     if (await isFastTrack(task)) return;
-    if (canBeOff(task) && !mustRunOn(task)) await task.power('power off');
+    if (canPowerOff(task) && !mustRunOn(task)) await task.power('power off');
     await ejectAll(task);
   },
   prepareInstance: async (task) => {
@@ -167,7 +167,7 @@ export const redfishHttpsBoot: BootInterface = {
   validateRescue: async (task) => validateIso(task, 'rescue'),
   prepareRamdisk: async (task, kernelArgs) => {
     if (await isFastTrack(task)) return;
-    if (canBeOff(task)) await task.power('power off');
+    if (canPowerOff(task)) await task.power('power off');
     const parameters = await parametersFor(task, kernelArgs);
     await syncBootMode(task);
     await publishFor(task, await ramdiskIso(task, ramdiskMode(task.node), parameters));

@@ -1,6 +1,6 @@
 /** Images in Glance: whether a task's caller may use them, their properties, and temporary URLs of Swift for them. */
 import { Fault } from '../../model/errors';
-import { membersOf, mayUse, showImage, type GlanceImage } from '../../wire/openstack/glance';
+import { membersOf, mayUseImage, showImage, type GlanceImage } from '../../wire/openstack/glance';
 import { containerOf, tempUrlPath, withoutAccount } from '../../wire/openstack/temp-url';
 import { temporaryUrlKey } from '../../wire/openstack/swift';
 import { ServiceError, type Services } from '../../wire/keystone/services';
@@ -51,11 +51,11 @@ export async function findImage(task: GlanceTask, id: string): Promise<GlanceIma
     throw new Fault('ImageUnacceptable', { image_id: id, reason: 'The image is required to be in an active state.' });
   const checksAdmins = !options['DEFAULT.ignore_project_check_for_admin_tasks'];
   const user = { admin: caller?.admin === true, project: caller?.project ?? null };
-  if (mayUse(image, [], { ...user, ownProject: null }, checksAdmins)) return image;
+  if (mayUseImage(image, [], { ...user, ownProject: null }, checksAdmins)) return image;
   const ownProject = (await withRetries(task, id, () => glance.projectId())) ?? null;
   // Glance lists the members of shared images only.
   const members = image.visibility === 'shared' ? await withRetries(task, id, () => membersOf(glance, id, call)) : [];
-  if (mayUse(image, members, { ...user, ownProject }, checksAdmins)) return image;
+  if (mayUseImage(image, members, { ...user, ownProject }, checksAdmins)) return image;
   throw new Fault('ImageNotFound', { image_id: id });
 }
 

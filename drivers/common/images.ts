@@ -243,7 +243,7 @@ export async function download(url: string, fetching: Fetching, most = MAX_CHECK
 const sha256 = (path: string, fetching: Fetching): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', fetching);
 
 /** Opens a URL as a stream. A reader that does not read to the end must destroy the stream. Throws an Error with the reason. */
-export async function opened(url: string, fetching: Fetching): Promise<Upload> {
+export async function openUrl(url: string, fetching: Fetching): Promise<Upload> {
   const answer = await send(url, {}, fetching, DOWNLOAD_TIMEOUT_MS);
   const size = Number(answer.headers.get('content-length') ?? Number.NaN);
   if (answer.status === 200 && answer.body && Number.isSafeInteger(size)) {

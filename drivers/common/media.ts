@@ -4,9 +4,9 @@ import { reasonOf } from '../../model/errors';
 import { deleteObject } from '../../wire/openstack/swift';
 import type { Upload } from '../../wire/keystone/exchange';
 import type { Task } from '../interfaces';
-import { opened } from './images';
+import { openUrl } from './images';
 import { reachableFrom } from './reach';
-import { putForAWhile } from './swift-objects';
+import { putTemporaryObject } from './swift-objects';
 import { withoutEndSlashes } from '../../wire/urls';
 
 /** BMCs, and firmware that boots by HTTP, check the name's extension. */
@@ -39,11 +39,11 @@ async function toSwift(task: Task, medium: Address, container: string): Promise<
   const name = objectName(task, medium.role);
   const source = urlBelow(withoutEndSlashes(task.options['deploy.http_url']), medium);
   const data = (): Promise<Upload> =>
-    opened(source, task).catch((error: unknown) => {
+    openUrl(source, task).catch((error: unknown) => {
       // Without the cause, whose text has the token.
       throw new Error(withoutTokens(reasonOf(error)));
     });
-  const url = await putForAWhile(task, { container, name, data, secondsToLive: task.options['redfish.swift_object_expiry_timeout'] });
+  const url = await putTemporaryObject(task, { container, name, data, secondsToLive: task.options['redfish.swift_object_expiry_timeout'] });
   // BMCs check the name's extension.
   return `${url}&filename=${name}`;
 }

@@ -4,14 +4,14 @@ import type { Upload } from '../../wire/keystone/exchange';
 import { objectTempUrl, putObject } from '../../wire/openstack/swift';
 import type { Task } from '../interfaces';
 
-interface BriefObject {
+interface TemporaryObject {
   readonly container: string;
   readonly name: string;
   readonly data: Uint8Array | (() => Promise<Upload>);
   readonly secondsToLive: number;
 }
 /** @returns a URL from which everybody can read the object while it lives. @throws Fault SwiftOperationError, MissingParameterValue */
-export async function putForAWhile({ connections, clock, signal }: Task, object: BriefObject): Promise<string> {
+export async function putTemporaryObject({ connections, clock, signal }: Task, object: TemporaryObject): Promise<string> {
   const { swift } = connections.services;
   const expires = Math.floor(clock.now() / 1000) + object.secondsToLive;
   try {

@@ -7,7 +7,7 @@ import { bootModeOf } from '../common/boot-settings';
 import type { ManagementInterface, Power, PowerInterface, Task } from '../interfaces';
 import { IPMI_PROPERTIES, flagOf, ipmiCommand, ipmiTarget } from './target';
 import { ipmiSensors } from './sensors';
-import { untilOff } from '../common/power-cycle';
+import { waitUntilOff } from '../common/power-cycle';
 
 /** A host name (RFC 1123 §2.1): labels of letters, digits and inner hyphens, 63 characters at most each. */
 const HOST_NAME = /^(?=.{1,254}$)(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*\.?$/i;
@@ -59,12 +59,12 @@ export const ipmiPower: PowerInterface = {
           return control(task, 'reset');
         }
         await control(task, 'off');
-        await untilOff(task, limit);
+        await waitUntilOff(task, limit);
         return start();
       },
       'soft rebooting': async () => {
         await control(task, 'soft');
-        await untilOff(task, softLimit);
+        await waitUntilOff(task, softLimit);
         return start();
       },
     };

@@ -1,14 +1,14 @@
 /** A BMC's sensors in the shape that Ironic's consumers know: the fields of `ipmitool sdr -v`, by sensor type. */
 import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
-import type { Ask } from '../../wire/ipmi/ask';
+import type { SendCommand } from '../../wire/ipmi/record-access';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import { THRESHOLDS, type SensorRecord, type Threshold, type Units } from '../../wire/ipmi/records/sdr';
 import { readSdrs } from '../../wire/ipmi/records/sdr-repository';
 import { entityName, sensorTypeName, unitName } from '../../wire/ipmi/records/sensor-names';
 import { distanceOf, hasAnalogReading, readSensor, toleranceOf, valueOf, withLimits, type Reading } from '../../wire/ipmi/records/sensors';
 import { sensorsOfText } from './sensor-text';
-import { ipmiAsk, targetOf } from './target';
+import { ipmiCommandSender, targetOf } from './target';
 import type { Task } from '../interfaces';
 
 const hex = (value: number, digits = 2): string => value.toString(16).toUpperCase().padStart(digits, '0');
@@ -129,16 +129,16 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
   const found: Sensors = {};
   /** Controllers behind the BMC that did not answer get no further requests. */
   const unreachable = new Set<number>();
-  const ask = ipmiAsk(task);
+  const ask = ipmiCommandSender(task);
   const read = async (record: SensorRecord): Promise<Record<string, string>> => {
     const { owner, channel } = record;
-    const from = async (at: Ask): Promise<Record<string, string>> => {
+    const from = async (at: SendCommand): Promise<Record<string, string>> => {
       const reading = await readSensor(at, record);
       return sensorFields(await withLimits(at, record), reading);
     };
     if (owner === BMC || (owner & 1) === 1) return from(ask);
     if (unreachable.has((channel << 8) | owner)) return sensorFields(record, undefined);
-    return from(ipmiAsk(task, { channel, address: owner })).catch((error: unknown) => {
+    return from(ipmiCommandSender(task, { channel, address: owner })).catch((error: unknown) => {
       if (!(error instanceof IpmiError)) throw error;
       unreachable.add((channel << 8) | owner);
       return sensorFields(record, undefined);

@@ -5,7 +5,7 @@ import { str, toBoolean, toInteger } from '../../model/python';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import type { Bridge } from '../../wire/ipmi/session';
 import { COMPLETION, PRIVILEGE, RAKP_STATUS } from '../../wire/ipmi/constants';
-import type { Ask } from '../../wire/ipmi/ask';
+import type { SendCommand } from '../../wire/ipmi/record-access';
 import { textOf } from '../common/info-text';
 import type { Property, Task } from '../interfaces';
 
@@ -204,7 +204,7 @@ async function ipmiRequest(
  * Sends commands to the node's BMC for the readers of wire/ipmi, which get refusals unchanged (IpmiError).
  * @param controller one behind the BMC; ignored when the node itself is bridged
  */
-export const ipmiAsk =
-  (task: Task, controller?: Bridge['hops'][number]): Ask =>
+export const ipmiCommandSender =
+  (task: Task, controller?: Bridge['hops'][number]): SendCommand =>
   (words, data, lun) =>
     ipmiRequest(task, words, data, { lun, controller });

@@ -7,7 +7,7 @@ import { decodeFru, readFruBytes } from '../../wire/ipmi/records/fru';
 import { clearSel, readSel, type SelEntry } from '../../wire/ipmi/records/sel';
 import { sensorTypeName } from '../../wire/ipmi/records/sensor-names';
 import { type Step, type Task, type VendorInterface, done } from '../interfaces';
-import { IPMI_PROPERTIES, asFault, ipmiAsk, ipmiCommand, ipmiTarget } from './target';
+import { IPMI_PROPERTIES, asFault, ipmiCommandSender, ipmiCommand, ipmiTarget } from './target';
 
 /** More than an IPMI message holds. */
 const MAX_BYTES = 255;
@@ -72,20 +72,20 @@ export const ipmiVendor: VendorInterface = {
     },
     sel: {
       ...{ http: ['GET'], description: 'The entries of the system event log.', async: false, exclusive: false, args: [], validate: target },
-      run: async (task) => ({ entries: (await asFault('sel list', readSel(ipmiAsk(task)))).map(selEntry) }),
+      run: async (task) => ({ entries: (await asFault('sel list', readSel(ipmiCommandSender(task)))).map(selEntry) }),
     },
     clear_sel: {
       ...{ http: ['POST'], description: 'Clear the system event log.', args: [], validate: target },
       run: (task) =>
         asFault(
           'sel clear',
-          clearSel(ipmiAsk(task), () => task.clock.sleep(500, task.signal)),
+          clearSel(ipmiCommandSender(task), () => task.clock.sleep(500, task.signal)),
         ),
     },
     fru: {
       ...{ http: ['GET'], description: 'Chassis, board and product as the FRU inventory of the BMC has them.' },
       ...{ async: false, exclusive: false, args: [], validate: target },
-      run: async (task) => decodeFru(await asFault('fru print', readFruBytes(ipmiAsk(task)))),
+      run: async (task) => decodeFru(await asFault('fru print', readFruBytes(ipmiCommandSender(task)))),
     },
     bmc_reset: {
       http: ['POST'],

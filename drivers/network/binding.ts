@@ -6,21 +6,21 @@ import type { Task } from '../interfaces';
 import { findPort, isAgentAlive, isNotFound, orNetworkError, updatePort, type NeutronPort } from './neutron-api';
 
 /** A port or a portgroup with its member ports. */
-export type Carrier =
+export type PortOrPortgroup =
   | { readonly kind: 'port'; readonly record: PortRecord }
   | { readonly kind: 'portgroup'; readonly record: PortgroupRecord; readonly members: readonly PortRecord[] };
 
 /** Ports that belong to no portgroup, and the portgroups. */
-export async function carriersOf(task: Task): Promise<readonly Carrier[]> {
+export async function portsAndPortgroupsOf(task: Task): Promise<readonly PortOrPortgroup[]> {
   const alone = task.ports.filter((port) => port.portgroup_uuid === null);
   return [...alone.map((record) => ({ kind: 'port', record }) as const), ...(await portgroupsOf(task))];
 }
-/** As `carriersOf`, with all ports. */
-export const allCarriersOf = async (task: Task): Promise<readonly Carrier[]> => [
+/** As `portsAndPortgroupsOf`, with all ports. */
+export const allPortsAndPortgroupsOf = async (task: Task): Promise<readonly PortOrPortgroup[]> => [
   ...task.ports.map((record) => ({ kind: 'port', record }) as const),
   ...(await portgroupsOf(task)),
 ];
-const portgroupsOf = async (task: Task): Promise<readonly Carrier[]> =>
+const portgroupsOf = async (task: Task): Promise<readonly PortOrPortgroup[]> =>
   (await task.portgroups()).map((record) => ({
     ...{ kind: 'portgroup', record },
     members: task.ports.filter((port) => port.portgroup_uuid === record.uuid),
@@ -31,7 +31,7 @@ export const hostNameOf = (port: PortRecord): string => {
   const name = linkOf(port)['hostname'];
   return typeof name === 'string' ? name : '';
 };
-export const isSmartNic = (carrier: Carrier): boolean => carrier.kind === 'port' && carrier.record.is_smartnic === true;
+export const isSmartNic = (carrier: PortOrPortgroup): boolean => carrier.kind === 'port' && carrier.record.is_smartnic === true;
 const hasSmartNicLink = (port: PortRecord): boolean => ['port_id', 'hostname'].every((key) => key in linkOf(port));
 const clientIdOf = ({ extra }: PortRecord): unknown => extra['client-id'] || undefined;
 
@@ -60,7 +60,7 @@ const groupInformation = ({ uuid, name, mode, properties }: PortgroupRecord): Js
 /** RFC 2132, client identifier. */
 export const CLIENT_ID_OPTION = '61';
 /** The attributes that bind a Neutron port to a port or portgroup of the node. */
-export function bindingOf(task: Task, carrier: Carrier): JsonObject {
+export function bindingOf(task: Task, carrier: PortOrPortgroup): JsonObject {
   const { record } = carrier;
   const links = carrier.kind === 'port' ? [linkOf(carrier.record)] : carrier.members.map(linkOf);
   const smart = isSmartNic(carrier);
@@ -111,7 +111,7 @@ export async function changeAddress(task: Task, vif: string, address: string, kn
 }
 
 /** Whether a failed binding fails the operation. */
-export function failsOnBinding(task: Task, carriers: readonly Carrier[]): boolean {
+export function failsOnBinding(task: Task, carriers: readonly PortOrPortgroup[]): boolean {
   const own = task.node.driver_info['fail_on_binding_failure'];
   if (own !== undefined && own !== null) return isTrue(own);
   return carriers.some(isSmartNic) || (task.node.network_interface === 'neutron' && task.options['neutron.fail_on_port_binding_failure']);

@@ -1,7 +1,7 @@
 /** network_data.json from Neutron's data of a node's VIFs: for a ramdisk without DHCP, and for an instance whose config drive has none. */
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
-import { allCarriersOf } from './binding';
+import { allPortsAndPortgroupsOf } from './binding';
 import { findNetwork, findPort, findSubnet, orNetworkError } from './neutron-api';
 import { currentVif, tenantVif } from './vifs';
 
@@ -114,7 +114,7 @@ function renamed({ links, networks, services }: NetworkData): NetworkData {
 }
 /** For an instance: its VIFs on ports, and on portgroups as bonds of their members. Throws NetworkError. */
 async function instanceNetworkData(task: Task): Promise<NetworkData> {
-  const carriers = await allCarriersOf(task);
+  const carriers = await allPortsAndPortgroupsOf(task);
   const parts = await Promise.all(
     carriers.map(async (carrier) => {
       const vif = tenantVif(carrier.record);

@@ -2,12 +2,21 @@
 import { Fault } from '../../model/errors';
 import type { PortRecord, Vif } from '../../model/records';
 import type { NetworkInterface, PortChange, PortgroupChange, Task } from '../interfaces';
-import { allCarriersOf, changeAddress, CLIENT_ID_OPTION, portProblem, unbind, type Carrier } from './binding';
+import { allPortsAndPortgroupsOf, changeAddress, CLIENT_ID_OPTION, portProblem, unbind, type PortOrPortgroup } from './binding';
 import { completeConfigdrive, ramdiskNetworkData } from './network-data';
 import { findNetwork, findPort, findSegment, findSubnet, isNotFound, orNetworkError, updatePort, type NeutronPort } from './neutron-api';
 import { plug } from './tenant-networks';
 import { planAttachment } from './trait-plan';
-import { attachedVifs, carrierOf, checkPortChange, checkPortgroupChange, currentVif, placeForVif, tenantVif, TENANT_VIF } from './vifs';
+import {
+  attachedVifs,
+  portOrPortgroupOf,
+  checkPortChange,
+  checkPortgroupChange,
+  currentVif,
+  choosePortOrPortgroup,
+  tenantVif,
+  TENANT_VIF,
+} from './vifs';
 
 /** Throws InvalidParameterValue for an object that Neutron does not have, NetworkError. */
 async function found<T>(task: Task, kind: string, id: string, read: () => Promise<T>): Promise<T> {
@@ -38,8 +47,8 @@ async function physicalNetworksOf(task: Task, { networkId, fixedIps }: NeutronPo
   return [...new Set(segmentNetworks)];
 }
 
-async function withMembers(task: Task, kind: Carrier['kind'], uuid: string): Promise<Carrier> {
-  return (await allCarriersOf(task)).find((carrier) => carrier.kind === kind && carrier.record.uuid === uuid)!;
+async function withMembers(task: Task, kind: PortOrPortgroup['kind'], uuid: string): Promise<PortOrPortgroup> {
+  return (await allPortsAndPortgroupsOf(task)).find((carrier) => carrier.kind === kind && carrier.record.uuid === uuid)!;
 }
 
 /** Tells Neutron the host, so that it allocates deferred addresses. The binding itself follows at the deployment. */
@@ -52,7 +61,7 @@ async function seedHost(task: Task, vif: string): Promise<void> {
   );
 }
 
-async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<void> {
+async function connect(task: Task, carrier: PortOrPortgroup, vif: NeutronPort): Promise<void> {
   const { address } = carrier.record;
   // If the Neutron port is bound already, neither its address nor its host can change.
   if (vif.hostId !== '') await unbind(task, vif.id, true);
@@ -69,7 +78,7 @@ async function connect(task: Task, carrier: Carrier, vif: NeutronPort): Promise<
 /** Throws NetworkError; the carrier then has no VIF. */
 async function attachTo(
   task: Task,
-  { kind, uuid }: { readonly kind: Carrier['kind']; readonly uuid: string },
+  { kind, uuid }: { readonly kind: PortOrPortgroup['kind']; readonly uuid: string },
   port: NeutronPort,
 ): Promise<void> {
   const carrier = await withMembers(task, kind, uuid);
@@ -126,7 +135,7 @@ async function vifAttach(task: Task, vif: Vif): Promise<void> {
   if (task.options['conductor.enable_trait_based_networking']) return attachByTraits(task, vif, port);
   const networks = await physicalNetworksOf(task, port);
   const ports = task.ports.filter((one) => portProblem(one, task.node.network_interface) === undefined);
-  const { kind, record } = placeForVif(vif, networks, { ports, portgroups: await task.portgroups() });
+  const { kind, record } = choosePortOrPortgroup(vif, networks, { ports, portgroups: await task.portgroups() });
   await attachTo(task, { kind, uuid: record.uuid }, port);
 }
 
@@ -147,7 +156,7 @@ async function isFree(task: Task, vif: string, address: string | null): Promise<
   }
 }
 async function vifDetach(task: Task, id: string): Promise<void> {
-  const { kind, record } = carrierOf(id, task.node.uuid, { ports: task.ports, portgroups: await task.portgroups() });
+  const { kind, record } = portOrPortgroupOf(id, task.node.uuid, { ports: task.ports, portgroups: await task.portgroups() });
   const { provision_state: state } = task.node;
   // The end of an instance unbinds its VIFs before it detaches them.
   const isDone = state === 'deleting' && (await isFree(task, id, record.address));

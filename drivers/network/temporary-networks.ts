@@ -9,7 +9,16 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject, PortRecord } from '../../model/records';
 import { ServiceError } from '../../wire/keystone/services';
 import type { Task } from '../interfaces';
-import { bindingOf, failsOnBinding, isSmartNic, hostNameOf, portProblem, waitForAgent, waitUntilActive, type Carrier } from './binding';
+import {
+  bindingOf,
+  failsOnBinding,
+  isSmartNic,
+  hostNameOf,
+  portProblem,
+  waitForAgent,
+  waitUntilActive,
+  type PortOrPortgroup,
+} from './binding';
 import {
   createPorts,
   deletePort,
@@ -138,7 +147,7 @@ async function addPorts(task: Task, network: string, groups: readonly string[]):
   const made = usable.length > 0 ? await createEach(task, usable, (port) => requestFor(task, network, groups, port), failed) : new Map();
   const added = new Map<PortRecord, string>();
   for (const [port, its] of made as ReadonlyMap<PortRecord, NeutronPort>) {
-    const carrier: Carrier = { kind: 'port', record: port };
+    const carrier: PortOrPortgroup = { kind: 'port', record: port };
     try {
       await addStatefulAddresses(task, its);
       if (failsOnBinding(task, [carrier])) await waitUntilActive(task, its);

@@ -2,22 +2,22 @@
 import { Fault } from '../../model/errors';
 import type { Task } from '../interfaces';
 import {
-  allCarriersOf,
+  allPortsAndPortgroupsOf,
   bindingOf,
-  carriersOf,
+  portsAndPortgroupsOf,
   failsOnBinding,
   hostNameOf,
   isSmartNic,
   unbind,
   waitForAgent,
   waitUntilActive,
-  type Carrier,
+  type PortOrPortgroup,
 } from './binding';
 import { orNetworkError, updatePort } from './neutron-api';
 import { tenantVif } from './vifs';
 
 /** Binds the VIF of a port or portgroup to the machine. Throws NetworkError. */
-export async function plug(task: Task, carrier: Carrier, vif: string): Promise<void> {
+export async function plug(task: Task, carrier: PortOrPortgroup, vif: string): Promise<void> {
   if (carrier.kind === 'port' && isSmartNic(carrier)) await waitForAgent(task, hostNameOf(carrier.record));
   await orNetworkError(
     task,
@@ -32,7 +32,7 @@ export async function plug(task: Task, carrier: Carrier, vif: string): Promise<v
 export async function configureTenantNetworks(task: Task): Promise<void> {
   if (task.ports.length === 0) throw new Fault('NetworkError', { message: `No ports are associated with node ${task.node.uuid}` });
   let plugged = 0;
-  for (const carrier of await carriersOf(task)) {
+  for (const carrier of await portsAndPortgroupsOf(task)) {
     const vif = tenantVif(carrier.record);
     if (vif === undefined) continue;
     await plug(task, carrier, vif);
@@ -44,7 +44,7 @@ export async function configureTenantNetworks(task: Task): Promise<void> {
 
 /** Unbinds the VIFs, which stay attached. */
 export async function unconfigureTenantNetworks(task: Task): Promise<void> {
-  for (const carrier of await carriersOf(task)) {
+  for (const carrier of await portsAndPortgroupsOf(task)) {
     const vif = tenantVif(carrier.record);
     if (vif === undefined) continue;
     if (carrier.kind === 'port' && isSmartNic(carrier)) await waitForAgent(task, hostNameOf(carrier.record));
@@ -57,7 +57,7 @@ export async function unconfigureTenantNetworks(task: Task): Promise<void> {
 export async function bindFlat(task: Task): Promise<void> {
   const { uuid } = task.node;
   let bound = 0;
-  for (const { record } of await allCarriersOf(task)) {
+  for (const { record } of await allPortsAndPortgroupsOf(task)) {
     const vif = tenantVif(record);
     if (vif === undefined) continue;
     await orNetworkError(
@@ -75,7 +75,7 @@ export async function bindFlat(task: Task): Promise<void> {
 }
 
 export async function unbindFlat(task: Task): Promise<void> {
-  for (const { record } of await carriersOf(task)) {
+  for (const { record } of await portsAndPortgroupsOf(task)) {
     const vif = tenantVif(record);
     if (vif !== undefined) await unbind(task, vif, true);
   }

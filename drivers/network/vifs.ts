@@ -6,7 +6,9 @@ import { Fault } from '../../model/errors';
 import type { PortgroupRecord, PortRecord, Vif } from '../../model/records';
 import type { PortChange, PortgroupChange } from '../interfaces';
 
-type Carrier = { readonly kind: 'port'; readonly record: PortRecord } | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
+type PortOrPortgroup =
+  | { readonly kind: 'port'; readonly record: PortRecord }
+  | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
 /** The ports and portgroups of one node. */
 interface Carriers {
   readonly ports: readonly PortRecord[];
@@ -30,7 +32,7 @@ export const attachedVifs = ({ ports, portgroups }: Carriers): readonly Vif[] =>
   [...ports, ...portgroups].flatMap((one) => tenantVif(one) ?? []).map((id) => ({ id }));
 
 /** Throws VifNotAttached. */
-export function carrierOf(id: string, node: string, { ports, portgroups }: Carriers): Carrier {
+export function portOrPortgroupOf(id: string, node: string, { ports, portgroups }: Carriers): PortOrPortgroup {
   const portgroup = portgroups.find((one) => tenantVif(one) === id);
   if (portgroup) return { kind: 'portgroup', record: portgroup };
   const port = ports.find((one) => tenantVif(one) === id);
@@ -46,7 +48,7 @@ function isTaken(record: PortRecord | PortgroupRecord, kind: 'Port' | 'Portgroup
 }
 
 interface Candidate {
-  readonly carrier: Carrier;
+  readonly carrier: PortOrPortgroup;
   readonly network: string | null;
   readonly pxe: boolean;
 }
@@ -88,7 +90,7 @@ function candidates(
  * @param networks the physical networks that the VIF can be on; empty: any
  * @throws Fault VifAlreadyAttached, NoFreePhysicalPorts
  */
-export function placeForVif(vif: Vif, networks: readonly string[], carriers: Carriers): Carrier {
+export function choosePortOrPortgroup(vif: Vif, networks: readonly string[], carriers: Carriers): PortOrPortgroup {
   const rank = ({ carrier, network, pxe }: Candidate): number =>
     (network !== null && networks.includes(network) ? 4 : 0) + (carrier.kind === 'portgroup' ? 2 : 0) + (pxe ? 1 : 0);
   const [best] = candidates(vif, networks, carriers).sort((one, other) => rank(other) - rank(one));

@@ -7,7 +7,7 @@ import type { ManagementInterface, Task } from '../interfaces';
 import { bootUrl } from '../common/media';
 import { quirksOf } from './quirks';
 import { onSystem, systemOf, type SystemView } from './target';
-import { untilSo } from './until';
+import { rebootUntilApplied } from './reboot-until-applied';
 
 /** Name in the API → BootSourceOverrideTarget. */
 const DEVICES: Readonly<Record<string, string>> = { pxe: 'Pxe', disk: 'Hdd', cdrom: 'Cd', bios: 'BiosSetup', uefihttp: 'UefiHttp' };
@@ -156,7 +156,7 @@ export const bootMode: NonNullable<ManagementInterface['bootMode']> = {
       return found;
     });
     if (typeof before !== 'string') return;
-    await untilSo(task, READ_INTERVAL, {
+    await rebootUntilApplied(task, READ_INTERVAL, {
       read: async () => bootModeOfSystem(await systemOf(task)) ?? 'None',
       target: mode,
       timeoutMessage: (found) =>

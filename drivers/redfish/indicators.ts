@@ -1,7 +1,7 @@
 /** Indicators of machines with a Redfish service: those of the chassis, the system and its drives. */
 import { Fault } from '../../model/errors';
 import { linkOf, linkedCollection, listOf, member, patchResource, readResource, textOf } from '../../wire/redfish';
-import { RedfishError, isStatus, type RedfishAsk, type RedfishResource } from '../../wire/redfish';
+import { RedfishError, isStatus, type SendRedfishRequest, type RedfishResource } from '../../wire/redfish';
 import type { IndicatorTable, Indicators, Task } from '../interfaces';
 import { onSystem, type SystemView } from './target';
 
@@ -26,7 +26,7 @@ const uuidOf = (resource: RedfishResource): string => textOf(member(resource.bod
 
 /** More than a machine has; further links are ignored. */
 const MAX_LINKS = 200;
-async function linked(ask: RedfishAsk, list: unknown): Promise<readonly RedfishResource[]> {
+async function linked(ask: SendRedfishRequest, list: unknown): Promise<readonly RedfishResource[]> {
   const paths = listOf(list)
     .map(linkOf)
     .filter((path) => path !== undefined)

@@ -1,7 +1,7 @@
 /** Power of machines with a Redfish service (schema ComputerSystem), and the other facts of the same response. */
 import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
 import type { MachineStatus, Power, PowerInterface, Task } from '../interfaces';
-import { untilOff } from '../common/power-cycle';
+import { waitUntilOff } from '../common/power-cycle';
 import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, type SystemView } from './target';
 
@@ -108,7 +108,7 @@ export const redfishPower: PowerInterface = {
           return task.clock.sleep(RESTART_DELAY, task.signal);
         }
         await order('off');
-        await untilOff(task, limit);
+        await waitUntilOff(task, limit);
         return start();
       },
       'soft rebooting': async () => {

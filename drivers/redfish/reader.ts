@@ -1,5 +1,5 @@
 /** Reads many resources of a node's Redfish service. A resource that cannot be read is left out, and does not stop the others. */
-import { RedfishError, linkOf, memberPaths, type RedfishAnswer, type RedfishAsk } from '../../wire/redfish';
+import { RedfishError, linkOf, memberPaths, type RedfishAnswer, type SendRedfishRequest } from '../../wire/redfish';
 import type { Task } from '../interfaces';
 
 export interface RedfishReader {
@@ -19,13 +19,13 @@ const MAX_TIMEOUTS = 3;
 const isTimeout = ({ kind }: RedfishError): boolean => kind === 'unreachable' || kind === 'interrupted';
 
 /** @throws RedfishError from its functions, once the service has stopped answering */
-export function redfishReader({ clock, log }: Task, ask: RedfishAsk): RedfishReader {
+export function redfishReader({ clock, log }: Task, ask: SendRedfishRequest): RedfishReader {
   const responses = new Map<string, Promise<RedfishAnswer>>();
   const end = clock.now() + MAX_MINUTES * 60_000;
   let timeouts = 0;
 
   /** Requests each resource once. */
-  const once: RedfishAsk = async (method, path) => {
+  const once: SendRedfishRequest = async (method, path) => {
     if (!responses.has(path)) {
       if (responses.size >= MAX_RESOURCES || clock.now() > end)
         throw new RedfishError('protocol', `the service has more resources than the limit (${responses.size} were read)`);

@@ -4,7 +4,7 @@ import { RedfishError, actionOf, hasMessage, isStatus, member, patchResource, re
 import { type ManagementInterface, type Step, type Task, done } from '../interfaces';
 import { bootModeOfSystem } from './boot-settings';
 import { onSystem, systemOf, type SystemView } from './target';
-import { untilSo } from './until';
+import { rebootUntilApplied } from './reboot-until-applied';
 
 async function secureBootOf(task: Task, system: SystemView, extension: string): Promise<RedfishResource> {
   const found = await readLinked(system.ask, system, 'SecureBoot');
@@ -44,7 +44,7 @@ export const secureBoot: NonNullable<ManagementInterface['secureBoot']> = {
       return true;
     });
     if (!changed) return;
-    await untilSo<boolean | null>(task, READ_INTERVAL, {
+    await rebootUntilApplied<boolean | null>(task, READ_INTERVAL, {
       read: async () => enabledOf(await secureBootOf(task, await systemOf(task), 'get_secure_boot_state')),
       target: on,
       timeoutMessage: (now) =>

@@ -14,7 +14,7 @@ import {
   readLinked,
   readResource,
   textOf,
-  type RedfishAsk,
+  type SendRedfishRequest,
   type RedfishResource,
 } from '../../wire/redfish';
 import type { Task } from '../interfaces';
@@ -77,7 +77,7 @@ const named = (entries: readonly (readonly [string, JsonObject])[]): Sensors => 
 
 /** The resources of a machine that sensors are read from. */
 interface Machine {
-  readonly ask: RedfishAsk;
+  readonly ask: SendRedfishRequest;
   readonly system: SystemView;
   readonly chassis: RedfishResource | undefined;
   readonly log: Task['log'];
@@ -205,8 +205,8 @@ const KINDS: Readonly<Record<string, (machine: Machine) => Promise<Sensors>>> = 
 const ASSEMBLIES: readonly string[] = ['Fan', 'Temperature', 'Power'];
 
 /** Sends each request once, however many kinds need its response. */
-function withCache(ask: RedfishAsk): RedfishAsk {
-  const responses = new Map<string, ReturnType<RedfishAsk>>();
+function withCache(ask: SendRedfishRequest): SendRedfishRequest {
+  const responses = new Map<string, ReturnType<SendRedfishRequest>>();
   return (method, path, more) => {
     const response = responses.get(path) ?? ask(method, path, more);
     responses.set(path, response);

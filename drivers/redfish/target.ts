@@ -13,7 +13,7 @@ import {
   readResource,
   rootPath,
   type RedfishAnswer,
-  type RedfishAsk,
+  type SendRedfishRequest,
   type RedfishMethod,
   type RedfishResource,
   type RedfishTarget,
@@ -180,9 +180,9 @@ async function redfishRequest(
     }
   }
 }
-/** `redfishRequest` for the helpers of wire/redfish: `collection(redfishAsk(task, target), path)`. */
-export const redfishAsk =
-  (task: Task, target: RedfishTarget): RedfishAsk =>
+/** `redfishRequest` for the helpers of wire/redfish: `collection(redfishRequester(task, target), path)`. */
+export const redfishRequester =
+  (task: Task, target: RedfishTarget): SendRedfishRequest =>
   (method, path, more) =>
     redfishRequest(task, target, method, path, more);
 
@@ -206,9 +206,9 @@ export function redfishFault(task: Task, error: unknown, doing?: string): unknow
 /** The node's ComputerSystem as the service describes it now, and the function for further requests. */
 export interface SystemView extends RedfishResource {
   readonly target: RedfishTarget;
-  readonly ask: RedfishAsk;
+  readonly ask: SendRedfishRequest;
 }
-async function onlySystem(ask: RedfishAsk, target: RedfishTarget): Promise<string> {
+async function onlySystem(ask: SendRedfishRequest, target: RedfishTarget): Promise<string> {
   const root = await ask('GET', rootPath(target));
   const systems = linkOf(member(root.body, 'Systems'));
   if (systems === undefined) throw new RedfishError('protocol', `${target.address} names no systems in its service root`);
@@ -220,7 +220,7 @@ async function onlySystem(ask: RedfishAsk, target: RedfishTarget): Promise<strin
 /** @throws Fault of driver_info; RedfishError */
 export async function systemOf(task: Task): Promise<SystemView> {
   const { target, system } = await redfishSystem(task);
-  const ask = redfishAsk(task, target);
+  const ask = redfishRequester(task, target);
   const path = system ?? (await onlySystem(ask, target));
   try {
     return { target, ask, ...(await readResource(ask, path)) };
@@ -232,7 +232,7 @@ export async function systemOf(task: Task): Promise<SystemView> {
 }
 /**
  * Runs `work` on the node's system. A RedfishError becomes a Fault (status 500), whose sentence names what was being done.
- * Code without a system uses `redfishSystem`, `redfishAsk`, and `redfishFault` for the errors.
+ * Code without a system uses `redfishSystem`, `redfishRequester`, and `redfishFault` for the errors.
  */
 export async function onSystem<T>(task: Task, doing: string | undefined, work: (system: SystemView) => Promise<T>): Promise<T> {
   try {

@@ -10,16 +10,16 @@ import {
   readResource,
   rootPath,
   textsOf,
-  type RedfishAsk,
+  type SendRedfishRequest,
   type RedfishResource,
 } from '../../wire/redfish';
 import type { Task, VendorInterface, VirtualMediaType } from '../interfaces';
-import { redfishAsk, redfishFault, redfishSystem } from './target';
+import { redfishRequester, redfishFault, redfishSystem } from './target';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 interface EventService {
-  readonly ask: RedfishAsk;
+  readonly ask: SendRedfishRequest;
   readonly service: RedfishResource;
   /** The path of its subscriptions. */
   readonly subscriptions: string;
@@ -27,7 +27,7 @@ interface EventService {
 /** Throws RedfishError. */
 async function eventService(task: Task): Promise<EventService> {
   const { target } = await redfishSystem(task);
-  const ask = redfishAsk(task, target);
+  const ask = redfishRequester(task, target);
   const root = await readResource(ask, rootPath(target));
   const service = await readLinked(ask, root, 'EventService');
   if (!service) throw new RedfishError('protocol', `The attribute EventService is missing from the resource ${root.path}`);

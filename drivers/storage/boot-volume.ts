@@ -36,7 +36,7 @@ export async function checkIscsiVolumes({ volumes, node }: Task): Promise<void> 
 }
 
 /** Saves which volume the node boots from. Throws StorageError when the machine cannot boot from it. */
-export async function noteBootVolume(task: Task): Promise<void> {
+export async function saveBootVolume(task: Task): Promise<void> {
   const target = await bootTarget(task);
   const [name, label, capability] = (target && BOOT_CAPABILITIES[target.volume_type.toLowerCase()]) ?? [];
   if (capability !== undefined && !(capability in machineCapabilities(task.node)))
@@ -57,7 +57,7 @@ export async function bootsFromVolume(task: Task): Promise<boolean> {
 
 /** Attaches the volumes of a new instance, and checks that they can be booted. */
 export async function attachVolumes(task: Task): Promise<void> {
-  await noteBootVolume(task);
+  await saveBootVolume(task);
   await task.driver.storage.attachVolumes?.(task);
   if (await bootsFromVolume(task)) await checkIscsiVolumes(task);
 }

@@ -3,7 +3,7 @@ import { Fault } from '../errors';
 import type { Log } from '../log';
 import type { PortgroupRecord, PortRecord } from '../records';
 
-export type FilteredCarrier =
+export type FilteredPortOrPortgroup =
   | { readonly kind: 'port'; readonly record: PortRecord }
   | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
 export interface FilteredNetwork {
@@ -11,7 +11,7 @@ export interface FilteredNetwork {
   readonly tags: readonly string[];
 }
 /** @param network null: any network, so that every comparison with its variables is true. @throws Fault for an impossible comparison */
-export type TraitFilter = (carrier: FilteredCarrier, network: FilteredNetwork | null) => boolean;
+export type TraitFilter = (carrier: FilteredPortOrPortgroup, network: FilteredNetwork | null) => boolean;
 
 export interface TraitAction {
   readonly action: 'attach_port' | 'attach_portgroup' | 'bond_ports' | 'group_and_attach_ports';
@@ -32,9 +32,9 @@ export interface NetworkTraits {
 type Value = string | boolean | readonly string[] | null;
 const attribute =
   (name: 'address' | 'category' | 'physical_network' | 'vendor') =>
-  ({ record }: FilteredCarrier): string | null =>
+  ({ record }: FilteredPortOrPortgroup): string | null =>
     (record as Partial<PortRecord>)[name] ?? null;
-const VARIABLES: Readonly<Record<string, (carrier: FilteredCarrier, network: FilteredNetwork | null) => Value>> = {
+const VARIABLES: Readonly<Record<string, (carrier: FilteredPortOrPortgroup, network: FilteredNetwork | null) => Value>> = {
   'port.address': attribute('address'),
   'port.category': attribute('category'),
   'port.physical_network': attribute('physical_network'),

@@ -12,7 +12,7 @@ import { type Checksum, expectedChecksum } from './checksum';
 import { readConfigDrive, writeConfigDrive } from './configdrive';
 import type { Device } from './device';
 import { type Download, type Fetching, fetchText, openImage } from './download';
-import { formatOf, HEAD_LENGTH, heldBack, type ImageWriter, rawWriter, type Sink, wipeEdges } from './image';
+import { formatOf, HEAD_LENGTH, withDeferredHead, type ImageWriter, rawWriter, type Sink, wipeEdges } from './image';
 import { diskIdentifier, readPartitions, repairGpt } from './partitions';
 import { qcow2Writer } from './qcow2';
 
@@ -49,7 +49,7 @@ export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   const volume = options.configDrive === null ? null : await readConfigDrive(options.configDrive, text);
 
   await wipeEdges(device);
-  const sink = heldBack(device);
+  const sink = withDeferredHead(device);
   try {
     await stream(options, sink, checksum);
     await sink.commit();

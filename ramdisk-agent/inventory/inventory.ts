@@ -7,7 +7,7 @@ import { readCpu, readMemory } from './processor';
 import { readSmbios } from './smbios';
 import type { Tree } from '../system/tree';
 
-export interface Surroundings {
+export interface HostEnvironment {
   readonly tree: Tree;
   readonly run: Run;
   /** os.networkInterfaces() */
@@ -19,23 +19,26 @@ export interface Surroundings {
   readonly bootInterface: string | null;
 }
 
-export async function readInventory(around: Surroundings): Promise<Inventory & { readonly disks: readonly InventoryDisk[] }> {
-  const { tree } = around;
+export async function readInventory(environment: HostEnvironment): Promise<Inventory & { readonly disks: readonly InventoryDisk[] }> {
+  const { tree } = environment;
   const smbios = readSmbios(tree.bytes('/sys/firmware/dmi/tables/DMI'));
   return {
-    interfaces: readInterfaces(tree, around.addresses()),
-    cpu: readCpu(tree, around.machine),
+    interfaces: readInterfaces(tree, environment.addresses()),
+    cpu: readCpu(tree, environment.machine),
     disks: readDisks(tree),
     memory: readMemory(tree, smbios.physical_mb),
-    ...(await readBmc(around)),
+    ...(await readBmc(environment)),
     system_vendor: {
       product_name: smbios.product_name,
       serial_number: smbios.serial_number,
       manufacturer: smbios.manufacturer,
       firmware: smbios.firmware,
     },
-    boot: { current_boot_mode: bootMode(tree), ...(around.bootInterface === null ? {} : { pxe_interface: around.bootInterface }) },
-    hostname: around.hostname(),
+    boot: {
+      current_boot_mode: bootMode(tree),
+      ...(environment.bootInterface === null ? {} : { pxe_interface: environment.bootInterface }),
+    },
+    hostname: environment.hostname(),
   };
 }
 
@@ -45,7 +48,7 @@ export const bootMode = (tree: Tree): 'uefi' | 'bios' => (tree.list('/sys/firmwa
 async function readBmc({
   tree,
   run,
-}: Surroundings): Promise<JsonObject & { readonly bmc_address: string | null; readonly bmc_v6address: string | null }> {
+}: HostEnvironment): Promise<JsonObject & { readonly bmc_address: string | null; readonly bmc_v6address: string | null }> {
   const none = { bmc_address: null, bmc_v6address: null };
   const unknown = { bmc_address: '0.0.0.0', bmc_v6address: '::/0' };
   if (!tree.list('/dev').some((name) => /^ipmi\d*$/.test(name))) return none;

@@ -33,14 +33,14 @@ export function tlvsOf(frame: Buffer): Tlvs {
 
 /** Interface → the LLDP TLVs of its switch. Empty for an interface without a link, or without a frame in time. */
 export async function receiveLldp(
-  around: { readonly tree: Tree; readonly addresses: () => Addresses; readonly frames: Frames },
+  environment: { readonly tree: Tree; readonly addresses: () => Addresses; readonly frames: Frames },
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, Tlvs>>> {
-  const all = readInterfaces(around.tree, around.addresses());
+  const all = readInterfaces(environment.tree, environment.addresses());
   // Switches send LLDP to interfaces, not to bonds or VLANs.
-  const linked = all.filter((one) => one.has_carrier === true && isPhysical(around.tree, one.name)).map(({ name }) => name);
-  const received = linked.length === 0 ? new Map<string, Buffer>() : await around.frames(linked, LLDP, timeoutMs, signal);
+  const linked = all.filter((one) => one.has_carrier === true && isPhysical(environment.tree, one.name)).map(({ name }) => name);
+  const received = linked.length === 0 ? new Map<string, Buffer>() : await environment.frames(linked, LLDP, timeoutMs, signal);
   return Object.fromEntries(
     all.map(({ name }) => {
       const frame = received.get(name);

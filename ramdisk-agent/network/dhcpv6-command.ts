@@ -7,7 +7,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { reasonOf } from '../system/errors';
 import type { Run } from '../system/run';
-import { keepAddress, type Dhcpv6Link, type Lease } from './dhcpv6';
+import { maintainAddress, type Dhcpv6Link, type Lease } from './dhcpv6';
 
 /** §7.2, §7.1 of RFC 8415. */
 const [CLIENT_PORT, SERVER_PORT, ALL_SERVERS] = [546, 547, 'ff02::1:2'];
@@ -16,7 +16,7 @@ const MOST_WAITING = 64;
 /** Between attempts on an interface that has no link-local address, or whose attempt failed. */
 const PAUSE_MS = 1000;
 
-interface Surroundings {
+interface CommandEnvironment {
   readonly addresses: () => NodeJS.Dict<NetworkInterfaceInfo[]>;
   readonly run: Run;
   readonly clock: Clock;
@@ -67,7 +67,12 @@ async function openLink(name: string, address: string, signal: AbortSignal): Pro
   };
 }
 
-async function applyTo(name: string, { run, resolver }: Surroundings, lease: Lease | undefined, former: Lease | undefined): Promise<void> {
+async function applyTo(
+  name: string,
+  { run, resolver }: CommandEnvironment,
+  lease: Lease | undefined,
+  former: Lease | undefined,
+): Promise<void> {
   // /128, since router advertisements give the link's prefix. The kernel removes an address whose lifetime nothing renews.
   if (lease) {
     const times = ['valid_lft', `${lease.valid ?? 'forever'}`, 'preferred_lft', `${lease.preferred ?? 'forever'}`];
@@ -79,17 +84,17 @@ async function applyTo(name: string, { run, resolver }: Surroundings, lease: Lea
     if (!known.includes(line)) appendFileSync(resolver, `${line}\n`);
 }
 
-async function serve(name: string, around: Surroundings): Promise<never> {
-  const { addresses, clock, random, log } = around;
+async function serve(name: string, environment: CommandEnvironment): Promise<never> {
+  const { addresses, clock, random, log } = environment;
   for (;;) {
     const own = (addresses()[name] ?? []).find(({ family, address }) => family === 'IPv6' && address.startsWith('fe80:'));
     if (own !== undefined) {
       const stop = new AbortController();
       try {
         const link = await openLink(name, own.address, stop.signal);
-        await keepAddress({
+        await maintainAddress({
           ...{ link, mac: own.mac, clock, random, log: log.child({ interface: name }), signal: stop.signal },
-          apply: (lease, former) => applyTo(name, around, lease, former),
+          apply: (lease, former) => applyTo(name, environment, lease, former),
         });
       } catch (error) {
         // The bind fails while the address is tentative (about a second), and the interface may disappear.
@@ -103,6 +108,6 @@ async function serve(name: string, around: Surroundings): Promise<never> {
 }
 
 /** Runs the command, which does not end. */
-export async function dhcpv6(names: readonly string[], around: Surroundings): Promise<void> {
-  await Promise.all(names.map((name) => serve(name, around)));
+export async function dhcpv6(names: readonly string[], environment: CommandEnvironment): Promise<void> {
+  await Promise.all(names.map((name) => serve(name, environment)));
 }

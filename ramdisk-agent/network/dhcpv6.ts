@@ -17,7 +17,7 @@ export interface Lease {
   readonly preferred: number | undefined;
   readonly nameServers: readonly string[];
 }
-interface Surroundings {
+interface Dhcpv6Environment {
   readonly link: Dhcpv6Link;
   readonly mac: string;
   readonly clock: Clock;
@@ -55,7 +55,7 @@ const lifetime = (seconds: number): number | undefined => (seconds === FOREVER ?
 const iaidOf = (mac: string): number => Buffer.from(mac.replaceAll(':', ''), 'hex').readUInt32BE(2);
 
 /** The binding that a server's message contains. Undefined: it contains no valid one. */
-function bindingIn({ options, associations }: Dhcpv6Message, { mac, clock }: Surroundings): Binding | undefined {
+function bindingIn({ options, associations }: Dhcpv6Message, { mac, clock }: Dhcpv6Environment): Binding | undefined {
   const own = associations.addresses.find(({ iaid }) => iaid === iaidOf(mac));
   const isRefused = [options.status, own?.status].some((status) => status !== undefined && status.code !== STATUS6.success);
   // §21.6: an address whose preferred lifetime exceeds its valid lifetime is invalid.
@@ -84,7 +84,7 @@ async function exchange<Answer>(
   message: Pick<Dhcpv6Message, 'type' | 'options'> & { readonly address?: string },
   { first, most, attempts, until = Infinity }: { first: number; most: number; attempts: number; until?: number },
   accept: (answer: Dhcpv6Message) => Answer | undefined,
-  { link, mac, clock, random, log, signal }: Surroundings,
+  { link, mac, clock, random, log, signal }: Dhcpv6Environment,
 ): Promise<Answer | undefined> {
   const duid = duidOfMac(mac);
   const xid = random(3).readUIntBE(0, 3);
@@ -119,17 +119,17 @@ async function exchange<Answer>(
 }
 
 /** Gets an address from the first server that offers one (§18.2.1, §18.2.2). */
-async function obtain(around: Surroundings): Promise<Binding> {
+async function obtain(environment: Dhcpv6Environment): Promise<Binding> {
   for (;;) {
     const offer = await exchange(
       { type: MESSAGE6.solicit, options: { rapidCommit: true } },
       SOLICIT,
       ({ type, ...rest }) => {
         const isFinal = type === MESSAGE6.reply && rest.options.rapidCommit === true;
-        const binding = isFinal || type === MESSAGE6.advertise ? bindingIn({ type, ...rest }, around) : undefined;
+        const binding = isFinal || type === MESSAGE6.advertise ? bindingIn({ type, ...rest }, environment) : undefined;
         return binding && { isFinal, binding };
       },
-      around,
+      environment,
     );
     if (offer === undefined) continue;
     const { isFinal, binding } = offer;
@@ -137,37 +137,37 @@ async function obtain(around: Surroundings): Promise<Binding> {
     const answered = await exchange(
       { type: MESSAGE6.request, options: { serverIdentifier: binding.server }, address: binding.address },
       REQUEST,
-      (answer) => (answer.type === MESSAGE6.reply ? { given: bindingIn(answer, around) } : undefined),
-      around,
+      (answer) => (answer.type === MESSAGE6.reply ? { given: bindingIn(answer, environment) } : undefined),
+      environment,
     );
     if (answered?.given) return answered.given;
     // A server may refuse at once and each time, so the client pauses.
-    await around.clock.sleep(SOLICIT.first, around.signal);
+    await environment.clock.sleep(SOLICIT.first, environment.signal);
   }
 }
 
 /** Renews or rebinds the lease (§18.2.4, §18.2.5). Undefined: no server prolongs it, or one refuses. */
-async function prolong({ server, address, rebindAt, endsAt }: Binding, around: Surroundings): Promise<Binding | undefined> {
+async function prolong({ server, address, rebindAt, endsAt }: Binding, environment: Dhcpv6Environment): Promise<Binding | undefined> {
   const accept = (answer: Dhcpv6Message): { readonly given: Binding | undefined } | undefined =>
-    answer.type === MESSAGE6.reply ? { given: bindingIn(answer, around) } : undefined;
+    answer.type === MESSAGE6.reply ? { given: bindingIn(answer, environment) } : undefined;
   const renew = { type: MESSAGE6.renew, options: { serverIdentifier: server }, address };
-  const renewed = await exchange(renew, { ...RENEW, until: rebindAt }, accept, around);
+  const renewed = await exchange(renew, { ...RENEW, until: rebindAt }, accept, environment);
   if (renewed) return renewed.given;
-  return (await exchange({ type: MESSAGE6.rebind, options: {}, address }, { ...RENEW, until: endsAt }, accept, around))?.given;
+  return (await exchange({ type: MESSAGE6.rebind, options: {}, address }, { ...RENEW, until: endsAt }, accept, environment))?.given;
 }
 
 /** Gets an address and renews it until the signal is aborted. Rejects with the signal's reason, or when the link fails. */
-export async function keepAddress(around: Surroundings): Promise<never> {
-  const { clock, apply, log, signal } = around;
+export async function maintainAddress(environment: Dhcpv6Environment): Promise<never> {
+  const { clock, apply, log, signal } = environment;
   let former: Binding | undefined;
   for (;;) {
-    let binding: Binding | undefined = await obtain(around);
+    let binding: Binding | undefined = await obtain(environment);
     log.info('DHCPv6 gave an address', { address: binding.address });
     while (binding !== undefined) {
       await apply(binding, former);
       former = binding;
       while (clock.now() < binding.renewAt) await clock.sleep(Math.min(binding.renewAt - clock.now(), LONGEST_MS), signal);
-      binding = await prolong(binding, around);
+      binding = await prolong(binding, environment);
     }
     log.warn('DHCPv6 does not prolong the address', { address: former!.address });
     await apply(undefined, former);

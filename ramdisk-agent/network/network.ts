@@ -9,7 +9,7 @@ import { reasonOf } from '../system/errors';
 import type { Run } from '../system/run';
 import { neededMacs, type NetworkOperation, type NetworkPlan, planNetwork } from './plan';
 
-interface Surroundings {
+interface NetworkEnvironment {
   readonly tree: Tree;
   readonly run: Run;
   readonly clock: Clock;
@@ -56,19 +56,19 @@ function areReady(tree: Tree, names: readonly string[]): boolean {
 
 const DHCP = ['udhcpc', '-f', '-R', '-t', '5', '-T', '2', '-A', '5', '-s', '/bin/lease', '-i'];
 
-async function perform(operation: NetworkOperation, { run, write, start }: Surroundings): Promise<void> {
+async function perform(operation: NetworkOperation, { run, write, start }: NetworkEnvironment): Promise<void> {
   if (operation.kind === 'set') write(operation.path, operation.value);
   else if (operation.kind === 'dhcp') start([...DHCP, operation.name]);
   else if (operation.kind === 'dhcpv6') start(['/bin/agent', 'dhcpv6', operation.name]);
   else await run(operation.words[0]!, operation.words.slice(1));
 }
 
-async function applyPlan({ operations, nameServers, addressed, warnings }: NetworkPlan, around: Surroundings): Promise<void> {
-  const { tree, clock, log, write } = around;
+async function applyPlan({ operations, nameServers, addressed, warnings }: NetworkPlan, environment: NetworkEnvironment): Promise<void> {
+  const { tree, clock, log, write } = environment;
   for (const warning of warnings) log.warn(`Network: ${warning}`);
   for (const operation of operations) {
     // A failed operation does not stop the others, which may still make the machine reachable.
-    await perform(operation, around).catch((error: unknown) => log.warn(`Network: ${reasonOf(error)}`));
+    await perform(operation, environment).catch((error: unknown) => log.warn(`Network: ${reasonOf(error)}`));
   }
   if (nameServers.length > 0) write('/etc/resolv.conf', nameServers.map((server) => `nameserver ${server}\n`).join(''));
   if (!(await holds(() => areReady(tree, addressed), LINK_MS, clock)))
@@ -79,24 +79,27 @@ async function applyPlan({ operations, nameServers, addressed, warnings }: Netwo
  * @param text the content of network_data.json
  * @throws Error when it is not network data of this machine
  */
-export async function setUpNetwork(text: string, around: Surroundings): Promise<void> {
-  const { tree, clock, log } = around;
+export async function setUpNetwork(text: string, environment: NetworkEnvironment): Promise<void> {
+  const { tree, clock, log } = environment;
   const data: unknown = JSON.parse(text);
   const macs = typeof data === 'object' && data !== null ? neededMacs(data as Parameters<typeof neededMacs>[0]) : [];
   await holds(() => macs.every((mac) => interfacesOf(tree).has(mac)), INTERFACES_MS, clock);
-  await applyPlan(planNetwork(data, interfacesOf(tree)), around);
+  await applyPlan(planNetwork(data, interfacesOf(tree)), environment);
   log.info('Network set up by network_data');
 }
 
 /** Runs the command. @throws Error as setUpNetwork does, and for a file that is missing or too large */
-export async function network([path = '']: readonly string[], around: Pick<Surroundings, 'tree' | 'run' | 'clock' | 'log'>): Promise<void> {
+export async function network(
+  [path = '']: readonly string[],
+  environment: Pick<NetworkEnvironment, 'tree' | 'run' | 'clock' | 'log'>,
+): Promise<void> {
   if (statSync(path).size > MAX_BYTES) throw new Error(`${path} is larger than ${MAX_BYTES} bytes`);
   await setUpNetwork(readFileSync(path, 'utf8'), {
-    ...around,
+    ...environment,
     write: (file, text) => writeFileSync(file, text),
     start: ([program, ...words]) =>
       spawn(program!, words, { detached: true, stdio: 'ignore' })
-        .on('error', (error) => around.log.warn(`Network: ${reasonOf(error)}`))
+        .on('error', (error) => environment.log.warn(`Network: ${reasonOf(error)}`))
         .unref(),
   });
 }

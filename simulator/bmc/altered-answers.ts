@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 
 /** `dropped`: the connection ends without an answer; `garbage`: half of the JSON; `types`: members of other types. */
-export type Alteration = 'dropped' | 'garbage' | 'types';
+export type ResponseCorruption = 'dropped' | 'garbage' | 'types';
 
 /** Gives each value another type. Links stay valid, so that clients reach the next resource. */
 function otherTypes(value: unknown, depth = 0): unknown {
@@ -17,7 +17,7 @@ function otherTypes(value: unknown, depth = 0): unknown {
 }
 
 /** From now on the handler's writes to this response are corrupted. */
-export function alterAnswers(response: ServerResponse, alteration: Alteration): void {
+export function corruptResponses(response: ServerResponse, alteration: ResponseCorruption): void {
   const [writeHead, write, end] = [response.writeHead.bind(response), response.write.bind(response), response.end.bind(response)];
   const parts: Buffer[] = [];
   const take = (chunk: unknown): void => {

@@ -1,7 +1,7 @@
 /** The faults of simulated BMCs, and their effects on packets and requests. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Clock } from '../../model/clock';
-import { alterAnswers, type Alteration } from './altered-answers';
+import { corruptResponses, type ResponseCorruption } from './altered-answers';
 import { sendJson } from '../http';
 
 interface FaultDefinition {
@@ -88,7 +88,7 @@ interface Traffic {
 }
 export const noTraffic = (): Traffic => ({ calls: 0, open: 0, most: 0 });
 /** Counts a request. @returns a function that the caller calls when the request is answered or given up */
-export function callBegins({ traffic }: FaultBox): () => void {
+export function countRequest({ traffic }: FaultBox): () => void {
   if (!traffic) return () => {};
   traffic.calls++;
   traffic.open++;
@@ -147,7 +147,7 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
   const { box, clock, random } = setup;
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const faults = box.now;
-    response.once('close', callBegins(box));
+    response.once('close', countRequest(box));
     if (faults.hang) return;
     const closed = new AbortController();
     response.once('close', () => closed.abort());
@@ -170,13 +170,13 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
       refuse(response, refusal);
       return;
     }
-    const alterations: readonly (readonly [Alteration, boolean])[] = [
+    const alterations: readonly (readonly [ResponseCorruption, boolean])[] = [
       ['dropped', lost],
       ['garbage', includesAny(faults.redfish_garbage, parts)],
       ['types', includesAny(faults.redfish_types, parts)],
     ];
     const alteration = alterations.find(([, isSo]) => isSo)?.[0];
-    if (alteration) alterAnswers(response, alteration);
+    if (alteration) corruptResponses(response, alteration);
     listener(request, response);
   };
   return (request, response) =>

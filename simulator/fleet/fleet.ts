@@ -15,7 +15,7 @@ import { newHardware, type HardwareState } from '../hardware/hardware';
 import { listenOn, openHttpClient, readJson, sendJson, type HttpClient } from '../http';
 import { serveIpmi } from '../ipmi/ipmi';
 import { createMachine, type MachineState, type SimulatedMachine } from '../machine/machine';
-import { placeOf, shown, type Place } from './address-range';
+import { addressOfMachine, hostInUrl, type AddressRange } from './address-range';
 import { buildOfQemu, startQemuMachine, type QemuFleet } from '../qemu/machine';
 import { serveRedfish, type System } from '../redfish';
 import { failDownloads } from '../hardware/task-records';
@@ -37,8 +37,8 @@ export interface FleetSetup {
   /** Address for BMCs and agents. */
   readonly host: string;
   /** The addresses of the BMCs; absent: any free ports of `host`. */
-  readonly ipmi?: Place;
-  readonly redfish?: Place;
+  readonly ipmi?: AddressRange;
+  readonly redfish?: AddressRange;
   /** The protocols of the machine with this number; absent: both. */
   readonly protocols?: (index: number) => readonly Protocol[];
   /** Port of the agents' server; absent or 0: the stored port, or any free port if none is stored. */
@@ -139,8 +139,8 @@ function qemuFolderOf({ qemu, stateFolder }: FleetSetup, closers: Shared['closer
 async function addMachine(shared: Shared, index: number): Promise<FleetMachine> {
   const { setup, states, byName, closers } = shared;
   const { clock, log, random, host } = setup;
-  const anyPort: Place = { host, port: 0, count: 'ports' };
-  const places = { ipmi: placeOf(setup.ipmi ?? anyPort, index), redfish: placeOf(setup.redfish ?? anyPort, index) };
+  const anyPort: AddressRange = { host, port: 0, count: 'ports' };
+  const places = { ipmi: addressOfMachine(setup.ipmi ?? anyPort, index), redfish: addressOfMachine(setup.redfish ?? anyPort, index) };
   const protocols = setup.protocols?.(index) ?? BOTH;
   const qemu = index < (setup.qemu?.count ?? 0) ? setup.qemu : undefined;
   const description: MachineDescription = {
@@ -181,7 +181,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   return {
     ...{ name, macs: control.macs, protocols, control, faults },
     redfish: {
-      address: `http://${shown(places.redfish.host)}:${ports.redfish}`,
+      address: `http://${hostInUrl(places.redfish.host)}:${ports.redfish}`,
       systemId: `/redfish/v1/Systems/${name}`,
       username: USERNAME,
       password: PASSWORD,
@@ -201,7 +201,7 @@ async function startMachine(
     ...common,
     random: setup.random,
     bootUrl: withoutEndSlashes(setup.bootUrl),
-    callbackUrl: `https://${shown(setup.host)}:${agents.port}/machine/${name}`,
+    callbackUrl: `https://${hostInUrl(setup.host)}:${agents.port}/machine/${name}`,
     certificate: agents.certificate,
     ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
   });

@@ -41,7 +41,7 @@ interface DiscreteSensor extends SensorDescription {
 }
 /** The controller behind the BMC, and the one behind that controller. */
 export const SATELLITE = { address: 0x82, channel: 0 } as const;
-export const FAR_SATELLITE = { address: 0x72, channel: 7 } as const;
+export const NESTED_SATELLITE = { address: 0x72, channel: 7 } as const;
 
 const celsius = { sensorType: 1, unit: 1, m: 1 } as const;
 const fan = { sensorType: 4, unit: 18, m: 100, thresholds: { lnr: 3, lcr: 5, lnc: 8 }, settable: true, off: 0 } as const;

@@ -18,8 +18,8 @@ import {
 import type { BmcAnswer, BmcRequest } from '../../wire/ipmi/bmc';
 import { createBmc } from '../../wire/ipmi/server/server';
 import type { BootSetting, MachineControl, PowerAction } from '../hardware/control';
-import { callBegins, faultyDatagrams, type FaultBox } from '../bmc/faults';
-import { FAR_SATELLITE, SATELLITE } from '../hardware/sensors';
+import { countRequest, faultyDatagrams, type FaultBox } from '../bmc/faults';
+import { NESTED_SATELLITE, SATELLITE } from '../hardware/sensors';
 import { createRestart, type Restart } from '../bmc/restart';
 import { createSerial } from '../hardware/serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './store';
@@ -268,7 +268,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     satellites: [
       {
         ...{ ...SATELLITE, command: command(stateOf(SATELLITE.address)) },
-        satellites: [{ ...FAR_SATELLITE, command: command(stateOf(FAR_SATELLITE.address)) }],
+        satellites: [{ ...NESTED_SATELLITE, command: command(stateOf(NESTED_SATELLITE.address)) }],
       },
     ],
   });
@@ -276,7 +276,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   socket.on('error', (error) => log.warn('IPMI socket', { error: reasonOf(error) }));
   socket.on('message', (bytes, from) => {
     if (restart.isAway() || !datagrams.arrives()) return;
-    const over = callBegins(box);
+    const over = countRequest(box);
     const push = (packet: Buffer, then?: () => void): void =>
       datagrams.deliver(() => {
         if (!closing.signal.aborted) socket.send(packet, from.port, from.address, () => {});

@@ -17,7 +17,7 @@ export interface Behaviour {
   /** The reason with which write_image fails; null: it does not. */
   readonly failWriteImage: string | null;
 }
-export const WELL_BEHAVED: Behaviour = {
+export const DEFAULT_BEHAVIOUR: Behaviour = {
   firmwareMs: 50,
   bootMs: 200,
   stepMs: 0,

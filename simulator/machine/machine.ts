@@ -14,7 +14,7 @@ import { createSerial } from '../hardware/serial';
 import { visibleDisks } from '../hardware/volumes';
 import type { HttpClient } from '../http';
 import { createAgent, type AgentAnswer, type AgentMemory, type SimulatedAgent } from './agent';
-import { WELL_BEHAVED, type Behaviour } from './behaviour';
+import { DEFAULT_BEHAVIOUR, type Behaviour } from './behaviour';
 import { findBootTarget, waitForFiles, type FirmwareHost } from './boot-sources';
 import type { BootScript } from './boot-script';
 import type { DiskContent } from './image';
@@ -110,7 +110,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     ...{ setup, description, hardware, http, clock, bootUrl, log, setting, changed },
     disks: new Map(),
     work: backgroundWork((error) => log.error('the simulated machine failed', { error: reasonOf(error) })),
-    behaviour: { ...WELL_BEHAVED, ...setup.behaviour },
+    behaviour: { ...DEFAULT_BEHAVIOUR, ...setup.behaviour },
     ...{ phase: 'off', booted: setting, agent: undefined, agentStart: undefined, power: undefined },
     announce: () => {
       log.debug('machine', { phase: internals.phase });

@@ -1,7 +1,6 @@
 /** A QEMU process with its monitor and its serial line. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -78,6 +77,12 @@ async function acceptOne(path: string): Promise<{ readonly socket: Promise<Socke
   return { socket, close: () => void server.close() };
 }
 
+/** Whether the process holds no files any more. A process of which only the exit status is left is a zombie without other threads. */
+async function hasEnded(pid: number): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
+  return status === '' || (/^State:\tZ/m.test(status) && /^Threads:\t1$/m.test(status));
+}
+
 /** Kills the QEMU process that a killed simulator left behind, because that process still uses the disks of the folder. */
 export async function killOrphan(pidFile: string): Promise<void> {
   const pid = Number((await readFile(pidFile, 'latin1').catch(() => '')).trim());
@@ -85,7 +90,7 @@ export async function killOrphan(pidFile: string): Promise<void> {
   const words = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
   if (words.includes('qemu-system') && words.includes(pidFile)) {
     process.kill(pid, 'SIGKILL');
-    for (let tries = 0; tries < 100 && existsSync(`/proc/${pid}/exe`); tries++) await delay(50);
+    for (let tries = 0; tries < 600 && !(await hasEnded(pid)); tries++) await delay(50);
   }
   await rm(pidFile, { force: true });
 }

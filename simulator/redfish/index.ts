@@ -9,7 +9,7 @@ import { listenOn, openHttpClient, readJson, sendJson } from '../http';
 import { createRestart, type Restart } from '../bmc/restart';
 import { refuse } from './protocol/messages';
 import { ROOT, link, type Answer, type Service, type ResourceBody, type System } from './protocol/routes';
-import { mayDo } from './protocol/privileges';
+import { hasPrivilege } from './protocol/privileges';
 import { authenticate } from './resources/sessions';
 import { matchRoute, type MatchedRoute } from './table';
 import { SCHEMAS } from './protocol/versions';
@@ -150,7 +150,7 @@ async function answer(
   if (method === 'get' && body) return page(body, at.path, query) ?? { status: 200, body, headers: { etag: etagOf(body) } };
   const run = method === 'patch' || method === 'post' || method === 'delete' ? route[method] : undefined;
   if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(route) } };
-  if (account && !mayDo(account.role, route.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
+  if (account && !hasPrivilege(account.role, route.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
   const answered = await withBody(request, (sent) => {
     // Checked after the body has arrived, so that of two concurrent requests with the same ETag the second one fails.
     const expected = request.headers['if-match'];

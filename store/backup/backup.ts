@@ -6,7 +6,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
 import { copyOut } from './copy';
-import { missing, stepsDone, TABLE as STEPS } from '../sql/schema';
+import { pendingMigrations, stepsDone, MIGRATIONS_TABLE as STEPS } from '../sql/schema';
 
 export const FORMAT = 'bloomery-backup';
 export const FORMAT_VERSION = 1;
@@ -104,7 +104,7 @@ export async function* backup(
   const lineOf = (line: object): Buffer => hashed(whole, Buffer.from(`${JSON.stringify(line)}\n`));
   try {
     const schema = await stepsDone(transaction);
-    missing(schema);
+    pendingMigrations(schema);
     if (schema.length === 0) throw new Error('it is not a database of Bloomery');
     const { rows: server } = await transaction.raw<{ rows: { name: string }[] }>("SELECT current_setting('server_version') AS name");
     const client = await connectionOf(transaction);

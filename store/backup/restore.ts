@@ -19,7 +19,7 @@ import { readBackup, type BackupReader } from './file';
 import { SERVER } from '../sql/connection';
 import { copyIn } from './copy';
 import { forgetEvents } from '../tables/events';
-import { migrate, missing, stepsDone, TABLE as STEPS } from '../sql/schema';
+import { migrate, pendingMigrations, stepsDone, MIGRATIONS_TABLE as STEPS } from '../sql/schema';
 
 export interface RestoreOptions {
   /** Delete the present content of the database. */
@@ -64,7 +64,7 @@ function headerOf(line: unknown): Header {
   if (header?.format !== FORMAT || !Array.isArray(header.schema)) throw new Error('it is not a backup of Bloomery');
   if (header.version !== FORMAT_VERSION)
     throw new Error(`its format is version ${String(header.version)}, and this program reads ${FORMAT_VERSION}`);
-  missing(header.schema as readonly string[]);
+  pendingMigrations(header.schema as readonly string[]);
   return header as Header;
 }
 
@@ -89,7 +89,7 @@ async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): P
   const tables = await tableNames(db);
   if (tables.length === 0) return tables;
   if (!tables.includes(STEPS)) throw new Error(`the database is not empty, and not Bloomery's (it has the table ${tables[0]!})`);
-  missing(await stepsDone(db));
+  pendingMigrations(await stepsDone(db));
   const { rows: users } = await db.raw<{ rows: { count: number }[] }>(
     `SELECT count(*)::int AS count FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = ?`,

@@ -5,7 +5,7 @@
 import type { Knex } from 'knex';
 import { isMac, isUuid } from '../../model/idents';
 import { STATES, type ProvisionState } from '../../model/states';
-import { revealed, type Secrets } from './secrets';
+import { insertSecrets, type Secrets } from './secrets';
 import type { Source, SourceRow } from './source';
 import { IMPORT_TABLES, type ImportTable } from './tables';
 
@@ -148,7 +148,7 @@ function admission(job: Job, { table, from = table }: ImportTable, row: SourceRo
   if (reason !== undefined) return reason;
   if (!job.source.masks) return row;
   if (table === 'inspection_rules' && row['sensitive'] === true) return 'it is sensitive, and the API does not show it: create it here';
-  const { row: whole, missing, dropped } = revealed(row, from, job.options.secrets);
+  const { row: whole, missing, dropped } = insertSecrets(row, from, job.options.secrets);
   if (missing.length > 0) return `the API does not show ${missing.join(', ')}: give the value with --secrets`;
   for (const path of dropped) warn(job, `the API does not show ${path}: give it again with the next deployment`, `node ${nameOf(row)}`);
   return whole;

@@ -55,7 +55,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Need>>>> = {
 /** Ironic generates this URL for each deployment, so no warning is needed. */
 const IMAGE_URL = 'instance_info/image_url';
 
-export interface Revealed {
+export interface RowWithSecrets {
   readonly row: SourceRow;
   /** Paths of values that are needed and still masked. */
   readonly missing: readonly string[];
@@ -63,7 +63,7 @@ export interface Revealed {
   readonly dropped: readonly string[];
 }
 /** A row with its secrets from the file, and without values that remain masked. */
-export function revealed(row: SourceRow, table: string, secrets: Secrets): Revealed {
+export function insertSecrets(row: SourceRow, table: string, secrets: Secrets): RowWithSecrets {
   const keys = [row['uuid'], row['name'], ...(table === 'nodes' ? ['*'] : [])];
   const own = keys.flatMap((key) => (typeof key === 'string' && Object.hasOwn(secrets, key) ? [secrets[key]!] : []));
   const whole: Record<string, unknown> = { ...row };

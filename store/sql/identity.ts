@@ -4,7 +4,7 @@ import type { Log } from '../../model/log';
 import { OTHER_DATABASE } from './faults';
 
 /** The name of the row of the table `secrets` with the identity, a random UUID. The first process on the database creates the row. */
-export const IDENTITY = 'database-identity';
+export const IDENTITY_SECRET = 'database-identity';
 
 export interface IdentityCheck {
   /** Sets the identity that later connections must find. */
@@ -19,7 +19,7 @@ export function createIdentityCheck(log: Log): IdentityCheck {
     // A database without the table is another one. PostgreSQL would refuse a statement with a missing table, so this asks first.
     const { rows: tables } = await client.query<{ present: boolean }>("SELECT to_regclass('secrets') IS NOT NULL AS present");
     if (!tables[0]?.present) return undefined;
-    const { rows } = await client.query<{ value: string }>('SELECT value FROM secrets WHERE name = $1', [IDENTITY]);
+    const { rows } = await client.query<{ value: string }>('SELECT value FROM secrets WHERE name = $1', [IDENTITY_SECRET]);
     return rows[0]?.value;
   };
   return {

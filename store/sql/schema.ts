@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { MIGRATIONS } from '../../migrations';
 import type { Migration } from '../../migrations';
 
-export const TABLE = 'knex_migrations';
+export const MIGRATIONS_TABLE = 'knex_migrations';
 /** The last migration of this program. */
 export const LATEST: string = MIGRATIONS.at(-1)!.name;
 /** Key of the advisory lock for migrations ("bloomery" in ASCII, as 63 bits). */
@@ -13,9 +13,9 @@ const LOCK_TIMEOUT = '60s';
 
 /** Names of the applied migrations, in order. Empty for an empty database. */
 export async function stepsDone(db: Knex): Promise<readonly string[]> {
-  const { rows } = await db.raw<{ rows: { present: boolean }[] }>('SELECT to_regclass(?) IS NOT NULL AS present', [TABLE]);
+  const { rows } = await db.raw<{ rows: { present: boolean }[] }>('SELECT to_regclass(?) IS NOT NULL AS present', [MIGRATIONS_TABLE]);
   if (!rows[0]?.present) return [];
-  return (await db<{ name: string }>(TABLE).select('name').orderBy('id')).map(({ name }) => name);
+  return (await db<{ name: string }>(MIGRATIONS_TABLE).select('name').orderBy('id')).map(({ name }) => name);
 }
 
 /** The schema of the database compared with that of this program. */
@@ -23,7 +23,7 @@ export type SchemaState = 'none' | 'older' | 'current' | 'newer';
 export function schemaState(done: readonly string[], migrations: readonly Migration[] = MIGRATIONS): SchemaState {
   if (done.length === 0) return 'none';
   try {
-    return missing(done, migrations).length === 0 ? 'current' : 'older';
+    return pendingMigrations(done, migrations).length === 0 ? 'current' : 'older';
   } catch {
     return 'newer';
   }
@@ -34,14 +34,14 @@ export function schemaState(done: readonly string[], migrations: readonly Migrat
  * schema and no lock. Throws if the database has unknown migrations.
  */
 export async function migrate(db: Knex, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
-  if (missing(await stepsDone(db), migrations).length === 0) return;
+  if (pendingMigrations(await stepsDone(db), migrations).length === 0) return;
   await db.transaction(async (transaction) => {
     await transaction.raw(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`);
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
     // knex's own lock remains if its holder dies. Under the advisory lock, no other process can hold it.
-    await transaction.migrate.forceFreeMigrationsLock({ tableName: TABLE });
+    await transaction.migrate.forceFreeMigrationsLock({ tableName: MIGRATIONS_TABLE });
     await transaction.migrate.latest({
-      tableName: TABLE,
+      tableName: MIGRATIONS_TABLE,
       migrationSource: {
         getMigrations: async () => [...migrations],
         getMigrationName: (migration: Migration) => migration.name,
@@ -52,7 +52,7 @@ export async function migrate(db: Knex, migrations: readonly Migration[] = MIGRA
 }
 
 /** The migrations that are not in `done`. Throws if `done` has unknown ones: the database belongs to a newer program or to another one. */
-export function missing(done: readonly string[], migrations: readonly Migration[] = MIGRATIONS): readonly Migration[] {
+export function pendingMigrations(done: readonly string[], migrations: readonly Migration[] = MIGRATIONS): readonly Migration[] {
   const unknown = done.find((name) => !migrations.some((migration) => migration.name === name));
   if (unknown !== undefined)
     throw new Error(`its schema is newer (${done.at(-1) ?? unknown}) than this program knows (${migrations.at(-1)?.name ?? 'none'})`);

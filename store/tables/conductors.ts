@@ -53,17 +53,20 @@ const RECENT = 'updated_at >= coalesce($2::timestamptz, now()) - make_interval(s
 /** One row with the version of the alive conductors; null if there are none. */
 export const ALIVE_VERSION = `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS version FROM conductors WHERE online AND ${RECENT}`;
 /** The value of `$2`. */
-export const aliveAt = (clock: Clock): string | null => (clock === systemClock ? null : timestamp(clock.now()));
+export const aliveCheckTime = (clock: Clock): string | null => (clock === systemClock ? null : timestamp(clock.now()));
 
 const COLUMNS = 'id, hostname, conductor_group, drivers, online, address, instance, created_at, updated_at, revision';
 const LIST = `SELECT ${COLUMNS}, online AND ${RECENT} AS alive, instance IS NOT NULL AND ${RECENT} AS locks_valid FROM conductors ORDER BY id`;
 
 export function conductorsOn(db: Knex, clock: Clock): Conductors {
   const prepared = preparedOn(db);
-  const list = (timeout: number) => prepared<ConductorRecord>('conductors', LIST, [timeout, aliveAt(clock)]);
+  const list = (timeout: number) => prepared<ConductorRecord>('conductors', LIST, [timeout, aliveCheckTime(clock)]);
   const now = () => (clock === systemClock ? db.raw('now()') : timestamp(clock.now()));
   const aliveVersion = batched(async (timeouts: readonly number[]): Promise<readonly string[]> => {
-    const [found] = await prepared<{ version: string | null }>('conductors_alive', ALIVE_VERSION, [Math.min(...timeouts), aliveAt(clock)]);
+    const [found] = await prepared<{ version: string | null }>('conductors_alive', ALIVE_VERSION, [
+      Math.min(...timeouts),
+      aliveCheckTime(clock),
+    ]);
     return timeouts.map(() => found!.version ?? '');
   });
   let last: AliveConductors = { version: '', conductors: [] };
@@ -103,7 +106,7 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
               WHERE updated_at < coalesce(?::timestamptz, now()) - make_interval(secs => ?)
                 AND NOT EXISTS (SELECT 1 FROM nodes WHERE reservation = hostname)
               ORDER BY updated_at LIMIT ?) RETURNING hostname`,
-          [aliveAt(clock), seconds, atMost] as Knex.RawBinding[],
+          [aliveCheckTime(clock), seconds, atMost] as Knex.RawBinding[],
         ),
       );
       return rows.map(({ hostname }) => hostname);

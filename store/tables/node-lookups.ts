@@ -6,7 +6,7 @@ import type { NodeRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import type { Prepared } from '../sql/prepared';
 import { SHARED_COLUMNS, type Columns, type OwnedVersion } from '../sql/rows';
-import { ALIVE_VERSION, aliveAt } from './conductors';
+import { ALIVE_VERSION, aliveCheckTime } from './conductors';
 
 /** The columns that the handler of heartbeats reads. */
 export type AgentNode = Pick<
@@ -77,7 +77,7 @@ export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
         const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(`${column} ${how}`, summariesBy(`${column} ${how}`), [
           value,
           timeout,
-          aliveAt(clock),
+          aliveCheckTime(clock),
         ]);
         for (const summary of summaries) found.set(summary[column]!, summary);
       }

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GUARDS, refusalsOf } from '../../config/guards';
+import { GUARDED_OPTIONS, refusalsOf } from '../../config/guards';
 import { loadOptions } from '../../config/load';
 import { OPTIONS, type OptionRow } from '../../config/options';
 
@@ -44,7 +44,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
 
 const rows: readonly OptionRow[] = OPTIONS;
 const effective = new Set(rows.flatMap(({ section, name, formerly }) => [`[${section}]${name}`, `[${formerly?.replace('.', ']') ?? ''}`]));
-const refused = new Set(GUARDS.map(({ section, name }) => `[${section}]${name ?? ''}`));
+const refused = new Set(GUARDED_OPTIONS.map(({ section, name }) => `[${section}]${name ?? ''}`));
 
 it("each of Ironic's options that guard something has its effect, refuses the start, or has its reason", () => {
   expect(ironics.length).toBeGreaterThan(200);
@@ -60,7 +60,7 @@ it('the table has no option that has an effect, and none that Ironic does not ha
   expect(Object.keys(OTHERWISE).filter((option) => !ironics.includes(option))).toEqual([]);
 });
 
-it.each(GUARDS.filter(({ name }) => name !== undefined).map((row) => [`[${row.section}]${row.name!}`, row] as const))(
+it.each(GUARDED_OPTIONS.filter(({ name }) => name !== undefined).map((row) => [`[${row.section}]${row.name!}`, row] as const))(
   '%s refuses the start, and its harmless values do not',
   (_, { section, name, harmless = [], instead }) => {
     const one = (value: string): readonly string[] => refusalsOf([{ key: `${section}.${name!}`, value, from: 'a.conf line 1' }]);

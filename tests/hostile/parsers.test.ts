@@ -26,7 +26,7 @@ import { withHost } from '../../wire/addresses';
 import { parseSmallJson } from '../../wire/bounded-json';
 import { decode as decodeDhcp } from '../../wire/dhcp/dhcp';
 import { decode6, encode6, MESSAGE6, NO_ASSOCIATIONS } from '../../wire/dhcp/dhcpv6';
-import { decodeDns, encodeDns, message, TYPE } from '../../wire/dns/dns';
+import { decodeDns, encodeDns, message, RECORD_TYPE } from '../../wire/dns/dns';
 import { networkOf } from '../../wire/http/client-limits';
 import { isoImage } from '../../wire/images/iso9660';
 import * as ipmi from '../../wire/ipmi/codec';
@@ -240,7 +240,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
       ]),
     }),
   ),
-  DNS: datagram(decodeDns, encodeDns(message({ id: 1, questions: [{ name: '_a._tcp.local', type: TYPE.PTR, unicast: false }] }))),
+  DNS: datagram(decodeDns, encodeDns(message({ id: 1, questions: [{ name: '_a._tcp.local', type: RECORD_TYPE.PTR, unicast: false }] }))),
   'IPMI packets': datagram(
     (input) => [
       ipmi.decodePacket(input),

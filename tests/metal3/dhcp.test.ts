@@ -1,11 +1,11 @@
 /** dnsmasq's notation of DHCP_* variables. */
 import { parseSubnet } from '../../boot/dhcp/subnets';
 import { dhcpOptions, dhcpPlan, loaders } from '../../metal3/dhcp';
-import { placeOf, type Environment, type Place } from '../../metal3/place';
+import { contextOf, type Environment, type ContainerContext } from '../../metal3/container-context';
 
-const placeWith = (environment: Environment, files: readonly string[] = [], ip = '172.22.0.2'): Place =>
-  placeOf(environment, { ip, interface: 'eno2', hasIpv6: false, exists: (path) => files.includes(path) });
-const subnets = (environment: Environment, ip?: string): readonly string[] => dhcpPlan(placeWith(environment, [], ip)).subnets;
+const contextWith = (environment: Environment, files: readonly string[] = [], ip = '172.22.0.2'): ContainerContext =>
+  contextOf(environment, { ip, interface: 'eno2', hasIpv6: false, exists: (path) => files.includes(path) });
+const subnets = (environment: Environment, ip?: string): readonly string[] => dhcpPlan(contextWith(environment, [], ip)).subnets;
 const RANGE = '172.22.0.10,172.22.0.100,255.255.255.0';
 const RELAYED = 'set:range_1,172.23.0.10,172.23.0.100,255.255.254.0';
 
@@ -58,7 +58,7 @@ it.each<[string, Environment, string]>([
   ['a host outside the subnets', { DHCP_RANGE: RANGE, DHCP_HOSTS: '52:54:00:00:00:01,10.0.0.1' }, '10.0.0.1 is in no subnet'],
   ['tags to ignore', { DHCP_RANGE: RANGE, DHCP_IGNORE: 'tag:red' }, 'tag:red'],
 ])('refuses %s', (_, environment, message) => {
-  expect(() => dhcpPlan(placeWith(environment))).toThrow(message);
+  expect(() => dhcpPlan(contextWith(environment))).toThrow(message);
 });
 
 it('reads hosts, and whether only they are answered', () => {
@@ -67,7 +67,7 @@ it('reads hosts, and whether only they are answered', () => {
     DHCP_HOSTS: '52:54:00:AA:00:01,172.22.0.20;52:54:00:aa:00:02,ignore',
     DHCP_IGNORE: 'tag:!known',
   };
-  expect(dhcpPlan(placeWith(environment))).toMatchObject({
+  expect(dhcpPlan(contextWith(environment))).toMatchObject({
     hosts: [
       { mac: '52:54:00:aa:00:01', address: '172.22.0.20', ignored: false },
       { mac: '52:54:00:aa:00:02', ignored: true },
@@ -78,13 +78,13 @@ it('reads hosts, and whether only they are answered', () => {
 
 it("names metal3's boot files", () => {
   const files = ['/usr/lib/ipxe/undionly.kpxe', '/usr/lib/ipxe/snponly.efi', '/own/snponly-arm64.efi', '/own/undionly.kpxe'];
-  const place = placeWith({ IPXE_CUSTOM_FIRMWARE_DIR: '/own' }, files);
-  expect(loaders(place)).toEqual({
+  const context = contextWith({ IPXE_CUSTOM_FIRMWARE_DIR: '/own' }, files);
+  expect(loaders(context)).toEqual({
     'undionly.kpxe': '/own/undionly.kpxe',
     'snponly-x86_64.efi': '/usr/lib/ipxe/snponly.efi',
     'snponly-arm64.efi': '/own/snponly-arm64.efi',
   });
-  expect(dhcpOptions(place, dhcpPlan(place), 'http://172.22.0.2:6180')).toMatchObject({
+  expect(dhcpOptions(context, dhcpPlan(context), 'http://172.22.0.2:6180')).toMatchObject({
     'dhcp.dhcp_provider': 'none',
     'pxe.uefi_ipxe_bootfile_name': 'snponly-x86_64.efi',
     'pxe.ipxe_bootfile_name_by_arch': { aarch64: 'snponly-arm64.efi' },

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findAddress, waitForAddress } from '../../metal3/address';
 import { watchLogs } from '../../metal3/log-watch';
-import { placeOf, type Environment } from '../../metal3/place';
+import { contextOf, type Environment } from '../../metal3/container-context';
 import { inspectorScript } from '../../metal3/scripts';
 import { until } from '../support/until';
 
@@ -51,7 +51,7 @@ it('waits for the address, and gives up', async () => {
 describe('inspector.ipxe', () => {
   const scriptOf = (environment: Environment, files: readonly string[] = []): string =>
     inspectorScript(
-      placeOf(environment, { ip: '192.0.2.5', hasIpv6: false, exists: (path) => files.includes(path) }),
+      contextOf(environment, { ip: '192.0.2.5', hasIpv6: false, exists: (path) => files.includes(path) }),
       'http://192.0.2.5:6180',
     );
 

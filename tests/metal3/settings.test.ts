@@ -2,9 +2,9 @@
 import { loadOptions } from '../../config/load';
 import { OPTIONS } from '../../config/options';
 import { parseIni } from '../../config/ini';
-import { Metal3Error, placeOf, type Environment, type Place } from '../../metal3/place';
+import { Metal3Error, contextOf, type Environment, type ContainerContext } from '../../metal3/container-context';
 import { checkVariables, configurationFile, ironicSettings } from '../../metal3/settings';
-import { ALWAYS, leastVersion, VARIABLES } from '../../metal3/variables';
+import { FIXED_SETTINGS, leastVersion, VARIABLES } from '../../metal3/variables';
 import { readFileSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,10 +26,10 @@ const API_TLS = ['/certs/ironic/tls.crt', '/certs/ironic/tls.key'];
 const MEDIA_TLS = ['/certs/vmedia/tls.crt', '/certs/vmedia/tls.key'];
 const RAMDISK = ['/shared/html/images/ironic-python-agent.kernel', '/shared/html/images/ironic-python-agent.initramfs'];
 
-const placeWith = (environment: Environment, files: readonly string[] = [], ip = '172.22.0.2'): Place =>
-  placeOf(environment, { ip, hasIpv6: true, exists: (path) => files.includes(path) });
+const contextWith = (environment: Environment, files: readonly string[] = [], ip = '172.22.0.2'): ContainerContext =>
+  contextOf(environment, { ip, hasIpv6: true, exists: (path) => files.includes(path) });
 const settingsOf = (more: Environment = {}, files: readonly string[] = [], ip = '172.22.0.2') =>
-  ironicSettings({ ...POD, ...more }, placeWith({ ...POD, ...more }, files, ip)).settings;
+  ironicSettings({ ...POD, ...more }, contextWith({ ...POD, ...more }, files, ip)).settings;
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-metal3-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -204,19 +204,19 @@ it.each<[string, readonly string[], string]>([
   ['a CA without a certificate', ['/certs/ca/ironic/tls.crt'], 'asks for TLS'],
   ['TLS of iPXE', ['/certs/ipxe/tls.crt', '/certs/ipxe/tls.key'], 'is not supported'],
 ])('refuses %s', (_, files, message) => {
-  expect(() => placeWith(POD, files)).toThrow(message);
+  expect(() => contextWith(POD, files)).toThrow(message);
 });
 
 it('warns of unknown variables that guard nothing, and of none of another program', () => {
   const environment = { ...POD, IRONIC_COLOUR: 'red', KUBERNETES_PORT: '1', PATH: '/bin', OS_API__MAX_LIMIT: '1' };
-  expect(checkVariables(environment, placeWith(environment))).toEqual([
+  expect(checkVariables(environment, contextWith(environment))).toEqual([
     'variables that are not known here and have no effect: IRONIC_COLOUR',
   ]);
 });
 
 it('writes a file that the server reads, without an option that it does not know', () => {
   const environment = { ...POD, ...PROXY, ...PASSWORD, IRONIC_RAMDISK_SSH_KEY: 'ssh-ed25519 $home' };
-  const { settings } = ironicSettings(environment, placeWith(environment, [...API_TLS, ...MEDIA_TLS, ...RAMDISK]));
+  const { settings } = ironicSettings(environment, contextWith(environment, [...API_TLS, ...MEDIA_TLS, ...RAMDISK]));
   const file = join(folder, 'ironic.conf');
   writeFileSync(file, configurationFile(settings));
   const { options, warnings, refusals } = loadOptions([file], { OS_API__MAX_LIMIT: '7' });
@@ -232,7 +232,7 @@ it('writes a file that the server reads, without an option that it does not know
 
 it('sets only options that exist', () => {
   const known = new Set(OPTIONS.map(({ section, name }) => `${section}.${name}`));
-  expect(Object.keys(ALWAYS).filter((key) => !known.has(key))).toEqual([]);
+  expect(Object.keys(FIXED_SETTINGS).filter((key) => !known.has(key))).toEqual([]);
 });
 
 it('is explained variable by variable', () => {

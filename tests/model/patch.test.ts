@@ -1,4 +1,4 @@
-import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
+import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
 
 const document = { name: 'one', extra: { a: [1, 2], o: { deep: true } }, driver_info: {} };
 const op = (name: PatchOperation['op'], path: string, ...value: unknown[]): PatchOperation => ({
@@ -62,7 +62,7 @@ it('keeps __proto__ a member like any other', () => {
 
 it('finds values and compares', () => {
   expect(valuesAt([op('add', '/a', 1), op('remove', '/a'), op('replace', '/a', 2), op('add', '/a/b', 3)], '/a')).toEqual([1, 2]);
-  expect(same({ a: [1, { b: null }] }, { a: [1, { b: null }] })).toBe(true);
-  expect(same({ a: 1 }, { a: 1, b: undefined })).toBe(false);
-  expect(same([], {})).toBe(false);
+  expect(equalJson({ a: [1, { b: null }] }, { a: [1, { b: null }] })).toBe(true);
+  expect(equalJson({ a: 1 }, { a: 1, b: undefined })).toBe(false);
+  expect(equalJson([], {})).toBe(false);
 });

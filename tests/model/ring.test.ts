@@ -1,5 +1,5 @@
 import type { ConductorRecord } from '../../model/records';
-import { conductorOf, keeperOf } from '../../model/ring';
+import { conductorOf, periodicConductorOf } from '../../model/ring';
 
 const conductor = (hostname: string, group = ''): ConductorRecord => ({
   id: 1,
@@ -35,7 +35,7 @@ it('spreads nodes, and moves only those of a conductor that goes', () => {
 it('leaves no node of a group alone whose driver nobody offers any more', () => {
   const lost = { ...node('x', 'rack'), driver: 'nosuch' };
   expect(conductorOf([conductor('a', 'rack'), conductor('b')], lost)).toBeUndefined();
-  expect(keeperOf([conductor('a', 'rack'), conductor('b')], lost)?.hostname).toBe('a');
-  expect(keeperOf([conductor('b')], lost)).toBeUndefined();
-  expect(keeperOf([conductor('a', 'rack')], node('x', 'rack'))?.hostname).toBe('a');
+  expect(periodicConductorOf([conductor('a', 'rack'), conductor('b')], lost)?.hostname).toBe('a');
+  expect(periodicConductorOf([conductor('b')], lost)).toBeUndefined();
+  expect(periodicConductorOf([conductor('a', 'rack')], node('x', 'rack'))?.hostname).toBe('a');
 });

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPTIONS } from '../../config/options';
-import { STATES, TRANSITIONS, VERBS, next, stateRow, type ProvisionState } from '../../model/states';
+import { STATES, TRANSITIONS, VERBS, nextState, stateRow, type ProvisionState } from '../../model/states';
 import { statesPage } from '../support/pages/states-page';
 
 const states = Object.keys(STATES) as ProvisionState[];
@@ -22,7 +22,7 @@ it('has one edge for a state and an event, between states that there are', () =>
 
 it('lets every working state fail, and every waiting one be waited for', () => {
   const working = states.filter((state) => stateRow(state).working);
-  expect(working.filter((state) => next(state, 'fail') === undefined)).toEqual([]);
+  expect(working.filter((state) => nextState(state, 'fail') === undefined)).toEqual([]);
   const options = OPTIONS.map((row) => `${row.section}.${row.name}`);
   const bounded = states.map((state) => stateRow(state).timeout).filter((option) => option !== undefined);
   expect(bounded.filter((option) => !options.includes(option as never))).toEqual([]);

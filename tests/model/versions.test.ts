@@ -1,4 +1,4 @@
-import { negotiate, open } from '../../model/versions';
+import { negotiate, isGateOpen } from '../../model/versions';
 
 const RANGE = { min: 1, max: 115 };
 const invalid = { refusal: 'Invalid value for X-OpenStack-Ironic-API-Version header', inRange: false };
@@ -56,5 +56,5 @@ it.each([
   [{ since: 90, until: 104 }, 104, true],
   [{ since: 90, until: 104 }, 105, false],
 ])('gate %p at %p', (gate, minor, expected) => {
-  expect(open(gate, minor)).toBe(expected);
+  expect(isGateOpen(gate, minor)).toBe(expected);
 });

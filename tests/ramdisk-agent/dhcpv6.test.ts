@@ -1,6 +1,6 @@
 /** The DHCPv6 client of the ramdisk, with servers of this test and a clock that jumps. */
 import { silentLog } from '../../model/log';
-import { keepAddress, type Lease } from '../../ramdisk-agent/network/dhcpv6';
+import { maintainAddress, type Lease } from '../../ramdisk-agent/network/dhcpv6';
 import {
   decode6,
   duidOfMac,
@@ -39,7 +39,7 @@ function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => 
     now += milliseconds;
     if (now >= endAt * 1000) stop.abort(new Error('the end'));
   };
-  const done = keepAddress({
+  const done = maintainAddress({
     ...{ mac: MAC, log: silentLog, signal: stop.signal },
     clock: {
       now: () => now,

@@ -1,5 +1,5 @@
 import { silentLog } from '../../model/log';
-import { type HeartbeatSchedule, heart } from '../../ramdisk-agent/heartbeat';
+import { type HeartbeatSchedule, createHeartbeatSchedule } from '../../ramdisk-agent/heartbeat';
 import { type FakeClock, fakeClock } from './support';
 
 interface Beating {
@@ -18,7 +18,7 @@ function start(random: number): Beating {
     clock,
     sent: [],
     fail: false,
-    heart: heart({
+    heart: createHeartbeatSchedule({
       send: async () => {
         beating.sent.push((clock.now() - begun) / 1000);
         if (beating.fail) throw new Error('no');

@@ -1,6 +1,6 @@
 /** Reading an Ironic by its API: pages, releases, refusals, and the secrets that it masks. */
 import { openApi, type ApiGet } from '../../store/import/api';
-import { revealed } from '../../store/import/secrets';
+import { insertSecrets } from '../../store/import/secrets';
 
 const NEVER = new AbortController().signal;
 /** @param bodies path → body; any other path is not found */
@@ -126,7 +126,7 @@ test.each<readonly [what: string, table: string, row: object, expected: object]>
   ],
   ['a table without secrets', 'node_history', { event: 'it wrote ******' }, { missing: [], row: { event: 'it wrote ******' } }],
 ])('masked: %s', (_, table, row, expected) => {
-  expect(revealed(row as Record<string, unknown>, table, SECRETS)).toMatchObject(expected);
-  const { row: whole, missing } = revealed(row as Record<string, unknown>, table, SECRETS);
+  expect(insertSecrets(row as Record<string, unknown>, table, SECRETS)).toMatchObject(expected);
+  const { row: whole, missing } = insertSecrets(row as Record<string, unknown>, table, SECRETS);
   if (missing.length === 0 && table !== 'node_history') expect(JSON.stringify(whole)).not.toContain('******');
 });

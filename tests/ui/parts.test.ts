@@ -1,5 +1,5 @@
 /** The pure parts of the page: filters, order, URLs, the rows of the window, events, actions and patches. */
-import { areasOf, beginOf, withSample, withServerCounts } from '../../ui/lib/fleet-history';
+import { stackedAreas, beginOf, withSample, withServerCounts } from '../../ui/lib/fleet-history';
 import { differencesOf, neighboursOf, partsOf } from '../../ui/lib/inventory';
 import { isAllowed } from '../../ui/lib/rights';
 import { countsOf, NO_VIEW, rowsOf, searchOf, viewOf, windowOf } from '../../ui/lib/filters';
@@ -221,20 +221,20 @@ it('joins what the server counted with its own samples, by the clock of the brow
 it('draws the counts of before the first day from its beginning', () => {
   const [active, available] = [ROWS.slice(1, 2), ROWS.slice(0, 1)];
   const samples = withSample(withSample([], 0, active), 129_600_000, available);
-  expect(areasOf(samples, 172_800_000)[0]!.path).toBe(
+  expect(stackedAreas(samples, 172_800_000)[0]!.path).toBe(
     'M0.00 0.00 L50.00 0.00 L50.00 100.00 L100.00 100.00 L100.00 100.00 L50.00 100.00 L50.00 100.00 L0.00 100.00 Z',
   );
 });
 it('draws the kinds above each other', () => {
   const samples = withSample(withSample([], 0, ROWS.slice(1, 2)), 50_000, ROWS.slice(0, 2));
-  const areas = Object.fromEntries(areasOf(samples, 100_000).map(({ name, path }) => [name, path]));
+  const areas = Object.fromEntries(stackedAreas(samples, 100_000).map(({ name, path }) => [name, path]));
   expect(areas['active']).toBe(
     'M0.00 50.00 L50.00 50.00 L50.00 50.00 L100.00 50.00 L100.00 100.00 L50.00 100.00 L50.00 100.00 L0.00 100.00 Z',
   );
   expect(areas['available']).toBe(
     'M0.00 50.00 L50.00 50.00 L50.00 0.00 L100.00 0.00 L100.00 50.00 L50.00 50.00 L50.00 50.00 L0.00 50.00 Z',
   );
-  expect(areasOf([], 1)).toEqual([]);
+  expect(stackedAreas([], 1)).toEqual([]);
 });
 it('accepts a machine with what its form has', async () => {
   const sent: unknown[] = [];

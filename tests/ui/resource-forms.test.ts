@@ -1,5 +1,14 @@
 /** The forms of templates, runbooks and rules: conversion of texts to values and back, mistakes with their place, and patches. */
-import { fieldsNamedIn, FORMS, newRow, resourcePatch, ruleMistakes, textsOf, valueOf, withoutOwn } from '../../ui/lib/resource-forms';
+import {
+  fieldsNamedIn,
+  FORMS,
+  newRow,
+  resourcePatch,
+  ruleMistakes,
+  textsOf,
+  valueOf,
+  withoutServerFields,
+} from '../../ui/lib/resource-forms';
 
 const TEMPLATE = {
   name: 'CUSTOM_X',
@@ -63,4 +72,4 @@ it.each([
 ])('a patch for %s', (_, before, after, patch) => expect(resourcePatch(before, after)).toEqual(patch));
 it('a patch of some members only', () =>
   expect(resourcePatch({ a: 1, b: 1 }, { b: 2 }, ['b'])).toEqual([{ op: 'replace', path: '/b', value: 2 }]));
-it('shows nothing that the server sets', () => expect(withoutOwn({ uuid: 'u', links: [], name: 'n' })).toEqual({ name: 'n' }));
+it('shows nothing that the server sets', () => expect(withoutServerFields({ uuid: 'u', links: [], name: 'n' })).toEqual({ name: 'n' }));

@@ -1,5 +1,5 @@
 /** The actions on nodes, as a table. Ironic's state machine (model/states.ts) determines which provision states allow a verb. */
-import { next, STATES, VERBS, type ProvisionState } from '../../model/states';
+import { nextState, STATES, VERBS, type ProvisionState } from '../../model/states';
 import type { Api } from './api';
 import { imagePatch, typedImage, type NamedImage } from './images';
 import type { Row } from './rows';
@@ -99,7 +99,7 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
   unhold: { title: 'Continue', effect: 'The steps after the hold run.' },
 };
 const verbRefusal = (target: string, { state }: Row): string | undefined => {
-  const allowed = Object.hasOwn(STATES, state) && next(state as ProvisionState, VERBS[target]!.event) !== undefined;
+  const allowed = Object.hasOwn(STATES, state) && nextState(state as ProvisionState, VERBS[target]!.event) !== undefined;
   return allowed ? undefined : `its state is ${state}`;
 };
 const POWER: readonly (readonly [target: string, title: string, effect: string])[] = [

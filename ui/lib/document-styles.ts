@@ -37,7 +37,7 @@ const creatorFor =
     MAKERS[name]?.(real) ?? make(real, name);
 
 /** For work that uses the real document although it was given another one, as xterm.js 6.0.0 does for the scroll bar. */
-export function whileStyled(real: Document, work: () => void): void {
+export function withPatchedCreateElement(real: Document, work: () => void): void {
   Object.defineProperty(real, 'createElement', { value: creatorFor(real), configurable: true });
   try {
     work();

@@ -64,7 +64,7 @@ export interface Area {
   readonly path: string;
 }
 /** The kinds of states as stacked areas. The counts of a sample hold until the next one. */
-export function areasOf(samples: readonly Sample[], now: number): readonly Area[] {
+export function stackedAreas(samples: readonly Sample[], now: number): readonly Area[] {
   if (samples.length === 0) return [];
   const most = Math.max(1, ...samples.map(({ counts }) => CLASSES.reduce((sum, name) => sum + counts[name], 0)));
   const begin = beginOf(samples, now);

@@ -43,7 +43,7 @@ function changed(): void {
 }
 
 /** Reads one node again, after a change that no event describes. */
-export async function reread(api: Api, uuid: string): Promise<void> {
+export async function refreshNode(api: Api, uuid: string): Promise<void> {
   const node = await api.get<Record<string, unknown>>(`v1/nodes/${uuid}?fields=${ROW_FIELDS}`);
   rows.set(uuid, rowOf(node));
   changed();
@@ -69,7 +69,7 @@ async function allNodes(api: Api, isOver: () => boolean): Promise<ReadonlyMap<st
 }
 
 /** Keeps `rows` current. @returns a function that ends this */
-export function follow(api: Api): () => void {
+export function followEvents(api: Api): () => void {
   let isOver = false;
   let source: EventSource | undefined;
   let position: string | undefined;
@@ -83,12 +83,12 @@ export function follow(api: Api): () => void {
     changed();
     if (uuid === null) return;
     if (kind === 'deleted') rows.delete(uuid);
-    else if (kind === 'created') void reread(api, uuid).catch(() => {});
+    else if (kind === 'created') void refreshNode(api, uuid).catch(() => {});
     else {
       const row = rows.get(uuid);
       if (row) rows.set(uuid, applyEvent(row, event));
       // The event does not contain the properties that an inspection has changed.
-      if (row?.state.startsWith('inspect') && kind === 'state') void reread(api, uuid).catch(() => {});
+      if (row?.state.startsWith('inspect') && kind === 'state') void refreshNode(api, uuid).catch(() => {});
     }
   }
   /** Fills the first screen while the event stream opens. Ignores a failure, since the request for the whole list then fails too. */

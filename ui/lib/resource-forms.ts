@@ -165,7 +165,8 @@ export const fieldsNamedIn = (fields: readonly FormField[], message: string): re
 
 /** Members that the server sets. */
 const OWN = ['uuid', 'links', 'created_at', 'updated_at', 'state', 'last_error', 'node_uuid', 'built_in'];
-export const withoutOwn = (entry: Value): Value => Object.fromEntries(Object.entries(entry).filter(([name]) => !OWN.includes(name)));
+export const withoutServerFields = (entry: Value): Value =>
+  Object.fromEntries(Object.entries(entry).filter(([name]) => !OWN.includes(name)));
 interface Operation {
   readonly op: 'replace' | 'remove';
   readonly path: string;

@@ -46,7 +46,7 @@ export const ROW_FIELDS = [
 
 type Fields = Readonly<Record<string, unknown>>;
 /** The number of written bytes in an event's payload. */
-export const writtenIn = ({ bytes: done, bytes_of: of }: Fields): Pick<StepProgress, 'bytes'> =>
+export const bytesWritten = ({ bytes: done, bytes_of: of }: Fields): Pick<StepProgress, 'bytes'> =>
   typeof done === 'number' && typeof of === 'number' ? { bytes: { done, of } } : {};
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const stepOf = (value: unknown): StepProgress | null => {
@@ -110,7 +110,7 @@ const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Ro
   }),
   progress: (row, { step, percent, ...payload }) => {
     if (typeof percent !== 'number') return {};
-    return { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent, ...writtenIn(payload) } };
+    return { progress: { ...row.progress, step: textOf(step) ?? row.progress?.step ?? '', percent, ...bytesWritten(payload) } };
   },
 };
 /** @returns the same row if the event does not change it */

@@ -79,7 +79,7 @@ export function verbFor(state: string, kind: 'bios' | 'raid' | 'firmware'): 'cle
   if (state === 'manageable' || state === 'clean failed') return 'clean';
   return kind !== 'raid' && (state === 'active' || state === 'service failed') ? 'service' : undefined;
 }
-export const WHEN: Readonly<Record<'bios' | 'raid' | 'firmware', string>> = {
+export const CHANGE_CONDITIONS: Readonly<Record<'bios' | 'raid' | 'firmware', string>> = {
   bios: 'Settings can be changed while the node is manageable (cleaning) or active (servicing).',
   firmware: 'Firmware can be updated while the node is manageable (cleaning) or active (servicing).',
   raid: 'Disks can be configured while the node is manageable (cleaning). What they hold is lost.',

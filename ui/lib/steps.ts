@@ -1,5 +1,5 @@
 /** The history of a node as spans of time: its provision states and the steps in them (docs/reference/events.md). Pure. */
-import { writtenIn, type NodeEvent } from './rows';
+import { bytesWritten, type NodeEvent } from './rows';
 
 export interface Span {
   readonly kind: 'state' | 'step';
@@ -40,7 +40,7 @@ export function spansOf(events: readonly Pick<NodeEvent, 'at' | 'kind' | 'payloa
     }
     if (kind === 'progress' && typeof percent === 'number') {
       const index = spans.findLastIndex((span) => span.kind === 'step' && span.name === step && span.to === undefined);
-      if (index >= 0) spans[index] = { ...spans[index]!, percent, ...writtenIn(payload) };
+      if (index >= 0) spans[index] = { ...spans[index]!, percent, ...bytesWritten(payload) };
     }
   }
   return spans;

@@ -4,7 +4,7 @@ import { revision, rows } from '../lib/fleet';
 import { partsOf } from '../lib/inventory';
 import { acceptMachine, DRIVER_FIELDS } from '../lib/machines';
 import type { Row } from '../lib/rows';
-import { api, may, messageOf } from '../state';
+import { api, userMay, messageOf } from '../state';
 import { Field } from './field';
 import { Head, Scrolled, textOf, useApi, type Value } from './shared';
 
@@ -30,7 +30,7 @@ function List() {
                   <td>{row.driver}</td>
                   <td>{row.hardware === '' ? 'unknown' : row.hardware}</td>
                   <td>{row.error ?? ''}</td>
-                  <td>{may('node:set_provision_state', row) && <a href={`#/accept/${row.uuid}`}>Accept</a>}</td>
+                  <td>{userMay('node:set_provision_state', row) && <a href={`#/accept/${row.uuid}`}>Accept</a>}</td>
                 </tr>
               ))}
             </tbody>

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { runAction, type Action, type Outcome } from '../lib/actions';
 import { revision, rows as fleet } from '../lib/fleet';
 import type { Row } from '../lib/rows';
-import { api, may, pendingAction } from '../state';
+import { api, userMay, pendingAction } from '../state';
 import { Field } from './field';
 import { ImageChoice } from './image-choice';
 import { StateMark } from './state-mark';
@@ -76,7 +76,7 @@ function Question({ action, rows }: NonNullable<typeof pendingAction.value>) {
   const [outcomes, setOutcomes] = useState<readonly Outcome[] | null>(null);
   const [problem, setProblem] = useState('');
   useEffect(() => dialog.current?.showModal(), []);
-  const judged = rows.map((row) => ({ row, refusal: may(action.policy, row) ? action.refusal(row) : 'you may not do this to it' }));
+  const judged = rows.map((row) => ({ row, refusal: userMay(action.policy, row) ? action.refusal(row) : 'you may not do this to it' }));
   const [applies] = useState(() => judged.filter(({ refusal }) => refusal === undefined).map(({ row }) => row));
   const [leftOut] = useState(() => judged.filter(({ refusal }) => refusal !== undefined));
   const start = async (event: SubmitEvent): Promise<void> => {

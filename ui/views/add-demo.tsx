@@ -2,13 +2,13 @@
 import { useState } from 'preact/hooks';
 import { addDemoMachines } from '../lib/demo';
 import { rows } from '../lib/fleet';
-import { api, may, messageOf, session } from '../state';
+import { api, userMay, messageOf, session } from '../state';
 import { inspectWhenManageable } from './inspect-when-manageable';
 
 export function AddDemoMachines() {
   const [notice, setNotice] = useState('');
   const [isWorking, setWorking] = useState(false);
-  if (session.value?.has_demo_machines !== true || !may('node:create')) return null;
+  if (session.value?.has_demo_machines !== true || !userMay('node:create')) return null;
   const add = async (): Promise<void> => {
     setWorking(true);
     try {

@@ -1,7 +1,7 @@
 /** Adds a machine: creates the node, verifies its BMC and, if the user wants it, inspects it. Then shows the node's view. */
 import { useState } from 'preact/hooks';
 import { addMachine, DRIVER_FIELDS, machineIn } from '../lib/machines';
-import { api, may, messageOf } from '../state';
+import { api, userMay, messageOf } from '../state';
 import { AddDemoMachines } from './add-demo';
 import { Field } from './field';
 import { inspectWhenManageable } from './inspect-when-manageable';
@@ -14,7 +14,7 @@ export function AddMachine() {
   const drivers = ((data?.['drivers'] ?? []) as readonly { readonly name: string }[]).map(({ name }) => name);
   const chosen = driver === '' ? (drivers.find((name) => name === 'redfish') ?? drivers[0] ?? '') : driver;
   if (error !== undefined) return <p role="alert">{error}</p>;
-  if (!may('node:create')) return <p>You may not create nodes.</p>;
+  if (!userMay('node:create')) return <p>You may not create nodes.</p>;
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const { inspect, ...values } = Object.fromEntries(new FormData(event.currentTarget as HTMLFormElement)) as Record<string, string>;

@@ -1,7 +1,7 @@
 /** The serial console of a node: its switch and its terminal. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../lib/rows';
-import { api, may, messageOf, session } from '../state';
+import { api, userMay, messageOf, session } from '../state';
 
 interface ConsoleState {
   readonly console_enabled: boolean;
@@ -101,7 +101,7 @@ export function Console({ row }: { readonly row: Row }) {
   return (
     <>
       <p class="bar">
-        {state !== null && may('node:set_console_state', row) && (
+        {state !== null && userMay('node:set_console_state', row) && (
           <button disabled={isWorking} onClick={() => void turn(!isOn)}>
             {isOn ? 'Turn off' : 'Turn on'}
           </button>

@@ -1,9 +1,9 @@
 /** The states of the fleet over the last day or, if the user may see only some nodes, since the page was opened. */
 import { signal } from '@preact/signals';
 import { connection, isComplete, revision, rows } from '../lib/fleet';
-import { areasOf, beginOf, CLASSES, withSample, withServerCounts, type Sample, type ServerCounts } from '../lib/fleet-history';
+import { stackedAreas, beginOf, CLASSES, withSample, withServerCounts, type Sample, type ServerCounts } from '../lib/fleet-history';
 import { durationText } from '../lib/steps';
-import { api, may, session } from '../state';
+import { api, userMay, session } from '../state';
 
 const samples = signal<readonly Sample[]>([]);
 revision.subscribe(() => {
@@ -12,7 +12,7 @@ revision.subscribe(() => {
 // Drops the samples at each log-in and log-out: another user may see other nodes.
 isComplete.subscribe(() => (samples.value = []));
 connection.subscribe((state) => {
-  if (state !== 'live' || !may('node:list_all')) return;
+  if (state !== 'live' || !userMay('node:list_all')) return;
   const { csrf } = session.peek()!;
   api.get<ServerCounts>('v1/state_counts').then(
     (server) => {
@@ -37,7 +37,7 @@ export function FleetChart() {
         role="img"
         aria-label={`States in the last ${shown}; now ${CLASSES.map((name) => `${last.counts[name]} ${name}`).join(', ')}`}
       >
-        {areasOf(all, Math.max(last.at, all[0]!.at + 1)).map(({ name, path }) => (
+        {stackedAreas(all, Math.max(last.at, all[0]!.at + 1)).map(({ name, path }) => (
           <path key={name} class={name} d={path} />
         ))}
       </svg>

@@ -4,7 +4,7 @@ import { ACTIONS } from '../lib/actions';
 import { COLUMNS, columnsOf, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type Column, type View } from '../lib/filters';
 import { isComplete, revision, rows } from '../lib/fleet';
 import { classOf, progressText, type Row } from '../lib/rows';
-import { pendingAction, may } from '../state';
+import { pendingAction, userMay } from '../state';
 import { AddDemoMachines } from './add-demo';
 import { FleetChart } from './fleet-chart';
 import { StateMark } from './state-mark';
@@ -163,7 +163,7 @@ function StateCell({ row }: { readonly row: Row }) {
 const Empty = () => (
   <section class="narrow">
     <h1>There are no nodes yet</h1>
-    {may('node:create') ? (
+    {userMay('node:create') ? (
       <>
         <p>A machine needs the address of its BMC and a password. The server verifies it, and inspects its hardware while you watch.</p>
         <p>
@@ -262,15 +262,17 @@ export function Fleet({ search }: { readonly search: string }) {
         </span>
         {chosen.length > 0 && <button onClick={() => setSelected(new Set())}>Select none</button>}
         {chosen.length > 0 &&
-          ACTIONS.filter(({ policy, refusal }) => chosen.some((row) => may(policy, row) && refusal(row) === undefined)).map((action) => (
-            <button
-              key={action.id}
-              class={action.isDangerous ? 'danger' : ''}
-              onClick={() => (pendingAction.value = { action, rows: chosen })}
-            >
-              {action.title}
-            </button>
-          ))}
+          ACTIONS.filter(({ policy, refusal }) => chosen.some((row) => userMay(policy, row) && refusal(row) === undefined)).map(
+            (action) => (
+              <button
+                key={action.id}
+                class={action.isDangerous ? 'danger' : ''}
+                onClick={() => (pendingAction.value = { action, rows: chosen })}
+              >
+                {action.title}
+              </button>
+            ),
+          )}
       </div>
       <Table view={view} columns={columns} shown={shown} selected={selected} select={setSelected} />
     </div>

@@ -12,17 +12,17 @@ import {
   logicalDisks,
   RAID_STEPS,
   verbFor,
-  WHEN,
+  CHANGE_CONDITIONS,
   type BiosSetting,
   type Step,
 } from '../lib/settings';
-import { api, may, messageOf, pendingAction } from '../state';
+import { api, userMay, messageOf, pendingAction } from '../state';
 import { Head, Scrolled, textOf, useApi, type Value } from './shared';
 
 interface ViewProps {
   readonly row: Row;
 }
-type Kind = keyof typeof WHEN;
+type Kind = keyof typeof CHANGE_CONDITIONS;
 interface ApplyProps extends ViewProps {
   readonly kind: Kind;
   readonly title: string;
@@ -34,7 +34,7 @@ interface ApplyProps extends ViewProps {
 /** A button that opens the dialog for the steps; absent if the state or the policy does not allow them. */
 function Apply({ row, kind, title, steps, disabled = false, isSecond }: ApplyProps) {
   const verb = verbFor(row.state, kind);
-  if (verb === undefined || !may('node:set_provision_state', row)) return null;
+  if (verb === undefined || !userMay('node:set_provision_state', row)) return null;
   return (
     <button
       type="button"
@@ -49,7 +49,7 @@ function Apply({ row, kind, title, steps, disabled = false, isSecond }: ApplyPro
 const Note = ({ row, kind }: ViewProps & { readonly kind: Kind }) =>
   verbFor(row.state, kind) === undefined && (
     <p class="quiet">
-      {WHEN[kind]} It is {row.state}.
+      {CHANGE_CONDITIONS[kind]} It is {row.state}.
     </p>
   );
 
@@ -270,7 +270,7 @@ export function Raid({ row }: ViewProps) {
             defaultValue={JSON.stringify(hasTarget ? target : EXAMPLE, null, 2)}
           />
         </label>
-        {may('node:set_raid_state', row) && <button>Save the target</button>}{' '}
+        {userMay('node:set_raid_state', row) && <button>Save the target</button>}{' '}
         {hasTarget && <Apply {...{ row, kind: 'raid', title: 'Configure the disks' }} steps={RAID_STEPS} />}{' '}
         <span role="status">{notice}</span>
       </form>
@@ -300,7 +300,7 @@ export function Traits({ row }: ViewProps) {
     const trait = (new FormData(event.currentTarget as HTMLFormElement).get('trait') as string).trim();
     void put([...traits, trait], `${trait} added`);
   };
-  const mayChange = may('node:traits:set', row);
+  const mayChange = userMay('node:traits:set', row);
   return (
     <>
       {traits.length === 0 && <p>None.</p>}

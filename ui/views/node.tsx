@@ -1,10 +1,10 @@
 /** The view of one node: its present state, its actions, and its sections. */
 import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
-import { isComplete, reread, revision, rows } from '../lib/fleet';
+import { isComplete, refreshNode, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
 import { classOf, progressText, type Row } from '../lib/rows';
-import { api, pendingAction, may, messageOf } from '../state';
+import { api, pendingAction, userMay, messageOf } from '../state';
 import { Console } from './console';
 import { SECTIONS, SectionView, type Section } from './node-section';
 import { Bios, Firmware, Raid, Traits } from './node-settings';
@@ -48,7 +48,7 @@ function Fields({ row }: { readonly row: Row }) {
       });
       const patch = patchOf(node, Object.fromEntries(values));
       if (patch.length > 0) await api.send('PATCH', `v1/nodes/${uuid}`, patch);
-      await reread(api, uuid);
+      await refreshNode(api, uuid);
       setNotice(`${patch.length} ${patch.length === 1 ? 'field' : 'fields'} saved`);
     } catch (problem) {
       setNotice(messageOf(problem));
@@ -73,7 +73,7 @@ function Fields({ row }: { readonly row: Row }) {
         </label>
       ))}
       <p>
-        {may('node:update', row) && <button class="first">Save</button>} <span role="status">{notice}</span>
+        {userMay('node:update', row) && <button class="first">Save</button>} <span role="status">{notice}</span>
       </p>
     </form>
   );
@@ -124,7 +124,7 @@ function Now({ row }: { readonly row: Row }) {
           </dd>
         </>
       )}
-      {classOf(row) === 'waiting' && may('node:validate', row) && <Wait key={row.state} row={row} />}
+      {classOf(row) === 'waiting' && userMay('node:validate', row) && <Wait key={row.state} row={row} />}
       {row.maintenance && (
         <>
           <dt>Maintenance</dt>
@@ -171,7 +171,7 @@ export function NodeView({ rest }: { readonly rest: string }) {
   const row = rows.get(uuid);
   if (!row) return <p>{isComplete.value ? 'There is no such node, or you may not see it.' : 'Loading …'}</p>;
   const shown = SECTIONS.find(({ id }) => id === tab);
-  const offered = ACTIONS.filter(({ policy, refusal }) => may(policy, row) && refusal(row) === undefined);
+  const offered = ACTIONS.filter(({ policy, refusal }) => userMay(policy, row) && refusal(row) === undefined);
   return (
     <>
       <h1>
@@ -199,7 +199,7 @@ export function NodeView({ rest }: { readonly rest: string }) {
         ))}
       </div>
       <nav class="tabs" aria-label="Sections">
-        {TABS.filter(({ policy }) => policy === undefined || may(policy, row)).map(({ id, title }) => (
+        {TABS.filter(({ policy }) => policy === undefined || userMay(policy, row)).map(({ id, title }) => (
           <a key={id} href={`#/node/${uuid}/${id}`} aria-current={id === tab ? 'page' : undefined}>
             {title}
           </a>

@@ -7,7 +7,7 @@ import {
   ruleMistakes,
   textsOf,
   valueOf,
-  withoutOwn,
+  withoutServerFields,
   type FormField,
   type FormTexts,
   type Mistakes,
@@ -125,7 +125,7 @@ function Rows({ field, rows, isWrong, change }: RowsProps) {
 export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
   const [texts, setTexts] = useState<FormTexts>(() => textsOf(fields ?? [], entry));
   /** The text of the JSON editor; null: the form is shown. */
-  const [json, setJson] = useState<string | null>(fields ? null : JSON.stringify(withoutOwn(entry), null, 2));
+  const [json, setJson] = useState<string | null>(fields ? null : JSON.stringify(withoutServerFields(entry), null, 2));
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [problem, setProblem] = useState('');
   const isNew = entry['uuid'] === undefined;
@@ -134,7 +134,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
     try {
       if (isNew) await api.send('POST', `v1/${id}`, value);
       else {
-        const patch = resourcePatch(withoutOwn(entry), value, names);
+        const patch = resourcePatch(withoutServerFields(entry), value, names);
         if (patch.length > 0) await api.send('PATCH', `v1/${id}/${textOf(entry['uuid'])}`, patch);
       }
       saved();
@@ -172,7 +172,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
     setProblem('');
   };
   const change = (name: string, text: string): void => edit({ ...texts, fields: { ...texts.fields, [name]: text } });
-  const showJson = (): void => setJson(JSON.stringify({ ...withoutOwn(entry), ...valueOf(fields!, texts).value }, null, 2));
+  const showJson = (): void => setJson(JSON.stringify({ ...withoutServerFields(entry), ...valueOf(fields!, texts).value }, null, 2));
   return (
     <form onSubmit={save} class="fields" noValidate aria-label={isNew ? 'New' : `Edit ${textOf(entry['name'] ?? entry['uuid'])}`}>
       {json === null ? (

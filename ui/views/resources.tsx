@@ -1,6 +1,6 @@
 /** Lists, creates, edits and deletes resources other than nodes. The API checks the input. */
 import { useState } from 'preact/hooks';
-import { api, may, messageOf } from '../state';
+import { api, userMay, messageOf } from '../state';
 import { FORMS } from '../lib/resource-forms';
 import { ResourceForm } from './resource-form';
 import { Scrolled, textOf, timeText, useApi, type Value } from './shared';
@@ -105,7 +105,7 @@ export function Resources({ id }: { readonly id: string }) {
   const { data, error } = useApi(`v1/${id}${id === 'allocations' || id === 'images' ? '' : '?detail=true'}`, again);
   const entries = (data?.[id] as readonly Value[] | undefined) ?? [];
   const mayDo = (operation: 'create' | 'update' | 'delete', entry: Value = {}): boolean =>
-    policies[operation] !== undefined && may(policies[operation], { owner: textOf(entry['owner']) });
+    policies[operation] !== undefined && userMay(policies[operation], { owner: textOf(entry['owner']) });
   const attempt = async (work: () => Promise<unknown>, done: string): Promise<void> => {
     try {
       await work();

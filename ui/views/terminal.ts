@@ -1,7 +1,7 @@
 /** The terminal of a console, by xterm.js. The page loads this file when a console is opened. */
 import { Terminal } from '@xterm/xterm';
 import { connectConsole, consoleUrl } from '../lib/console';
-import { documentWithStyles, whileStyled } from '../lib/document-styles';
+import { documentWithStyles, withPatchedCreateElement } from '../lib/document-styles';
 
 interface TerminalSetup {
   readonly element: HTMLElement;
@@ -33,7 +33,7 @@ export function openTerminal({ element, uuid, csrf, opened, closed, leave }: Ter
     // Links in the output of a machine must not open pages.
     linkHandler: { activate: () => {} },
   });
-  whileStyled(document, () => terminal.open(element));
+  withPatchedCreateElement(document, () => terminal.open(element));
   const socket = connectConsole(
     (url, protocols) => new WebSocket(url, protocols),
     { url: consoleUrl(document.baseURI, uuid), csrf },

@@ -1,7 +1,7 @@
 /** DNS messages for multicast DNS (RFC 1035 §4, RFC 2782, RFC 6762 §18). Names are in lower case, without the last dot. */
 import { isIPv4, isIPv6 } from 'node:net';
 
-export const TYPE = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33, ANY: 255 } as const;
+export const RECORD_TYPE = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33, ANY: 255 } as const;
 const CLASS_IN = 1;
 /** In a question: a unicast response is accepted. In a record: it replaces cached ones (RFC 6762 §18.12, §18.13). */
 const TOP_BIT = 0x8000;
@@ -17,10 +17,10 @@ export interface Question {
   readonly unicast?: boolean;
 }
 export type Data =
-  | { readonly type: typeof TYPE.A | typeof TYPE.AAAA; readonly address: string }
-  | { readonly type: typeof TYPE.PTR; readonly target: string }
-  | { readonly type: typeof TYPE.SRV; readonly port: number; readonly target: string }
-  | { readonly type: typeof TYPE.TXT; readonly text: Readonly<Record<string, string>> };
+  | { readonly type: typeof RECORD_TYPE.A | typeof RECORD_TYPE.AAAA; readonly address: string }
+  | { readonly type: typeof RECORD_TYPE.PTR; readonly target: string }
+  | { readonly type: typeof RECORD_TYPE.SRV; readonly port: number; readonly target: string }
+  | { readonly type: typeof RECORD_TYPE.TXT; readonly text: Readonly<Record<string, string>> };
 export type DnsRecord = Data & { readonly name: string; readonly ttl: number; readonly flush?: boolean };
 export interface DnsMessage {
   readonly id: number;
@@ -62,11 +62,11 @@ function textBytes(text: Readonly<Record<string, string>>): Buffer {
 /** A record's data without its name. Records with equal data do not conflict. */
 export function dataBytes(record: Data): Buffer {
   switch (record.type) {
-    case TYPE.PTR:
+    case RECORD_TYPE.PTR:
       return encodeName(record.target);
-    case TYPE.SRV:
+    case RECORD_TYPE.SRV:
       return Buffer.concat([Buffer.from([0, 0, 0, 0, record.port >> 8, record.port & 255]), encodeName(record.target)]);
-    case TYPE.TXT:
+    case RECORD_TYPE.TXT:
       return textBytes(record.text);
     default:
       return addressBytes(record.address);
@@ -145,11 +145,11 @@ function readRecord(reader: Reader): DnsRecord | undefined {
   const bytes = take(reader, end - start);
   const inside: Reader = { bytes: reader.bytes.subarray(0, end), at: start };
   if ((kind & ~TOP_BIT) !== CLASS_IN) return undefined;
-  if (type === TYPE.A && bytes.length === 4) return { ...head, type, address: bytes.join('.') };
-  if (type === TYPE.AAAA && bytes.length === 16) return { ...head, type, address: ipv6(bytes) };
-  if (type === TYPE.PTR) return { ...head, type, target: readName(inside) };
-  if (type === TYPE.TXT) return { ...head, type, text: readText(bytes) };
-  if (type !== TYPE.SRV) return undefined;
+  if (type === RECORD_TYPE.A && bytes.length === 4) return { ...head, type, address: bytes.join('.') };
+  if (type === RECORD_TYPE.AAAA && bytes.length === 16) return { ...head, type, address: ipv6(bytes) };
+  if (type === RECORD_TYPE.PTR) return { ...head, type, target: readName(inside) };
+  if (type === RECORD_TYPE.TXT) return { ...head, type, text: readText(bytes) };
+  if (type !== RECORD_TYPE.SRV) return undefined;
   take(inside, 4);
   return { ...head, type, port: word(inside), target: readName(inside) };
 }

@@ -3,7 +3,7 @@
  * Another responder with the same data is no conflict: several servers may share one address (§9).
  */
 import type { Socket } from 'node:dgram';
-import { dataBytes, decodeDns, encodeDns, message, TYPE, type Data, type DnsMessage, type DnsRecord } from './dns';
+import { dataBytes, decodeDns, encodeDns, message, RECORD_TYPE, type Data, type DnsMessage, type DnsRecord } from './dns';
 import { instanceName, isOnLink, MDNS_ADDRESS, MDNS_PORT, mdnsSocket, SERVICE_TYPE, type MdnsInterface } from './mdns';
 
 /** §10: seconds, for records with a host name and for others. */
@@ -46,12 +46,12 @@ export function recordsOf({ service, hostname, addresses, port, params }: Announ
   const name = instanceName(service);
   const target = (hostname ?? name).toLowerCase();
   return [
-    { type: TYPE.PTR, name: SERVICE_TYPE, ttl: OTHER_TTL, target: name },
-    { type: TYPE.PTR, name: META, ttl: OTHER_TTL, target: SERVICE_TYPE },
-    { type: TYPE.SRV, name, ttl: HOST_TTL, flush: true, port, target },
-    { type: TYPE.TXT, name, ttl: OTHER_TTL, flush: true, text: params },
+    { type: RECORD_TYPE.PTR, name: SERVICE_TYPE, ttl: OTHER_TTL, target: name },
+    { type: RECORD_TYPE.PTR, name: META, ttl: OTHER_TTL, target: SERVICE_TYPE },
+    { type: RECORD_TYPE.SRV, name, ttl: HOST_TTL, flush: true, port, target },
+    { type: RECORD_TYPE.TXT, name, ttl: OTHER_TTL, flush: true, text: params },
     ...addresses.map((address) => ({
-      ...{ type: address.includes(':') ? TYPE.AAAA : TYPE.A, name: target, ttl: HOST_TTL, address },
+      ...{ type: address.includes(':') ? RECORD_TYPE.AAAA : RECORD_TYPE.A, name: target, ttl: HOST_TTL, address },
       // A host name in the site's own DNS is not exclusively ours.
       ...(hostname === undefined ? { flush: true } : {}),
     })),
@@ -64,11 +64,11 @@ const conflicting = (ours: readonly DnsRecord[], theirs: readonly DnsRecord[]): 
   theirs.filter(
     (their) =>
       their.ttl > 0 &&
-      their.type === TYPE.SRV &&
-      ours.some((our) => our.type === TYPE.SRV && our.name === their.name && !isSame(our, their)),
+      their.type === RECORD_TYPE.SRV &&
+      ours.some((our) => our.type === RECORD_TYPE.SRV && our.name === their.name && !isSame(our, their)),
   );
 const matches = ({ questions }: DnsMessage, record: DnsRecord): boolean =>
-  questions.some(({ name, type }) => name === record.name && (type === record.type || type === TYPE.ANY));
+  questions.some(({ name, type }) => name === record.name && (type === record.type || type === RECORD_TYPE.ANY));
 
 type Multicast = (sent: Partial<DnsMessage>) => void;
 interface NameClaimSetup {
@@ -101,7 +101,7 @@ function createNameClaim({ records, name, address, multicast, setup, signal }: N
     await clock.sleep(random() * PROBE_MS, signal);
     for (let tries = 0; tries < PROBES; tries++) {
       multicast({
-        questions: [{ name, type: TYPE.ANY, unicast: tries === 0 }],
+        questions: [{ name, type: RECORD_TYPE.ANY, unicast: tries === 0 }],
         authorities: own.map((record) => ({ ...record, flush: false })),
       });
       await clock.sleep(PROBE_MS, signal);
@@ -131,7 +131,7 @@ function createNameClaim({ records, name, address, multicast, setup, signal }: N
   /** §8.2: of two simultaneous probes, the one with the lexicographically later data wins. */
   function contest(theirs: readonly DnsRecord[]): void {
     const other = conflicting(own, theirs)[0];
-    const ours = own.find(({ type }) => type === TYPE.SRV);
+    const ours = own.find(({ type }) => type === RECORD_TYPE.SRV);
     if (state === 'probing' && other && ours && Buffer.compare(dataBytes(ours), dataBytes(other)) < 0) contested = 'lost';
   }
   function response(received: DnsMessage): void {

@@ -5,7 +5,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
 import { urlHost } from '../addresses';
-import { decodeDns, encodeDns, message, TYPE, type DnsMessage, type DnsRecord, type Question } from './dns';
+import { decodeDns, encodeDns, message, RECORD_TYPE, type DnsMessage, type DnsRecord, type Question } from './dns';
 
 export const MDNS_ADDRESS = '224.0.0.251';
 export const MDNS_PORT = 5353;
@@ -66,11 +66,13 @@ export function serviceIn(service: string, records: readonly DnsRecord[]): Disco
   const name = instanceName(service);
   const of = <T extends DnsRecord['type']>(type: T, owner: string): readonly (DnsRecord & { readonly type: T })[] =>
     records.filter((one): one is DnsRecord & { readonly type: T } => one.type === type && one.name === owner && one.ttl > 0);
-  const [srv] = of(TYPE.SRV, name);
-  const [txt] = of(TYPE.TXT, name);
-  if (!srv || !txt || srv.type !== TYPE.SRV || txt.type !== TYPE.TXT) return undefined;
+  const [srv] = of(RECORD_TYPE.SRV, name);
+  const [txt] = of(RECORD_TYPE.TXT, name);
+  if (!srv || !txt || srv.type !== RECORD_TYPE.SRV || txt.type !== RECORD_TYPE.TXT) return undefined;
   const isLocal = srv.target.endsWith('.local');
-  const addresses = [...of(TYPE.A, srv.target), ...of(TYPE.AAAA, srv.target)].flatMap((one) => ('address' in one ? [one.address] : []));
+  const addresses = [...of(RECORD_TYPE.A, srv.target), ...of(RECORD_TYPE.AAAA, srv.target)].flatMap((one) =>
+    'address' in one ? [one.address] : [],
+  );
   if (isLocal && addresses.length === 0) return undefined;
   return { addresses, port: srv.port, params: txt.text, ...(isLocal ? {} : { hostname: srv.target }) };
 }
@@ -120,15 +122,15 @@ export async function findService(
   });
   try {
     for (let attempt = 0; attempt < attempts && !enough.signal.aborted; attempt++) {
-      const target = records.find((one) => one.type === TYPE.SRV && one.name === name);
+      const target = records.find((one) => one.type === RECORD_TYPE.SRV && one.name === name);
       const hosts: readonly Question[] =
         target && 'port' in target
           ? [
-              { name: target.target, type: TYPE.A },
-              { name: target.target, type: TYPE.AAAA },
+              { name: target.target, type: RECORD_TYPE.A },
+              { name: target.target, type: RECORD_TYPE.AAAA },
             ]
           : [];
-      const query = encodeDns(message({ questions: [{ name, type: TYPE.SRV }, { name, type: TYPE.TXT }, ...hosts] }));
+      const query = encodeDns(message({ questions: [{ name, type: RECORD_TYPE.SRV }, { name, type: RECORD_TYPE.TXT }, ...hosts] }));
       for (const socket of sockets) socket.send(query, MDNS_PORT, MDNS_ADDRESS, () => {});
       await clock.sleep(waitMs, AbortSignal.any([signal, enough.signal])).catch(() => {});
       signal.throwIfAborted();

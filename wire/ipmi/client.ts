@@ -1,7 +1,7 @@
 /** IPMI client: reuses sessions to BMCs, with one request at a time for each BMC. */
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
-import { inLine, withTimeout } from './line';
+import { runInQueue, withTimeout } from './request-queue';
 import { openRmcpPlus } from './rmcp-plus';
 import { closeSession, newPace, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Session } from './session';
 import { createBmcs, createSessionCache, TRIES_IN_NEW_SESSION, TRIES_IN_OLD_SESSION, type Bmc, type TargetState } from './session-cache';
@@ -63,10 +63,10 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   let closed: IpmiError | undefined;
 
   /** After an abort the caller returns at once. The next request still waits for the end of the work, since the BMC may be busy with it. */
-  const inTurn = <T>({ line }: Bmc, target: IpmiTarget, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
+  const inTurn = <T>({ queue }: Bmc, target: IpmiTarget, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
     const [now, late] = [clock.now(), () => unreachable(target)];
     // `work` notices a missing response itself, sometimes with a better error.
-    return withTimeout(inLine(line, now, late, bounds, work), bounds.deadline - now + resendMs, late, bounds.signal);
+    return withTimeout(runInQueue(queue, now, late, bounds, work), bounds.deadline - now + resendMs, late, bounds.signal);
   };
   const open = async ({ link }: Bmc, target: IpmiTarget, bounds: Bounds): Promise<Session> => {
     const left = bounds.deadline - clock.now();
@@ -97,8 +97,8 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       if (closed) throw closed;
       const words = [networkFunction, command] as const;
       const it = cache.stateOf(target);
-      const { line } = it.bmc;
-      if (line.waiting >= MAX_WAITING)
+      const { queue } = it.bmc;
+      if (queue.waiting >= MAX_WAITING)
         throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
       it.usedAt = clock.now();
       const bounds: Bounds = { deadline: it.usedAt + timeoutMs, signal };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MAX_WAITING, type IpmiPool, type IpmiTarget, type RequestOptions } from './client';
 import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './constants';
-import { inLine, newLine, withTimeout, type Line } from './line';
+import { runInQueue, createRequestQueue, withTimeout, type RequestQueue } from './request-queue';
 import { unreachable } from './session';
 
 export interface IpmitoolOptions {
@@ -212,7 +212,7 @@ async function withSuites(target: IpmiTarget, run: (cipherSuite: number | undefi
 export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
   const { log, clock, interval, program = 'ipmitool' } = options;
   const passwords = createPasswordFiles(options.passwordInEnvironment);
-  const lines = new Map<string, Line>();
+  const queues = new Map<string, RequestQueue>();
   const closing = new AbortController();
 
   const once = async (
@@ -257,13 +257,13 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
     const began = clock.now();
     const bounds = { deadline: began + timeoutMs, signal: both };
     const key = `${target.address} ${target.port}`;
-    const line = lines.get(key) ?? newLine();
-    lines.set(key, line);
-    if (line.waiting >= MAX_WAITING)
+    const queue = queues.get(key) ?? createRequestQueue();
+    queues.set(key, queue);
+    if (queue.waiting >= MAX_WAITING)
       throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
     try {
-      return await inLine(
-        line,
+      return await runInQueue(
+        queue,
         began,
         () => unreachable(target),
         bounds,
@@ -282,7 +282,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
         },
       );
     } finally {
-      if (line.waiting === 0) lines.delete(key);
+      if (queue.waiting === 0) queues.delete(key);
     }
   };
 
@@ -294,7 +294,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
     runProgram: (target, command, requestOptions) => run(target, { command }, requestOptions),
     close: async () => {
       closing.abort(new IpmiError('closed', 'the IPMI client is closed'));
-      await Promise.allSettled([...lines.values()].map(({ end }) => end));
+      await Promise.allSettled([...queues.values()].map(({ end }) => end));
       await passwords.remove();
     },
   };

@@ -1,6 +1,6 @@
 /** The open sessions of the IPMI client and the state of their BMCs. Keeps sessions alive, and closes unused ones. */
 import { COMMANDS, IpmiError } from './constants';
-import { inLine, newLine, type Line } from './line';
+import { runInQueue, createRequestQueue, type RequestQueue } from './request-queue';
 import { closeSession, sendCommand, type Command, type IpmiTarget, type Link, type Session } from './session';
 
 /** Attempts in an existing session before it counts as lost (the BMC was reset, or ended it) and a new one is opened. */
@@ -11,7 +11,7 @@ const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0)
 
 /** The client's state of one BMC, common to all logins. */
 export interface Bmc {
-  readonly line: Line;
+  readonly queue: RequestQueue;
   readonly link: Link;
   /** Open sessions and consoles. */
   users: number;
@@ -50,7 +50,7 @@ export function createBmcs(newLink: () => Link): Bmcs {
   const bmcs = new Map<string, Bmc>();
   const use = (target: IpmiTarget): Bmc => {
     const name = nameOf(target);
-    const bmc = bmcs.get(name) ?? { line: newLine(), link: newLink(), users: 0 };
+    const bmc = bmcs.get(name) ?? { queue: createRequestQueue(), link: newLink(), users: 0 };
     bmcs.set(name, bmc);
     bmc.users++;
     return bmc;
@@ -75,8 +75,8 @@ export function createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs,
   const sweep = (): void => {
     const now = clock.now();
     for (const [key, it] of targets) {
-      const { line, link } = it.bmc;
-      if (line.waiting > 0) continue;
+      const { queue, link } = it.bmc;
+      if (queue.waiting > 0) continue;
       if (!it.session || now - it.usedAt >= idleMs) void drop(key, it);
       else if (now - it.heardAt >= keepAliveMs) {
         const { session } = it;
@@ -86,7 +86,7 @@ export function createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs,
           if (answer) it.heardAt = clock.now();
           else it.session = undefined;
         };
-        inLine(line, now, () => new Error('late'), bounds, work).catch(() => {});
+        runInQueue(queue, now, () => new Error('late'), bounds, work).catch(() => {});
       }
     }
     if (targets.size > 0) return;
@@ -99,7 +99,7 @@ export function createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs,
     const known = targets.get(key);
     if (known) return known;
     if (targets.size >= maxSessions) {
-      const idle = [...targets].filter(([, { bmc }]) => bmc.line.waiting === 0);
+      const idle = [...targets].filter(([, { bmc }]) => bmc.queue.waiting === 0);
       const oldest = idle.reduce<(typeof idle)[number] | undefined>((a, b) => (a && a[1].usedAt <= b[1].usedAt ? a : b), undefined);
       if (!oldest) throw new IpmiError('closed', `all ${maxSessions} IPMI sessions are in use`);
       void drop(...oldest);
@@ -115,7 +115,7 @@ export function createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs,
     close: async () => {
       clearInterval(sweeper);
       const open = [...targets];
-      await Promise.allSettled(open.map(async ([key, it]) => it.bmc.line.end.then(() => drop(key, it))));
+      await Promise.allSettled(open.map(async ([key, it]) => it.bmc.queue.end.then(() => drop(key, it))));
     },
   };
 }

@@ -58,7 +58,7 @@ function connectionText(error: unknown): string {
 }
 
 /** Throws the error of a connection that failed. */
-export const awayFrom =
+export const throwUnreachable =
   (url: string, hint = '') =>
   (error: unknown): never => {
     throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}${hint}`, { cause: error });
@@ -73,7 +73,7 @@ export function createSender(
   return async (url, request, { hint = '', signal: ofCaller } = {}) => {
     const ending = ofCaller ? AbortSignal.any([stopping, ofCaller]) : stopping;
     const signal = timeoutMs === undefined ? ending : timeoutSignal(timeoutMs, ending);
-    const fail: (error: unknown) => never = awayFrom(url, hint);
+    const fail: (error: unknown) => never = throwUnreachable(url, hint);
     for (let [connects, answers] = [0, 0]; ;) {
       let response: ServiceResponse;
       try {

@@ -5,7 +5,7 @@
 import { isObject } from '../bounded-json';
 import { endpointOf, type ServiceSelector } from './catalog';
 import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
-import { awayFrom, createSender, type Retries } from './sender';
+import { throwUnreachable, createSender, type Retries } from './sender';
 import { createKeystoneSession, KeystoneError, type SessionParts } from './session';
 import { keystoneSettings, serviceAuthType, tlsSettings, withoutVersion, SettingsError } from './settings';
 
@@ -143,9 +143,9 @@ function fixedTransport(
   const base = selector.version === undefined ? url : `${withoutVersion(url)}/${selector.version}`;
   return {
     request: (path, request, signal) => send(`${base}${path}`, { ...request, headers: { ...request.headers, ...headers } }, { signal }),
-    stream: (path, more, signal) => exchange.stream(`${base}${path}`, { ...more, ...headers }, signal).catch(awayFrom(base)),
+    stream: (path, more, signal) => exchange.stream(`${base}${path}`, { ...more, ...headers }, signal).catch(throwUnreachable(base)),
     upload: (path, upload, more, signal) =>
-      exchange.upload(`${base}${path}`, upload, { ...more, ...headers }, signal).catch(awayFrom(base)),
+      exchange.upload(`${base}${path}`, upload, { ...more, ...headers }, signal).catch(throwUnreachable(base)),
     endpoint: async () => base,
     projectId: async () => undefined,
     close: () => exchange.close(),

@@ -6,7 +6,7 @@ import { isObject } from '../bounded-json';
 import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
 import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
 import { unlessAborted } from '../timeout-signal';
-import { awayFrom, createSender, KeystoneError, type Retries } from './sender';
+import { throwUnreachable, createSender, KeystoneError, type Retries } from './sender';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
 
 export interface SessionParts {
@@ -164,7 +164,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
       .finally(() => (authenticating = undefined));
     return unlessAborted(authenticating, signal).catch((error: unknown) => {
       if (error instanceof KeystoneError) throw error;
-      return awayFrom(settings.authUrl)(error);
+      return throwUnreachable(settings.authUrl)(error);
     });
   }
   function urlOf(service: ServiceSelector, { catalog }: OwnToken): string {
@@ -188,7 +188,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
       for (let again = true; ; again = false) {
         const token = await ownToken(signal);
         const url = `${urlOf(service, token)}${path}`;
-        const response = await exchange.stream(url, { ...headers, 'x-auth-token': token.id }, signal).catch(awayFrom(url));
+        const response = await exchange.stream(url, { ...headers, 'x-auth-token': token.id }, signal).catch(throwUnreachable(url));
         if (response.status !== 401 || !again) return response;
         response.body.on('error', () => {}).destroy();
         if (own === token) own = undefined;
@@ -197,7 +197,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     async upload(service, path, upload, headers, signal) {
       const token = await ownToken(signal);
       const url = `${urlOf(service, token)}${path}`;
-      return exchange.upload(url, upload, { ...headers, 'x-auth-token': token.id }, signal).catch(awayFrom(url));
+      return exchange.upload(url, upload, { ...headers, 'x-auth-token': token.id }, signal).catch(throwUnreachable(url));
     },
     async request(service, path, request, signal) {
       for (let again = true; ; again = false) {

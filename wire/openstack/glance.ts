@@ -104,7 +104,7 @@ export interface ImageUser {
  * that check to Glance, to which it passes the caller's token.
  * @param members of a shared image
  */
-export function mayUse(
+export function mayUseImage(
   { visibility, owner }: Pick<GlanceImage, 'visibility' | 'owner'>,
   members: readonly string[],
   { admin, project, ownProject }: ImageUser,

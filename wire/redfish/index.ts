@@ -10,7 +10,7 @@ export {
   patchResource,
   readLinked,
   readResource,
-  type RedfishAsk,
+  type SendRedfishRequest,
   type RedfishResource,
 } from './resources';
 export { followTask, readTask, startedTask, type TaskProgress } from './tasks';

@@ -1,13 +1,13 @@
 /**
- * Resources of a service: reading one, reading a collection, changing one, and their actions. All functions take a `RedfishAsk`
- * (in drivers: `redfishAsk` of drivers/redfish/target.ts, or `ask` of a SystemView) and throw RedfishError.
+ * Resources of a service: reading one, reading a collection, changing one, and their actions. All functions take a `SendRedfishRequest`
+ * (in drivers: `redfishRequester` of drivers/redfish/target.ts, or `ask` of a SystemView) and throw RedfishError.
  */
 import { RedfishError, isStatus } from './errors';
 import { linkOf, listOf, member, textOf, textsOf } from './json';
 import type { RedfishAnswer, RedfishMethod } from './transport';
 
 /** Sends one request to a service. Login, timeout and retries are up to the implementation. */
-export type RedfishAsk = (
+export type SendRedfishRequest = (
   method: RedfishMethod,
   path: string,
   more?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
@@ -29,13 +29,13 @@ function pointed(body: unknown, path: string): unknown {
 }
 
 /** Reads a resource with its ETag, for `patchResource`. */
-export async function readResource(ask: RedfishAsk, path: string): Promise<RedfishResource> {
+export async function readResource(ask: SendRedfishRequest, path: string): Promise<RedfishResource> {
   const { body, headers } = await ask('GET', path);
   return { path, body: pointed(body, path), etag: headers['etag'] ?? textOf(member(body, '@odata.etag')) };
 }
 /** Reads the resource behind a property's link (`{ "@odata.id": … }`); undefined: no link, or the resource does not exist. */
 export async function readLinked(
-  ask: RedfishAsk,
+  ask: SendRedfishRequest,
   { body }: RedfishResource,
   ...names: readonly string[]
 ): Promise<RedfishResource | undefined> {
@@ -54,7 +54,7 @@ export async function readLinked(
 const MAX_MEMBERS = 1000;
 const MAX_PAGES = 100;
 /** The members' links on all pages (`Members@odata.nextLink`). Expanded members come with their body. */
-async function membersOf(ask: RedfishAsk, path: string): Promise<ReadonlyMap<string, unknown>> {
+async function membersOf(ask: SendRedfishRequest, path: string): Promise<ReadonlyMap<string, unknown>> {
   const found = new Map<string, unknown>();
   const pages = new Set<string>();
   for (let page: string | undefined = path; page !== undefined && !pages.has(page);) {
@@ -72,9 +72,11 @@ async function membersOf(ask: RedfishAsk, path: string): Promise<ReadonlyMap<str
   return found;
 }
 /** The paths of a collection's members on all pages. Bounded; loops end it. */
-export const memberPaths = async (ask: RedfishAsk, path: string): Promise<readonly string[]> => [...(await membersOf(ask, path)).keys()];
+export const memberPaths = async (ask: SendRedfishRequest, path: string): Promise<readonly string[]> => [
+  ...(await membersOf(ask, path)).keys(),
+];
 /** Reads the members of a collection on all pages, one after another. Members that do not exist are left out. */
-export async function collection(ask: RedfishAsk, path: string): Promise<readonly RedfishResource[]> {
+export async function collection(ask: SendRedfishRequest, path: string): Promise<readonly RedfishResource[]> {
   const found: RedfishResource[] = [];
   for (const [link, body] of await membersOf(ask, path)) {
     try {
@@ -87,7 +89,7 @@ export async function collection(ask: RedfishAsk, path: string): Promise<readonl
 }
 /** The members of the collection behind a property's link; undefined: there is none. */
 export async function linkedCollection(
-  ask: RedfishAsk,
+  ask: SendRedfishRequest,
   { body }: RedfishResource,
   ...names: readonly string[]
 ): Promise<readonly RedfishResource[] | undefined> {
@@ -105,7 +107,7 @@ export async function linkedCollection(
  * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, and
  * at last not at all. The response may start a task (`startedTask`).
  */
-export async function patchResource(ask: RedfishAsk, { path, etag }: RedfishResource, body: unknown): Promise<RedfishAnswer> {
+export async function patchResource(ask: SendRedfishRequest, { path, etag }: RedfishResource, body: unknown): Promise<RedfishAnswer> {
   const forms = etag === undefined ? [] : etag.startsWith('W/') ? [etag, etag.slice(2)] : [etag];
   for (const form of forms)
     try {

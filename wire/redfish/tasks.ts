@@ -6,7 +6,7 @@
  */
 import { RedfishError, isStatus, messagesOf } from './errors';
 import { linkOf, member, textOf } from './json';
-import type { RedfishAsk } from './resources';
+import type { SendRedfishRequest } from './resources';
 import { retryAfter, type RedfishAnswer } from './transport';
 
 /** TaskState (schema Task) → state of the operation. */
@@ -75,7 +75,7 @@ export function startedTask({ status, location, body }: RedfishAnswer): string |
 }
 
 /** The state of a task, by the path of its monitor or of the Task. Throws RedfishError when it cannot be read. */
-export async function readTask(ask: RedfishAsk, monitor: string): Promise<TaskProgress> {
+export async function readTask(ask: SendRedfishRequest, monitor: string): Promise<TaskProgress> {
   try {
     return progressOf(await ask('GET', monitor));
   } catch (error) {
@@ -97,7 +97,7 @@ const PAUSES = [500, 1000, 1000, 2000, 3000, 5000] as const;
  * @throws RedfishError kind `task` when it failed or did not end within `timeoutMs`; the signal's reason
  */
 export async function followTask(
-  ask: RedfishAsk,
+  ask: SendRedfishRequest,
   answer: RedfishAnswer,
   options: {
     readonly clock: { now(): number; sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };

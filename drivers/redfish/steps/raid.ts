@@ -1,14 +1,14 @@
 /** RAID volumes of machines with a Redfish service. The service may carry out requests later, or at a restart. */
 import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
-import { RedfishError, isStatus, readTask, startedTask, type RedfishAsk } from '../../../wire/redfish';
+import { RedfishError, isStatus, readTask, startedTask, type SendRedfishRequest } from '../../../wire/redfish';
 import { done, failed, type Outcome, type RaidInterface, type Step, type Task } from '../../interfaces';
 import { logicalDisks } from '../../agent/raid';
 import { hasAgent, isAgentBack, rebootForStep } from '../../common/reboot-step';
 import { requestedDisks, checkRequestedDisks, checkInterfaceTypes } from './requested-disks';
 import { planVolumes, type PlannedVolume } from './raid-plan';
 import { drivesOf, existingVolumes, raidConfigOf, storagesOf, type ApplyTime, type Storage, type Volume } from './storage';
-import { REDFISH_PROPERTIES, onSystem, redfishAsk, redfishFault, redfishSystem, systemOf } from '../target';
+import { REDFISH_PROPERTIES, onSystem, redfishRequester, redfishFault, redfishSystem, systemOf } from '../target';
 
 const APPLY_TIME = '@Redfish.OperationApplyTime';
 /** A request to the service, ready to be sent. */
@@ -59,7 +59,7 @@ function grouped(requests: readonly (readonly [string, PendingRequest])[]): Work
 }
 
 /** The requests that create target_raid_config. Throws when the drives do not suffice. */
-async function creation(task: Task, ask: RedfishAsk, storages: readonly Storage[], { root, others }: Selection): Promise<Work> {
+async function creation(task: Task, ask: SendRedfishRequest, storages: readonly Storage[], { root, others }: Selection): Promise<Work> {
   const drives = await drivesOf(ask, storages);
   const planned = planVolumes(requestedDisks(task.node.target_raid_config), drives);
   const selected = planned.filter(({ request }) => (request.is_root_volume ? root : others));
@@ -80,7 +80,7 @@ function deletion(volumes: readonly Volume[]): Work {
 }
 
 /** Sends a request and returns the monitor of its task, if any. A volume that is gone needs no deletion. */
-async function send(ask: RedfishAsk, { method, path, body }: PendingRequest): Promise<string | undefined> {
+async function send(ask: SendRedfishRequest, { method, path, body }: PendingRequest): Promise<string | undefined> {
   try {
     return startedTask(await ask(method, path, body === undefined ? {} : { body }));
   } catch (error) {
@@ -93,7 +93,7 @@ async function send(ask: RedfishAsk, { method, path, body }: PendingRequest): Pr
 }
 
 /** Sends each controller its requests, up to the first that starts a task. Each accepted request is saved at once. */
-async function sendPending(task: Task, ask: RedfishAsk, from: Work): Promise<Work> {
+async function sendPending(task: Task, ask: SendRedfishRequest, from: Work): Promise<Work> {
   let work = from;
   for (const controller of Object.keys(from.pending))
     for (let busy = false; !busy;) {
@@ -137,7 +137,7 @@ async function tryRefreshing(task: Task): Promise<void> {
 
 /** The tasks that still run, or the failure of one. */
 async function runningTasks(
-  ask: RedfishAsk,
+  ask: SendRedfishRequest,
   { task_monitor_uri: monitors }: Work,
 ): Promise<readonly string[] | { readonly failure: string }> {
   const running: string[] = [];
@@ -150,7 +150,7 @@ async function runningTasks(
 }
 
 /** Continues the work on the node as far as possible now. Throws RedfishError, Fault. */
-async function advance(task: Task, ask: RedfishAsk, begun: Work): Promise<Outcome> {
+async function advance(task: Task, ask: SendRedfishRequest, begun: Work): Promise<Outcome> {
   let work = begun;
   for (;;) {
     if (work.reboot) {
@@ -190,7 +190,7 @@ const CREATING = 'Redfish RAID create configuration';
 const DELETING = 'Redfish RAID delete configuration';
 
 /** Drops requests whose volumes exist: the service accepted them, but the conductor died before it could save that. */
-async function withoutAccepted(ask: RedfishAsk, storages: readonly Storage[], work: Work): Promise<Work> {
+async function withoutAccepted(ask: SendRedfishRequest, storages: readonly Storage[], work: Work): Promise<Work> {
   const created = (await existingVolumes(ask, storages)).filter(({ path }) => !work.known.includes(path));
   const isCreated = ({ method, body }: PendingRequest): boolean => {
     const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
@@ -207,7 +207,11 @@ async function withoutAccepted(ask: RedfishAsk, storages: readonly Storage[], wo
 }
 
 /** Begins the work, or continues the work of a conductor that died. */
-const begin = (task: Task, doing: string, make: (ask: RedfishAsk, storages: readonly Storage[]) => Promise<Work>): Promise<Outcome> =>
+const begin = (
+  task: Task,
+  doing: string,
+  make: (ask: SendRedfishRequest, storages: readonly Storage[]) => Promise<Work>,
+): Promise<Outcome> =>
   onSystem(task, doing, async (system) => {
     const storages = await storagesOf(system);
     const before = workOf(task);
@@ -239,7 +243,7 @@ async function poll(task: Task): Promise<Outcome> {
   const work = workOf(task);
   if (!work) return done;
   try {
-    return await advance(task, redfishAsk(task, (await redfishSystem(task)).target), work);
+    return await advance(task, redfishRequester(task, (await redfishSystem(task)).target), work);
   } catch (error) {
     const unreachable = error instanceof RedfishError && ['unreachable', 'untrusted', 'interrupted'].includes(error.kind);
     if (!unreachable && !isStatus(error, 401, 429, 500, 502, 503, 504))

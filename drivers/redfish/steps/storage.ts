@@ -12,7 +12,7 @@ import {
   textOf,
   textsOf,
   collection,
-  type RedfishAsk,
+  type SendRedfishRequest,
   type RedfishResource,
 } from '../../../wire/redfish';
 import type { Task } from '../../interfaces';
@@ -39,7 +39,7 @@ export interface Storage {
 const idOf = ({ body, path }: RedfishResource): string => textOf(member(body, 'Id')) ?? withoutEndSlashes(path).split('/').at(-1)!;
 
 /** Whether the RAID types of the first controller include a RAID level. Without a list of types it counts as capable. */
-async function makesRaid(ask: RedfishAsk, storage: RedfishResource): Promise<boolean> {
+async function makesRaid(ask: SendRedfishRequest, storage: RedfishResource): Promise<boolean> {
   const path = linkOf(member(storage.body, 'Controllers'));
   const [first] = path === undefined ? [] : await unlessMissing(memberPaths(ask, path), []);
   const controller = first === undefined ? listOf(member(storage.body, 'StorageControllers'))[0] : (await readResource(ask, first)).body;
@@ -54,7 +54,7 @@ async function unlessMissing<T>(work: Promise<T>, otherwise: T): Promise<T> {
     throw error;
   }
 }
-async function volumesOf(ask: RedfishAsk, storage: RedfishResource): Promise<Volumes | undefined> {
+async function volumesOf(ask: SendRedfishRequest, storage: RedfishResource): Promise<Volumes | undefined> {
   const path = linkOf(member(storage.body, 'Volumes'));
   const found = path === undefined ? undefined : await unlessMissing(readResource(ask, path), undefined);
   if (path === undefined || !found) return undefined;
@@ -74,7 +74,7 @@ export async function storagesOf({ ask, ...system }: SystemView): Promise<readon
 
 const MAX_DRIVES = 512;
 /** The drives that volumes can consist of. A drive without a size cannot be used. */
-export async function drivesOf(ask: RedfishAsk, storages: readonly Storage[]): Promise<readonly Drive[]> {
+export async function drivesOf(ask: SendRedfishRequest, storages: readonly Storage[]): Promise<readonly Drive[]> {
   const drives: Drive[] = [];
   for (const { id: controller, resource } of storages.filter((one) => one.makesRaid && one.volumes))
     for (const link of listOf(member(resource.body, 'Drives'))) {
@@ -101,7 +101,7 @@ export interface Volume {
   /** Paths. */
   readonly drives: readonly string[];
 }
-export async function existingVolumes(ask: RedfishAsk, storages: readonly Storage[]): Promise<readonly Volume[]> {
+export async function existingVolumes(ask: SendRedfishRequest, storages: readonly Storage[]): Promise<readonly Volume[]> {
   const found: Volume[] = [];
   for (const storage of storages) {
     const { volumes } = storage;

@@ -19,7 +19,7 @@ import {
   type RedfishResource,
 } from '../../../wire/redfish';
 import type { InterfacePeriodic, Task } from '../../interfaces';
-import { redfishAsk, redfishSystem, systemOf, type SystemView } from '../target';
+import { redfishRequester, redfishSystem, systemOf, type SystemView } from '../target';
 
 /** The state of an update. `away`: the service does not answer now; `gone`: it has forgotten the task. */
 export type UpdateState =
@@ -69,7 +69,7 @@ export async function updateState(task: Task, monitor: string | undefined): Prom
   if (monitor === undefined) return { kind: 'done' };
   const { target } = await redfishSystem(task);
   try {
-    const { kind, state, percent, messages, answer } = await readTask(redfishAsk(task, target), monitor);
+    const { kind, state, percent, messages, answer } = await readTask(redfishRequester(task, target), monitor);
     if (kind === 'running') return { kind, state, percent };
     return kind === 'failed' ? { kind, messages: answer ? wordsOf(answer.body) : [messages] } : { kind };
   } catch (error) {

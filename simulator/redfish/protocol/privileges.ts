@@ -6,4 +6,4 @@ export const ROLES = {
 } as const;
 export type RoleName = keyof typeof ROLES;
 export type Privilege = (typeof ROLES)['Administrator'][number];
-export const mayDo = (role: RoleName, privilege: Privilege): boolean => (ROLES[role] as readonly Privilege[]).includes(privilege);
+export const hasPrivilege = (role: RoleName, privilege: Privilege): boolean => (ROLES[role] as readonly Privilege[]).includes(privilege);

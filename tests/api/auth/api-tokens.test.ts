@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { apiTokens } from '../../../api/auth/api-tokens';
-import { beside } from '../../../api/auth/beside';
+import { acceptTokens } from '../../../api/auth/accept-tokens';
 import { apiTokenHash, isApiToken, makeApiToken } from '../../../policy/api-tokens';
 import type { ApiTokenRecord } from '../../../model/records';
 import { timestamp } from '../../../model/clock';
@@ -142,7 +142,7 @@ it('works after a failure of the database', async () => {
 
 describe('beside a strategy', () => {
   const base = { ...NOBODY, user: 'base' };
-  const auth = beside({ identify: async () => base }, [
+  const auth = acceptTokens({ identify: async () => base }, [
     { matches: ({ token }) => token.startsWith('blm_'), identify: async (token) => ({ ...NOBODY, user: token }) },
     { matches: ({ header }) => header === 'authorization', identify: async (token) => ({ ...NOBODY, user: `jwt ${token}` }) },
   ]);

@@ -7,7 +7,7 @@ import { handlers } from '../../../api/handlers';
 import { project } from '../../../api/schema/project';
 import { checkHandlers, matcher } from '../../../api/resource/routes';
 import { describe as describeErrors, toJsonSchema } from '../../../api/schema/schema';
-import { open } from '../../../model/versions';
+import { isGateOpen } from '../../../model/versions';
 import { cpuMsOf } from '../../support/cpu-time';
 
 interface Projected {
@@ -50,7 +50,7 @@ describe('as one version sees it', () => {
   it.each([1, 50, 115])('1.%p: an OpenAPI document, with nothing of ours', (minor) => {
     const text = JSON.stringify(at(minor));
     expect(text).not.toMatch(/"x-/);
-    const expected = document.paths.flatMap(({ operations }) => [...operations.values()].filter(({ gate }) => open(gate, minor)));
+    const expected = document.paths.flatMap(({ operations }) => [...operations.values()].filter(({ gate }) => isGateOpen(gate, minor)));
     expect(operationsOf(text).sort()).toEqual(expected.map(({ operationId }) => operationId).sort());
   });
   it('has the paths, arguments and fields of that version', () => {

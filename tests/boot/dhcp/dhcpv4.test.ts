@@ -1,6 +1,6 @@
 import type { Decision } from '../../../boot/dhcp/clients';
 import { answerDhcp, POOL_EXHAUSTED, subnetFor, type DhcpPolicy, type Outcome } from '../../../boot/dhcp/dhcpv4';
-import { createMachineLookup, limitUnknown } from '../../../boot/dhcp/machines';
+import { createMachineLookup, limitUnknownMachines } from '../../../boot/dhcp/machines';
 import type { PxeFilter } from '../../../boot/discovery';
 import { createLeaseChanges, createPool, type Pool } from '../../../boot/dhcp/pool';
 import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../../wire/dhcp/dhcp';
@@ -97,7 +97,7 @@ describe('unknown machines', () => {
     const refused: string[] = [];
     let now = START;
     const clock = { now: () => now };
-    const lookup = limitUnknown(createMachineLookup(store, DISCOVERS), {
+    const lookup = limitUnknownMachines(createMachineLookup(store, DISCOVERS), {
       max: 2,
       periodMs: LEASE_SECONDS * 1000,
       clock,
@@ -121,7 +121,7 @@ describe('unknown machines', () => {
 it('an unknown machine counts while it renews its lease, and no longer once it is known', async () => {
   const known = new Set<string>();
   let now = START;
-  const lookup = limitUnknown(async (mac) => ({ known: known.has(mac), boots: 'ipxe' }), {
+  const lookup = limitUnknownMachines(async (mac) => ({ known: known.has(mac), boots: 'ipxe' }), {
     ...{ max: 1, periodMs: 1000, clock: { now: () => now }, refused: () => {} },
   });
   const boots = async (mac: string): Promise<boolean> => (await lookup(mac)).boots !== undefined;

@@ -192,7 +192,7 @@ describe('automated cleaning', () => {
   ])('%s', async (_, agentSteps, expected) => {
     const ran: string[] = [];
     const driver = withDeploy({
-      prepareCleaning: async () => ({ kind: 'done', agentThere: true }),
+      prepareCleaning: async () => ({ kind: 'done', agentRunning: true }),
       agentSteps: (async () => agentSteps) as never,
       runAgentStep: async (_task, _kind, { step: name }) => (ran.push(name), wait),
     });
@@ -206,7 +206,7 @@ describe('a deployment', () => {
     const ran: string[] = [];
     const driver = withDeploy({
       steps: [
-        step('boot', { priority: { deploy: 9 }, run: async () => ({ kind: 'done', agentThere: true }) }),
+        step('boot', { priority: { deploy: 9 }, run: async () => ({ kind: 'done', agentRunning: true }) }),
         step('last', { priority: { deploy: 1 }, run: async () => (ran.push('last'), done) }),
       ],
       agentSteps: async () => [{ interface: 'deploy', step: 'of_agent', priority: 5, argsinfo: {} }],
@@ -218,7 +218,7 @@ describe('a deployment', () => {
   });
   it('waits for an agent that is busy', async () => {
     const driver = withDeploy({
-      steps: [step('boot', { priority: { deploy: 9 }, run: async () => ({ kind: 'done', agentThere: true }) })],
+      steps: [step('boot', { priority: { deploy: 9 }, run: async () => ({ kind: 'done', agentRunning: true }) })],
       agentSteps: async () => undefined,
     });
     expect((await begun(deploy, { driver })).order).toEqual(['wait']);

@@ -2,14 +2,14 @@
 import {
   allowedSteps,
   automatedSteps,
-  checkAsked,
+  checkRequestedSteps,
   cleanPriorities,
   deploySteps,
   inOrder,
   manualSteps,
   offeredSteps,
   stepId,
-  type AskedStep,
+  type RequestedStep,
   type Checking,
 } from '../../../conductor/steps/steps';
 import { done, type Driver, type PlannedStep } from '../../../drivers/interfaces';
@@ -99,7 +99,7 @@ it('deploys by the client, where it says so', () => {
   expect(deploySteps(asked, offered)).toEqual([at('deploy.deploy', 100), at('raid.apply', 90, { args: { raid_config: {} } })]);
 });
 
-it.each<['clean' | 'deploy', AskedStep, Checking, string | undefined]>([
+it.each<['clean' | 'deploy', RequestedStep, Checking, string | undefined]>([
   ['clean', { interface: 'raid', step: 'create', args: { size: 1 } }, {}, undefined],
   ['clean', { interface: 'x', step: 'y' }, { unknownLater: true }, undefined],
   ['clean', { interface: 'x', step: 'y' }, {}, "node does not support this clean step: {'interface': 'x', 'step': 'y'}"],
@@ -135,7 +135,7 @@ it.each<['clean' | 'deploy', AskedStep, Checking, string | undefined]>([
     at('deploy.erase', 10, { requires_ramdisk: true }),
     at('raid.create', 0, { argsinfo: { size: { description: 'How big', required: true } } }),
   ];
-  const check = (): void => checkAsked(kind, [asked], offered, checking);
+  const check = (): void => checkRequestedSteps(kind, [asked], offered, checking);
   if (message === undefined) check();
   else expect(check).toThrow(errorWith({ status: 400, message }));
 });

@@ -1,6 +1,6 @@
 /** Agents that already run in the machine, and running instances that an agent replaces: what is booted, and what stays as it is. */
 import { customAgentDeploy } from '../../../drivers/agent/deploy';
-import { agentThere, done, wait } from '../../../drivers/interfaces';
+import { agentAlreadyRunning, done, wait } from '../../../drivers/interfaces';
 import { isFastTrack } from '../../../drivers/agent/fast-track';
 import type { NodeRecord } from '../../../model/records';
 import { type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
@@ -28,7 +28,7 @@ const stepOf = (one: TestTask, name: string) => customAgentDeploy.steps!.find(({
 it('is deployed to without a boot', async () => {
   const one = testTask({ node: there });
   await customAgentDeploy.prepare!(one.task);
-  expect(await stepOf(one, 'deploy')).toEqual(agentThere);
+  expect(await stepOf(one, 'deploy')).toEqual(agentAlreadyRunning);
   expect(one.events).toEqual([]);
   const cold = testTask({ node: { ...there, driver_info: {} } });
   await customAgentDeploy.prepare!(cold.task);
@@ -37,7 +37,7 @@ it('is deployed to without a boot', async () => {
 });
 it('is cleaned by without a boot, and stays', async () => {
   const one = testTask({ node: { ...there, provision_state: 'cleaning' } });
-  expect(await customAgentDeploy.prepareCleaning(one.task)).toEqual(agentThere);
+  expect(await customAgentDeploy.prepareCleaning(one.task)).toEqual(agentAlreadyRunning);
   expect(one.node().driver_internal_info).toMatchObject({ agent_enable_ata_secure_erase: true, agent_erase_skip_read_only: false });
   await customAgentDeploy.tearDownCleaning(one.task);
   expect(one.events).toEqual([]);

@@ -1,4 +1,11 @@
-import { attachedVifs, carrierOf, checkPortChange, checkPortgroupChange, currentVif, placeForVif } from '../../../drivers/network/vifs';
+import {
+  attachedVifs,
+  portOrPortgroupOf,
+  checkPortChange,
+  checkPortgroupChange,
+  currentVif,
+  choosePortOrPortgroup,
+} from '../../../drivers/network/vifs';
 import type { PortgroupRecord, PortRecord, Vif } from '../../../model/records';
 import { portgroupRecord, portRecord } from '../../support/task';
 
@@ -7,7 +14,7 @@ const port = (uuid: string, changes: Partial<PortRecord> = {}) => portRecord({ u
 const group = (uuid: string, changes: Partial<PortgroupRecord> = {}) => portgroupRecord({ uuid, ...changes });
 
 const place = (vif: Vif, ports: readonly PortRecord[], portgroups: readonly PortgroupRecord[] = [], networks: readonly string[] = []) =>
-  placeForVif(vif, networks, { ports, portgroups }).record.uuid;
+  choosePortOrPortgroup(vif, networks, { ports, portgroups }).record.uuid;
 const member = (uuid: string, changes: Partial<PortRecord> = {}) => port(uuid, { portgroup_uuid: 'g', ...changes });
 
 it.each<[string, string, readonly PortRecord[], readonly PortgroupRecord[], readonly string[]]>([
@@ -53,9 +60,9 @@ it.each<[string, readonly PortRecord[], readonly PortgroupRecord[]]>([
 it('tells which VIFs there are and where', () => {
   const all = { ports: [port('a', with_('v')), port('b')], portgroups: [group('g', with_('w'))] };
   expect(attachedVifs(all)).toEqual([{ id: 'v' }, { id: 'w' }]);
-  expect(carrierOf('w', 'n', all)).toMatchObject({ kind: 'portgroup', record: { uuid: 'g' } });
-  expect(carrierOf('v', 'n', all)).toMatchObject({ kind: 'port', record: { uuid: 'a' } });
-  expect(() => carrierOf('x', 'n', all)).toThrow('Unable to detach VIF x from node n because it is not attached to it.');
+  expect(portOrPortgroupOf('w', 'n', all)).toMatchObject({ kind: 'portgroup', record: { uuid: 'g' } });
+  expect(portOrPortgroupOf('v', 'n', all)).toMatchObject({ kind: 'port', record: { uuid: 'a' } });
+  expect(() => portOrPortgroupOf('x', 'n', all)).toThrow('Unable to detach VIF x from node n because it is not attached to it.');
   expect(currentVif(port('a', { internal_info: { tenant_vif_port_id: 't', cleaning_vif_port_id: 'c' } }))).toBe('c');
   expect(currentVif(port('a'))).toBeUndefined();
 });

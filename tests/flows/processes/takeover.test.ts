@@ -3,7 +3,7 @@
  * machine.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { chosen } from '../../../model/ring';
+import { chooseByHash } from '../../../model/ring';
 import type { NodeRecord } from '../../../model/records';
 import { testClock, type TestClock } from '../../support/clock';
 import { gate, newMachine, started, type Machine, type Started } from '../../support/conductor';
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 /** The conductor that gets the node, of those that are alive. */
 const keeper = async (uuid: string): Promise<string | undefined> =>
-  chosen((await database.store().conductors.alive(60)).conductors, uuid)?.hostname;
+  chooseByHash((await database.store().conductors.alive(60)).conductors, uuid)?.hostname;
 async function enrolFor(one: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<NodeRecord> {
   for (;;) {
     const node = await one.enrol();

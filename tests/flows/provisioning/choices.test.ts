@@ -1,7 +1,7 @@
 /** How options change the flows: limits, runbooks of automated cleaning, lessees, machines that stay on or off; and consoles. */
 import { randomUUID } from 'node:crypto';
 import type { Options } from '../../../config/options';
-import { agentThere, done, failed, type Step } from '../../../drivers/interfaces';
+import { agentAlreadyRunning, done, failed, type Step } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges, NodeRecord, StepRecord } from '../../../model/records';
 import { newMachine, type Machine, type Started } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';
@@ -178,19 +178,19 @@ it('deploys nothing in a boot mode that is out of use', async () => {
 
 describe('an agent that is there already', () => {
   it('has its steps in the deployment at once', async () => {
-    const one = await start({}, { agentSteps: [{ interface: 'deploy', step: 'burn_in', priority: 90 }], deploys: agentThere });
+    const one = await start({}, { agentSteps: [{ interface: 'deploy', step: 'burn_in', priority: 90 }], deploys: agentAlreadyRunning });
     const { uuid } = await one.enrol(available);
     const waiting = await through(one, uuid, 'active');
     expect(waiting).toMatchObject({ provision_state: 'wait call-back', deploy_step: { step: 'burn_in' } });
     expect(waiting.driver_internal_info).toMatchObject({ steps_validated: true, deploy_step_index: 1 });
   });
   it('is waited for when it is busy', async () => {
-    const one = await start({}, { agentSteps: undefined, deploys: agentThere });
+    const one = await start({}, { agentSteps: undefined, deploys: agentAlreadyRunning });
     const { uuid } = await one.enrol(available);
     expect(await through(one, uuid, 'active')).toMatchObject({ provision_state: 'wait call-back', deploy_step: { step: 'deploy' } });
   });
   it('has its steps in the cleaning at once', async () => {
-    const one = await start({}, { agentSteps: [{ interface: 'deploy', step: 'erase', priority: 10 }], cleans: agentThere });
+    const one = await start({}, { agentSteps: [{ interface: 'deploy', step: 'erase', priority: 10 }], cleans: agentAlreadyRunning });
     const { uuid } = await one.enrol(manageable);
     expect(await through(one, uuid, 'provide')).toMatchObject({ provision_state: 'clean wait', clean_step: { step: 'erase' } });
   });

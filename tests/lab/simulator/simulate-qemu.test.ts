@@ -57,6 +57,7 @@ const simulate = (...more: readonly string[]): Promise<ChildProcess> => {
   return startSimulate(...machine, ...places, ...more);
 };
 const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
   child.kill(signal);
   await ended;

@@ -1,15 +1,18 @@
 /** Filters of trait-based networking. The answers are those of Ironic 39's parser. */
-import { parseFilter, type FilteredCarrier, type FilteredNetwork } from '../../../model/rules/trait-filter';
+import { parseFilter, type FilteredPortOrPortgroup, type FilteredNetwork } from '../../../model/rules/trait-filter';
 import { portgroupRecord, portRecord } from '../../support/task';
 
-const port: FilteredCarrier = {
+const port: FilteredPortOrPortgroup = {
   kind: 'port',
   record: portRecord({ category: 'fast', vendor: 'b', physical_network: 'physnet1', address: '52:54:00:00:00:01' }),
 };
-const portgroup: FilteredCarrier = { kind: 'portgroup', record: portgroupRecord({ category: 'bond', physical_network: 'physnet2' }) };
+const portgroup: FilteredPortOrPortgroup = {
+  kind: 'portgroup',
+  record: portgroupRecord({ category: 'bond', physical_network: 'physnet2' }),
+};
 const network: FilteredNetwork = { name: 'tenant-1', tags: ['red', 'storage-2'] };
 
-it.each<readonly [string, FilteredCarrier, boolean]>([
+it.each<readonly [string, FilteredPortOrPortgroup, boolean]>([
   ["port.category == 'fast'", port, true],
   ["port.category != 'fast'", port, false],
   ["port.category=='fast'", port, true],

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { alterAnswers } from '../../../simulator/bmc/altered-answers';
+import { corruptResponses } from '../../../simulator/bmc/altered-answers';
 import { parseFaults, readFaults, type Faults } from '../../../simulator/bmc/faults';
 import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
 import { listenOn, sendJson } from '../../../simulator/http';
@@ -37,7 +37,7 @@ describe('reading', () => {
 it('gives each value another type, and keeps links', async () => {
   const body = { '@odata.id': '/redfish/v1', Name: 'x', Count: 3, On: true, Nothing: null, Members: [{ '@odata.id': '/a' }] };
   const server = createServer((_, response) => {
-    alterAnswers(response, 'types');
+    corruptResponses(response, 'types');
     sendJson(response, 200, body);
   });
   const { port, close } = await listenOn(server, 0, '127.0.0.1');

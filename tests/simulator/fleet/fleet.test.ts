@@ -9,7 +9,7 @@ import { startingFaults } from '../../../commands/simulate';
 import { describeMachine } from '../../../simulator/hardware/description';
 import { startFleet, type Fleet, type FleetSetup } from '../../../simulator/fleet/fleet';
 import { nodeOf, protocolOf } from '../../../simulator/fleet/describe-node';
-import { parsePlace, placeOf } from '../../../simulator/fleet/address-range';
+import { parseAddressRange, addressOfMachine } from '../../../simulator/fleet/address-range';
 import { serveRemote } from '../../../simulator/fleet/remote-control';
 import { ipxeScript } from '../../../boot/ipxe';
 import { NODE, smallIronic } from '../small-ironic';
@@ -29,9 +29,9 @@ describe('a place', () => {
     ['[::1]:8000', { host: '::1', port: 8000, count: 'ports' }, 0, { host: '::1', port: 8000 }],
     ['127.0.0.2', { host: '127.0.0.2', port: 0, count: 'ports' }, 7, { host: '127.0.0.2', port: 0 }],
   ] as const)('%s', (text, place, index, at) => {
-    const parsed = parsePlace(text, 10, '127.0.0.1');
+    const parsed = parseAddressRange(text, 10, '127.0.0.1');
     expect(parsed).toEqual(place);
-    expect(placeOf(parsed, index)).toEqual(at);
+    expect(addressOfMachine(parsed, index)).toEqual(at);
   });
   it.each([
     ['bmc.example:623', 'no PORT, ADDRESS:PORT'],
@@ -40,7 +40,7 @@ describe('a place', () => {
     ['[::1]+:623', 'only IPv4 addresses count up'],
     ['127.0.0.1+', 'need a port'],
   ])('is not %s', (text, message) => {
-    expect(() => parsePlace(text, 10, '127.0.0.1')).toThrow(message);
+    expect(() => parseAddressRange(text, 10, '127.0.0.1')).toThrow(message);
   });
 });
 

@@ -1,17 +1,17 @@
-import { dataBytes, decodeDns, encodeDns, message, TYPE, type DnsRecord } from '../../../wire/dns/dns';
+import { dataBytes, decodeDns, encodeDns, message, RECORD_TYPE, type DnsRecord } from '../../../wire/dns/dns';
 import { serviceIn, urlOf } from '../../../wire/dns/mdns';
 import { recordsOf } from '../../../wire/dns/mdns-responder';
 import { cpuMsOf } from '../../support/cpu-time';
 
 const NAME = 'baremetal._openstack._tcp.local';
 const RECORDS: readonly DnsRecord[] = [
-  { type: TYPE.PTR, name: '_openstack._tcp.local', ttl: 4500, flush: false, target: NAME },
-  { type: TYPE.SRV, name: NAME, ttl: 120, flush: true, port: 6385, target: 'host.local' },
-  { type: TYPE.TXT, name: NAME, ttl: 4500, flush: true, text: { protocol: 'http', path: '/a=b', ipa_debug: 'True' } },
-  { type: TYPE.TXT, name: NAME, ttl: 0, flush: true, text: {} },
-  { type: TYPE.A, name: 'host.local', ttl: 120, flush: true, address: '192.0.2.1' },
-  { type: TYPE.AAAA, name: 'host.local', ttl: 120, flush: true, address: '2001:db8::1' },
-  { type: TYPE.AAAA, name: 'host.local', ttl: 120, flush: true, address: '::' },
+  { type: RECORD_TYPE.PTR, name: '_openstack._tcp.local', ttl: 4500, flush: false, target: NAME },
+  { type: RECORD_TYPE.SRV, name: NAME, ttl: 120, flush: true, port: 6385, target: 'host.local' },
+  { type: RECORD_TYPE.TXT, name: NAME, ttl: 4500, flush: true, text: { protocol: 'http', path: '/a=b', ipa_debug: 'True' } },
+  { type: RECORD_TYPE.TXT, name: NAME, ttl: 0, flush: true, text: {} },
+  { type: RECORD_TYPE.A, name: 'host.local', ttl: 120, flush: true, address: '192.0.2.1' },
+  { type: RECORD_TYPE.AAAA, name: 'host.local', ttl: 120, flush: true, address: '2001:db8::1' },
+  { type: RECORD_TYPE.AAAA, name: 'host.local', ttl: 120, flush: true, address: '::' },
 ];
 
 it('says the same after encoding and decoding', () => {
@@ -19,8 +19,8 @@ it('says the same after encoding and decoding', () => {
     id: 7,
     response: true,
     questions: [
-      { name: NAME, type: TYPE.ANY, unicast: true },
-      { name: 'a\\.b.local', type: TYPE.SRV, unicast: false },
+      { name: NAME, type: RECORD_TYPE.ANY, unicast: true },
+      { name: 'a\\.b.local', type: RECORD_TYPE.SRV, unicast: false },
     ],
     answers: RECORDS.slice(0, 3),
     authorities: RECORDS.slice(3, 5),
@@ -46,8 +46,8 @@ const COMPRESSED = Buffer.concat([
 ]);
 it('reads compressed names, in lower case', () => {
   expect(decodeDns(COMPRESSED)?.answers).toEqual([
-    { type: TYPE.SRV, name: NAME, ttl: 120, flush: true, port: 6385, target: NAME },
-    { type: TYPE.A, name: NAME, ttl: 120, flush: true, address: '192.0.2.1' },
+    { type: RECORD_TYPE.SRV, name: NAME, ttl: 120, flush: true, port: 6385, target: NAME },
+    { type: RECORD_TYPE.A, name: NAME, ttl: 120, flush: true, address: '192.0.2.1' },
   ]);
 });
 
@@ -95,7 +95,7 @@ function lookAt(bytes: Buffer): void {
 it('takes no harm from bent messages', () => {
   let seed = 1;
   const random = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
-  const whole = encodeDns(message({ response: true, questions: [{ name: NAME, type: TYPE.ANY }], answers: RECORDS }));
+  const whole = encodeDns(message({ response: true, questions: [{ name: NAME, type: RECORD_TYPE.ANY }], answers: RECORDS }));
   for (let round = 0; round < 20_000; round++) {
     const bytes = Buffer.from([COMPRESSED, whole, Buffer.alloc(Math.floor(random() * 80))][round % 3]!);
     for (let changes = 0; changes < 4 && bytes.length > 0; changes++)

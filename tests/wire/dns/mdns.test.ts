@@ -2,7 +2,7 @@
 import type { Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
 import { networkInterfaces } from 'node:os';
-import { decodeDns, encodeDns, message, TYPE, type DnsMessage, type DnsRecord } from '../../../wire/dns/dns';
+import { decodeDns, encodeDns, message, RECORD_TYPE, type DnsMessage, type DnsRecord } from '../../../wire/dns/dns';
 import { findService, isOnLink, mdnsInterfaces, mdnsSocket, serviceIn, urlOf } from '../../../wire/dns/mdns';
 import { announcedAt } from '../../../wire/dns/mdns-endpoint';
 import { announceServices, recordsOf, type Announced } from '../../../wire/dns/mdns-responder';
@@ -15,12 +15,12 @@ const LINK = { address: '192.0.2.1', netmask: '255.255.255.0' };
 const GROUP = { address: '224.0.0.251', port: 5353 };
 const SERVICE: Announced = { service: 'Baremetal', addresses: ['192.0.2.1', '2001:db8::1'], port: 6385, params: { protocol: 'http' } };
 const FLUSH = { flush: true } as const;
-const PTR: DnsRecord = { type: TYPE.PTR, name: TYPE_NAME, ttl: 4500, flush: false, target: NAME };
-const META_PTR: DnsRecord = { type: TYPE.PTR, name: META, ttl: 4500, flush: false, target: TYPE_NAME };
-const SRV: DnsRecord = { type: TYPE.SRV, name: NAME, ttl: 120, ...FLUSH, port: 6385, target: NAME };
-const TXT: DnsRecord = { type: TYPE.TXT, name: NAME, ttl: 4500, ...FLUSH, text: { protocol: 'http' } };
-const A: DnsRecord = { type: TYPE.A, name: NAME, ttl: 120, ...FLUSH, address: '192.0.2.1' };
-const AAAA: DnsRecord = { type: TYPE.AAAA, name: NAME, ttl: 120, ...FLUSH, address: '2001:db8::1' };
+const PTR: DnsRecord = { type: RECORD_TYPE.PTR, name: TYPE_NAME, ttl: 4500, flush: false, target: NAME };
+const META_PTR: DnsRecord = { type: RECORD_TYPE.PTR, name: META, ttl: 4500, flush: false, target: TYPE_NAME };
+const SRV: DnsRecord = { type: RECORD_TYPE.SRV, name: NAME, ttl: 120, ...FLUSH, port: 6385, target: NAME };
+const TXT: DnsRecord = { type: RECORD_TYPE.TXT, name: NAME, ttl: 4500, ...FLUSH, text: { protocol: 'http' } };
+const A: DnsRecord = { type: RECORD_TYPE.A, name: NAME, ttl: 120, ...FLUSH, address: '192.0.2.1' };
+const AAAA: DnsRecord = { type: RECORD_TYPE.AAAA, name: NAME, ttl: 120, ...FLUSH, address: '2001:db8::1' };
 /** The records of an announcement, and those of a response about the service. */
 const ALL = [PTR, META_PTR, SRV, TXT, A, AAAA];
 const OWN = [PTR, SRV, TXT, A, AAAA];
@@ -54,7 +54,7 @@ const multicast = (sent: Partial<DnsMessage>): Sent => ({ message: message(sent)
 const response = (answers: readonly DnsRecord[]): Sent => multicast({ response: true, answers });
 const probe = (unicast: boolean): Sent =>
   multicast({
-    questions: [{ name: NAME, type: TYPE.ANY, unicast }],
+    questions: [{ name: NAME, type: RECORD_TYPE.ANY, unicast }],
     authorities: [SRV, TXT, A, AAAA].map((one) => ({ ...one, flush: false })),
   });
 
@@ -106,19 +106,19 @@ describe('a responder', () => {
 
   const question = (name: string, type: number) => ({ questions: [{ name, type, unicast: false }] });
   it.each<[string, Partial<DnsMessage>, readonly DnsRecord[] | undefined]>([
-    ['its service', question(NAME, TYPE.SRV), OWN],
-    ['anything of its name', question(NAME, TYPE.ANY), OWN],
-    ['an address', question(NAME, TYPE.A), OWN],
-    ['services of OpenStack', question(TYPE_NAME, TYPE.PTR), OWN],
-    ['all kinds of services', question(META, TYPE.PTR), ALL],
-    ['another service', question(`other.${TYPE_NAME}`, TYPE.SRV), undefined],
-    ['another type', question(NAME, TYPE.PTR), undefined],
+    ['its service', question(NAME, RECORD_TYPE.SRV), OWN],
+    ['anything of its name', question(NAME, RECORD_TYPE.ANY), OWN],
+    ['an address', question(NAME, RECORD_TYPE.A), OWN],
+    ['services of OpenStack', question(TYPE_NAME, RECORD_TYPE.PTR), OWN],
+    ['all kinds of services', question(META, RECORD_TYPE.PTR), ALL],
+    ['another service', question(`other.${TYPE_NAME}`, RECORD_TYPE.SRV), undefined],
+    ['another type', question(NAME, RECORD_TYPE.PTR), undefined],
     ['nothing', {}, undefined],
-    ['what the querier knows', { ...question(NAME, TYPE.SRV), answers: [{ ...SRV, ttl: 60 }] }, undefined],
-    ['what it does not know for long', { ...question(NAME, TYPE.SRV), answers: [{ ...SRV, ttl: 59 }] }, OWN],
-    ['what it knows otherwise', { ...question(NAME, TYPE.SRV), answers: [{ ...SRV, ttl: 60, port: 1 }] }, OWN],
-    ['what it knows of another', { ...question(NAME, TYPE.SRV), answers: [{ ...SRV, ttl: 60, name: TYPE_NAME }] }, OWN],
-    ['a part of which it knows', { ...question(NAME, TYPE.ANY), answers: [SRV] }, OWN],
+    ['what the querier knows', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60 }] }, undefined],
+    ['what it does not know for long', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 59 }] }, OWN],
+    ['what it knows otherwise', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60, port: 1 }] }, OWN],
+    ['what it knows of another', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60, name: TYPE_NAME }] }, OWN],
+    ['a part of which it knows', { ...question(NAME, RECORD_TYPE.ANY), answers: [SRV] }, OWN],
   ])('is asked for %s', async (_, query, answers) => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
@@ -141,7 +141,7 @@ describe('a responder', () => {
   it('answers a query from another port there, with short lives', async () => {
     const { socket, announced, stop } = await responder();
     await announced();
-    const questions = [{ name: NAME, type: TYPE.SRV, unicast: false }];
+    const questions = [{ name: NAME, type: RECORD_TYPE.SRV, unicast: false }];
     socket.receive({ id: 7, questions }, { port: 40000 });
     const short = (records: readonly DnsRecord[]): readonly DnsRecord[] => records.map((one) => ({ ...one, ttl: 10, flush: false }));
     const expected = { id: 7, response: true, questions, answers: short([SRV]), additionals: short([PTR, TXT, A, AAAA]) };
@@ -152,7 +152,7 @@ describe('a responder', () => {
   it('answers a probe for its name at once, four times a second at most', async () => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
-    const other = { questions: [{ name: NAME, type: TYPE.ANY, unicast: true }], authorities: [{ ...SRV, port: 1 }] };
+    const other = { questions: [{ name: NAME, type: RECORD_TYPE.ANY, unicast: true }], authorities: [{ ...SRV, port: 1 }] };
     socket.receive(other);
     socket.receive(other);
     expect(socket.take()).toEqual([response(ALL)]);
@@ -166,8 +166,8 @@ describe('a responder', () => {
   });
 
   it.each<[string, Partial<DnsMessage>, object]>([
-    ['off the link', { questions: [{ name: NAME, type: TYPE.SRV }] }, { address: '198.51.100.1' }],
-    ['before the name is claimed', { questions: [{ name: NAME, type: TYPE.SRV }] }, {}],
+    ['off the link', { questions: [{ name: NAME, type: RECORD_TYPE.SRV }] }, { address: '198.51.100.1' }],
+    ['before the name is claimed', { questions: [{ name: NAME, type: RECORD_TYPE.SRV }] }, {}],
   ])('does not answer a query from %s', async (_, query, from) => {
     const { clock, socket, announced, stop } = await responder();
     if ('address' in from) await announced();
@@ -257,7 +257,7 @@ describe('a responder', () => {
     expect(socket.take()).toEqual([]);
     socket.receive({ response: true, answers: [lower] });
     // Until the name is claimed again, there are no responses.
-    socket.receive({ questions: [{ name: NAME, type: TYPE.SRV }] }, { port: 40000 });
+    socket.receive({ questions: [{ name: NAME, type: RECORD_TYPE.SRV }] }, { port: 40000 });
     expect(socket.take()).toEqual([]);
     await clock.advance(0.125);
     expect(socket.take()).toEqual([probe(true)]);
@@ -268,7 +268,7 @@ describe('a responder', () => {
   it('keeps its name when another server probes', async () => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
-    socket.receive({ questions: [{ name: NAME, type: TYPE.ANY }], authorities: [higher] });
+    socket.receive({ questions: [{ name: NAME, type: RECORD_TYPE.ANY }], authorities: [higher] });
     await clock.advance(5);
     expect(socket.take()).toEqual([response(ALL)]);
     await stop();
@@ -317,7 +317,7 @@ it('the address records of a host name are not exclusive', () => {
   expect(records.slice(2)).toEqual([
     { ...SRV, target: 'ironic.example.org' },
     TXT,
-    { type: TYPE.A, name: 'ironic.example.org', ttl: 120, address: '192.0.2.1' },
+    { type: RECORD_TYPE.A, name: 'ironic.example.org', ttl: 120, address: '192.0.2.1' },
   ]);
 });
 
@@ -417,7 +417,10 @@ describe('a lookup', () => {
   };
   const questions = (...more: readonly { readonly name: string; readonly type: number }[]): Sent =>
     multicast({
-      questions: [{ name: NAME, type: TYPE.SRV }, { name: NAME, type: TYPE.TXT }, ...more].map((one) => ({ ...one, unicast: false })),
+      questions: [{ name: NAME, type: RECORD_TYPE.SRV }, { name: NAME, type: RECORD_TYPE.TXT }, ...more].map((one) => ({
+        ...one,
+        unicast: false,
+      })),
     });
 
   it('asks on all interfaces, also for the addresses of a host that it knows', async () => {
@@ -428,7 +431,9 @@ describe('a lookup', () => {
     await clock.advance(0.999);
     expect(sockets[0]!.take()).toEqual([]);
     await clock.advance(0.001);
-    expect(sockets[0]!.take()).toEqual([questions({ name: 'host.local', type: TYPE.A }, { name: 'host.local', type: TYPE.AAAA })]);
+    expect(sockets[0]!.take()).toEqual([
+      questions({ name: 'host.local', type: RECORD_TYPE.A }, { name: 'host.local', type: RECORD_TYPE.AAAA }),
+    ]);
     sockets[0]!.receive({ response: true, additionals: [HOST_A] });
     expect(await found).toEqual({ addresses: ['192.0.2.1'], port: 6385, params: { protocol: 'http' } });
     expect(sockets.map(({ closed }) => closed)).toEqual([true, true]);

@@ -1,5 +1,5 @@
 /** Reads from a BMC in portions and with reservations, by its completion codes. */
-import { readPortions, withReservation } from '../../../wire/ipmi/ask';
+import { readPortions, withReservation } from '../../../wire/ipmi/record-access';
 import { COMPLETION, IpmiError } from '../../../wire/ipmi/constants';
 
 const code = (completionCode: number): IpmiError => new IpmiError('completion', `code ${completionCode}`, { completionCode });

@@ -1,7 +1,7 @@
 /** SDR, sensors, SEL and FRU: the meaning of a BMC's bytes, and bounds against a BMC that sends nonsense. */
 import { fruBytes } from '../../../simulator/ipmi/fru';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from '../../../simulator/ipmi/sdr';
-import type { Ask } from '../../../wire/ipmi/ask';
+import type { SendCommand } from '../../../wire/ipmi/record-access';
 import { COMMANDS, IpmiError } from '../../../wire/ipmi/constants';
 import { decodeFru, readFruBytes } from '../../../wire/ipmi/records/fru';
 import { decodeSdr, textOf, type SensorRecord } from '../../../wire/ipmi/records/sdr';
@@ -18,10 +18,10 @@ const same = (a: readonly [number, number], b: readonly [number, number]): boole
 function repository(
   records: readonly Buffer[],
   given: { most?: number; cancelEvery?: number; device?: readonly number[] } = {},
-): { ask: Ask; asked: string[] } {
+): { ask: SendCommand; asked: string[] } {
   const asked: string[] = [];
   let [reservation, reads] = [0, 0];
-  const ask: Ask = async (words, data) => {
+  const ask: SendCommand = async (words, data) => {
     asked.push([...words, ...data].join(' '));
     if (same(words, COMMANDS.getDeviceId)) return Buffer.from(given.device ?? [0x20, 1, 1, 0, 2, 0x8f, 0, 0, 0, 0, 0]);
     if (same(words, COMMANDS.reserveSdrRepository) || same(words, COMMANDS.reserveDeviceSdrRepository))
@@ -49,7 +49,10 @@ const RECORDS = [
 
 describe('records that were read before', () => {
   /** A BMC's information about its repository: the number of records, and the time of the last change. */
-  const withInfo = ({ ask, asked }: ReturnType<typeof repository>, info: () => Buffer | IpmiError): { ask: Ask; reads: () => number } => ({
+  const withInfo = (
+    { ask, asked }: ReturnType<typeof repository>,
+    info: () => Buffer | IpmiError,
+  ): { ask: SendCommand; reads: () => number } => ({
     ask: async (words, data) => {
       if (!same(words, COMMANDS.getSdrRepositoryInfo) && !same(words, COMMANDS.getDeviceSdrInfo)) return ask(words, data);
       const said = info();
@@ -99,7 +102,7 @@ describe('thresholds', () => {
   const settable = sensor({ thresholds: { unc: 60, ucr: 70, lnc: 5 }, settable: true });
   it('that can be set are asked for, and so is the hysteresis', async () => {
     const asked: string[] = [];
-    const ask: Ask = async (words, data) => {
+    const ask: SendCommand = async (words, data) => {
       asked.push([...words, ...data].join(' '));
       return same(words, COMMANDS.getSensorThresholds) ? Buffer.from([0b011001, 1, 2, 3, 40, 50, 60]) : Buffer.from([4, 3]);
     };
@@ -140,7 +143,7 @@ describe('sensor data records', () => {
     await expect(readSdrs(ask)).rejects.toMatchObject({ kind: 'protocol', message: 'the chain of sensor data records does not end' });
   });
   it('without end end with an error', async () => {
-    const ask: Ask = async (words, data) => {
+    const ask: SendCommand = async (words, data) => {
       if (!same(words, COMMANDS.getSdr)) return Buffer.alloc(11);
       const next = (((data[2] ?? 0) | ((data[3] ?? 0) << 8)) + 1) & 0xffff;
       return Buffer.from([next & 0xff, next >> 8, 0, 0, 0x51, 0xc0, 0]);
@@ -193,7 +196,7 @@ describe('sensor values', () => {
     [[], undefined],
     [code(0xcb), undefined],
   ])('the answer %j', async (answer, expected) => {
-    const ask: Ask = async () => {
+    const ask: SendCommand = async () => {
       if (answer instanceof Error) throw answer;
       return Buffer.from(answer);
     };
@@ -230,7 +233,7 @@ describe('the SEL', () => {
   });
   it('is read to its end', async () => {
     const entries = [event, entry(7, 0xe0, []), entry(9, 0x02, [])];
-    const ask: Ask = async (_, data) => {
+    const ask: SendCommand = async (_, data) => {
       const id = data[2]! | (data[3]! << 8);
       const index = id === 0 ? 0 : entries.findIndex((one) => one.readUInt16LE(0) === id);
       return Buffer.concat([entries[index + 1]?.subarray(0, 2) ?? Buffer.from([0xff, 0xff]), entries[index]!]);
@@ -243,7 +246,7 @@ describe('the SEL', () => {
   it('is cleared, and waited for', async () => {
     const sent: string[] = [];
     let polls = 0;
-    const ask: Ask = async (words, data) => {
+    const ask: SendCommand = async (words, data) => {
       sent.push(Buffer.from([...words, ...data]).toString('hex'));
       return same(words, COMMANDS.reserveSel) ? Buffer.from([7, 0]) : Buffer.from([polls > 1 ? 1 : 0]);
     };
@@ -286,7 +289,7 @@ describe('FRU inventory', () => {
     ['a cut', (it) => it.subarray(0, it.length - 8), ['the product area is not whole']],
   ])('with %s', (_, change, faults) => expect(decodeFru(change(Buffer.from(bytes))).faults).toEqual(faults));
   it.each([255, 16, 8, 3])('is read in portions of %i at most', async (most) => {
-    const ask: Ask = async (words, data) => {
+    const ask: SendCommand = async (words, data) => {
       if (same(words, COMMANDS.getFruInventoryAreaInfo)) return Buffer.from([bytes.length & 0xff, bytes.length >> 8, 0]);
       const offset = data[1]! | (data[2]! << 8);
       const part = bytes.subarray(offset, offset + Math.min(most, data[3]!));

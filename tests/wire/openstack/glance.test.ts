@@ -1,4 +1,4 @@
-import { glanceId, mayUse, parseImage } from '../../../wire/openstack/glance';
+import { glanceId, mayUseImage, parseImage } from '../../../wire/openstack/glance';
 
 const ID = '3a1f0b5c-2d4e-4f60-8a7b-9c0d1e2f3a4b';
 
@@ -68,6 +68,6 @@ test.each([
 ] as const)(
   'an image that is "%s" of %s, for %j, is usable by %j (administrators checked: %s): %s',
   (visibility, owner, members, user, checks, usable) => {
-    expect(mayUse({ visibility, owner }, members, { admin: false, ...user, ownProject: OWN }, checks)).toBe(usable);
+    expect(mayUseImage({ visibility, owner }, members, { admin: false, ...user, ownProject: OWN }, checks)).toBe(usable);
   },
 );

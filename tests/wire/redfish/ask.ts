@@ -1,5 +1,5 @@
 /** A service of a few answers, without HTTP, for the helpers of wire/redfish. */
-import { RedfishError, type RedfishAnswer, type RedfishAsk } from '../../../wire/redfish';
+import { RedfishError, type RedfishAnswer, type SendRedfishRequest } from '../../../wire/redfish';
 
 export interface AskedOf {
   readonly status?: number;
@@ -16,9 +16,9 @@ export interface AskRecord {
 export function askOf(
   resources: Readonly<Record<string, AskedOf>>,
   otherwise: (asked: AskRecord) => AskedOf = () => ({ status: 404 }),
-): { readonly ask: RedfishAsk; readonly asked: AskRecord[] } {
+): { readonly ask: SendRedfishRequest; readonly asked: AskRecord[] } {
   const asked: AskRecord[] = [];
-  const ask: RedfishAsk = async (method, path, more = {}): Promise<RedfishAnswer> => {
+  const ask: SendRedfishRequest = async (method, path, more = {}): Promise<RedfishAnswer> => {
     const record = { method, path, ...more };
     asked.push(record);
     const { status = 200, body, headers = {} } = resources[path] ?? otherwise(record);

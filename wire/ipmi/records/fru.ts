@@ -1,5 +1,5 @@
 /** FRU inventory: reading it (IPMI 2.0 §34) and decoding it (Platform Management FRU Information Storage Definition 1.0 rev 1.3). */
-import { readPortions, type Ask } from '../ask';
+import { readPortions, type SendCommand } from '../record-access';
 import { COMMANDS, IpmiError } from '../constants';
 import { textOf } from './sdr';
 
@@ -40,7 +40,7 @@ interface Fru {
 const MAX_SIZE = 0x10000;
 const PORTION = 16;
 /** The bytes of a FRU device. Throws IpmiError. */
-export async function readFruBytes(ask: Ask, device = 0): Promise<Buffer> {
+export async function readFruBytes(ask: SendCommand, device = 0): Promise<Buffer> {
   const info = await ask(COMMANDS.getFruInventoryAreaInfo, [device]);
   if (info.length < 3) throw new IpmiError('protocol', 'the BMC answered Get FRU Inventory Area Info with too few bytes');
   // Some devices are accessed by words.

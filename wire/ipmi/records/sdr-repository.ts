@@ -1,5 +1,5 @@
 /** Reads a BMC's sensor data records (IPMI 2.0 §33, §35.2–35.4). The chain of records is not trusted, so reading is bounded. */
-import { readPortions, withReservation, type Ask } from '../ask';
+import { readPortions, withReservation, type SendCommand } from '../record-access';
 import { COMMANDS, COMPLETION, IpmiError } from '../constants';
 import { decodeSdr, type SensorDataRecord } from './sdr';
 
@@ -68,7 +68,10 @@ export function createSdrCache(clock: { now(): number }, mostBytes = MAX_CACHE_B
  * @param known the cache, and the BMC's key in it
  * @throws IpmiError; `protocol` when the chain of records does not end
  */
-export async function readSdrs(ask: Ask, known?: { readonly cache: SdrCache; readonly bmc: string }): Promise<readonly SensorDataRecord[]> {
+export async function readSdrs(
+  ask: SendCommand,
+  known?: { readonly cache: SdrCache; readonly bmc: string },
+): Promise<readonly SensorDataRecord[]> {
   const device = await ask(COMMANDS.getDeviceId, []);
   // §20.1: byte 2 bit 7 device SDRs; byte 6 bit 1 an SDR repository.
   const [provides = 0, support = 0] = [device[1], device[5]];
@@ -101,7 +104,7 @@ function decodeAll(bytes: Buffer): readonly SensorDataRecord[] {
   return records;
 }
 /** Includes the device ID, since other firmware has other records. @returns undefined when the BMC does not report it */
-async function stampOf(ask: Ask, { info, stamp }: Source, device: Buffer): Promise<string | undefined> {
+async function stampOf(ask: SendCommand, { info, stamp }: Source, device: Buffer): Promise<string | undefined> {
   const answer = await ask(info, []).catch((error: unknown) => {
     if (error instanceof IpmiError && error.kind === 'completion') return undefined;
     throw error;
@@ -109,7 +112,7 @@ async function stampOf(ask: Ask, { info, stamp }: Source, device: Buffer): Promi
   return answer && Buffer.concat([device, stamp(answer)]).toString('hex');
 }
 
-async function readOne(ask: Ask, source: Source, id: number): Promise<{ readonly record: Buffer; readonly next: number }> {
+async function readOne(ask: SendCommand, source: Source, id: number): Promise<{ readonly record: Buffer; readonly next: number }> {
   return withReservation(
     () => ask(source.reserve, []),
     async (reservation) => {

@@ -1,5 +1,5 @@
 /** The System Event Log (IPMI 2.0 §31, §32): reading and clearing it. */
-import { withReservation, type Ask } from '../ask';
+import { withReservation, type SendCommand } from '../record-access';
 import { COMMANDS, COMPLETION, IpmiError } from '../constants';
 
 export interface SelEntry {
@@ -45,7 +45,7 @@ export function decodeSelEntry(bytes: Buffer): SelEntry | undefined {
 }
 
 /** Throws IpmiError; `protocol` when the chain of entries does not end. */
-export async function readSel(ask: Ask): Promise<readonly SelEntry[]> {
+export async function readSel(ask: SendCommand): Promise<readonly SelEntry[]> {
   const entries: SelEntry[] = [];
   const ids = new Set<number>();
   for (let id = 0; id !== LAST;) {
@@ -71,7 +71,7 @@ const STATUS = 0x00;
 /** Most polls of the erasure's progress. */
 const POLLS = 60;
 /** Clears the log and waits for the end (§31.9). @param pause between polls. Throws IpmiError */
-export async function clearSel(ask: Ask, pause: () => Promise<void>): Promise<void> {
+export async function clearSel(ask: SendCommand, pause: () => Promise<void>): Promise<void> {
   await withReservation(
     () => ask(COMMANDS.reserveSel, []),
     async (reservation) => {

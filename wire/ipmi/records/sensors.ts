@@ -1,5 +1,5 @@
 /** Reads sensors (IPMI 2.0 §35.14) and converts raw values (§36). */
-import type { Ask } from '../ask';
+import type { SendCommand } from '../record-access';
 import { COMMANDS, IpmiError } from '../constants';
 import { THRESHOLDS, decodeFactors, signed, type Factors, type SensorRecord } from './sdr';
 
@@ -15,7 +15,7 @@ export interface Reading {
 const NON_LINEAR = 0x70;
 
 /** @returns undefined when the BMC has no such sensor, or no reading of it */
-export async function readSensor(ask: Ask, record: SensorRecord): Promise<Reading | undefined> {
+export async function readSensor(ask: SendCommand, record: SensorRecord): Promise<Reading | undefined> {
   const answer = await ask(COMMANDS.getSensorReading, [record.number], record.lun).catch(absent);
   if (!answer || answer.length < 2) return undefined;
   const [raw, flags, low = 0, high = 0] = answer as unknown as readonly [number, number, number?, number?];
@@ -32,7 +32,7 @@ const SETTABLE = { thresholds: { mask: 0x0c, is: 0x08 }, hysteresis: { mask: 0x3
 const ALL_ONES = 0xff;
 
 /** Reads current thresholds and hysteresis where they may differ from the record (§35.7, §35.9). */
-export async function withLimits(ask: Ask, record: SensorRecord): Promise<SensorRecord> {
+export async function withLimits(ask: SendCommand, record: SensorRecord): Promise<SensorRecord> {
   const { analog, capabilities, number, lun } = record;
   const canSet = (what: keyof typeof SETTABLE): boolean => (capabilities & SETTABLE[what].mask) === SETTABLE[what].is;
   if (!analog) return record;

@@ -1,12 +1,12 @@
 /** Serializes the requests to one BMC. */
 import type { Bounds } from './session';
 
-export interface Line {
+export interface RequestQueue {
   /** Settles when the last request has ended. */
   end: Promise<void>;
   waiting: number;
 }
-export const newLine = (): Line => ({ end: Promise.resolve(), waiting: 0 });
+export const createRequestQueue = (): RequestQueue => ({ end: Promise.resolve(), waiting: 0 });
 
 /** Rejects with the reason when the time is over or the signal aborts before the promise settles. */
 export async function withTimeout<T>(promise: Promise<T>, milliseconds: number, late: () => Error, signal?: AbortSignal): Promise<T> {
@@ -29,17 +29,23 @@ export async function withTimeout<T>(promise: Promise<T>, milliseconds: number, 
 }
 
 /** Runs `work` in turn, unless its caller gave up before. @param now milliseconds since the epoch, as the deadline */
-export async function inLine<T>(line: Line, now: number, late: () => Error, bounds: Bounds, work: () => Promise<T>): Promise<T> {
-  const before = line.end;
+export async function runInQueue<T>(
+  queue: RequestQueue,
+  now: number,
+  late: () => Error,
+  bounds: Bounds,
+  work: () => Promise<T>,
+): Promise<T> {
+  const before = queue.end;
   let over = (): void => {};
   const mine = new Promise<void>((done) => (over = done));
-  line.end = before.then(() => mine);
-  line.waiting++;
+  queue.end = before.then(() => mine);
+  queue.waiting++;
   try {
     await withTimeout(before, bounds.deadline - now, late, bounds.signal);
     return await work();
   } finally {
-    line.waiting--;
+    queue.waiting--;
     over();
   }
 }

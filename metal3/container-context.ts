@@ -19,7 +19,7 @@ interface Pair {
   readonly cert: string;
   readonly key: string;
 }
-export interface Place extends Findings {
+export interface ContainerContext extends Findings {
   /** A variable; an empty one counts as not set, as in shell scripts. */
   readonly get: (name: string, preset?: string) => string;
   /** The address in URLs. */
@@ -61,7 +61,7 @@ function hasPair(folder: string, exists: Findings['exists']): boolean {
 const pairIn = (folder: string): Pair => ({ cert: `${folder}/tls.crt`, key: `${folder}/tls.key` });
 
 /** @throws Metal3Error */
-export function placeOf(environment: Environment, findings: Findings): Place {
+export function contextOf(environment: Environment, findings: Findings): ContainerContext {
   const { ip, exists } = findings;
   const get = (name: string, preset = ''): string => environment[name] || preset;
   const host = ip.includes(':') ? `[${ip}]` : ip;

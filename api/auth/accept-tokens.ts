@@ -42,7 +42,7 @@ export const tokensOnly: Strategy = {
 };
 
 /** Accepts tokens of these kinds, and otherwise what the strategy accepts. */
-export const beside = (base: Strategy, kinds: readonly TokenKind[]): Strategy => ({
+export const acceptTokens = (base: Strategy, kinds: readonly TokenKind[]): Strategy => ({
   async identify(headers, path, method, source) {
     if (!isPublic(path, method))
       for (const given of tokensOf(headers)) {

@@ -2,7 +2,7 @@
 import { COMPLETION, IpmiError } from './constants';
 
 /** Sends one command and returns the response without the completion code. Throws IpmiError. */
-export type Ask = (words: readonly [number, number], data: readonly number[], lun?: number) => Promise<Buffer>;
+export type SendCommand = (words: readonly [number, number], data: readonly number[], lun?: number) => Promise<Buffer>;
 
 /** Completion codes of a BMC that cannot return so many bytes. */
 const TOO_MANY: readonly (number | undefined)[] = [

@@ -9,7 +9,7 @@ import { redfishFault } from './target';
  * Leaves the machine's power as it was.
  * @param seconds between reads
  */
-export async function untilSo<T>(
+export async function rebootUntilApplied<T>(
   task: Task,
   seconds: number,
   setting: { read(): Promise<T>; readonly target: T; timeoutMessage(current: T | undefined): string },
