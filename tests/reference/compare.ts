@@ -35,9 +35,11 @@ export async function ask(base: string, { method, path, version, body, headers }
   });
 }
 
+/** One try each 50 ms: two minutes. */
+const TRIES = 2400;
 /** Waits until the node has no reservation and no pending change. @param wanted the state that it must have then */
 export async function settle(base: string, node: string, wanted?: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < TRIES; tries++) {
     const { body } = await ask(base, { method: 'GET', path: `/v1/nodes/${node}`, version: '1.115' });
     const {
       reservation,
@@ -57,7 +59,7 @@ export async function settle(base: string, node: string, wanted?: string): Promi
 
 /** Waits until the allocation has a result. */
 export async function settleAllocation(base: string, allocation: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < TRIES; tries++) {
     const { body } = await ask(base, { method: 'GET', path: `/v1/allocations/${allocation}`, version: '1.115' });
     if ((JSON.parse(body) as { state?: string }).state !== 'allocating') return;
     await new Promise((done) => setTimeout(done, 50));
