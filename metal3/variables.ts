@@ -32,6 +32,10 @@ export const isTrue = (value: string): boolean => TRUE.includes(value.trim().toL
 const opposite = (value: string): string => String(!isTrue(value));
 /** The options where the value is not empty. */
 const named = (value: string, options: Settings): Settings => (value === '' ? {} : options);
+const byArch = (context: ContainerContext, name: 'kernel' | 'ramdisk', file: 'kernel' | 'initramfs'): Settings => {
+  const value = ramdisksByArch(context, file);
+  return named(value, { [`conductor.deploy_${name}_by_arch`]: value });
+};
 
 /** GRUB for CDs: the boot loader of media for UEFI. */
 const LOADER = '/usr/lib/grub/x86_64-efi/monolithic/gcdx64.efi';
@@ -122,8 +126,8 @@ export const VARIABLES: readonly Variable[] = [
   // Ramdisks.
   { name: 'DEPLOY_KERNEL_URL', readers: both, preset: (context) => context.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.kernel` : '', options: (value) => named(value, { 'conductor.deploy_kernel': value }) },
   { name: 'DEPLOY_RAMDISK_URL', readers: both, preset: (context) => context.hasRamdisk ? `file://${IMAGES}/ironic-python-agent.initramfs` : '', options: (value) => named(value, { 'conductor.deploy_ramdisk': value }) },
-  { name: 'DEPLOY_KERNEL_BY_ARCH', readers: both, options: (_, context) => named(ramdisksByArch(context, 'kernel'), { 'conductor.deploy_kernel_by_arch': ramdisksByArch(context, 'kernel') }) },
-  { name: 'DEPLOY_RAMDISK_BY_ARCH', readers: both, options: (_, context) => named(ramdisksByArch(context, 'initramfs'), { 'conductor.deploy_ramdisk_by_arch': ramdisksByArch(context, 'initramfs') }) },
+  { name: 'DEPLOY_KERNEL_BY_ARCH', readers: both, options: (_, context) => byArch(context, 'kernel', 'kernel') },
+  { name: 'DEPLOY_RAMDISK_BY_ARCH', readers: both, options: (_, context) => byArch(context, 'ramdisk', 'initramfs') },
   { name: 'BOOTLOADER', readers: ironic, preset: ({ exists }) => exists(LOADER) ? `file://${LOADER}` : '', options: (value) => named(value, { 'conductor.bootloader': value }) },
   { name: 'IRONIC_KERNEL_PARAMS', readers: both, options: (_, context) => ({ 'pxe.kernel_append_params': kernelArguments(context), 'redfish.kernel_append_params': kernelArguments(context) }) },
   ...['IRONIC_RAMDISK_SSH_KEY', 'IRONIC_IPA_INSECURE', 'IPA_FORWARD_CONSOLE'].map((name) => ({ name, readers: both })),
