@@ -11,6 +11,7 @@ import { PORTGROUP_GROUPS } from './requests-portgroups';
 import { inspectionGroups } from './requests-inspection';
 import { fieldGroups } from './requests-fields';
 import { stateGroups } from './requests-states';
+import { OLDER_PATH_GROUPS } from './requests-older-paths';
 import { setup, MAC, NOBODY, NODE, PORT, SECOND } from './requests-world';
 
 const escape = encodeURIComponent;
@@ -215,6 +216,7 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
   combinations,
   ...fieldGroups,
   ...stateGroups,
+  ...OLDER_PATH_GROUPS,
   ...volumeGroups,
 
   ...HARDWARE_GROUPS,
