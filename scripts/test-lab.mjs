@@ -1,6 +1,6 @@
 // npm run test:lab [-- NAME …]: the tests beside real counterparts (tests/lab) and the rounds of killed processes (tests/chaos). Needs root
-// and Debian. Parts run side by side, each contained (contained.mjs). A part that fails runs once more by itself. The output ends with what
-// failed, what was flaky, and one line of counts.
+// and Debian. Parts run side by side, each contained (contained.mjs). A part that fails runs once more by itself. The output ends with the
+// parts that did not run, what failed, what was flaky, and one line of counts.
 import { availableParallelism } from 'node:os';
 import { mkdirSync, mkdtempSync, chmodSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,11 +14,17 @@ import { jestCommand, jestResults } from './testing/jest-results.mjs';
 import { PARTS, fileOf } from './testing/lab-parts.mjs';
 
 const folders = [...new Set(Object.keys(PARTS).map((part) => part.split('/')[0]))];
-const { positionals, list, jobs } = cliArguments({
+const {
+  positionals,
+  all: isAll,
+  list,
+  jobs,
+} = cliArguments({
   command: 'npm run test:lab',
-  usage: '[NAME …] [--list] [--jobs N]',
-  about: 'The tests beside real counterparts: all, a part, or a folder of parts. Root, Debian.',
+  usage: '[NAME …] [--all] [--list] [--jobs N]',
+  about: 'The tests beside real counterparts: a part, a folder of parts, or (without a name) all parts that are not rare. Root, Debian.',
   options: {
+    all: { help: 'run the rare parts too, which --list names' },
     list: { help: 'say what each part needs, and run nothing' },
     jobs: {
       value: 'N',
@@ -31,14 +37,22 @@ const { positionals, list, jobs } = cliArguments({
   },
   positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },
 });
-const chosen = Object.keys(PARTS).filter(
-  (part) => positionals.length === 0 || positionals.some((name) => part === name || part.startsWith(`${name}/`)),
+// Without names: --list shows all parts, a run leaves the rare ones out.
+const isWithRare = list || isAll;
+const chosen = Object.keys(PARTS).filter((part) =>
+  positionals.length === 0 ? isWithRare || !PARTS[part].rare : positionals.some((name) => part === name || part.startsWith(`${name}/`)),
 );
+const leftOut = positionals.length === 0 ? Object.keys(PARTS).filter((part) => !chosen.includes(part)) : [];
 if (list) {
   const width = Math.max(...chosen.map((part) => part.length));
   for (const part of chosen) {
-    const { groups, seconds, namespaces, pypi } = PARTS[part];
-    const needs = [namespaces && 'network namespaces', pypi && 'PyPI', groups.length > 0 && `packages: ${groups.join(', ')}`];
+    const { groups, seconds, namespaces, pypi, rare } = PARTS[part];
+    const needs = [
+      namespaces && 'network namespaces',
+      pypi && 'PyPI',
+      rare && 'rare',
+      groups.length > 0 && `packages: ${groups.join(', ')}`,
+    ];
     console.log(`${part.padEnd(width)}  ${String(seconds).padStart(4)} s  ${['root', ...needs.filter(Boolean)].join('; ')}`);
   }
   console.log('\nThe groups of Debian packages (tests/lab/packages.txt), which are installed when they are missing:');
@@ -101,5 +115,7 @@ const all = await repeatFailed(results, async (parts) => {
   return again;
 });
 rmSync(folder, { recursive: true, force: true });
-console.log(['', ...times.values(), `in all: ${((performance.now() - started) / 1000).toFixed(0)} s`, ...summary(all)].join('\n'));
+const rare = leftOut.length === 0 ? [] : [`not run, because they are rare (--all runs them): ${leftOut.join(', ')}`];
+const duration = `in all: ${((performance.now() - started) / 1000).toFixed(0)} s`;
+console.log(['', ...times.values(), duration, ...rare, ...summary(all)].join('\n'));
 process.exit(all.failed.length === 0 ? 0 : 1);

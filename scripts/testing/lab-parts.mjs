@@ -3,6 +3,7 @@
 /**
  * Part (file below tests/, or below tests/lab/, without its ending) → the groups of Debian packages (tests/lab/packages.txt), and rough
  * seconds on two quiet processors. A part with `namespaces` makes network namespaces; with `pypi`, it gets programs from PyPI once.
+ * A part that is `rare` takes long and tests what changes rarely: it runs only by name, or with all parts.
  */
 export const PARTS = {
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
@@ -34,6 +35,7 @@ export const PARTS = {
     seconds: 600,
     namespaces: true,
     pypi: true,
+    rare: true,
   },
   'deployment/switch-moves': { groups: ['machines', 'python', 'switches'], seconds: 90, namespaces: true, pypi: true },
   'deployment/switches': {
@@ -41,12 +43,14 @@ export const PARTS = {
     seconds: 400,
     namespaces: true,
     pypi: true,
+    rare: true,
   },
   'deployment/tls': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent'],
     seconds: 500,
     namespaces: true,
     pypi: true,
+    rare: true,
   },
   'deployment/volume': { groups: ['machines', 'ipmi', 'image', 'network', 'iscsi'], seconds: 300, namespaces: true },
   'inspection/discoverd': { groups: ['network'], seconds: 30 },
