@@ -105,23 +105,23 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'management', 'redfish', 'keys of secure boot', {
     bent: 'drivers/redfish-management.test.ts: secure boot',
-    simulator: `${REFERENCE}: drops the keys of secure boot`,
+    simulator: `${REFERENCE}: both servers delete the keys of secure boot`,
   }),
   row('redfish', 'management', 'redfish', 'update_firmware', {
     bent: 'drivers/redfish/steps/firmware.test.ts: management.update_firmware',
-    simulator: `${REFERENCE}: is updated by the step of the management interface`,
+    simulator: `${REFERENCE}: management.update_firmware updates the BIOS`,
   }),
   row('redfish', 'management', 'redfish', 'non-maskable interrupt', {
     bent: 'drivers/redfish/steps/management.test.ts: a non-maskable interrupt',
   }),
   row('redfish', 'management', 'redfish', 'indicator lamps', {
     bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
-    simulator: `${REFERENCE}: shows and sets indicators`,
+    simulator: `${REFERENCE}: both servers show and set indicators`,
   }),
   row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: "drivers/redfish-management.test.ts: the BMC's clock" }),
   row('redfish', 'management', 'redfish', 'virtual media, for users too', {
     bent: 'drivers/redfish/virtual-media.test.ts: what clients see and do',
-    simulator: `${REFERENCE}: attaches and detaches virtual media`,
+    simulator: `${REFERENCE}: both servers attach and detach virtual media`,
     'sushy-tools': `${END_TO_END_REDFISH}: bios-cd`,
   }),
   row('redfish', 'management', 'redfish', 'sensors', {
@@ -145,25 +145,25 @@ export const HARDWARE: readonly HardwareRow[] = [
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: from a server that requires a user name and a password',
   }),
   row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
-    bent: 'reference/hardware/raid-plan.test.ts: chooses as Ironic does',
+    bent: 'reference/hardware/raid-plan.test.ts: our server chooses the drives for RAID volumes as Ironic does',
   }),
   row('redfish', 'raid', 'redfish', 'create_configuration, delete_configuration', {
     bent: 'drivers/redfish/steps/raid.test.ts: makes a volume at a restart',
-    simulator: `${REFERENCE}: makes volumes`,
+    simulator: `${REFERENCE}: create_configuration creates volumes`,
   }),
   row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
     bent: 'drivers/redfish/steps/bios.test.ts: apply_configuration',
-    simulator: `${REFERENCE}: takes settings %s`,
+    simulator: `${REFERENCE}: apply_configuration applies settings %s`,
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: apply_configuration changes settings',
   }),
   row('redfish', 'bios', 'redfish', 'factory_reset', {
     bent: 'drivers/redfish/steps/bios.test.ts: factory_reset',
-    simulator: `${REFERENCE}: is reset`,
+    simulator: `${REFERENCE}: factory_reset resets the settings`,
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: factory_reset restores the default settings',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
     bent: 'drivers/redfish/steps/firmware.test.ts: where the BMC gets the file',
-    simulator: `${REFERENCE}: is updated`,
+    simulator: `${REFERENCE}: firmware.update updates BIOS and BMC`,
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: update installs BIOS firmware',
   }),
   row('redfish', 'firmware', 'redfish', 'an update in cleaning: progress, a refused file, its conductor killed', {
@@ -171,11 +171,11 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'firmware', 'redfish', 'updates of network cards', {
     bent: "drivers/redfish/steps/firmware.test.ts: describe('nic'",
-    simulator: `${REFERENCE}: of a network card is updated`,
+    simulator: `${REFERENCE}: firmware.update updates a network card`,
   }),
   row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
     bent: 'drivers/redfish-management.test.ts: are those of interfaces that are enabled and well',
-    simulator: 'reference/inspection/inspection.test.ts: has the ports that its BMC knows',
+    simulator: 'reference/inspection/inspection.test.ts: both servers create the ports that the BMC knows before the agent reports',
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
     bent: 'drivers/redfish/inspect.test.ts: makes the inventory of a whole machine',
