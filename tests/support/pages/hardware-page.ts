@@ -4,16 +4,16 @@
  * The counterpart of a test. `bent`: a service of the tests whose answers are as wrong as a BMC's can be. It shows how we handle errors,
  * not that real BMCs work.
  */
-const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
-type End = (typeof ENDS)[number];
-/** `file: words of its name`; the file is below tests/. */
+const COUNTERPARTS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
+type Counterpart = (typeof COUNTERPARTS)[number];
+/** `file: a part of the title of the test`; the file is below tests/. */
 type Proof = string;
 export interface HardwareRow {
   readonly type: 'ipmi' | 'redfish';
   readonly kind: string;
   readonly name: string;
   readonly feature: string;
-  readonly proofs: Readonly<Partial<Record<End, Proof>>>;
+  readonly proofs: Readonly<Partial<Record<Counterpart, Proof>>>;
 }
 
 const row = (type: HardwareRow['type'], kind: string, name: string, feature: string, proofs: HardwareRow['proofs']): HardwareRow => ({
@@ -221,10 +221,11 @@ export function hardwarePage(): string {
   const table = (type: HardwareRow['type']): readonly string[] => [
     `## ${KINDS[type]}`,
     '',
-    `| interface | feature | ${ENDS.join(' | ')} |`,
-    `|---|---|${ENDS.map(() => '---|').join('')}`,
+    `| interface | feature | ${COUNTERPARTS.join(' | ')} |`,
+    `|---|---|${COUNTERPARTS.map(() => '---|').join('')}`,
     ...HARDWARE.filter((one) => one.type === type).map(
-      ({ kind, name, feature, proofs }) => `| ${kind} \`${name}\` | ${feature} | ${ENDS.map((end) => link(proofs[end])).join(' | ')} |`,
+      ({ kind, name, feature, proofs }) =>
+        `| ${kind} \`${name}\` | ${feature} | ${COUNTERPARTS.map((counterpart) => link(proofs[counterpart])).join(' | ')} |`,
     ),
     '',
   ];
