@@ -11,7 +11,7 @@ cliArguments({
   about: 'kill -9 at random moments under load; what was acknowledged must be there afterwards (docs/reliability.md).',
   // tests/chaos/main.ts parses these options again.
   options: {
-    rounds: { value: 'N', least: 1, help: 'number of rounds, each with one kill (20)' },
+    rounds: { value: 'N', least: 1, help: 'number of rounds; each kills or suspends one process (20)' },
     seed: { value: 'N', least: 0, help: 'the same seed leads to the same choices (1)' },
     nodes: { value: 'N', least: 1, help: 'number of nodes in each site (6)' },
     port: { value: 'N', least: 1, most: 65_000, help: 'the first port of the servers (21600)' },

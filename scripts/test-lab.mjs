@@ -19,14 +19,14 @@ const { positionals, list, jobs } = cliArguments({
   usage: '[NAME …] [--list] [--jobs N]',
   about: 'The tests beside real counterparts: all, a part, or a folder of parts. Root, Debian.',
   options: {
-    list: { help: 'say what each part needs, and run nothing' },
+    list: { help: 'print what each part needs, and run nothing' },
     jobs: {
       value: 'N',
       least: 1,
       most: 64,
       // A part waits for a fifth of its time. With one part for each of two processors, these are idle for six minutes of half an hour.
       default: Math.ceil(availableParallelism() * 1.5),
-      help: 'run so many parts side by side (three for each two processors)',
+      help: 'number of parts that run side by side (three for each two processors)',
     },
   },
   positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },
