@@ -8,13 +8,13 @@ import { cliArguments } from './cli-arguments.mjs';
 cliArguments({
   command: 'npm run chaos',
   usage: '[--rounds N] [--seed N] [--site three|one]',
-  about: 'kill -9 at moments of chance under load; what was acknowledged must be there afterwards (docs/reliability.md).',
+  about: 'kill -9 at random moments under load; what was acknowledged must be there afterwards (docs/reliability.md).',
   // tests/chaos/main.ts parses these options again.
   options: {
-    rounds: { value: 'N', least: 1, help: 'of killing (20)' },
-    seed: { value: 'N', least: 0, help: 'the same makes the same choices (1)' },
-    nodes: { value: 'N', least: 1, help: 'that live through it, in each site (6)' },
-    port: { value: 'N', least: 1, most: 65_000, help: 'the first that is listened at (21600)' },
+    rounds: { value: 'N', least: 1, help: 'number of rounds; each kills or suspends one process (20)' },
+    seed: { value: 'N', least: 0, help: 'the same seed leads to the same choices (1)' },
+    nodes: { value: 'N', least: 1, help: 'number of nodes in each site (6)' },
+    port: { value: 'N', least: 1, most: 65_000, help: 'the first port of the servers (21600)' },
     site: { value: 'NAME', choices: ['three', 'one', 'both'], help: 'three conductors, the only process, or both (both)' },
   },
 });

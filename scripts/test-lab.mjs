@@ -25,14 +25,14 @@ const {
   about: 'The tests beside real counterparts: a part, a folder of parts, or (without a name) all parts that are not rare. Root, Debian.',
   options: {
     all: { help: 'run the rare parts too, which --list names' },
-    list: { help: 'say what each part needs, and run nothing' },
+    list: { help: 'print what each part needs, and run nothing' },
     jobs: {
       value: 'N',
       least: 1,
       most: 64,
       // A part waits for a fifth of its time. With one part for each of two processors, these are idle for six minutes of half an hour.
       default: Math.ceil(availableParallelism() * 1.5),
-      help: 'run so many parts side by side (three for each two processors)',
+      help: 'number of parts that run side by side (three for each two processors)',
     },
   },
   positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },

@@ -1,4 +1,4 @@
-// npm run types: model/fields.ts from openapi.yaml. With --check: writes nothing, fails when it would.
+// npm run types: writes model/fields.ts from openapi.yaml. With --check: writes nothing, and fails if the file is outdated.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -8,7 +8,7 @@ const { check } = cliArguments({
   command: 'npm run types',
   usage: '[--check]',
   about: 'Writes model/fields.ts from openapi.yaml.',
-  options: { check: { help: 'write nothing; fail when it would be another' } },
+  options: { check: { help: 'write nothing; fail if the file is outdated' } },
 });
 
 const root = join(import.meta.dirname, '..');
@@ -52,7 +52,7 @@ ${RESOURCES.map(resource).join('\n\n')}
 
 if (check) {
   if (readFileSync(target, 'utf8') === text) process.exit(0);
-  console.error('model/fields.ts is not what openapi.yaml says: run "npm run types"');
+  console.error('model/fields.ts does not match openapi.yaml: run "npm run types"');
   process.exit(1);
 }
 writeFileSync(target, text);

@@ -27,7 +27,7 @@ export function endOnSignals(folder) {
     process.on(signal, () => {
       if (received) return;
       received = true;
-      console.error(`${signal}: ending what runs`);
+      console.error(`${signal}: ending the running programs`);
       void Promise.all([...running].map((one) => one.kill())).then(async () => {
         await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
         process.exit(code);

@@ -5,18 +5,18 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export interface Way {
-  /** What to give as [database]connection. */
+export interface DatabaseProxy {
+  /** The value of [database]connection that leads through the proxy. */
   readonly connection: string;
   cut(): void;
-  mend(): void;
+  restore(): void;
   close(): Promise<void>;
 }
 const SOCKET = '.s.PGSQL.5432';
 const HOST = /host=([^&]+)/;
 
 /** @param connection of a database on a Unix socket */
-export async function wayTo(connection: string): Promise<Way> {
+export async function startDatabaseProxy(connection: string): Promise<DatabaseProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-way-'));
   const target = join(decodeURIComponent(HOST.exec(connection)![1]!), SOCKET);
   const sockets = new Set<Socket>();
@@ -46,9 +46,9 @@ export async function wayTo(connection: string): Promise<Way> {
       all((socket) => socket.unpipe());
       all((socket) => socket.pause());
     },
-    mend: () => {
+    restore: () => {
       isCut = false;
-      // Data on its way is lost with its connection.
+      // Data that has not arrived yet is lost with its connection.
       all((socket) => socket.destroy());
     },
     close: async () => {

@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { accepted, type Answer, type Body } from './client';
-import { thing, type Thing } from './journal';
-import { brief, read, type Actor, type Rooms } from './life';
+import { trackValue, type TrackedValue } from './journal';
+import { brief, read, type Actor, type LoadContext } from './life';
 
 export interface Edits {
   readonly act: Actor;
@@ -14,13 +14,13 @@ const PAUSE_MS = 60;
 
 /** One value that is written and read. `undefined`: it does not exist. */
 interface Field {
-  readonly thing: Thing<unknown>;
+  readonly tracked: TrackedValue<unknown>;
   readonly value: (turn: number) => unknown;
   readonly write: (value: unknown) => Promise<Answer>;
   readonly path: string;
   readonly of: (body: Body | undefined) => unknown;
 }
-function writer({ api, journal, chance }: Rooms, fields: readonly Field[], pause: number): Edits {
+function writer({ api, journal, chance }: LoadContext, fields: readonly Field[], pause: number): Edits {
   let turn = 0;
   return {
     act: async (stop) => {
@@ -29,8 +29,8 @@ function writer({ api, journal, chance }: Rooms, fields: readonly Field[], pause
         const field = chance.pick(fields);
         const value = field.value(++turn);
         const answer = await field.write(value);
-        if (accepted(answer)) field.thing.acknowledged(value);
-        else if (answer.status === 0) field.thing.unsure(value);
+        if (accepted(answer)) field.tracked.acknowledged(value);
+        else if (answer.status === 0) field.tracked.unsure(value);
         else journal.count('writes refused');
       }
     },
@@ -43,10 +43,11 @@ function writer({ api, journal, chance }: Rooms, fields: readonly Field[], pause
             path,
             answers: answers.map(({ status, body }) => [status, body['revision'], body['updated_at'], body['extra'], body['reason']]),
           });
-        if (first!.status !== 200 && first!.status !== 404) journal.find('not answered when all was quiet', { path, first });
+        if (first!.status !== 200 && first!.status !== 404)
+          journal.find('no proper answer although no request was under way', { path, first });
         else
           for (const field of fields.filter((one) => one.path === path))
-            field.thing.seen(field.of(first!.status === 404 ? undefined : first!.body));
+            field.tracked.seen(field.of(first!.status === 404 ? undefined : first!.body));
       }
     },
   };
@@ -54,18 +55,18 @@ function writer({ api, journal, chance }: Rooms, fields: readonly Field[], pause
 const withoutLinks = ({ body }: Answer): string => JSON.stringify(body).replace(/http:\/\/[^"/]+/g, '');
 
 /** Fields of a node whose states life.ts changes; the states are not checked here. */
-export function editNode(rooms: Rooms, uuid: string): Edits {
-  const { api, journal } = rooms;
+export function editNode(context: LoadContext, uuid: string): Edits {
+  const { api, journal } = context;
   const path = `/v1/nodes/${uuid}`;
   const patched = (name: string, value: (turn: number) => unknown, empty: unknown): Field => ({
-    thing: thing<unknown>(journal, `${name} of ${uuid}`, undefined),
+    tracked: trackValue<unknown>(journal, `${name} of ${uuid}`, undefined),
     value,
     write: (wanted) => api.call('PATCH', path, [{ op: 'add', path: `/${name}`, value: wanted }]),
     path,
     of: (body) => (isDeepStrictEqual(body?.[name], empty) ? undefined : body?.[name]),
   });
   return writer(
-    rooms,
+    context,
     [
       patched('extra', (turn) => ({ turn }), {}),
       patched('description', (turn) => `turn ${turn}`, null),
@@ -79,14 +80,14 @@ export function editNode(rooms: Rooms, uuid: string): Edits {
 }
 
 /** A node that is created and deleted, with its ports, and gets no orders. */
-export function churnNode(rooms: Rooms, number: number): Edits {
-  const { api, journal, chance } = rooms;
+export function churnNode(context: LoadContext, number: number): Edits {
+  const { api, journal, chance } = context;
   const uuid = chance.uuid();
   const home = chance.uuid();
   const make = (path: string, body: object, one: string): Field => {
-    const own: Thing<unknown> = thing<unknown>(journal, `${path}/${one} being there`, undefined);
+    const own: TrackedValue<unknown> = trackValue<unknown>(journal, `the existence of ${path}/${one}`, undefined);
     return {
-      thing: own,
+      tracked: own,
       // Created and deleted by turns.
       value: () => (own.last === undefined ? one : undefined),
       write: async (wanted) => {
@@ -105,7 +106,7 @@ export function churnNode(rooms: Rooms, number: number): Edits {
   const still = { driver: 'fake-hardware' };
   const ports = [0, 1].map((index) => make('/v1/ports', { node_uuid: home, address: address(index) }, chance.uuid()));
   const { act, check } = writer(
-    rooms,
+    context,
     [make('/v1/nodes', still, uuid), ...ports, make('/v1/deploy_templates', { name: `CUSTOM_T${number}`, steps: TEMPLATE }, chance.uuid())],
     PAUSE_MS,
   );
@@ -124,14 +125,14 @@ export function churnNode(rooms: Rooms, number: number): Edits {
 const TEMPLATE = [{ interface: 'vendor', step: 'count_resumable', args: {}, priority: 10 }];
 
 /** Allocations over a few available nodes of their own: each gets a node or an error, and its node and the allocation agree. */
-export function allocate(rooms: Rooms, resourceClass: string): Edits {
-  const { api, journal, chance } = rooms;
+export function allocate(context: LoadContext, resourceClass: string): Edits {
+  const { api, journal, chance } = context;
   const nodes = [chance.uuid(), chance.uuid()];
   let ready = false;
   const prepare = async (): Promise<void> => {
     for (const uuid of nodes) {
       await api.call('POST', '/v1/nodes', { uuid, driver: 'fake-hardware', resource_class: resourceClass, automated_clean: false });
-      const node = await read(rooms, `/v1/nodes/${uuid}`);
+      const node = await read(context, `/v1/nodes/${uuid}`);
       if (!node || node['reservation'] !== null) return;
       if (node['power_state'] === null) await api.call('PUT', `/v1/nodes/${uuid}/states/power`, { target: 'power on' });
       const verb = { enroll: 'manage', manageable: 'provide' }[node['provision_state'] as string];
@@ -149,7 +150,7 @@ export function allocate(rooms: Rooms, resourceClass: string): Edits {
     if (accepted(made)) journal.count('acknowledged writes');
     for (const until = Date.now() + 240_000; ;) {
       await delay(100);
-      const found = await read(rooms, path);
+      const found = await read(context, path);
       if (!found) {
         if (accepted(made)) journal.find('lost: an allocation', uuid);
         there.delete(uuid);
@@ -183,12 +184,12 @@ export function allocate(rooms: Rooms, resourceClass: string): Edits {
       }
     },
     check: async () => {
-      const list = (await read(rooms, `/v1/allocations?resource_class=${resourceClass}`))?.['allocations'] as readonly Body[] | undefined;
+      const list = (await read(context, `/v1/allocations?resource_class=${resourceClass}`))?.['allocations'] as readonly Body[] | undefined;
       const found = list ?? [];
       for (const allocation of found)
-        if (!there.has(allocation['uuid'] as string)) journal.find('a deleted allocation is there', allocation);
+        if (!there.has(allocation['uuid'] as string)) journal.find('a deleted allocation still exists', allocation);
       for (const uuid of nodes) {
-        const node = await read(rooms, `/v1/nodes/${uuid}`);
+        const node = await read(context, `/v1/nodes/${uuid}`);
         const owner = found.find((one) => one['node_uuid'] === uuid);
         if ((node?.['allocation_uuid'] ?? undefined) !== owner?.['uuid'] || (node?.['instance_uuid'] ?? undefined) !== owner?.['uuid'])
           journal.find('a node and its allocation do not agree', {

@@ -15,7 +15,7 @@ import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
 import type { Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import type { Body } from './client';
-import { wayTo, type Way } from './cut';
+import { startDatabaseProxy, type DatabaseProxy } from './cut';
 import { startProcess, type Process } from './process';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bloomery-fencing-'));
 let postgres: Embedded;
 let fleet: Fleet;
 const processes = new Map<string, Process>();
-const ways = new Map<string, Way>();
+const proxies = new Map<string, DatabaseProxy>();
 
 const sections = (host: string, port: number, connection: string): Sections => ({
   DEFAULT: {
@@ -55,14 +55,14 @@ beforeAll(async () => {
   });
   for (const host of ['anna', 'bert']) {
     const port = await freePort();
-    const way = await wayTo(postgres.connection);
-    ways.set(host, way);
-    processes.set(host, await startProcess(join(folder, host), port, sections(host, port, way.connection)));
+    const proxy = await startDatabaseProxy(postgres.connection);
+    proxies.set(host, proxy);
+    processes.set(host, await startProcess(join(folder, host), port, sections(host, port, proxy.connection)));
   }
 });
 afterAll(async () => {
   for (const one of processes.values()) await one.kill();
-  for (const way of ways.values()) await way.close();
+  for (const proxy of proxies.values()) await proxy.close();
   await fleet.close();
   await postgres.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -79,12 +79,12 @@ async function ask(host: string, method: string, path: string, body?: unknown): 
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
   return text === '' ? {} : (JSON.parse(text) as Body);
 }
-async function until(host: string, uuid: string, isSo: (node: Body) => boolean): Promise<Body> {
+async function until(host: string, uuid: string, condition: (node: Body) => boolean): Promise<Body> {
   for (const end = Date.now() + 240_000; ;) {
     await delay(100);
     const node = await ask(host, 'GET', `/v1/nodes/${uuid}`);
-    if (isSo(node)) return node;
-    if (Date.now() > end) throw new Error(`it never was so: ${JSON.stringify(node)}`);
+    if (condition(node)) return node;
+    if (Date.now() > end) throw new Error(`the node did not reach the expected state: ${JSON.stringify(node)}`);
   }
 }
 const isFree = (node: Body): boolean => node['reservation'] === null && node['target_power_state'] === null;
@@ -106,13 +106,13 @@ async function enrol({ name, redfish }: FleetMachine): Promise<string> {
   return uuid as string;
 }
 
-it.each<[string, (host: string) => void, (host: string) => void]>([
+it.each<[reason: string, interrupt: (host: string) => void, restore: (host: string) => void]>([
   ['was suspended', (host) => processes.get(host)!.signal('SIGSTOP'), (host) => processes.get(host)!.signal('SIGCONT')],
-  ['lost the database', (host) => ways.get(host)!.cut(), (host) => ways.get(host)!.mend()],
+  ['lost the database', (host) => proxies.get(host)!.cut(), (host) => proxies.get(host)!.restore()],
 ])(
-  'a conductor that %s orders nothing any more',
-  async (_, away, back) => {
-    const machine = fleet.machines[_ === 'was suspended' ? 0 : 1]!;
+  'a conductor that %s sends no requests to the machine after another conductor has taken over the node',
+  async (reason, interrupt, restore) => {
+    const machine = fleet.machines[reason === 'was suspended' ? 0 : 1]!;
     const uuid = await enrol(machine);
     await power('anna', uuid, 'soft rebooting');
     const { reservation: first } = await until('anna', uuid, (node) => node['reservation'] !== null);
@@ -120,7 +120,7 @@ it.each<[string, (host: string) => void, (host: string) => void]>([
     const successor = holder === 'anna' ? 'bert' : 'anna';
     // The conductor has ordered a soft power off, which takes a while; afterwards it would switch the machine on.
     await delay(1500);
-    away(holder);
+    interrupt(holder);
     try {
       const left = await until(successor, uuid, isFree);
       expect(left['last_error']).toMatch(/aborted/);
@@ -128,7 +128,7 @@ it.each<[string, (host: string) => void, (host: string) => void]>([
       await until(successor, uuid, (node) => isFree(node) && node['power_state'] === 'power off');
       expect(machine.control.phase()).toBe('off');
     } finally {
-      back(holder);
+      restore(holder);
     }
     // Long enough for the rest of the first conductor's power change, and for its return among the conductors.
     await delay(6000);

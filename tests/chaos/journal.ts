@@ -1,6 +1,6 @@
 /**
- * What must be true afterwards. Each thing has one writer, which requests one change at a time. So the thing has the value that was
- * acknowledged last, or a value that was requested since the last look without an answer: such a request may take effect even after later
+ * The values that must be there afterwards. Each has one writer, which requests one change at a time. So a value is the one that was
+ * acknowledged last, or one that was requested since the last check without an answer: such a request may take effect even after later
  * ones. Any other value is a loss.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -30,7 +30,7 @@ export function createJournal(): Journal {
   return journal;
 }
 
-export interface Thing<T> {
+export interface TrackedValue<T> {
   acknowledged(value: T): void;
   /** The change was requested, and its result is unknown. */
   unsure(value: T): void;
@@ -38,7 +38,7 @@ export interface Thing<T> {
   seen(value: T): void;
   readonly last: T;
 }
-export function thing<T>(journal: Journal, name: string, first: T): Thing<T> {
+export function trackValue<T>(journal: Journal, name: string, first: T): TrackedValue<T> {
   let last = first;
   let maybe: T[] = [];
   return {

@@ -6,7 +6,8 @@ import { knows, nextOrder, type Order } from './flows';
 import type { Journal } from './journal';
 import type { StepLog } from './step-log';
 
-export interface Rooms {
+/** What all parts of the load share. */
+export interface LoadContext {
   readonly api: Api;
   readonly chance: Chance;
   readonly journal: Journal;
@@ -24,7 +25,7 @@ const CUT_OFF = /can't be resumed/;
 const AGENT_LOST = /^By request|^Timeout reached/;
 const RESTARTED = /aborted due to conductor restart/;
 
-const TOLD = [
+const SHOWN_FIELDS = [
   'uuid',
   'provision_state',
   'target_provision_state',
@@ -41,17 +42,17 @@ const TOLD = [
   'updated_at',
 ];
 /** The members of a node that a finding shows. */
-export const brief = (node: Body | undefined): Body => Object.fromEntries(TOLD.map((name) => [name, node?.[name]]));
+export const brief = (node: Body | undefined): Body => Object.fromEntries(SHOWN_FIELDS.map((name) => [name, node?.[name]]));
 
 /** Tries again until the node is there: a server that is just starting is no loss. */
-export async function read(rooms: Rooms, path: string): Promise<Body | undefined> {
+export async function read(context: LoadContext, path: string): Promise<Body | undefined> {
   for (let tried = 0; tried < 480; tried++) {
-    const { status, body } = await rooms.api.call('GET', path);
+    const { status, body } = await context.api.call('GET', path);
     if (status === 200) return body;
     if (status === 404) return undefined;
     await delay(500);
   }
-  rooms.journal.find('nobody answered for four minutes', path);
+  context.journal.find('no server answered for four minutes', path);
   return undefined;
 }
 
@@ -61,7 +62,7 @@ const NOTHING: Order = { verb: 'none', to: '', body: {}, once: [], counted: [] }
 /** No conductor holds the node, and no power change is pending. */
 const atRest = (node: Body): boolean => node['reservation'] === null && node['target_power_state'] === null;
 
-async function speakAsAgent({ api }: Rooms, uuid: string, token: { value: string }): Promise<boolean> {
+async function speakAsAgent({ api }: LoadContext, uuid: string, token: { value: string }): Promise<boolean> {
   const looked = await api.call('GET', `/v1/lookup?node_uuid=${uuid}`);
   const given = (looked.body['config'] as Body | undefined)?.['agent_token'];
   if (typeof given === 'string' && !given.startsWith('*')) token.value = given;
@@ -71,12 +72,12 @@ async function speakAsAgent({ api }: Rooms, uuid: string, token: { value: string
 }
 
 /** Waits until the order is over. @returns the node as it is then */
-async function follow(rooms: Rooms, uuid: string, order: Order, before: string): Promise<Body> {
-  const { api, journal, log } = rooms;
+async function follow(context: LoadContext, uuid: string, order: Order, before: string): Promise<Body> {
+  const { api, journal, log } = context;
   const until = Date.now() + ORDER_MS;
   const token = { value: '' };
   for (;;) {
-    const node = await read(rooms, `/v1/nodes/${uuid}`);
+    const node = await read(context, `/v1/nodes/${uuid}`);
     if (!node) {
       journal.find('a node is gone', uuid);
       return { uuid, provision_state: 'enroll' };
@@ -95,7 +96,7 @@ async function follow(rooms: Rooms, uuid: string, order: Order, before: string):
       journal.count(state === order.to ? `orders done: ${order.verb}` : 'orders failed at a step that may run once');
       return node;
     }
-    if (order.agent && state === 'service wait' && !(await speakAsAgent(rooms, uuid, token)))
+    if (order.agent && state === 'service wait' && !(await speakAsAgent(context, uuid, token)))
       // The token was in an answer that was lost with its server. An agent cannot know it, so the load aborts the operation.
       await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'abort' });
     if (Date.now() > until) {
@@ -110,8 +111,8 @@ export interface Life {
   readonly uuid: string;
   readonly act: Actor;
 }
-export function liveNode(rooms: Rooms, name: string): Life {
-  const { api, chance, journal } = rooms;
+export function liveNode(context: LoadContext, name: string): Life {
+  const { api, chance, journal } = context;
   const uuid = chance.uuid();
   let state: string | undefined;
 
@@ -129,7 +130,7 @@ export function liveNode(rooms: Rooms, name: string): Life {
     const answer = await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, order.body);
     if (accepted(answer)) {
       journal.count('orders accepted');
-      state = (await follow(rooms, uuid, order, before))['provision_state'] as string;
+      state = (await follow(context, uuid, order, before))['provision_state'] as string;
       return;
     }
     if (answer.status === 400) journal.find('refused', { order: order.body, state, said: answer.body });
@@ -141,7 +142,7 @@ export function liveNode(rooms: Rooms, name: string): Life {
   const settled = async (order: Order): Promise<Body | undefined> => {
     for (const until = Date.now() + ORDER_MS; ;) {
       await delay(LOOK_MS);
-      const node = await read(rooms, `/v1/nodes/${uuid}`);
+      const node = await read(context, `/v1/nodes/${uuid}`);
       if (!node || (atRest(node) && knows(node['provision_state'] as string))) return node;
       if (node['provision_state'] === 'service wait') await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'abort' });
       if (Date.now() > until) {
@@ -159,7 +160,7 @@ export function liveNode(rooms: Rooms, name: string): Life {
     journal.count('power orders accepted');
     const wanted = target === 'power off' ? 'power off' : 'power on';
     if (node['power_state'] === wanted) return;
-    const history = await read(rooms, `/v1/nodes/${uuid}/history?detail=true`);
+    const history = await read(context, `/v1/nodes/${uuid}/history?detail=true`);
     if (!RESTARTED.test(JSON.stringify([node['last_error'], history])))
       journal.find('an accepted power order was lost', { target, node: brief(node) });
     else journal.count('power orders given up with a conductor');

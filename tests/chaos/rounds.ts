@@ -9,7 +9,7 @@ import { until } from '../support/until';
 import { createApi, type Body } from './client';
 import { allocate, churnNode, editNode } from './edits';
 import { createJournal, type Journal } from './journal';
-import { brief, liveNode, type Rooms } from './life';
+import { brief, liveNode, type LoadContext } from './life';
 import type { Site, Victim } from './site';
 import { readStepLog } from './step-log';
 
@@ -37,12 +37,12 @@ export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => 
   const journal = createJournal();
   const chance = chanceOf(seed);
   const api = createApi(site.urls, chanceOf(seed + 1), journal);
-  const rooms: Rooms = { api, chance: chanceOf(seed + 2), journal, log: readStepLog(site.stepLog, journal) };
-  const lives = Array.from({ length: nodes }, (_, index) => liveNode(rooms, `life-${index}`));
+  const context: LoadContext = { api, chance: chanceOf(seed + 2), journal, log: readStepLog(site.stepLog, journal) };
+  const lives = Array.from({ length: nodes }, (_, index) => liveNode(context, `life-${index}`));
   const edits = [
-    ...lives.map(({ uuid }) => editNode(rooms, uuid)),
-    ...[0, 1].map((number) => churnNode(rooms, number)),
-    allocate(rooms, 'few'),
+    ...lives.map(({ uuid }) => editNode(context, uuid)),
+    ...[0, 1].map((number) => churnNode(context, number)),
+    allocate(context, 'few'),
   ];
   const byVictim: Record<string, number> = {};
   let deck: Victim[] = [];
@@ -66,10 +66,10 @@ export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => 
     const over = await Promise.race([load.then(() => true), delay(QUIET_MS, false, { signal: late.signal }).catch(() => false)]);
     late.abort();
     if (!over) {
-      journal.find('the load did not come to its end', victim.name);
+      journal.find('the load did not end what it began', victim.name);
       break;
     }
-    await check(rooms, edits);
+    await check(context, edits);
     const news = journal.findings.slice(found).map((one) => `\n    ${one.what}: ${JSON.stringify(one.detail).slice(0, 3000)}`);
     tell(`${site.name}, round ${journal.round}: ${victim.name} after ${moment} ms, ${what}${news.join('')}`);
   }
@@ -78,28 +78,28 @@ export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => 
 
 const written = (journal: Journal): number => journal.counts.get('acknowledged writes') ?? 0;
 
-async function check(rooms: Rooms, edits: readonly { check(): Promise<void> }[]): Promise<void> {
-  const { api, journal, log } = rooms;
+async function check(context: LoadContext, edits: readonly { check(): Promise<void> }[]): Promise<void> {
+  const { api, journal, log } = context;
   const [first] = await api.everywhere('/v1/nodes/detail?limit=1000');
   const working = ((first!.body['nodes'] as readonly Body[] | undefined) ?? []).filter(
     (node) => node['reservation'] !== null || node['target_power_state'] !== null || BUSY.test(node['provision_state'] as string),
   );
   // A synchronisation of the power state, or the release of a dead conductor's reservation, may be under way.
-  for (const { uuid } of working) await untilIdle(rooms, uuid as string);
+  for (const { uuid } of working) await untilIdle(context, uuid as string);
   for (const one of edits) await one.check();
   log.check();
   journal.count('rounds');
 }
 
 const BUSY = /ing$| wait$|call-back$| hold$/;
-async function untilIdle({ api, journal }: Rooms, uuid: string): Promise<void> {
+async function untilIdle({ api, journal }: LoadContext, uuid: string): Promise<void> {
   for (const end = Date.now() + QUIET_MS; ;) {
     await delay(250);
     const { status, body } = await api.call('GET', `/v1/nodes/${uuid}`);
     const idle = body['reservation'] === null && body['target_power_state'] === null && !BUSY.test(body['provision_state'] as string);
     if (status === 404 || (status === 200 && idle)) return;
     if (Date.now() > end) {
-      journal.find('stuck when all was quiet', brief(body));
+      journal.find('stuck although no request was under way', brief(body));
       return;
     }
   }

@@ -67,7 +67,7 @@ const killed = (one: Process, name: string, whileDead: () => void = () => {}): V
   },
 });
 /** A host that was suspended: its clock jumps, and by then another conductor has its work. */
-const asleep = (processes: readonly Process[], name: string): Victim => ({
+const suspended = (processes: readonly Process[], name: string): Victim => ({
   name,
   strike: async (chance) => {
     const one = chance.pick(processes);
@@ -75,7 +75,7 @@ const asleep = (processes: readonly Process[], name: string): Victim => ({
     one.signal('SIGSTOP');
     await delay(milliseconds);
     one.signal('SIGCONT');
-    return `asleep for ${milliseconds} ms`;
+    return `suspended for ${milliseconds} ms`;
   },
 });
 
@@ -103,7 +103,7 @@ const database = (name: string, postmaster: () => Promise<number | undefined>): 
   name,
   strike: async (chance) => {
     const pid = await postmaster();
-    if (pid === undefined) return 'it was not there';
+    if (pid === undefined) return 'it was not running';
     const sessions = childrenOf(pid);
     if (chance.percent(50) && sessions.length > 0) {
       end(chance.pick(sessions));
@@ -142,7 +142,7 @@ export async function threeConductors(ports: readonly number[]): Promise<Site> {
     victims: [
       ...conductors.map((one) => killed(one, 'one conductor of three')),
       killed(begun.get('dora')!, 'an API of its own'),
-      asleep(conductors, 'one conductor of three, asleep'),
+      suspended(conductors, 'one conductor of three, suspended'),
       database('PostgreSQL', async () => postgres.pid),
       database('PostgreSQL', async () => postgres.pid),
     ],

@@ -137,7 +137,8 @@ async function measure(work: () => Promise<unknown>): Promise<Cost> {
   return { requests: neutron.requests().slice(before), seconds };
 }
 
-async function liveOnce(name: ServerName, networkInterface: string): Promise<ReadonlyMap<string, Cost>> {
+/** Runs all operations on a new node. @returns the cost of each */
+async function measureOperations(name: ServerName, networkInterface: string): Promise<ReadonlyMap<string, Cost>> {
   const api = apis[name]!;
   const { macs, redfish } = fleets[name]!.machines[INTERFACES.indexOf(networkInterface)]!;
   const uuid = randomUUID();
@@ -187,7 +188,7 @@ it.each(INTERFACES)(
   'with the network interface %s, no operation sends more requests to Neutron than with Ironic',
   async (networkInterface) => {
     const costs: Partial<Record<ServerName, ReadonlyMap<string, Cost>>> = {};
-    for (const name of SERVERS) costs[name] = await liveOnce(name, networkInterface);
+    for (const name of SERVERS) costs[name] = await measureOperations(name, networkInterface);
     const rows = OPERATIONS.map(([operation]) => {
       const [ours, theirs] = SERVERS.map((name) => costs[name]!.get(operation)!) as [Cost, Cost];
       const cells = [`${ours.requests.length} / ${theirs.requests.length}`, `${ours.seconds.toFixed(1)} / ${theirs.seconds.toFixed(1)}`];

@@ -64,7 +64,7 @@ const password = (name: string): Readonly<Record<string, string>> => ({
 const ofTheSystem = (): Readonly<Record<string, string>> => ({ ...password('operator'), OS_SYSTEM_SCOPE: 'all' });
 const nodes = (count: number): RegExp => new RegExp(`^This would be imported:\\n {7}${count} nodes?$`, 'm');
 
-it('finds the API in the catalog, by its region', async () => {
+it('bloomery import finds the API in the catalog by its region', async () => {
   const found = await importWith({ ...ofTheSystem(), OS_REGION_NAME: REGION }, '--api', '--dry-run');
   expect(found).toMatchObject({ code: 0, stdout: expect.stringMatching(nodes(2)) as string });
   const elsewhere = await importWith({ ...ofTheSystem(), OS_REGION_NAME: 'RegionElsewhere' }, '--api', '--dry-run');
@@ -72,7 +72,7 @@ it('finds the API in the catalog, by its region', async () => {
   expect(elsewhere.stderr).toContain('RegionElsewhere');
 });
 
-it('takes a token', async () => {
+it('bloomery import accepts a token', async () => {
   const token = await keystone.identity.token(operator, { system: { all: true } });
   expect(await importWith({ OS_TOKEN: token }, '--api', ironic.url, '--dry-run')).toMatchObject({
     code: 0,
@@ -80,7 +80,7 @@ it('takes a token', async () => {
   });
 });
 
-it('says what is wrong with the credentials, without the password', async () => {
+it('bloomery import reports wrong credentials without showing the password', async () => {
   const wrong = await importWith({ ...ofTheSystem(), OS_PASSWORD: 'a wrong one' }, '--api', '--dry-run');
   expect(wrong).toMatchObject({ code: 1, stdout: '' });
   expect(wrong.stderr).toMatch(/401/);
@@ -90,7 +90,7 @@ it('says what is wrong with the credentials, without the password', async () => 
   expect(refused.stderr).toMatch(/401/);
 });
 
-it('imports the nodes, once', async () => {
+it('bloomery import imports the nodes only once', async () => {
   expect(await importWith(ofTheSystem(), '--api')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^Imported:\n {7}2 nodes$/m) as string,

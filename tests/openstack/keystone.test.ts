@@ -162,7 +162,7 @@ describe('a token identifies', () => {
     expect(await sorted(token)).toEqual({ ...expected, ...tenant(), roles: ['member', 'reader'] });
   });
 
-  it('whoever Keystone says, whatever the other headers say', async () => {
+  it('the same user whatever the other identity headers say', async () => {
     const token = await keystone.identity.token(member);
     const headers = { 'x-user-id': 'root', 'x-project-id': project, 'x-roles': 'admin', 'openstack-system-scope': 'all' };
     expect(await identify(strategyOf(), token, headers)).toEqual(await identify(strategyOf(), token));
@@ -193,7 +193,7 @@ describe('the log-in of the page', () => {
   it.each<[string, object, () => object]>([
     ['a project', { project: 'tenant' }, () => ({ user: 'Member', project })],
     ['the system', { domain: 'Default' }, () => ({ user: 'Member', project: null, roles: ['reader'] })],
-  ])('takes a password, for %s', async (_, fields, caller) => {
+  ])('accepts a password for %s', async (_, fields, caller) => {
     const opened = await logIn(fields);
     expect(opened.status).toBe(201);
     expect(await opened.json()).toMatchObject({ caller: caller() });
@@ -207,8 +207,8 @@ describe('the log-in of the page', () => {
   });
 });
 
-describe('a token is refused', () => {
-  it('after it was revoked, once its cached validation is too old', async () => {
+describe('the strategy keystone refuses', () => {
+  it('a revoked token once its cached validation is too old', async () => {
     const strategy = strategyOf();
     const token = await keystone.identity.token(member, { project: { id: project } });
     const caller = await identify(strategy, token);
@@ -219,7 +219,7 @@ describe('a token is refused', () => {
     ahead = 0;
   });
 
-  it('at the end of its life, though its validation is cached', async () => {
+  it('an expired token although its validation is cached', async () => {
     const strategy = strategyOf({ ...credentials(), 'keystone_authtoken.token_cache_time': 100_000 });
     const token = await keystone.identity.token(member);
     await identify(strategy, token);
@@ -239,16 +239,16 @@ describe('a token is refused', () => {
     'g'.repeat(255),
     'tökén',
     "' OR 1=1 --",
-  ])('that is none: %p', async (token) => {
+  ])('a text that is not a token: %p', async (token) => {
     expect(await refusal(identify(strategyOf(), token))).toBe(401);
   });
 
-  it('that is missing', async () => {
+  it('a request without a token', async () => {
     expect(await refusal(strategyOf().identify({}, '/v1/nodes', 'GET', '192.0.2.1'))).toBe(401);
   });
 });
 
-describe('beside the token of a service', () => {
+describe('the strategy keystone, for a request with a service token,', () => {
   let serviceToken: string;
   let expired: string;
   beforeAll(async () => {
@@ -259,19 +259,19 @@ describe('beside the token of a service', () => {
     await until('the token expires', async () => (await identify(strategyOf(), expired).catch(() => undefined)) === undefined, 200);
   });
 
-  it('an expired token of a user is valid, and only there', async () => {
+  it('accepts an expired user token, which it refuses without the service token', async () => {
     const strategy = strategyOf();
     expect(await refusal(identify(strategy, expired))).toBe(401);
     expect(await identify(strategy, expired, { 'x-service-token': serviceToken })).toMatchObject({ user: member, project });
     expect(await refusal(identify(strategy, expired))).toBe(401);
   });
 
-  it('it is valid within the window of Keystone', async () => {
+  it("refuses an expired user token outside Keystone's allow_expired_window", async () => {
     const strategy = strategyOf({ ...credentials(), 'keystone_authtoken.region_name': 'RegionWithoutWindow' });
     expect(await refusal(identify(strategy, expired, { 'x-service-token': serviceToken }))).toBe(401);
   });
 
-  it('the scope is that of the user', async () => {
+  it('uses the scope of the user token, not that of the service token', async () => {
     const inSystem = await keystone.identity.token(service, { system: { all: true } });
     const inProject = await keystone.identity.token(member, { project: { id: project } });
     expect(await identify(strategyOf(), inProject, { 'x-service-token': inSystem })).toMatchObject({
@@ -285,14 +285,14 @@ describe('beside the token of a service', () => {
     });
   });
 
-  it('any token is refused if that of the service is not valid', async () => {
+  it('refuses any user token if the service token is invalid', async () => {
     const token = await keystone.identity.token(member);
     expect(await refusal(identify(strategyOf(), token, { 'x-service-token': 'garbage' }))).toBe(401);
     expect(await refusal(identify(strategyOf(), token, { 'x-service-token': expired }))).toBe(401);
     expect(await identify(strategyOf(), token, { 'x-service-token': serviceToken })).toMatchObject({ user: member });
   });
 
-  it('any token is refused if that of the service lacks the role, unless service_token_roles_required is false', async () => {
+  it('refuses any user token if the service token lacks the role, unless service_token_roles_required is false', async () => {
     const token = await keystone.identity.token(member);
     const wrong = { 'x-service-token': await keystone.identity.token(member, { project: { id: project } }) };
     expect(await refusal(identify(strategyOf(), token, wrong))).toBe(401);
@@ -319,7 +319,7 @@ it('access rules of an application credential limit its requests', async () => {
   expect(await refusal(identify(strategyOf(), token, {}, '/v1/nodes/one'))).toBe(401);
 });
 
-describe('this program authenticates', () => {
+describe("our server's authentication to Keystone", () => {
   const section = (values: Readonly<Record<string, string>>): Partial<Options> =>
     Object.fromEntries(Object.entries({ auth_url: keystone.url, ...values }).map(([name, value]) => [`keystone_authtoken.${name}`, value]));
   const variants: Readonly<Record<string, () => Promise<Partial<Options>>>> = {
@@ -360,12 +360,12 @@ describe('this program authenticates', () => {
       });
     },
   };
-  it.each(Object.keys(variants))('with %s', async (name) => {
+  it.each(Object.keys(variants))('succeeds with %s', async (name) => {
     const token = await keystone.identity.token(member);
     expect(await identify(strategyOf(await variants[name]!()), token)).toMatchObject({ user: member });
   });
 
-  it('again when its token was revoked', async () => {
+  it('is repeated when its token was revoked', async () => {
     const strategy = strategyOf();
     await identify(strategy, await keystone.identity.token(member));
     // That revokes the tokens of the user.
@@ -391,7 +391,7 @@ describe('this program authenticates', () => {
     ['a wrong password', { 'keystone_authtoken.password': 'wrong' }],
     ['a region without Identity API', { 'keystone_authtoken.region_name': 'nowhere' }],
     ['an interface without Identity API', { 'keystone_authtoken.interface': 'nothing' }],
-  ])('not with %s: 503', async (_, options) => {
+  ])('fails with %s, and requests fail with 503', async (_, options) => {
     const strategy = strategyOf({ ...credentials(), ...options });
     expect(await refusal(identify(strategy, await keystone.identity.token(member)))).toBe(503);
   });
@@ -412,7 +412,7 @@ describe('the server', () => {
     expect((await ask(undefined, '/v1')).status).toBe(200);
   });
 
-  it('is used by the CLI and by openstacksdk, which find it in the catalog', async () => {
+  it('serves the CLI and openstacksdk, which find it in the catalog', async () => {
     const bin = await openstackClient();
     const env = {
       ...process.env,
@@ -427,7 +427,7 @@ describe('the server', () => {
     expect((await run(join(bin, 'python'), ['-c', script], { env })).stdout.trim()).toBe("['seen']");
   });
 
-  it('goes on with cached tokens while Keystone is slow', async () => {
+  it('accepts cached tokens while Keystone does not respond', async () => {
     const cached = await keystone.identity.token(member, { system: { all: true } });
     expect((await ask(cached)).status).toBe(200);
     const fresh = await keystone.identity.token(member, { system: { all: true } });
@@ -441,7 +441,7 @@ describe('the server', () => {
     expect((await pending).status).toBe(200);
   });
 
-  it('goes on with cached tokens while Keystone is away, refuses others with 503, and takes them when it is back', async () => {
+  it('accepts cached tokens while Keystone is down, refuses others with 503, and accepts those after its restart', async () => {
     const cached = await keystone.identity.token(member, { system: { all: true } });
     const fresh = await keystone.identity.token(member, { system: { all: true } });
     expect((await ask(cached)).status).toBe(200);
@@ -455,7 +455,7 @@ describe('the server', () => {
     await until('the server takes the other token', async () => (await ask(fresh)).status === 200, 200);
   });
 
-  it('asks Keystone once for many requests with one bad token', async () => {
+  it('sends one validation to Keystone for 50 requests with the same invalid token', async () => {
     const validations = (): number => readFileSync(keystone.log, 'utf8').split('GET /v3/auth/tokens').length;
     const before = validations();
     await Promise.all(Array.from({ length: 50 }, () => ask('the-same-bad-token')));

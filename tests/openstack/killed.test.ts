@@ -39,7 +39,7 @@ const BEFORE: Readonly<Record<Operation['name'], readonly Operation['name'][]>> 
   ...{ clean: [], deploy: ['clean'], rescue: ['clean', 'deploy'], unrescue: ['clean', 'deploy', 'rescue'] },
   ...{ rebuild: ['clean', 'deploy'], 'tear-down': ['clean', 'deploy'] },
 };
-/** When a change does not get its response: it has no effect, or it has. */
+/** Whether the server is killed before Neutron gets a change, or after Neutron has made it. In both cases, it gets no response. */
 const FATES = ['before', 'after'] as const;
 /** One without a kill, and one for each change and fate. */
 const MACHINES = 60;
@@ -73,7 +73,7 @@ let api: Client;
 let networks: Awaited<ReturnType<typeof makeNetworks>>;
 let image: object;
 let used = 0;
-/** What requests name → the node: its UUID and address, its VIF, the ports that Neutron made for it. */
+/** Identifiers in requests → their node: its UUID and MAC address, its VIF, and the ports that Neutron created for it. */
 const owners = new Map<string, Node>();
 /** For each operation: its changes, and what it leaves. */
 const references = new Map<Operation['name'], { readonly changes: readonly string[]; readonly left: unknown }>();
@@ -227,7 +227,7 @@ async function left(node: Node): Promise<unknown> {
 }
 
 it.each(FATES)(
-  'a process that is killed %s a change leaves what others leave',
+  'a server that is killed %s a change in Neutron ends each flow with the same node and ports as without a kill',
   async (fate) => {
     const moments = OPERATIONS.flatMap((operation) =>
       references.get(operation.name)!.changes.map((change, at) => ({ operation, change, at })),

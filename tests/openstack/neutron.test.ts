@@ -123,8 +123,8 @@ const internalInfo = async (node: Node): Promise<unknown> =>
 const newVif = (): Promise<NeutronPortView> => neutron.port({ network_id: networks['private'], name: 'tenant' });
 const attach = (node: Node, vif: string): Promise<void> => api.request('POST', `/v1/nodes/${node.uuid}/vifs`, { id: vif });
 
-describe('neutron', () => {
-  it('moves the switch port through the networks of all phases, and leaves nothing behind', async () => {
+describe('the network interface neutron', () => {
+  it("moves a node's switch port through the networks of all phases, and leaves no Neutron port behind", async () => {
     const node = await enroll('neutron');
     await provision(node, 'manage', 'manageable');
     await provision(node, 'inspect', 'manageable');
@@ -181,7 +181,7 @@ describe('neutron', () => {
     expect(await portsOf(node)).toEqual([]);
   }, 300_000);
 
-  it('continues after a conductor was killed in the provisioning network', async () => {
+  it('continues a deployment after its conductor was killed in the provisioning network', async () => {
     const node = await enroll('neutron');
     await provision(node, 'manage', 'manageable');
     await provision(node, 'provide', 'available');
@@ -197,7 +197,7 @@ describe('neutron', () => {
   }, 300_000);
 });
 
-it('[dhcp]dhcp_provider = neutron tells the real ports what boots, and gives those with stateful DHCPv6 several addresses', async () => {
+it('[dhcp]dhcp_provider = neutron sets the boot options of Neutron ports, and requests several addresses for stateful DHCPv6', async () => {
   const stateful = await neutron.network('stateful', 110, {
     ...{ ip_version: 6, cidr: '2001:db8:60::/64', enable_dhcp: true },
     ...{ ipv6_address_mode: 'dhcpv6-stateful', ipv6_ra_mode: 'dhcpv6-stateful' },
@@ -238,8 +238,8 @@ it('[dhcp]dhcp_provider = neutron tells the real ports what boots, and gives tho
   for (const address of addresses) expect(address).toMatch(/^2001:db8:60::/);
 }, 300_000);
 
-describe('flat', () => {
-  it("binds the users' VIFs, and makes ports for cleaning only", async () => {
+describe('the network interface flat', () => {
+  it("binds a user's VIF at the deployment, and leaves no port after cleaning, detaching and undeployment", async () => {
     const node = await enroll('flat');
     await provision(node, 'manage', 'manageable');
     await provision(node, 'provide', 'available');
@@ -270,7 +270,7 @@ interface Agent {
   readonly configurations: { readonly bridge_mappings: object };
 }
 describe("networking-baremetal's agent", () => {
-  it('reads our ports, so that Neutron knows the segments of nodes, and forgets nodes that are gone', async () => {
+  it('reports our nodes to Neutron, which then assigns addresses by segment, and removes a deleted node', async () => {
     const node = await enroll('flat', null);
     const agentOf = async (): Promise<Agent | undefined> =>
       ((await neutron.call('GET', `/agents?host=${node.uuid}`)) as { agents: readonly Agent[] }).agents[0];

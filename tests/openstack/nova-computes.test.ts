@@ -53,7 +53,7 @@ afterAll(async () => {
 
 const traitOf = (shard: string): string => `CUSTOM_SHARD_${shard.toUpperCase()}`;
 
-it('each compute service has the nodes of its shard', async () => {
+it('each compute service manages only the nodes of its shard', async () => {
   const expected = { [nodes['a']!]: 'compute', [nodes['b']!]: 'compute-b' };
   await waitFor('both services have nodes', async () => Object.keys(await nova.hypervisors()).length >= 2);
   expect(await nova.hypervisors()).toEqual(expected);
@@ -63,7 +63,7 @@ it('each compute service has the nodes of its shard', async () => {
 }, 1_800_000);
 
 it.each(['a', 'b'])(
-  'a server on a node of shard %s is built by its compute service',
+  'the compute service of shard %s builds a server on the node of its shard',
   async (shard) => {
     const { api, cloud } = compute;
     const own = apis[shard]!;
@@ -83,7 +83,7 @@ it.each(['a', 'b'])(
   3_600_000,
 );
 
-it('a node that changes its shard changes its compute service', async () => {
+it('a node whose shard changes moves to the compute service of the new shard', async () => {
   const { api } = compute;
   await api('PATCH', `/v1/nodes/${nodes['none']}`, [{ op: 'add', path: '/shard', value: 'b' }]);
   const services = async () => (await nova.hypervisors())[nodes['none']!];

@@ -95,7 +95,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 const contentOf = ({ machine }: Node) => machine?.control.content('/dev/sda');
 
 it.each(Object.keys(FLAVORS))(
-  'a server with the flavor %s lives on a node, and leaves nothing behind',
+  'Nova runs each operation of a server with the flavor %s on our node, and leaves nothing behind',
   async (flavor) => {
     const { api, cloud } = compute;
     const node = nodes.get(flavor)!;

@@ -65,7 +65,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 
-it('is what Ironic answers', async () => {
+it('with tokens of a real Keystone, our server responds to each operation of each persona as Ironic, apart from listed differences', async () => {
   const ours = await tableOf({ url, identify: ({ name }) => ({ 'x-auth-token': tokens.get(name)! }), projects, only: ROWS });
   const recorded = JSON.parse(readFileSync(RECORDED, 'utf8')) as Table;
   const theirs = Object.fromEntries(Object.entries(recorded).filter(([row]) => ROWS.test(row)));

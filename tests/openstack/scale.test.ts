@@ -67,7 +67,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 
-it(`${COUNT} servers are made at once and deleted at once`, async () => {
+it(`Nova creates ${COUNT} servers at once and deletes them at once, and none fails`, async () => {
   const { api, cloud } = compute;
   const image = await newImage(cloud.glance, 'image');
   const figures: string[] = [];

@@ -39,7 +39,7 @@ async function read(url: string, method = 'GET'): Promise<{ readonly status: num
 const isThere = async (container: string, name: string): Promise<boolean> =>
   (await swiftContainer(swift.client, container).get(name)) !== undefined;
 
-it('an inventory is stored as two objects, replaced, and removed', async () => {
+it('the inventory store saves an inventory as two objects, replaces it, and removes it', async () => {
   const inventories = inventoriesAmong(swiftContainer(swift.client, 'inventories of nodes'));
   expect(await inventories.find(NODE)).toBeUndefined();
   const first = { inventory: { cpu: { count: 4 } }, plugin_data: { 'Ünïcode/': [1] } };
@@ -54,7 +54,7 @@ it('an inventory is stored as two objects, replaced, and removed', async () => {
   expect(await isThere('inventories of nodes', `inspector_data-${NODE}-plugin`)).toBe(false);
 });
 
-it('an object is uploaded as it is read', async () => {
+it('putObject uploads a stream', async () => {
   const bytes = randomBytes(3_000_000);
   const body = Readable.from(
     Array.from({ length: 30 }, (_, at) => bytes.subarray(at * 100_000, (at + 1) * 100_000)),
@@ -70,7 +70,7 @@ it('an object is uploaded as it is read', async () => {
   expect(headers['x-delete-at']).toMatch(/^\d{10}$/);
 });
 
-it('an object expires', async () => {
+it('putObject sets the time at which the object expires', async () => {
   await putObject(swift.client, { container: 'drives', name: 'brief', data: Buffer.from('x'), secondsToLive: 3600 }, call());
   const { headers } = await swift.client.request('/drives/brief', { method: 'HEAD', ...call() });
   expect(headers['x-delete-at']).toMatch(/^\d{10}$/);
@@ -80,12 +80,12 @@ describe('temporary URLs', () => {
   const expires = Math.floor(Date.now() / 1000) + 3600;
   const object = { container: 'drives', name: 'of a node' };
 
-  it('need a key of the account', async () => {
+  it('require a key of the account', async () => {
     expect(await temporaryUrlKey(swift.client, call())).toBeUndefined();
     expect(await objectTempUrl(swift.client, { ...object, expires }, call())).toBeUndefined();
   });
 
-  it('give the object to everybody, for reading, and until they expire', async () => {
+  it('give everybody read access to the object until they expire', async () => {
     await swift.client.request('', { method: 'POST', headers: { 'x-account-meta-temp-url-key': KEY }, accept: [], ...call() });
     await putObject(swift.client, { ...object, data: Buffer.from('a config drive') }, call());
     const url = (await objectTempUrl(swift.client, { ...object, expires }, call()))!;
@@ -97,7 +97,7 @@ describe('temporary URLs', () => {
     expect((await read(old)).status).toBe(401);
   });
 
-  it('give images of Glance to agents', async () => {
+  it('give agents read access to images of Glance', async () => {
     const services = { ...servicesOf(), swift: swift.client };
     const { task } = testTask({ connections: { services } });
     await putObject(swift.client, { container: 'glance', name: NODE, data: Buffer.from('an image') }, call());
@@ -109,7 +109,7 @@ describe('temporary URLs', () => {
   });
 });
 
-it('a request that Swift refuses has its status', async () => {
+it("a request that Swift refuses fails with the status of Swift's response", async () => {
   const refused = swift.client.request('/no-such-container/object', call());
   await expect(refused).rejects.toMatchObject({ kind: 'failing', status: 404 });
   await expect(refused).rejects.toBeInstanceOf(ServiceError);

@@ -177,7 +177,7 @@ async function watch(work: Promise<void>): Promise<{ readonly tags: readonly num
 }
 
 it(
-  'a server of Nova leaves the provisioning network on the switch, and the cleaning network after its end',
+  "Neutron moves a server's switch port from the provisioning to the tenant network, and through the cleaning network after its deletion",
   async () => {
     const raw = join(lab.folder, 'server.raw');
     const words = [join(__dirname, '../lab/support/image.sh'), raw, `http://${GATEWAY}:8099/`, 'lab'];

@@ -173,7 +173,7 @@ function expectReport({ values, files }: Awaited<ReturnType<typeof reported>>, m
 }
 
 it(
-  'serves the real Ironic on a BIOS machine: inspection, cleaning, deployments of both formats',
+  'the real Ironic inspects, cleans and deploys a BIOS machine with our ramdisk, from raw and qcow2 images',
   async () => {
     const machine = await enrol('ref-bios', 'bios', 6231);
     const marks: string[] = [];
@@ -232,7 +232,7 @@ it(
 );
 
 it(
-  'serves the real Ironic on a UEFI machine, and leaves an entry in its boot order',
+  'the real Ironic deploys a UEFI machine with our ramdisk, which adds a UEFI boot entry',
   async () => {
     const machine = await enrol('ref-uefi', 'uefi', 6232);
     await provision('ref-uefi', 'provide');

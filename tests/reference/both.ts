@@ -52,7 +52,7 @@ export async function startBoth(
     conductor: { ...CALM, node_locked_retry_attempts: '1', ...settings['conductor'] },
     ...own.reference,
   });
-  const said: Settings = {
+  const ourSettings: Settings = {
     ...settings,
     ...own.ours,
     DEFAULT: { ...ENABLED, host: 'real-ironic', ...settings['DEFAULT'] },
@@ -60,7 +60,7 @@ export async function startBoth(
     api: { host_ip: '127.0.0.1', port: '0', ...settings['api'] },
   };
   const variables = Object.fromEntries(
-    Object.entries(said).flatMap(([section, options]) =>
+    Object.entries(ourSettings).flatMap(([section, options]) =>
       Object.entries(options).map(([name, value]) => [`OS_${section.toUpperCase()}__${name.toUpperCase()}`, value]),
     ),
   );

@@ -138,13 +138,13 @@ const DRIVERS: Readonly<Record<string, (machine: FleetMachine) => object>> = {
 };
 
 const machines = (): readonly FleetMachine[] => Object.keys(DRIVERS).map((_, index) => fleet.machines[index]!);
-const systemOf = async ({ control }: FleetMachine, index: number): Promise<void> => {
+const expectSystem = async ({ control }: FleetMachine, index: number): Promise<void> => {
   await until('the deployed system', () => control.phase() === 'system', 100);
   const { sha256, bytes } = images[index]!;
   expect(control.content('/dev/sda')).toMatchObject({ sha256, size: bytes.length });
 };
 
-it('machines that the real Ironic has deployed are rebuilt and undeployed by us', async () => {
+it('our server rebuilds and undeploys machines that the real Ironic deployed and the import took over', async () => {
   for (const [index, [driver, info]] of Object.entries(DRIVERS).entries()) {
     const machine = machines()[index]!;
     const { uuid } = await call('POST', '/nodes', { name: machine.name, driver, driver_info: info(machine) });
@@ -153,7 +153,7 @@ it('machines that the real Ironic has deployed are rebuilt and undeployed by us'
     await reach(machine.name, 'provide', 'available');
     await call('PATCH', `/nodes/${machine.name}`, instanceInfo(0));
     await reach(machine.name, 'active', 'active');
-    await systemOf(machine, 0);
+    await expectSystem(machine, 0);
   }
 
   await ironic.stop();
@@ -188,11 +188,11 @@ it('machines that the real Ironic has deployed are rebuilt and undeployed by us'
       driver: Object.keys(DRIVERS)[index],
       last_error: null,
     });
-    await systemOf(machine, 0);
+    await expectSystem(machine, 0);
 
     await call('PATCH', `/nodes/${name}`, instanceInfo(1));
     await reach(name, 'rebuild', 'active');
-    await systemOf(machine, 1);
+    await expectSystem(machine, 1);
     await reach(name, 'deleted', 'available');
     expect(control.content('/dev/sda')).toBeUndefined();
     expect(control.isOn()).toBe(false);

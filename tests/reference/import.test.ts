@@ -227,7 +227,7 @@ async function writeSecrets(file: string, base: string): Promise<void> {
 }
 
 it.each(Object.entries(CASES))(
-  '%s',
+  '%s: our API shows the same after the import as the real Ironic before it',
   async (name, { database: kind, release, minor: newest, from, guarded }) => {
     minor = newest;
     const place = join(folder, name.replaceAll(' ', '-'));

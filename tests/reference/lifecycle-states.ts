@@ -24,7 +24,7 @@ const agents = (image: string) =>
     instance_info: { image_source: image, image_checksum: 'd41d8cd98f00b204e9800998ecf8427e', image_disk_format: 'raw' },
     driver_info: { deploy_kernel: `${image}.kernel`, deploy_ramdisk: `${image}.ramdisk` },
   }) as const;
-const quick = { automated_clean: false };
+const withoutCleaning = { automated_clean: false };
 
 /** @param image URL of a file that can be fetched */
 export const starts = (image: string): Readonly<Record<string, Start>> => ({
@@ -43,10 +43,10 @@ export const starts = (image: string): Readonly<Record<string, Start>> => ({
   rescue: { by: verbs('manage', 'provide', 'active', ['rescue', { rescue_password: 'secret' }]) },
   'clean failed': { by: verbs('manage', ['clean', { clean_steps: [{ interface: 'bios', step: 'nosuch' }] }]) },
   'clean wait': { node: agents(image), by: verbs('manage', 'provide') },
-  'clean wait, by hand': { node: agents(image), by: verbs('manage', ['clean', { clean_steps: [log] }]) },
+  'clean wait in manual cleaning': { node: agents(image), by: verbs('manage', ['clean', { clean_steps: [log] }]) },
   'clean failed after an abort': { node: agents(image), by: verbs('manage', 'provide', 'abort') },
-  'wait call-back': { node: { ...agents(image), ...quick }, by: verbs('manage', 'provide', 'active') },
-  'deploy failed': { node: { ...agents(image), ...quick }, by: verbs('manage', 'provide', 'active', 'abort') },
+  'wait call-back': { node: { ...agents(image), ...withoutCleaning }, by: verbs('manage', 'provide', 'active') },
+  'deploy failed': { node: { ...agents(image), ...withoutCleaning }, by: verbs('manage', 'provide', 'active', 'abort') },
   'inspect wait': { node: agents(image), by: verbs('manage', 'inspect') },
   'inspect failed': { node: agents(image), by: verbs('manage', 'inspect', 'abort') },
   'adopt failed': {
@@ -87,11 +87,11 @@ export const ACTS: readonly Act[] = [
     steps: (path: string) => [send('PUT', `${path}/states/power`, { target })],
   })),
   {
-    name: 'power off where that is forbidden',
+    name: 'power off with disable_power_off',
     steps: (path) => [patch(path, 'disable_power_off', true), send('PUT', `${path}/states/power`, { target: 'power off' })],
   },
   {
-    name: 'rebooting where off is forbidden',
+    name: 'rebooting with disable_power_off',
     steps: (path) => [patch(path, 'disable_power_off', true), send('PUT', `${path}/states/power`, { target: 'rebooting' })],
   },
   { name: 'clean without a ramdisk', steps: (path) => [provision(path, 'clean', { clean_steps: [log], disable_ramdisk: true })] },
@@ -109,25 +109,25 @@ export const ACTS: readonly Act[] = [
   },
   { name: 'service without a ramdisk', steps: (path) => [provision(path, 'service', { service_steps: [log], disable_ramdisk: true })] },
   {
-    name: 'service with arguments that it does not know',
+    name: 'service with unknown step arguments',
     steps: (path) => [provision(path, 'service', { service_steps: [{ ...log, args: { x: 1 } }] })],
   },
   {
-    name: 'active with a step of its own',
+    name: 'active without the core step deploy',
     steps: (path) => [provision(path, 'active', { deploy_steps: [{ interface: 'deploy', step: 'deploy', args: {}, priority: 0 }] })],
   },
   {
-    name: 'active with a core step elsewhere',
+    name: 'active with the core step deploy at another priority',
     steps: (path) => [provision(path, 'active', { deploy_steps: [{ interface: 'deploy', step: 'deploy', args: {}, priority: 50 }] })],
   },
   { name: 'rebuild with a config drive', steps: (path) => [provision(path, 'rebuild', { configdrive: { meta_data: { a: 'b' } } })] },
   { name: 'maintenance', steps: (path) => [maintain(path)] },
-  { name: 'maintenance and back', steps: (path) => [maintain(path), send('DELETE', `${path}/maintenance`, undefined)] },
+  { name: 'maintenance, set and ended', steps: (path) => [maintain(path), send('DELETE', `${path}/maintenance`, undefined)] },
   { name: 'a console', steps: (path) => [send('PUT', `${path}/states/console`, { enabled: true })] },
   { name: 'delete', steps: (path) => [send('DELETE', path, undefined)] },
   { name: 'delete in maintenance', steps: (path) => [maintain(path), send('DELETE', path, undefined)] },
   {
-    name: 'traits that the node has not',
+    name: 'active with traits that the node does not have',
     steps: (path) => [patch(path, 'instance_info', { traits: ['CUSTOM_NONE'] }), provision(path, 'active')],
   },
   ...acts(
@@ -137,5 +137,5 @@ export const ACTS: readonly Act[] = [
   ),
   ...acts(['provide', 'clean', 'active', 'deleted', 'manage', 'abort'], 'retired: ', (path) => [patch(path, 'retired', true)]),
   ...acts(['rebuild', 'deleted', 'rescue', 'service'], 'protected: ', (path) => [patch(path, 'protected', true)]),
-  ...acts(['provide', 'deleted'], 'cleaned in no case: ', (path) => [patch(path, 'automated_clean', false)]),
+  ...acts(['provide', 'deleted'], 'with automated_clean = false: ', (path) => [patch(path, 'automated_clean', false)]),
 ];

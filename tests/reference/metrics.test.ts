@@ -24,7 +24,7 @@ function fill(metrics: Metrics): void {
   }
 }
 
-it('is read as what it is', async () => {
+it("Prometheus' parsers read each metric with its type, help text, labels and value", async () => {
   const python = join(await programs('ironic', ['ironic==39.0.0']), 'python3');
   const { metrics, scrape } = createMetrics({ process: true });
   fill(metrics);

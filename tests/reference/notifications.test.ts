@@ -71,8 +71,8 @@ const messagesIn = (log: string): Message[] =>
 const NOT_THERE = /^baremetal\.(?:port\.create\.(?:start|error)|(?:runbook|inspectionrule)\.create\.start)$/;
 /** event type, field: what differs, and why. */
 const MEANT: readonly (readonly [RegExp, string, string])[] = [
-  [/allocation/, 'node_uuid', 'told whenever there is a node; there, only at its end'],
-  [/portgroup\.create\.start/, 'mode', 'with its default already'],
+  [/allocation/, 'node_uuid', 'always there when there is a node; the real Ironic has it only at the end'],
+  [/portgroup\.create\.start/, 'mode', 'has its default already'],
 ];
 /** Fields that each server generates, or stores in its own form; an empty list counts as none. */
 const OWN = /^(?:created_at|updated_at|provision_updated_at|inspection_\w+_at|driver_internal_info)$/;
@@ -136,7 +136,7 @@ async function perform(url: string): Promise<number[]> {
   return statuses;
 }
 
-it('tells the same in the same words', async () => {
+it('our server sends the same notifications as the real Ironic for the same operations', async () => {
   const there = await perform(reference.url);
   const here = await perform(ours.apiUrl!);
   expect(here).toEqual(there);

@@ -21,7 +21,7 @@ with database:
     database.execute("UPDATE nodes SET provision_state = ?, provision_updated_at = datetime('now') WHERE uuid = ?", (sys.argv[3], sys.argv[2]))
 `;
 
-it('is as recorded', async () => {
+it('the real Ironic gives each persona the response to each operation that recorded.json has', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-policies-'));
   const keystone = await startKeystone();
   const ironic = await startRealIronic(folder, '127.0.0.1', await freePort(), {

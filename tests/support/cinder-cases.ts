@@ -1,4 +1,4 @@
-/** What the storage interface `cinder` must do, whichever Cinder there is: the one in memory, or the real one. */
+/** Tests of the storage interface `cinder` that run with a Cinder in memory and with a real one. */
 import { cinderStorage } from '../../drivers/storage/cinder';
 import type { Task } from '../../drivers/interfaces';
 import type { Options } from '../../config/options';
@@ -37,7 +37,7 @@ export const targetOf = (volumeId: string, changes: Partial<VolumeTargetRecord> 
 
 class Died extends Error {}
 export interface Made extends TestTask {
-  /** What was done, in order: the actions of requests, and the writes to the database. */
+  /** The actions of requests and the writes to the database so far, in order. */
   readonly done: string[];
 }
 /** Called before and after each request and each write. */
@@ -90,7 +90,7 @@ export function cinderTask(
   const made: Made = { ...base, task, done };
   return made;
 }
-/** The same node, on another conductor. */
+/** The same node, which another conductor has taken over. */
 const taken = (cinder: Cinder, before: Made, event?: Event): Made =>
   cinderTask(cinder, before.volumeTargets(), { internal: before.node().driver_internal_info, ...(event ? { event } : {}) });
 
@@ -130,7 +130,7 @@ export function testCinder(open: () => Cinder): void {
     return { id, made };
   };
 
-  it('attaches a volume, saves where it is, and detaches it', async () => {
+  it('the storage interface attaches a volume, saves its connection properties, and detaches it', async () => {
     const { id, made } = await attached();
     expect(made.done).toEqual(ATTACHING);
     const volume = await open().look(id);
@@ -156,47 +156,56 @@ export function testCinder(open: () => Cinder): void {
     expect(end.done.slice(DETACHING.length)).toEqual(['show']);
   });
 
-  it.each(every(ATTACHING))('goes on after a conductor that died %s "%s" (%i)', async (when, _what, index) => {
-    const [id, other] = [await open().create(), await open().create()];
-    for (const [volume, end] of [
-      [id, attach],
-      [other, detach],
-    ] as const) {
-      const first = cinderTask(open(), [targetOf(volume)], { event: endsAt(index, when) });
-      await expect(attach(first)).rejects.toBeInstanceOf(Died);
-      const second = taken(open(), first);
-      await end(second);
-      expect(await open().look(volume)).toMatchObject(end === attach ? USED : FREE);
-      if (end === attach) expect(second.volumeTargets()[0]!.properties).toMatchObject({ target_lun: 1, auth_password: 'chap-secret' });
-      expect(second.node().driver_internal_info).toEqual({});
-    }
-  });
+  it.each(every(ATTACHING))(
+    'the storage interface completes or undoes an attachment whose conductor died %s "%s" (event %i)',
+    async (when, _what, index) => {
+      const [id, other] = [await open().create(), await open().create()];
+      for (const [volume, end] of [
+        [id, attach],
+        [other, detach],
+      ] as const) {
+        const first = cinderTask(open(), [targetOf(volume)], { event: endsAt(index, when) });
+        await expect(attach(first)).rejects.toBeInstanceOf(Died);
+        const second = taken(open(), first);
+        await end(second);
+        expect(await open().look(volume)).toMatchObject(end === attach ? USED : FREE);
+        if (end === attach) expect(second.volumeTargets()[0]!.properties).toMatchObject({ target_lun: 1, auth_password: 'chap-secret' });
+        expect(second.node().driver_internal_info).toEqual({});
+      }
+    },
+  );
 
-  it.each(every(DETACHING))('goes on with a detachment after a conductor that died %s "%s" (%i)', async (when, _what, index) => {
-    const { id, made } = await attached();
-    await expect(detach(taken(open(), made, endsAt(index, when)))).rejects.toBeInstanceOf(Died);
-    await detach(taken(open(), made));
-    expect(await open().look(id)).toMatchObject(FREE);
-  });
+  it.each(every(DETACHING))(
+    'the storage interface completes a detachment whose conductor died %s "%s" (event %i)',
+    async (when, _what, index) => {
+      const { id, made } = await attached();
+      await expect(detach(taken(open(), made, endsAt(index, when)))).rejects.toBeInstanceOf(Died);
+      await detach(taken(open(), made));
+      expect(await open().look(id)).toMatchObject(FREE);
+    },
+  );
 
-  it.each(['show', 'os-reserve', 'os-initialize_connection', 'os-attach'])('leaves nothing attached when "%s" fails', async (failing) => {
-    const [first, second] = [await open().create(), await open().create()];
-    let fails = false;
-    const made: Made = cinderTask(open(), [targetOf(first), targetOf(second, { boot_index: 1 })], {
-      event: (what, when) => {
-        // At the second volume, once.
-        if (when === 'after' && what === 'metadata') fails = true;
-        if (when !== 'before' || what !== failing || !fails) return;
-        fails = false;
-        throw new ServiceError('cinder', 'failing', 'HTTP status 500: it broke', 500);
-      },
-    });
-    await expect(attach(made)).rejects.toMatchObject({ name: 'StorageError', message: expect.stringContaining('it broke') as string });
-    for (const id of [first, second]) expect(await open().look(id)).toMatchObject(FREE);
-    expect(made.node().driver_internal_info).toEqual({});
-  });
+  it.each(['show', 'os-reserve', 'os-initialize_connection', 'os-attach'])(
+    'the storage interface leaves no volume attached when "%s" fails for the second one',
+    async (failing) => {
+      const [first, second] = [await open().create(), await open().create()];
+      let fails = false;
+      const made: Made = cinderTask(open(), [targetOf(first), targetOf(second, { boot_index: 1 })], {
+        event: (what, when) => {
+          // At the second volume, once.
+          if (when === 'after' && what === 'metadata') fails = true;
+          if (when !== 'before' || what !== failing || !fails) return;
+          fails = false;
+          throw new ServiceError('cinder', 'failing', 'HTTP status 500: it broke', 500);
+        },
+      });
+      await expect(attach(made)).rejects.toMatchObject({ name: 'StorageError', message: expect.stringContaining('it broke') as string });
+      for (const id of [first, second]) expect(await open().look(id)).toMatchObject(FREE);
+      expect(made.node().driver_internal_info).toEqual({});
+    },
+  );
 
-  it('leaves a volume to whoever reserved it', async () => {
+  it('the storage interface does not attach or detach a volume that another client has reserved', async () => {
     const id = await open().create();
     await open().client.request(`/volumes/${id}/action`, { method: 'POST', body: { 'os-reserve': null } });
     const made = cinderTask(open(), [targetOf(id)]);
@@ -209,7 +218,7 @@ export function testCinder(open: () => Cinder): void {
     expect(await open().look(id)).toMatchObject({ status: 'attaching' });
   });
 
-  it('has nothing to detach of a volume that is gone', async () => {
+  it('the storage interface detaches nothing for a volume that does not exist, and does not attach it', async () => {
     const made = cinderTask(open(), [targetOf('5b7b9a3e-1d0f-4b0c-9b0e-3f6f0c2f8a99')]);
     await detach(made);
     expect(made.done).toEqual(['show']);

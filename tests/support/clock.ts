@@ -16,7 +16,8 @@ interface Sleeper {
 export function testClock(start = Date.parse('2026-03-01T00:00:00Z'), shortMs = 5000): TestClock {
   let now = start;
   const sleepers = new Set<Sleeper>();
-  const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  /** Lets the work run that a sleeper's end has started. */
+  const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   return {
     now: () => now,
     sleeping: () => sleepers.size,
@@ -62,10 +63,10 @@ export function testClock(start = Date.parse('2026-03-01T00:00:00Z'), shortMs = 
         if (!first) break;
         now = Math.max(now, first.at);
         first.wake();
-        await breathe();
+        await nextTurn();
       }
       now = Math.max(now, until);
-      await breathe();
+      await nextTurn();
     },
   };
 }

@@ -58,7 +58,7 @@ export async function listen(url: string, headers: Readonly<Record<string, strin
     }, PATIENCE_MS);
     try {
       while (!isSo()) {
-        if (isLate) throw new Error(`not heard in time; so far: ${JSON.stringify(heard)}`);
+        if (isLate) throw new Error(`the event did not come within ${PATIENCE_MS / 1000} s; so far: ${JSON.stringify(heard)}`);
         await new Promise<void>((resolve) => {
           wake = resolve;
         });

@@ -10,7 +10,7 @@ export const NEVER_MS = 240_000;
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, everyMs = 10, neverMs = NEVER_MS): Promise<void> {
   const end = Date.now() + neverMs;
   while (!(await isSo())) {
-    if (Date.now() > end) throw new Error(`it never came: ${what}`);
+    if (Date.now() > end) throw new Error(`not within ${neverMs / 1000} s: ${what}`);
     await delay(everyMs);
   }
 }

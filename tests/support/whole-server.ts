@@ -100,7 +100,7 @@ export async function startWholeServer(
       signal: timeoutSignal(240_000),
     });
     const problem = check({ method, path, minor: undefined, status, type, text });
-    if (problem !== undefined) throw new Error(`an answer outside openapi.yaml: ${problem}`);
+    if (problem !== undefined) throw new Error(`a response does not match openapi.yaml: ${problem}`);
     return { status, body: type === 'application/json' && text !== '' ? (JSON.parse(text) as Answer['body']) : {} };
   };
   const must = async (method: string, path: string, body?: unknown): Promise<Answer['body']> => {

@@ -73,7 +73,7 @@ beforeAll(async () => {
 afterAll(() => lab.close(), 60_000);
 
 it.each(FIRMWARES)(
-  'hands over to the disk: %s',
+  'a %s machine loads iPXE and its script from the boot services, and then boots from its disk',
   async (firmware) => {
     const machine = machines.find((one) => one.firmware === firmware)!;
     await machine.act('on');

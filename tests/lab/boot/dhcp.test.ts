@@ -45,7 +45,7 @@ async function serve(options: Partial<ServerOptions> = {}, rows: DhcpRows = { po
   const log: string[] = [];
   createInterface({ input: child.stderr! }).on('line', (line) => void log.push(line));
   const [ready] = (await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])) as [unknown];
-  if (String(ready) !== 'ready\n') throw new Error(`it did not start: ${log.join('\n')}`);
+  if (String(ready) !== 'ready\n') throw new Error(`the DHCP service did not start: ${log.join('\n')}`);
   return {
     process: child,
     log,
@@ -109,18 +109,18 @@ afterAll(async () => {
   await lab.close();
 });
 
-describe('clients', () => {
+describe('the DHCP service', () => {
   let server: Server;
   beforeAll(async () => (server = await serve({ 'boot.dhcp_unknown_macs': 'discover', 'boot.dhcp_max_unknown': 101 })));
   afterAll(() => server.stop());
 
-  it('udhcpc gets an address of the range, the same one again', async () => {
+  it('gives udhcpc an address from the range, and the same address again after a release', async () => {
     const address = await udhcpc('eth0');
     expect(address).toMatch(IN_RANGE);
     expect(await udhcpc('eth0')).toBe(address);
   });
 
-  it('dhclient gets one, releases it, and gets it again by INIT-REBOOT', async () => {
+  it('gives dhclient an address, and confirms the lease by INIT-REBOOT when dhclient starts again', async () => {
     const words = [
       'dhclient',
       '-4',
@@ -144,6 +144,7 @@ describe('clients', () => {
       () => 'no process number of dhclient',
       () => existsSync(join(lab.folder, 'pid')) && readFileSync(join(lab.folder, 'pid'), 'utf8') !== '',
     );
+    // `-x` ends dhclient without a release.
     expect(await client(...words, '-x', 'eth0')).toContain('Killed old client');
     const again = await client(...words, 'eth0');
     expect(again).toContain(`DHCPREQUEST for ${bound!}`);
@@ -152,7 +153,7 @@ describe('clients', () => {
     await client(...words, '-x', 'eth0');
   });
 
-  it('perfdhcp, as a relay: no drops', async () => {
+  it('answers every message of perfdhcp, which acts as a relay', async () => {
     await run('ip', ['-n', clients, 'addr', 'add', '10.77.0.2/24', 'dev', 'eth0']);
     const text = await client('perfdhcp', '-4', '-r', '20', '-p', '3', '-W', '3000000', '-R', '60', '-l', 'eth0', lab.address);
     await run('ip', ['-n', clients, 'addr', 'del', '10.77.0.2/24', 'dev', 'eth0']);
@@ -160,7 +161,7 @@ describe('clients', () => {
     expect(Number(/^received packets: (\d+)/m.exec(text)?.[1])).toBeGreaterThan(20);
   });
 
-  it('nothing on the other interface, neither broadcast nor to its address', async () => {
+  it("does not answer on another interface, neither broadcasts nor messages to that interface's address", async () => {
     expect(await udhcpc('eth1')).toBeUndefined();
     await run('ip', ['-n', clients, 'addr', 'add', '10.78.0.2/24', 'dev', 'eth1']);
     const text = await client('perfdhcp', '-4', '-r', '5', '-p', '2', '-l', 'eth1', OTHER.address);
@@ -169,7 +170,7 @@ describe('clients', () => {
     expect(/^received packets: (\d+)/m.exec(text)?.[1]).toBe('0');
   });
 
-  it('garbage is survived, with a line or two in the log', async () => {
+  it('keeps serving after 5,000 malformed packets, and logs only a few lines about them', async () => {
     const before = server.log.length;
     const script = join(lab.folder, 'garbage.js');
     // Random bytes, and packets that are valid up to their options.
@@ -198,13 +199,13 @@ describe('clients', () => {
     const lines = (): readonly string[] => server.log.slice(before);
     await until(
       60,
-      () => `a line about them: ${lines().join('\n')}`,
+      () => `a log line about the malformed packets: ${lines().join('\n')}`,
       () => lines().some((line) => line.includes('malformed')),
     );
     expect(lines().length).toBeLessThan(8);
   });
 
-  it('a router solicitation is answered at once', async () => {
+  it("sends a router advertisement without a default route when a client's interface comes up", async () => {
     const received = async (): Promise<number> =>
       Number(/Icmp6InRouterAdvertisements\s+(\d+)/.exec(await client('cat', '/proc/net/snmp6'))?.[1]);
     const before = await received();
@@ -219,13 +220,13 @@ describe('clients', () => {
   });
 });
 
-it('an unknown machine gets nothing by default', async () => {
+it('by default, the DHCP service gives no address to a MAC address that no port has', async () => {
   const server = await serve({}, { ports: [], boots: [] });
   expect(await udhcpc('eth0')).toBeUndefined();
   await server.stop();
 });
 
-describe('refuses to start', () => {
+describe('the DHCP service refuses to start', () => {
   const refusal = async (options: Partial<ServerOptions>, ...before: readonly string[]): Promise<string> =>
     run('ip', ['netns', 'exec', lab.namespace, ...before, process.execPath, program, commandLine(options, { ports: [], boots: [] })], {
       timeout: 240_000,
@@ -237,22 +238,22 @@ describe('refuses to start', () => {
       },
     );
   it.each<[string, Partial<ServerOptions>, string]>([
-    ['an interface that is not there', { 'boot.interface': 'eth7' }, '1: [boot]interface = eth7: there is no such interface\n'],
+    ['an interface that does not exist', { 'boot.interface': 'eth7' }, '1: [boot]interface = eth7: there is no such interface\n'],
     ['an interface without an address', { 'boot.interface': 'empty0' }, '1: [boot]interface = empty0: it has no IPv4 address\n'],
     [
-      'a range of another network',
+      'a range outside the subnets of its interface',
       { 'boot.dhcp_range': '10.1.0.1-10.1.0.9' },
       '1: [boot]dhcp_range = 10.1.0.1-10.1.0.9 is in no subnet of interface br0\n',
     ],
   ])('with %s', async (_, options, message) => {
     expect(await refusal(options)).toBe(message);
   });
-  it('without the capabilities for the port', async () => {
+  it('without the capabilities CAP_NET_RAW and CAP_NET_BIND_SERVICE', async () => {
     expect(await refusal({}, 'setpriv', '--bounding-set=-net_raw,-net_bind_service')).toMatch(
       /^1: cannot .* not permitted: run as root, or with the capabilities/,
     );
   });
-  it('while another server has the port of this interface; one of another interface is not in the way', async () => {
+  it('while another server uses port 67 of the same interface, but not of another interface', async () => {
     const other = await serve({ 'boot.interface': OTHER.bridge, 'boot.dhcp_range': '10.78.0.100-10.78.0.200' });
     const first = await serve();
     expect(await refusal({})).toBe('1: cannot listen on port 67 of interface br0: the port is in use\n');
@@ -277,7 +278,7 @@ describe("QEMU's iPXE", () => {
     await server.stop();
     return seconds;
   }
-  it('reaches its script without the wait for a router', async () => {
+  it('loads its script without waiting for a router when our server sends router advertisements', async () => {
     const machine = await lab.machine({ name: 'rom', firmware: 'bios', memoryMiB: 256, cpus: 1, diskGiB: 1 });
     machine.setBoot({ device: 'pxe', persistent: true, mode: null });
     mkdirSync(join(lab.folder, 'www/ipxe'), { recursive: true });

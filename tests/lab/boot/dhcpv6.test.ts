@@ -79,7 +79,7 @@ beforeAll(async () => {
   server = spawn('ip', ['netns', 'exec', servers, process.execPath, program, JSON.stringify({ ...options, rows })]);
   createInterface({ input: server.stderr! }).on('line', (line) => void log.push(line));
   const [ready] = (await Promise.race([once(server.stdout!, 'data'), once(server, 'exit')])) as [unknown];
-  if (String(ready) !== 'ready\n') throw new Error(`it did not start: ${log.join('\n')}`);
+  if (String(ready) !== 'ready\n') throw new Error(`the DHCPv6 service did not start: ${log.join('\n')}`);
 });
 afterAll(async () => {
   const ended = once(server, 'exit');
@@ -90,7 +90,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('dhclient gets an address of the range, and the same one again', async () => {
+it('the DHCPv6 service gives dhclient an address from the range, and the same address again after a release', async () => {
   const address = await dhclient();
   expect(address).toMatch(IN_RANGE);
   expect(await dhclient()).toBe(address);
@@ -124,11 +124,11 @@ describe('the DHCPv6 client of the ramdisk', () => {
     await client('ip', '-6', 'addr', 'del', `${address}/128`, 'dev', name);
     return { address: address!, resolver: readFileSync(resolver, 'utf8') };
   }
-  it('gets an address of our server, the same one as other systems of the machine', async () => {
+  it('gets from our server the address that dhclient gets on the same machine, and writes the name server', async () => {
     const known = await dhclient();
     expect(await addressOf('eth0', IN_RANGE)).toEqual({ address: known, resolver: 'nameserver fd00:77::53\n' });
   });
-  it("gets an address of dnsmasq's", async () => {
+  it('gets an address from dnsmasq, and writes the name server', async () => {
     for (const command of [
       `-n ${servers} link add near1 type veth peer name eth1 address 52:54:00:aa:06:02 netns ${clients}`,
       `-n ${servers} link set near1 up`,
@@ -148,21 +148,21 @@ describe('the DHCPv6 client of the ramdisk', () => {
   });
 });
 
-it('the kernel makes an address of the advertised prefix', async () => {
+it('the Linux kernel forms an address from the prefix of our router advertisements', async () => {
   await until(
     240,
-    () => 'an address of the prefix',
+    () => 'an address from the advertised prefix',
     async () => (await client('ip', '-6', 'addr', 'show', 'eth0')).includes('fd00:77::5054:ff:feaa:601/64'),
   );
 });
 
-it('perfdhcp: no drops', async () => {
+it('the DHCPv6 service answers every message of perfdhcp', async () => {
   const text = await client('perfdhcp', '-6', '-r', '20', '-p', '3', '-W', '3000000', '-R', '60', '-l', 'eth0', 'all');
   expect([...text.matchAll(/^drops: (\d+)/gm)].map(([, drops]) => drops)).toEqual(['0', '0']);
   expect(Number(/^received packets: (\d+)/m.exec(text)?.[1])).toBeGreaterThan(20);
 });
 
-it('garbage, and floods of DUIDs from made-up machines, leave addresses for known machines', async () => {
+it('the DHCPv6 service keeps addresses for known machines despite malformed messages and a flood of unknown DUIDs', async () => {
   const before = log.length;
   const script = join(folder, 'flood.js');
   // Random bytes, messages that are valid up to their options, and solicits from new MAC addresses, each with another DUID.
@@ -193,7 +193,7 @@ it('garbage, and floods of DUIDs from made-up machines, leave addresses for know
   const lines = (): readonly string[] => log.slice(before);
   await until(
     240,
-    () => `lines about them: ${lines().join('\n')}`,
+    () => `log lines about malformed messages and unknown machines: ${lines().join('\n')}`,
     () => ['malformed', 'too many unknown machines'].every((words) => lines().some((line) => line.includes(words))),
   );
   expect(lines().length).toBeLessThan(10);

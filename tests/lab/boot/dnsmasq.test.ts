@@ -82,7 +82,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('gives the boot options of a node to firmware and to iPXE, until its deployment is cleaned up', async () => {
+it("dnsmasq gives firmware and iPXE the boot options of a node, and no lease after the deployment's clean-up", async () => {
   const test = testTask({
     node: {
       properties: { cpu_arch: 'x86_64', capabilities: 'boot_mode:uefi' },

@@ -1,6 +1,6 @@
 /**
- * Multicast DNS between two network namespaces: python-zeroconf and the real agent's own lookup find our server, our lookup finds the real
- * Ironic and python-zeroconf's announcement, and what is withdrawn is gone. Root.
+ * Multicast DNS between two network namespaces: python-zeroconf and ironic-python-agent's own lookup find our server until it stops, and our
+ * lookup finds our server and the real Ironic. Root.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -56,14 +56,14 @@ const announce = async (place: Place, port: number): Promise<ReturnType<typeof s
   const one = start(place, process.execPath, program, 'announce', 'baremetal', url, place.link);
   await until(
     240,
-    () => `it is ready: ${one.printed.join()}`,
+    () => `the announcement to be ready: ${one.printed.join()}`,
     () => one.printed.includes('ready'),
   );
   return one;
 };
 
-/** Looks a service up with the real agent's own mDNS module. */
-const ASK = `
+/** Looks a service up with ironic-python-agent's own mDNS module. */
+const FIND = `
 import sys
 from ironic_python_agent import mdns
 from oslo_config import cfg
@@ -106,7 +106,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('our server is found by the real agent and by ours, and is gone when it stops', async () => {
+it('ironic-python-agent and our lookup find our server by multicast DNS until the server stops', async () => {
   const browser = start(CLIENT, agent, '-c', BROWSE, CLIENT.address);
   const server = await startServerProcess(
     join(folder, 'ours'),
@@ -129,33 +129,33 @@ it('our server is found by the real agent and by ours, and is gone when it stops
   try {
     await until(
       240,
-      () => `the browser sees it: ${browser.printed.join()}`,
+      () => `zeroconf's browser to report the service: ${browser.printed.join()}`,
       () => browser.printed.includes('Added baremetal._openstack._tcp.local.'),
     );
-    expect(await inside(CLIENT, agent, '-c', ASK, 'baremetal')).toBe(`http://${SERVER.address}:${PORT} {'ipa_debug': 'True'}`);
+    expect(await inside(CLIENT, agent, '-c', FIND, 'baremetal')).toBe(`http://${SERVER.address}:${PORT} {'ipa_debug': 'True'}`);
     expect(await lookup('baremetal')).toBe(`http://${SERVER.address}:${PORT}`);
-    expect(await inside(CLIENT, agent, '-c', ASK, 'baremetal-introspection')).toMatch(`http://${SERVER.address}:${PORT + 1} `);
+    expect(await inside(CLIENT, agent, '-c', FIND, 'baremetal-introspection')).toMatch(`http://${SERVER.address}:${PORT + 1} `);
     expect(await lookup('baremetal-introspection')).toBe(`http://${SERVER.address}:${PORT + 1}`);
   } finally {
     await server.stop();
   }
   await until(
     240,
-    () => `the browser misses it: ${browser.printed.join()}`,
+    () => `zeroconf's browser to report the removal: ${browser.printed.join()}`,
     () => browser.printed.includes('Removed baremetal._openstack._tcp.local.'),
   );
   expect(await lookup('baremetal')).toBe('');
   await browser.stop();
 });
 
-it('our agent finds the real Ironic', async () => {
+it('our lookup finds the real Ironic by multicast DNS', async () => {
   const settings = { conductor: { enable_mdns: 'True' }, mdns: { interfaces: SERVER.address } };
   const ironic = await startRealIronic(join(folder, 'ironic'), SERVER.address, PORT, settings, SERVER.namespace);
   try {
     let url = '';
     await until(
       240,
-      () => `its announcement: ${url}`,
+      () => `the announcement of the real Ironic: ${url}`,
       async () => (url = await lookup('baremetal')) !== '',
     );
     expect(url).toBe(ironic.url);
@@ -164,17 +164,17 @@ it('our agent finds the real Ironic', async () => {
   }
 }, 600_000);
 
-it('the name of a service is that of the first; servers behind one address share it', async () => {
+it('the first server keeps the service name against a server with another URL, and shares it with one that has the same URL', async () => {
   const first = await announce(SERVER, 1000);
   await until(
     240,
-    () => 'its announcement',
+    () => 'the announcement of the first server',
     async () => (await lookup('baremetal')) === `http://${SERVER.address}:1000`,
   );
   const second = await announce(CLIENT, 2000);
   await until(
     240,
-    () => `it gives way: ${second.printed.join()}`,
+    () => `the second server to give up the name: ${second.printed.join()}`,
     () => second.printed.some((line) => line.includes('another server has this name')),
   );
   expect(await lookup('baremetal')).toBe(`http://${SERVER.address}:1000`);
@@ -183,7 +183,7 @@ it('the name of a service is that of the first; servers behind one address share
   await first.stop();
   await until(
     240,
-    () => `the one beside it answers: ${same.printed.join()}`,
+    () => `the server with the same URL to answer: ${same.printed.join()}`,
     async () => (await lookup('baremetal')) === `http://${SERVER.address}:1000`,
   );
   expect(same.printed).toEqual(['ready']);

@@ -89,7 +89,7 @@ it.each([
   ['bios', /TFTP: sent[^\n]*pxelinux\.cfg/, (mac: string) => `BOOTIF=01-${mac.replaceAll(':', '-')}`],
   ['uefi', /TFTP: sent[^\n]*bootx64\.efi/, (mac: string) => `BOOTIF=${mac}`],
 ] as const)(
-  'boots the kernel with its arguments: %s',
+  'a %s machine boots by TFTP the kernel of its boot row, with the kernel arguments of the row',
   async (firmware, asked, bootif) => {
     const machine = machines.find((one) => one.firmware === firmware)!;
     const before = log.length;

@@ -63,16 +63,16 @@ async function fetched(client: string, name: string, on: number): Promise<void> 
 
 /** CPU milliseconds. A quiet machine needs 1000 to 2000; without windows it takes a multiple. */
 const MOST_CPU_MS = 5000;
-it('sends 100 MB with a window of 16 for little processor time', async () => {
+it('the TFTP service sends 100 MB with a window of 16 blocks in less than 5 s of CPU time', async () => {
   expect(await cpuMsOf(() => fetched('atftp, window 16, blocks of 1428', 'large', port), MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);
 }, 900_000);
 
 it.each(['curl, blocks of 1428', 'busybox, blocks of 1428', 'curl, blocks of 512'])(
-  'sends 100 MB, more blocks than their numbers, to %s',
+  'the TFTP service sends 100 MB, so that the block numbers wrap around, to %s',
   (client) => fetched(client, 'large', port),
 );
 
-describe('with 2 % of the packets lost', () => {
+describe('the TFTP service, with 2 % of the packets lost,', () => {
   it.each(Object.keys(CLIENTS))('sends 1 MB to %s', async (client) => {
     const relay = await lossyRelay(port, 0.02);
     try {
@@ -84,7 +84,7 @@ describe('with 2 % of the packets lost', () => {
   });
 });
 
-it('serves twenty clients at once', async () => {
+it('the TFTP service serves twenty clients at once', async () => {
   const all = Array.from({ length: 20 }, async (_, i) => {
     const to = join(folder, `got-${i}`);
     await run('curl', ['-sS', '--tftp-blksize', '1428', '-o', to, `tftp://127.0.0.1:${port}/small`], { timeout: 240_000 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it('is a volume of the name that instances look for, with Joliet', () => {
+it('our config drive has the volume label config-2 and Joliet names', () => {
   const said = isoinfo('-d');
   expect(said).toMatch(/^Volume id: config-2$/m);
   expect(said).toMatch(/Joliet with UCS level 3 found/);
@@ -30,7 +30,7 @@ it('is a volume of the name that instances look for, with Joliet', () => {
 it.each([
   ['primary', []],
   ['Joliet', ['-J']],
-])('has every file in its %s tree', (_, tree) => {
+])('our config drive has every file in its %s tree', (_, tree) => {
   const listed = isoinfo(...tree, '-f').split('\n');
   const read = (name: string): string => isoinfo(...tree, '-x', `/openstack/latest/${name};1`);
   for (const name of ['meta_data.json', 'network_data.json', 'user_data', 'vendor_data2.json']) {
@@ -45,9 +45,9 @@ it.each([
 });
 
 it.each([
-  ['as Nova calls it', ['-ldots', '-allow-lowercase', '-allow-multidot', '-l', '-publisher', 'p', '-J', '-r']],
+  ["with Nova's options", ['-ldots', '-allow-lowercase', '-allow-multidot', '-l', '-publisher', 'p', '-J', '-r']],
   ['with mangled primary names', ['-J']],
-])('reads what genisoimage writes %s', (_, words) => {
+])('our ISO 9660 reader reads what genisoimage writes %s', (_, words) => {
   const files: Readonly<Record<string, Buffer>> = {
     'openstack/latest/network_data.json': Buffer.from(JSON.stringify(network)),
     'openstack/latest/meta_data.json': Buffer.from('{}'),

@@ -51,7 +51,7 @@ const inSectors = (table: Awaited<ReturnType<typeof readPartitions>>): readonly 
 const gpt = (path: string): Promise<unknown> =>
   run('sgdisk', ['-n', '1:2048:+4M', '-t', '1:ef00', '-c', '1:EFI', '-n', '2:0:+20M', '-c', '2:root', path]);
 
-it('a GPT made for a smaller disk is right for sgdisk after the repair', async () => {
+it('sgdisk finds no problem in a GPT of a smaller disk after repairGpt', async () => {
   await disk(
     100,
     async (path) => {
@@ -70,7 +70,7 @@ it('a GPT made for a smaller disk is right for sgdisk after the repair', async (
   );
 });
 
-it('a partition added to a GPT is one for sgdisk and sfdisk', async () => {
+it('sgdisk and sfdisk accept a partition that the agent added to a GPT', async () => {
   await disk(100, gpt, async (device) => {
     const added = await addAtEnd(device, 64 * MiB, MiB, GUID);
     expect((await run('sgdisk', ['-v', device.path])).stdout).toContain('No problems found');
@@ -83,7 +83,7 @@ it('a partition added to a GPT is one for sgdisk and sfdisk', async () => {
   });
 });
 
-it('an MBR with logical partitions is read as sfdisk reads it, and takes one more', async () => {
+it('the agent reads an MBR with logical partitions as sfdisk does, and adds a partition', async () => {
   const script = [
     'label: dos',
     'start=2048, size=8192, type=ef, bootable',
@@ -111,7 +111,7 @@ it('an MBR with logical partitions is read as sfdisk reads it, and takes one mor
   );
 });
 
-it('a config drive is found by its label where it was put', async () => {
+it('blkid finds the label of a config drive that the agent wrote, and a second write uses the same partition', async () => {
   const content = join(folder, 'drive');
   mkdirSync(join(content, 'openstack/latest'), { recursive: true });
   writeFileSync(join(content, 'openstack/latest/meta_data.json'), '{}');
@@ -128,7 +128,7 @@ it('a config drive is found by its label where it was put', async () => {
   });
 });
 
-describe('qcow2 by qemu-img', () => {
+describe('the qcow2 writer', () => {
   let raw: string;
   const SIZE = 48 * MiB + 512;
   beforeAll(async () => {
@@ -158,23 +158,23 @@ describe('qcow2 by qemu-img', () => {
       },
     );
   it.each<[string, readonly string[]]>([
-    ['as it is', []],
+    ['with default options', []],
     ['compressed', ['-c']],
-    ['of version 2', ['-o', 'compat=0.10']],
-    ['of small clusters', ['-o', 'cluster_size=512']],
-    ['of large clusters', ['-o', 'cluster_size=2M']],
-    ['with all its places kept', ['-o', 'preallocation=metadata']],
-    ['with all its room kept', ['-o', 'preallocation=falloc']],
-    ['written out of order', ['-W', '-m', '16']],
-    ['with lazy counts', ['-o', 'lazy_refcounts=on']],
-  ])('%s, is the image that went into it', async (_, options) => {
+    ['in version 2', ['-o', 'compat=0.10']],
+    ['with small clusters', ['-o', 'cluster_size=512']],
+    ['with large clusters', ['-o', 'cluster_size=2M']],
+    ['with preallocated metadata', ['-o', 'preallocation=metadata']],
+    ['with preallocated space', ['-o', 'preallocation=falloc']],
+    ['with clusters out of order', ['-W', '-m', '16']],
+    ['with lazy reference counts', ['-o', 'lazy_refcounts=on']],
+  ])('restores the raw image from a qcow2 image that qemu-img made %s', async (_, options) => {
     const image = join(folder, 'image.qcow2');
     await run('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', ...options, raw, image]);
     expect(await written(image)).toBeLessThanOrEqual(2);
     expect(statSync(image).size).toBeGreaterThan(0);
   });
 
-  it('written by a machine, at random and with a snapshot, is the image as it is now', async () => {
+  it('restores the current contents of an image after random writes, a snapshot, zeroed and discarded clusters', async () => {
     const image = join(folder, 'used.qcow2');
     await run('qemu-img', ['create', '-q', '-f', 'qcow2', image, String(SIZE)]);
     const places = Array.from({ length: 60 }, (_, index) => ((index * 37) % 60) * 800 * 1024);

@@ -160,7 +160,7 @@ interface Case {
 }
 
 /** From power off to a deployed system, and back. */
-async function goThrough({ name, bmc, firmware, format, boot, fastTrack, cleans, client }: Case): Promise<void> {
+async function runLifecycle({ name, bmc, firmware, format, boot, fastTrack, cleans, client }: Case): Promise<void> {
   const specification = { name, firmware, memoryMiB: 768, cpus: 2, diskGiB: 5 };
   const machine = await lab.machine(specification);
   const driverInfo = await BMCS[bmc](machine);
@@ -237,9 +237,13 @@ export function testMachines(network: string, cases: readonly Case[]): void {
   beforeAll(() => open(network), 1_200_000);
   afterAll(close);
   describe.each(cases)('$name', (row) => {
-    it('goes from power off to its own system and back', () => goThrough(row), 4 * PATIENCE * 1000);
+    it(
+      'our server enrols, inspects, cleans, deploys, undeploys and deletes a machine that boots in QEMU',
+      () => runLifecycle(row),
+      4 * PATIENCE * 1000,
+    );
   });
-  it('stops cleanly on SIGTERM', async () => {
+  it('the server exits with status 0 on SIGTERM', async () => {
     expect(await server.stop()).toBe(0);
     expect(statSync(server.log).size).toBeGreaterThan(0);
   });

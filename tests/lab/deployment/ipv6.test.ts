@@ -105,7 +105,7 @@ async function manageable(name: string, firmware: LabMachine['firmware'], bmcPor
 }
 
 it(
-  'boots by UEFI HTTP boot without any IPv4',
+  'a machine boots the ramdisk by UEFI HTTP boot on a network without IPv4',
   async () => {
     const name = 'http';
     const machine = await manageable(name, 'uefi-http', 6231, { boot_interface: 'http-ipxe', inspect_interface: 'agent' });
@@ -129,7 +129,7 @@ it(
 );
 
 it(
-  'is deployed without any IPv4',
+  'our server deploys a machine on a network without IPv4',
   async () => {
     const name = 'six';
     const machine = await manageable(name, 'uefi', 6230, { boot_interface: 'ipxe' });

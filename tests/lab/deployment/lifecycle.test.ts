@@ -1,6 +1,6 @@
 /**
  * From enrolment to deletion by the real `openstack baremetal` command: simulated machines behind our simulator's two BMCs and behind
- * sushy-tools' fake driver, which tells of each change of power. Machines that QEMU runs are in end-to-end.ts.
+ * sushy-tools' fake driver, which reports each change of power. Machines that QEMU runs are in end-to-end.ts.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -87,9 +87,9 @@ const simulatedRedfish: Bmc = async ({ redfish: { address, systemId, username, p
   redfish_username: username,
   redfish_password: password,
 });
-/** sushy-tools keeps power and boot device; its fake driver tells the machine each change of power. */
+/** sushy-tools keeps power and boot device; its fake driver reports each change of power to this server, which changes the machine. */
 const fakeDriver: Bmc = async ({ control }) => {
-  const told: Server = createServer((request, response) => {
+  const notified: Server = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
@@ -102,9 +102,9 @@ const fakeDriver: Bmc = async ({ control }) => {
       );
     });
   });
-  await new Promise<void>((listening) => told.listen(0, '127.0.0.1', listening));
-  undo.push(() => new Promise((closed) => told.close(closed)));
-  const url = `http://127.0.0.1:${(told.address() as AddressInfo).port}/`;
+  await new Promise<void>((listening) => notified.listen(0, '127.0.0.1', listening));
+  undo.push(() => new Promise((closed) => notified.close(closed)));
+  const url = `http://127.0.0.1:${(notified.address() as AddressInfo).port}/`;
   const { uuid } = control.description;
   const system = `{'uuid': '${uuid}', 'name': 'fake', 'power_state': 'Off', 'external_notifier': True, 'nics': []}`;
   const emulator = await startSushyTools(
@@ -171,7 +171,7 @@ beforeAll(() => {
       ),
     );
 });
-it.each(ROWS)('$name', async ({ name }) => {
+it.each(ROWS)('$name: the openstack command takes a machine from enrolment to deletion', async ({ name }) => {
   const ended = await walks.get(name);
   if (ended instanceof Error) throw ended;
   expect(ended).toBe('deleted');

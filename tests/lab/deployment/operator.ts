@@ -25,7 +25,7 @@ export interface Operator {
   inventory(name: string): Promise<Inventory>;
   powerOff(name: string): Promise<void>;
   delete(name: string): Promise<void>;
-  /** The error of a client that asks for it. */
+  /** The error when a client shows the node; '' if there is none. */
   showError(name: string): Promise<string>;
 }
 

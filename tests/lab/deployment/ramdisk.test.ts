@@ -1,6 +1,6 @@
 /**
- * The ramdisk by itself, on a machine with every kind of disk that QEMU has: what it says of them, how it erases them, how much memory and
- * time it needs. QEMU's own network connects it with an API of the test's, on loopback.
+ * The ramdisk by itself, on a machine with every kind of disk that QEMU has: what it reports of them, how it erases them, how much memory
+ * and time it needs. QEMU's own network connects it with an API of the test's, on loopback.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -105,6 +105,7 @@ afterAll(async () => {
 });
 
 const bodyOf = (path: string): JsonObject | undefined => posted.find((one) => one.path === path)?.body;
+/** Waits until the agent has sent a request for the path. */
 const waitFor = (path: string): Promise<void> =>
   until(
     PATIENCE,
@@ -125,14 +126,15 @@ function command(name: string, params: JsonObject): Promise<JsonObject> {
     sent.end(JSON.stringify({ name, params }));
   });
 }
-const at = (name: string, place: number): string => {
+/** The six bytes of a disk from that offset, where beforeAll wrote `secret`. */
+const textAt = (name: string, place: number): string => {
   const bytes = Buffer.alloc(6);
   readSync(openSync(diskFile(name), 'r'), bytes, 0, 6, place);
   return bytes.toString('latin1');
 };
 
 it(
-  'says what the machine has',
+  'the ramdisk reports the hardware of the machine',
   async () => {
     await waitFor('/v1/continue_inspection');
     const { inventory, root_disk: rootDisk } = bodyOf('/v1/continue_inspection') as unknown as {
@@ -156,7 +158,7 @@ it(
 );
 
 it(
-  'erases each disk by what the disk has, but not those to be skipped',
+  'the ramdisk erases each disk by a command that the disk supports, except disks in skip_block_devices',
   async () => {
     await waitFor('/v1/heartbeat/u');
     const node = { properties: { skip_block_devices: [{ serial: 'USB1' }] }, driver_internal_info: {} };
@@ -164,14 +166,14 @@ it(
     expect(await command('clean.execute_clean_step', metadata)).toMatchObject({ command_status: 'SUCCEEDED' });
     execFileSync('sync');
     for (const name of Object.keys(DISKS))
-      expect([name, at(name, 0), at(name, GiB)]).toEqual([name, name === 'usb' ? 'secret' : '\0'.repeat(6), 'secret']);
+      expect([name, textAt(name, 0), textAt(name, GiB)]).toEqual([name, name === 'usb' ? 'secret' : '\0'.repeat(6), 'secret']);
 
     // SATA last: QEMU's disk has no erase command of its own, and overwriting takes long.
     const all = { properties: { skip_block_devices: [{ serial: 'USB1' }, { serial: 'SATA1' }] }, driver_internal_info: {} };
     const erase = { step: { step: 'erase_devices', interface: 'deploy' }, node: all, ports: [] };
     expect(await command('clean.execute_clean_step', erase)).toMatchObject({ command_status: 'SUCCEEDED' });
-    for (const name of ['vda', 'nvme', 'scsi']) expect([name, at(name, GiB)]).toEqual([name, '\0'.repeat(6)]);
-    expect([at('usb', GiB), at('sata', GiB)]).toEqual(['secret', 'secret']);
+    for (const name of ['vda', 'nvme', 'scsi']) expect([name, textAt(name, GiB)]).toEqual([name, '\0'.repeat(6)]);
+    expect([textAt('usb', GiB), textAt('sata', GiB)]).toEqual(['secret', 'secret']);
     const said = readFileSync(consoleFile(), 'latin1');
     expect(said).toContain('Erasing /dev/nvme0n1 by NVMe format');
     expect(said).toContain('Erasing /dev/vda by write zeroes');
@@ -179,7 +181,7 @@ it(
   2 * PATIENCE * 1000,
 );
 
-it('needs little memory', async () => {
+it('the agent uses less than 120 MiB, and leaves more than 150 of 512 MiB available', async () => {
   const { command_result: result } = await command('log.collect_system_logs', {});
   const archive = Buffer.from((result as JsonObject)['system_logs'] as string, 'base64');
   const read = (name: string): string => execFileSync('tar', ['-xzOf', '-', name], { input: archive, encoding: 'utf8' });
@@ -191,7 +193,7 @@ it('needs little memory', async () => {
 });
 
 it(
-  'leaves when it is told to',
+  'the machine powers off at the command standby.power_off',
   async () => {
     const ended = once(qemu, 'exit');
     expect(await command('standby.power_off', {}).catch(() => ({ command_status: 'gone' }))).toBeDefined();

@@ -151,7 +151,7 @@ async function connect(machine: LabMachine, bonded: boolean, index: number): Pro
 }
 
 it.each(CASES.map((row, index) => ({ ...row, index })))(
-  'a machine is inspected and deployed: $name',
+  '$name: our server inspects and deploys a machine that gets its addresses from network_data',
   async ({ name, agent, family: wanted, bonded, address, index }) => {
     await serve(wanted);
     const began = Date.now();

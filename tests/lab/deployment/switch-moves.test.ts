@@ -93,7 +93,7 @@ async function vlansOf(name: string): Promise<readonly number[]> {
 }
 
 it.each(['ovs', 'cli'])(
-  'all moves on the switch %s arrive in one login',
+  'on the switch %s, many moves leave each port in the VLAN of its last move, over one SSH login',
   async (name) => {
     const signal = new AbortController().signal;
     const wanted: number[] = [];

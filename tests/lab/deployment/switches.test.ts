@@ -140,7 +140,7 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
 }
 
 it(
-  'a machine changes its VLAN with its state, and a lost switch fails what needs it',
+  "a machine's switch port changes its VLAN with the node's state, and inspection fails while the switch is unreachable",
   async () => {
     const machine = await lab.machine({ name: 'moved', firmware: 'bios', memoryMiB: 768, cpus: 2, diskGiB: 5 });
     await libvirt!.define({ ...machine, taps: [{ mac: machine.mac, name: PORT }], disk: machine.diskFile, console: machine.consoleFile });

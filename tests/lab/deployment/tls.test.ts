@@ -129,7 +129,7 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
   return node;
 }
 
-it('no client trusts the servers without the authority', async () => {
+it('curl trusts the API, the image server, the boot service and the BMC only with our authority', async () => {
   for (const url of [API, IMAGES, `https://${ADDRESS}:8443`, libvirt!.redfish]) {
     // curl's exit code 60: the certificate cannot be verified.
     await expect(lab.exec('curl', '-sS', url)).rejects.toMatchObject({ code: 60 });
@@ -142,7 +142,7 @@ it.each([
   { agent: 'ours', boot: 'ipxe', memoryMiB: 768 },
   { agent: 'ironic-python-agent', boot: 'redfish-virtual-media', memoryMiB: 3072 },
 ])(
-  'a machine is inspected and deployed: $agent, $boot',
+  'agent $agent, boot interface $boot: our server inspects and deploys a machine over TLS',
   async ({ agent, boot, memoryMiB }) => {
     const name = `${agent}-${boot}`;
     const machine = await lab.machine({ name, firmware: 'bios', memoryMiB, cpus: 2, diskGiB: 5 });

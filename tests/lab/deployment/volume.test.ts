@@ -19,7 +19,7 @@ const API = 'http://10.77.0.1:6385';
 const REPORT_PORT = 8099;
 const PATIENCE = 900;
 const PASSWORD = 'a-secret;${mac}|| #1';
-const WRONG = 'another-secret-1';
+const WRONG_PASSWORD = 'another-secret-1';
 jest.setTimeout(3 * PATIENCE * 1000);
 
 let lab: Lab;
@@ -153,7 +153,7 @@ async function undeploy({ machine, volume, disk }: Deployed): Promise<void> {
   expect(digest(machine.diskFile)).toBe(disk);
 }
 
-it('BIOS, with CHAP: boots the volume at each start, and the local disk is not written', async () => {
+it('a BIOS machine with CHAP boots the volume at each power-on, and does not write to its local disk', async () => {
   const deployed = await deploy('chap', 'bios', { username: 'initiator', password: PASSWORD });
   const { machine, iqn } = deployed;
   // While it boots: the system that reports has no iSCSI, and its kernel resets iPXE's connection at the first packet.
@@ -175,18 +175,18 @@ it('BIOS, with CHAP: boots the volume at each start, and the local disk is not w
   await undeploy(deployed);
 });
 
-it('UEFI: the same without CHAP', async () => {
+it('a UEFI machine without CHAP boots the volume, and does not write to its local disk', async () => {
   const deployed = await deploy('open', 'uefi');
   expect(await nextReport(deployed.machine)).toMatch(/^image=on-volume$[^]*^firmware=uefi$/m);
   await undeploy(deployed);
 });
 
-it('a wrong CHAP secret boots nothing, not even the local disk; the right one, set later, boots the volume', async () => {
+it('with a wrong CHAP secret, a machine retries and boots nothing; after the secret is corrected, it boots the volume', async () => {
   const chap = { username: 'other', password: PASSWORD };
-  const deployed = await deploy('wrong', 'bios', chap, WRONG);
+  const deployed = await deploy('wrong', 'bios', chap, WRONG_PASSWORD);
   const { machine, iqn, volume } = deployed;
   const asked = (): number => readFileSync(server.log, 'utf8').split(`/ipxe/${machine.mac.replaceAll(':', '-')}`).length - 1;
-  // It asks again after ten attempts.
+  // iPXE requests the script again after ten failed attempts.
   await until(
     PATIENCE,
     () => `the machine to give up and start over\n${consoleEnd(machine)}\n${target.log()}`,
@@ -210,10 +210,10 @@ it('a wrong CHAP secret boots nothing, not even the local disk; the right one, s
   await undeploy(deployed);
 });
 
-it('shows no CHAP secret in answers and logs', async () => {
+it('the API and the server log show no CHAP secret', async () => {
   const log = readFileSync(server.log, 'utf8');
   const { text } = await ask('GET', '/volume/targets?detail=true');
   const { text: nodes } = await ask('GET', '/nodes?detail=true');
-  for (const secret of ['a-secret', WRONG, Buffer.from(PASSWORD).toString('hex'), Buffer.from(WRONG).toString('hex')])
+  for (const secret of ['a-secret', WRONG_PASSWORD, Buffer.from(PASSWORD).toString('hex'), Buffer.from(WRONG_PASSWORD).toString('hex')])
     for (const where of [log, text, nodes]) expect(where).not.toContain(secret);
 });

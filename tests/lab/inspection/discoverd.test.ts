@@ -41,11 +41,11 @@ async function startOwnService(): Promise<Service> {
     },
   };
 }
-const SERVICES: readonly (readonly [name: string, open: () => Promise<Service>])[] = [
+const SERVICES: readonly (readonly [name: string, start: () => Promise<Service>])[] = [
   ['ironic-inspector 12.5', () => startRealInspector(join(folder, 'inspector'), '127.0.0.1', port, api)],
   ['our introspection service', startOwnService],
 ];
-describe.each(SERVICES)('%s', (_service, openInspector) => {
+describe.each(SERVICES)('the inspect interface discoverd with %s', (_service, startService) => {
   let database: Awaited<ReturnType<typeof startEmbedded>> | undefined;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'bloomery-discoverd-'));
@@ -72,7 +72,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
       conductor: { inspect_wait_timeout: 300 },
       database: { connection },
     });
-    inspector = await openInspector();
+    inspector = await startService();
   });
   afterAll(async () => {
     await inspector?.stop();
@@ -93,7 +93,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     return (text === '' ? {} : JSON.parse(text)) as Json;
   }
   const node = (uuid: string): Promise<Json> => call('GET', `/v1/nodes/${uuid}`);
-  const order = (uuid: string, target: string): Promise<Json> => call('PUT', `/v1/nodes/${uuid}/states/provision`, { target });
+  const provision = (uuid: string, target: string): Promise<Json> => call('PUT', `/v1/nodes/${uuid}/states/provision`, { target });
   async function reach(uuid: string, states: readonly string[], seconds = 240): Promise<Json> {
     const end = Date.now() + seconds * 1000;
     for (;;) {
@@ -107,7 +107,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     }
   }
   /** Waits until the introspection has one of these states. @returns it as the service shows it */
-  async function stands(uuid: string, states: readonly string[]): Promise<Json> {
+  async function reachIntrospection(uuid: string, states: readonly string[]): Promise<Json> {
     const end = Date.now() + 240_000;
     for (;;) {
       const now = await call('GET', `${inspector.url}/v1/introspection/${uuid}`).catch(() => undefined);
@@ -121,7 +121,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     const mac = `52:54:00:d1:5c:${(++made).toString(16).padStart(2, '0')}`;
     const { uuid } = (await call('POST', '/v1/nodes', { driver: 'fake-hardware', name: `n${made}` })) as { uuid: string };
     if (ports > 0) await call('POST', '/v1/ports', { node_uuid: uuid, address: mac });
-    await order(uuid, 'manage');
+    await provision(uuid, 'manage');
     await reach(uuid, ['manageable']);
     return { uuid, mac };
   }
@@ -143,10 +143,10 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     boot_interface: mac,
   });
 
-  it('boots the machine, takes its report, writes properties and ports, and the node moves on', async () => {
+  it("boots the machine, and saves properties and ports from the agent's report", async () => {
     const { uuid, mac } = await enrol(1);
-    await order(uuid, 'inspect');
-    await stands(uuid, ['waiting']);
+    await provision(uuid, 'inspect');
+    await reachIntrospection(uuid, ['waiting']);
     expect(await node(uuid)).toMatchObject({ provision_state: 'inspect wait', power_state: 'power on', reservation: null });
     expect(await call('GET', `/v1/nodes/${uuid}/management/boot_device`)).toMatchObject({ boot_device: 'pxe', persistent: false });
     expect(await call('POST', `${inspector.url}/v1/continue`, report(mac))).toMatchObject({ uuid });
@@ -159,10 +159,10 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     expect(ports.map(({ address }) => address)).toContain(mac);
   });
 
-  it('tells what the service says when it fails', async () => {
+  it('puts the error of the service into last_error when a rule fails the introspection', async () => {
     const { uuid, mac } = await enrol(1);
-    await order(uuid, 'inspect');
-    await stands(uuid, ['waiting']);
+    await provision(uuid, 'inspect');
+    await reachIntrospection(uuid, ['waiting']);
     await call('POST', `${inspector.url}/v1/rules`, {
       conditions: [{ op: 'eq', field: 'data://bad', value: true }],
       actions: [{ action: 'fail', message: 'no such machines here' }],
@@ -172,48 +172,48 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
     expect(text).toMatch(/^discoverd inspection failed: .*no such machines here/);
   });
 
-  it('tells why the service cannot begin', async () => {
+  it('puts the error of the service into last_error when the introspection cannot start', async () => {
     const { uuid } = await enrol(0);
-    await order(uuid, 'inspect');
+    await provision(uuid, 'inspect');
     const { last_error: text } = await reach(uuid, ['inspect failed']);
     expect(text).toMatch(/^discoverd inspection failed: .*No lookup attributes were found/);
   });
 
-  it('aborts at the service', async () => {
+  it('aborts the introspection in the service when a client aborts the inspection', async () => {
     const { uuid } = await enrol(1);
-    await order(uuid, 'inspect');
-    await stands(uuid, ['waiting']);
-    await order(uuid, 'abort');
+    await provision(uuid, 'inspect');
+    await reachIntrospection(uuid, ['waiting']);
+    await provision(uuid, 'abort');
     await reach(uuid, ['inspect failed']);
-    expect(await stands(uuid, ['error'])).toMatchObject({ finished: true, error: 'Canceled by operator' });
+    expect(await reachIntrospection(uuid, ['error'])).toMatchObject({ finished: true, error: 'Canceled by operator' });
     // Power orders, here those of the service, clear last_error; the history keeps the error.
     expect(await node(uuid)).toMatchObject({ provision_state: 'inspect failed', power_state: 'power off' });
     expect(JSON.stringify(await call('GET', `/v1/nodes/${uuid}/history`))).toContain('Inspection was aborted by request.');
   });
 
-  it('waits for a service that is away, at the start and meanwhile', async () => {
+  it('keeps the node in inspect wait while the service is down, before and during the introspection', async () => {
     const { uuid, mac } = await enrol(1);
     await inspector.stop();
-    await order(uuid, 'inspect');
+    await provision(uuid, 'inspect');
     await delay(3000);
     expect(await node(uuid)).toMatchObject({ provision_state: 'inspect wait', last_error: null });
-    inspector = await openInspector();
-    await stands(uuid, ['waiting']);
+    inspector = await startService();
+    await reachIntrospection(uuid, ['waiting']);
     await inspector.stop();
     await delay(3000);
     expect(await node(uuid)).toMatchObject({ provision_state: 'inspect wait', last_error: null });
-    inspector = await openInspector();
+    inspector = await startService();
     await call('POST', `${inspector.url}/v1/continue`, report(mac));
     expect(await reach(uuid, ['manageable', 'inspect failed'])).toMatchObject({ provision_state: 'manageable' });
   });
 
-  it('inspects many at once', async () => {
+  it('inspects ten nodes at once', async () => {
     const all = [];
     for (let count = 0; count < 10; count++) all.push(await enrol(1));
-    for (const { uuid } of all) await order(uuid, 'inspect');
+    for (const { uuid } of all) await provision(uuid, 'inspect');
     await Promise.all(
       all.map(async ({ uuid, mac }) => {
-        await stands(uuid, ['waiting']);
+        await reachIntrospection(uuid, ['waiting']);
         await call('POST', `${inspector.url}/v1/continue`, report(mac));
         expect(await reach(uuid, ['manageable', 'inspect failed'], 180)).toMatchObject({ provision_state: 'manageable', last_error: null });
       }),

@@ -35,10 +35,10 @@ afterAll(async () => {
 const nodes = async (): Promise<readonly JsonObject[]> => (await call(lab, 'GET', '/nodes/detail'))['nodes'] as readonly JsonObject[];
 const reported = async (node: JsonObject): Promise<Inspected['data']> =>
   (await call(lab, 'GET', `/nodes/${String(node['uuid'])}/inventory`)) as unknown as Inspected['data'];
-/** The status with which our server answers a request for the machine's script. */
-const script = (): Promise<string> =>
+/** The status with which our server answers a request for the machine's iPXE script. */
+const scriptStatus = (): Promise<string> =>
   lab.exec('curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', `http://10.77.0.1:8080/ipxe/${machine.mac.replaceAll(':', '-')}`);
-const soon = (what: string, condition: () => Promise<boolean>): Promise<void> =>
+const waitFor = (what: string, condition: () => Promise<boolean>): Promise<void> =>
   until(PATIENCE, () => `${what}\n${consoleEnd(machine)}\n${server.logEnd()}`, condition);
 /** The number of DISCOVER packets without an answer. */
 const unanswered = async (): Promise<number> => {
@@ -48,13 +48,13 @@ const unanswered = async (): Promise<number> => {
 };
 
 it(
-  'boots, reports itself and is enrolled',
+  'an unknown machine boots the discovery ramdisk and reports its inventory, and the server enrols it',
   async () => {
-    expect(await script()).toBe('200');
+    expect(await scriptStatus()).toBe('200');
     machine.setBoot({ device: 'pxe', persistent: true, mode: null });
     const started = Date.now();
     await machine.act('on');
-    await soon('it is enrolled, and what it reported is kept', async () => {
+    await waitFor('the machine to be enrolled, and its inventory to be saved', async () => {
       const [node] = await nodes();
       return node?.['reservation'] === null && (await reported(node).catch(() => undefined)) !== undefined;
     });
@@ -72,12 +72,12 @@ it(
 );
 
 it(
-  'boots discovery no more',
+  'the boot services no longer boot the machine after its enrolment',
   async () => {
-    expect(await script()).toBe('404');
+    expect(await scriptStatus()).toBe('404');
     const before = await unanswered();
     await machine.act('reset');
-    await soon('its firmware asks for an address', async () => (await unanswered()) > before);
+    await waitFor('its firmware to ask for an address', async () => (await unanswered()) > before);
     expect(await nodes()).toMatchObject([{ provision_state: 'enroll', driver: 'ipmi' }]);
     await machine.act('off');
   },
@@ -85,7 +85,7 @@ it(
 );
 
 it(
-  'is managed and inspected as any node, once its BMC is known',
+  'the CLI manages and inspects the discovered node after its BMC is set',
   async () => {
     const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port: 6230, folder: lab.folder });
     undo.push(() => bmc.stop());
@@ -107,7 +107,7 @@ it(
 );
 
 it(
-  'one with UEFI firmware boots, reports itself and is enrolled likewise',
+  'an unknown machine with UEFI firmware boots the discovery ramdisk and reports its inventory, and the server enrols it',
   async () => {
     const before = await nodes();
     const other = await lab.machine({ name: 'unknown-uefi', firmware: 'uefi', memoryMiB: 1024, cpus: 2, diskGiB: 5 });
@@ -117,7 +117,7 @@ it(
     let found: Inspected['data'] | undefined;
     await until(
       PATIENCE,
-      () => `it is enrolled\n${consoleEnd(other)}\n${server.logEnd()}`,
+      () => `the machine to be enrolled\n${consoleEnd(other)}\n${server.logEnd()}`,
       async () => {
         const made = (await nodes()).find(({ uuid }) => !before.some((one) => one['uuid'] === uuid));
         found = made?.['reservation'] === null ? await reported(made).catch(() => undefined) : undefined;

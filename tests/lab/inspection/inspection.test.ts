@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 it(
-  'from power on to manageable',
+  'our ramdisk inspects a machine, and the node becomes manageable again',
   async () => {
     const inspected = await inspectMachine(lab, { name: 'inspected', bmcPort: 6230, memoryMiB: 768, patience: PATIENCE, driverInfo: {} });
     expectInspected(inspected);

@@ -74,7 +74,7 @@ const reportOf = (index: number): object => ({
 it.each<[string, Readonly<Record<string, string>>, readonly (readonly string[])[]]>([
   ['in one process', { one: 'api,conductor,inspector' }, [['one'], ['one']]],
   [
-    'in processes of their own',
+    'in separate processes',
     { front: 'api', c1: 'conductor', c2: 'conductor', s1: 'inspector', s2: 'inspector' },
     [
       ['c1', 's1'],
@@ -82,7 +82,7 @@ it.each<[string, Readonly<Record<string, string>>, readonly (readonly string[])[
     ],
   ],
 ])(
-  'goes on after kill -9, %s',
+  'introspections finish, and no report is lost, after kill -9 with all roles %s',
   async (_, hosts, killed) => {
     const ports = new Map(await Promise.all(Object.keys(hosts).map(async (host) => [host, await freePort()] as const)));
     let api = '';
@@ -114,7 +114,8 @@ it.each<[string, Readonly<Record<string, string>>, readonly (readonly string[])[
           for (;;) {
             const { body } = await persist('GET', at(`/v1/introspection/${uuid}`));
             if (body['state'] === state) return;
-            if (Date.now() > end || body['error']) throw new Error(`${state} is not reached: ${JSON.stringify(body)}`);
+            if (Date.now() > end || body['error'])
+              throw new Error(`the introspection did not reach the state ${state}: ${JSON.stringify(body)}`);
             await delay(200);
           }
         }),

@@ -74,11 +74,11 @@ const state = async (): Promise<unknown> => ((await json('status', 'anvil')) as 
 const reach = (wanted: string): Promise<void> =>
   until(
     240,
-    () => wanted,
+    () => `the introspection to have the state ${wanted}`,
     async () => (await state()) === wanted,
   );
 
-it('start, status, list, data save, reprocess, abort, rules', async () => {
+it('our introspection service works with the commands start, status, list, data save, reprocess, abort and rule', async () => {
   const uuid = 'aaaaaaaa-0000-4000-8000-000000000001';
   await post(`${api}/v1/nodes`, { uuid, name: 'anvil', driver: 'fake-hardware' });
   await post(`${api}/v1/ports`, { node_uuid: uuid, address: MAC });

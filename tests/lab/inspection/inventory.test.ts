@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 it(
-  'says what it was given',
+  'our agent reports the hardware with which the machine was configured',
   async () => {
     const data = await machine.inspection(PATIENCE);
     expect(data['error']).toBeNull();
@@ -42,7 +42,7 @@ it(
 );
 
 it(
-  'shows what is plugged in later',
+  'our agent reports a disk and memory that are plugged in later',
   async () => {
     const read = async (): Promise<Inventory> => (await machine.command('poll.get_hardware_info', PATIENCE))['command_result'] as Inventory;
     const before = await read();

@@ -1,5 +1,5 @@
 /**
- * The recorder in a running machine: a disk and memory that are plugged in are reported within an interval, through API, event and metric.
+ * The recorder in a running machine: API, event and metric show a disk and memory that are plugged in. The test prints how long that takes.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -73,7 +73,7 @@ afterAll(async () => {
 });
 
 it(
-  'tells what the machine has, and what was plugged in within an interval',
+  'the recorder reports the hardware, and later a disk and memory that are plugged in',
   async () => {
     let latest: {
       received_at?: string;
@@ -89,14 +89,14 @@ it(
     expect((await json<Changes>('GET', '/v1/nodes/known/hardware/changes')).changes).toEqual([]);
     const began = Date.now();
     await machine.plug();
-    let told: Changes['changes'] = [];
-    for (const end = began + PATIENCE * 1000; told.length < 3 && Date.now() < end;) {
+    let reported: Changes['changes'] = [];
+    for (const end = began + PATIENCE * 1000; reported.length < 3 && Date.now() < end;) {
       await delay(200);
-      told = (await json<Changes>('GET', '/v1/hardware/changes')).changes;
+      reported = (await json<Changes>('GET', '/v1/hardware/changes')).changes;
     }
     const seconds = (Date.now() - began) / 1000;
-    console.log(`a disk and memory were told ${seconds.toFixed(1)} s after they were plugged in; the interval is ${INTERVAL} s`);
-    expect(told).toEqual(
+    console.log(`a disk and memory were reported ${seconds.toFixed(1)} s after they were plugged in; the interval is ${INTERVAL} s`);
+    expect(reported).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ kind: 'appeared', component: 'disk', key: 'PLUGGED1' }) as unknown,
         // The PCI function of the disk: virtio's block device.
@@ -116,7 +116,7 @@ it(
 );
 
 it(
-  'is missed when the machine is gone',
+  'the server marks the hardware as stale after the machine has stopped',
   async () => {
     const stale = async (): Promise<boolean> => (await json<{ stale: boolean }>('GET', '/v1/nodes/known/hardware')).stale;
     await machine.stop();

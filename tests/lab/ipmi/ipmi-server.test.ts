@@ -22,13 +22,13 @@ const TIMEOUT = 6;
 const OFF = 0x60;
 const ON = 0x61;
 
-describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
+describe.each(['native', 'ipmitool'])('the server with [ipmi]client = %s', (client) => {
   let folder: string;
   let server: RunningServer;
   let bmc: TestBmc;
   let url: string;
   let on = true;
-  let [watching, seen] = [true, ''];
+  let [watching, commandLines] = [true, ''];
   let watched: Promise<void>;
   beforeAll(async () => {
     needs({ ipmitool: 'ipmitool' });
@@ -57,7 +57,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
         for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
           try {
             const line = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-            if (/ipmitool|KGKEY/.test(line)) seen += `${line}\n`;
+            if (/ipmitool|KGKEY/.test(line)) commandLines += `${line}\n`;
           } catch {
             // The process has ended.
           }
@@ -107,20 +107,20 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
 
   it.each<[string, JsonObject, RegExp]>([
     ['a wrong password', { ipmi_password: 'hunter3' }, /Reason: wrong password/],
-    ['a wrong user', { ipmi_username: 'nobody' }, /Reason: the BMC refused a session: wrong user name/],
+    ['a wrong user name', { ipmi_username: 'nobody' }, /Reason: the BMC refused a session: wrong user name/],
     [
-      'a cipher suite that it does not have',
+      'a cipher suite that the BMC does not offer',
       { ipmi_cipher_suite: 8 },
       /Reason: the BMC refused a session: the BMC does not offer the cipher suite/,
     ],
-    ['a privilege level that the user may not have', { ipmi_username: 'guest' }, /the user may not have the privilege level asked for/],
-    ['a K_g key that it does not have', { ipmi_hex_kg_key: KG }, /Reason: wrong K_g key/],
-    ['no address', { ipmi_address: null }, /Missing the following IPMI credentials in node's driver_info: \['ipmi_address'\]/],
-    ['a port that is none', { ipmi_port: 'abc' }, /ipmi_port "abc" is not a valid port/],
-    ['a password that is none', { ipmi_password: ['hunter3'] }, /ipmi_password is not a text/],
-    ['a host that has no address', { ipmi_address: 'bmc.invalid' }, /cannot resolve the address of the BMC bmc\.invalid/],
-    ['a BMC that does not answer', { ipmi_port: 9 }, /the BMC at 127\.0\.0\.1 port 9 does not answer/],
-  ])('%s is told in last_error', async (_, info, expected) => {
+    ['a privilege level that the user does not have', { ipmi_username: 'guest' }, /the user may not have the privilege level asked for/],
+    ['a wrong K_g key', { ipmi_hex_kg_key: KG }, /Reason: wrong K_g key/],
+    ['no BMC address', { ipmi_address: null }, /Missing the following IPMI credentials in node's driver_info: \['ipmi_address'\]/],
+    ['an invalid port', { ipmi_port: 'abc' }, /ipmi_port "abc" is not a valid port/],
+    ['a password that is not a text', { ipmi_password: ['hunter3'] }, /ipmi_password is not a text/],
+    ['a host name without an address', { ipmi_address: 'bmc.invalid' }, /cannot resolve the address of the BMC bmc\.invalid/],
+    ['a BMC that does not respond', { ipmi_port: 9 }, /the BMC at 127\.0\.0\.1 port 9 does not answer/],
+  ])('fails to verify a node with %s, and names the reason in last_error', async (_, info, expected) => {
     const uuid = await enrol(info);
     const node = await manage(uuid);
     expect(node).toMatchObject({ provision_state: 'enroll', power_state: null, last_error: expect.stringMatching(expected) as unknown });
@@ -132,7 +132,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     await call('DELETE', `/v1/nodes/${uuid}`);
   });
 
-  it('a BMC that falls silent is no machine that is off', async () => {
+  it('does not take a BMC that stops responding for a machine that is off, but sets maintenance', async () => {
     on = true;
     const uuid = await enrol({});
     expect(await manage(uuid)).toMatchObject({ provision_state: 'manageable', power_state: 'power on', last_error: null });
@@ -153,7 +153,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     await until(uuid, ({ maintenance }) => maintenance === false, 60);
   });
 
-  it('a console is connected on demand', async () => {
+  it('connects to the BMC when a client connects to the console, which shows an error of the BMC', async () => {
     const uuid = await enrol({});
     await manage(uuid);
     await call('PUT', `/v1/nodes/${uuid}/states/console`, { enabled: true });
@@ -169,11 +169,11 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     await until(uuid, ({ console_enabled: enabled }) => enabled === false, 20);
   });
 
-  it('neither the log nor the process list shows a password or a key', () => {
+  it('shows no password and no key in its log and in the process list', () => {
     const log = readFileSync(server.log, 'utf8');
     expect(log.length).toBeGreaterThan(1000);
     expect(log).not.toMatch(/hunter|5ec2e7/i);
-    if (client === 'ipmitool') expect(seen).toContain('ipmitool');
-    expect(seen).not.toMatch(/hunter|5ec2e7/i);
+    if (client === 'ipmitool') expect(commandLines).toContain('ipmitool');
+    expect(commandLines).not.toMatch(/hunter|5ec2e7/i);
   });
 });

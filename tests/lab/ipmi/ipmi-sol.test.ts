@@ -28,12 +28,22 @@ async function lowPort<T>(serve: (port: number) => Promise<T>, port = 22_080): P
 }
 
 it.each<[string, (port: number) => string, string, string]>([
-  ['ipmitool', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 17 sol activate`, 'operational', '~.'],
-  ['ipmitool, suite 3', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 3 sol activate`, 'operational', '~.'],
+  [
+    'ipmitool with cipher suite 17',
+    (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 17 sol activate`,
+    'operational',
+    '~.',
+  ],
+  [
+    'ipmitool with cipher suite 3',
+    (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 3 sol activate`,
+    'operational',
+    '~.',
+  ],
   // `&.` ends the session.
-  ['ipmiconsole', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 17`, 'SOL established', '&.'],
-  ['ipmiconsole, suite 3', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 3`, 'SOL established', '&.'],
-])('%s at our BMC', async (_, command, ready, leave) => {
+  ['ipmiconsole with cipher suite 17', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 17`, 'SOL established', '&.'],
+  ['ipmiconsole with cipher suite 3', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 3`, 'SOL established', '&.'],
+])('%s exchanges text with our simulated BMC by serial-over-LAN', async (_, command, ready, leave) => {
   needs({ ipmitool: 'ipmitool', ipmiconsole: 'freeipmi-tools', script: 'bsdutils' });
   const bmc = await lowPort((port) =>
     serveIpmi({
@@ -56,7 +66,7 @@ it.each<[string, (port: number) => string, string, string]>([
     const typing = setInterval(() => terminal.stdin.write('hello\r'), 500);
     await until('hello\r\nm1> ').finally(() => clearInterval(typing));
     terminal.stdin.end(leave);
-    await Promise.race([ended, once(late, 'abort').then(() => Promise.reject(new Error('it does not leave')))]);
+    await Promise.race([ended, once(late, 'abort').then(() => Promise.reject(new Error('the program does not end its session')))]);
   } catch (error) {
     throw new Error(`${String(error)}: ${text}`, { cause: error });
   } finally {
@@ -65,7 +75,7 @@ it.each<[string, (port: number) => string, string, string]>([
   }
 });
 
-it("our console at OpenIPMI's ipmi_sim", async () => {
+it("our client exchanges text with OpenIPMI's ipmi_sim by serial-over-LAN", async () => {
   needs({ ipmi_sim: 'openipmi' });
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-ipmi-sol-'));
   // The serial line of the machine behind the BMC.

@@ -50,7 +50,7 @@ function parsed(text: string): Record<string, Record<string, Record<string, stri
   return found;
 }
 
-interface Bench {
+interface RunningBmc {
   readonly port: number;
   readonly username: string;
   readonly password: string;
@@ -60,13 +60,13 @@ const folder = mkdtempSync(join(tmpdir(), 'bloomery-ipmi-stores-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const words = (bytes: Buffer): string => [...bytes].map((byte) => `0x${byte.toString(16)}`).join(' ');
 
-const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
+const BMCS: Readonly<Record<string, () => Promise<RunningBmc>>> = {
   'our simulator': async () => {
-    const bmc = await serveIpmi({
+    const simulated = await serveIpmi({
       ...{ host: '127.0.0.1', port: 0, username: 'admin', password: 'secret', machine: machine('ours') },
       ...{ log: silentLog, clock: systemClock, random: randomBytes },
     });
-    return { port: bmc.port, username: 'admin', password: 'secret', stop: () => bmc.close() };
+    return { port: simulated.port, username: 'admin', password: 'secret', stop: () => simulated.close() };
   },
   "OpenIPMI's ipmi_sim": async () => {
     const analog = { number: 1, name: 'Temp', entity: [3, 1], sensorType: 1, unit: 1 } as const;
@@ -92,24 +92,24 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   },
 };
 
-describe.each(Object.keys(BENCHES))('at %s', (name) => {
-  let bench: Bench;
+describe.each(Object.keys(BMCS))('with %s as the BMC,', (name) => {
+  let bmc: RunningBmc;
   let pool: IpmiPool;
   beforeAll(async () => {
     needs({ ipmi_sim: 'openipmi', ipmitool: 'ipmitool' });
     pool = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes });
-    bench = await BENCHES[name]!();
+    bmc = await BMCS[name]!();
   });
   afterAll(async () => {
     await pool?.close();
-    await bench?.stop();
+    await bmc?.stop();
   });
   const task = (info: JsonObject = {}, ipmi = pool): ReturnType<typeof bmcTask>['task'] =>
     bmcTask({
       node: {
         driver: 'ipmi',
         driver_info: {
-          ...{ ipmi_address: '127.0.0.1', ipmi_port: bench.port, ipmi_username: bench.username, ipmi_password: bench.password },
+          ...{ ipmi_address: '127.0.0.1', ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password },
           ...info,
         },
       },
@@ -118,18 +118,18 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
       connections: { ipmi },
     }).task;
   const ipmitool = async (...more: readonly string[]): Promise<string> => {
-    const where = ['-I', 'lanplus', '-H', '127.0.0.1', '-p', `${bench.port}`, '-U', bench.username, '-P', bench.password, '-C', '3'];
+    const where = ['-I', 'lanplus', '-H', '127.0.0.1', '-p', `${bmc.port}`, '-U', bmc.username, '-P', bmc.password, '-C', '3'];
     return (await run('ipmitool', [...where, ...more], { timeout: 60_000 })).stdout;
   };
   const vendor = (method: string): Promise<JsonObject> => ipmiVendor.methods![method]!.run(task(), {}, 'GET') as Promise<JsonObject>;
 
-  it('sensors are as Ironic has them of ipmitool', async () => {
+  it('our client reads the same sensors as Ironic parses from ipmitool', async () => {
     const theirs = parsed(await ipmitool('-v', 'sdr'));
     const ours = await ipmiSensors(task());
     expect(Object.keys(theirs).length).toBeGreaterThan(1);
     expect(ours).toEqual(theirs);
   });
-  it('the same by the client that is ipmitool', async () => {
+  it('[ipmi]client = ipmitool has the same results as our client', async () => {
     const tool = createIpmitoolPool({
       ...{ log: silentLog, clock: systemClock, passwordInEnvironment: false, ownRetries: false, interval: 1 },
       ...{ killOnTimeout: true, debug: false },
@@ -148,7 +148,7 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
     await expect(ipmiPower.get(task({ ipmi_username: 'nobody' }, tool))).rejects.toThrow(/wrong user name|wrong password/);
     await tool.close();
   });
-  it('the event log is read and cleared', async () => {
+  it('the vendor methods sel and clear_sel read and clear the event log', async () => {
     if (name === 'our simulator') for (const control of ['off', 'on']) await ipmitool('power', control);
     const theirs = (await ipmitool('sel', 'list')).split('\n').filter((line) => line !== '');
     const { entries } = (await vendor('sel')) as { entries: JsonObject[] };
@@ -159,19 +159,19 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
     expect((await vendor('sel')).entries).toEqual([]);
     expect(await ipmitool('sel', 'list')).toBe('');
   });
-  it('the inventory is read', async () => {
+  it('the vendor method fru reads the inventory', async () => {
     const { product, faults } = (await vendor('fru')) as { product: Record<string, string>; faults: unknown };
     expect(faults).toEqual([]);
     expect(await ipmitool('fru', 'print', '0')).toMatch(new RegExp(`Product Serial +: ${product['serial']}\n`));
   });
-  it('a threshold that was changed is told as it is', async () => {
+  it('the sensors show a threshold that ipmitool has changed', async () => {
     if (name !== 'our simulator') return;
     await ipmitool('sensor', 'thresh', 'Inlet Temp', 'unc', '40');
     const { Temperature } = (await ipmiSensors(task())) as ReturnType<typeof parsed>;
     expect(Temperature!['Inlet Temp (0x1)']).toMatchObject({ 'Upper non-critical': '40.000', 'Upper critical': '47.000' });
     expect(await ipmitool('sensor', 'get', 'Inlet Temp')).toMatch(/Upper Non-Critical +: 40\.000/);
   });
-  it('controllers behind it are reached by bridges', async () => {
+  it('our client reaches controllers behind the BMC by bridging', async () => {
     const single = { ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: name === 'our simulator' ? '0x82' : '0x30' };
     const dual = {
       ...{ ipmi_bridging: 'dual', ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },

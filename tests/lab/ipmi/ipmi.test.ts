@@ -20,13 +20,13 @@ import { programs } from '../support/venv';
 const run = promisify(execFile);
 const PYGHMI = 'pyghmi==1.6.19';
 
-interface Bench extends MachineControl {
+interface RecordingMachine extends MachineControl {
   readonly acts: string[];
   setting: BootSetting;
   on: boolean;
 }
-const machine = (name: string): Bench => {
-  const it: Bench = {
+const machine = (name: string): RecordingMachine => {
+  const it: RecordingMachine = {
     ...{ name, macs: [], acts: [], on: false, setting: { device: 'none', persistent: false, mode: null } },
     isOn: () => it.on,
     act: async (action) => {
@@ -59,7 +59,7 @@ async function measured(turns: number, work: () => Promise<unknown>): Promise<nu
   return least;
 }
 
-describe("our client at OpenIPMI's ipmi_sim", () => {
+describe("our client with OpenIPMI's ipmi_sim", () => {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-ipmi-'));
   const behind = machine('sim');
   let bmc: IpmiSim;
@@ -83,17 +83,17 @@ describe("our client at OpenIPMI's ipmi_sim", () => {
 
   // Not 7, 8 and 12: ipmi_sim signs HMAC-MD5-128 with the password instead of K1, and makes K2 of 16 bytes where §13.32 has 20. FreeIPMI
   // does as we do (below).
-  it.each([0, 1, 2, 3, 6, 11])('with cipher suite %i', async (cipherSuite) => {
+  it.each([0, 1, 2, 3, 6, 11])('opens a session with cipher suite %i', async (cipherSuite) => {
     expect((await ask(pool, { ...target, cipherSuites: [cipherSuite] }, COMMANDS.getDeviceId))[4]).toBe(2);
   });
-  it('with IPMI 1.5', async () => {
+  it('opens a session with IPMI 1.5, and names a wrong password', async () => {
     expect((await ask(pool, { ...target, version: '1.5' }, COMMANDS.getDeviceId))[4]).toBe(2);
     await expect(ask(pool, { ...target, version: '1.5', password: 'wrong' }, COMMANDS.getDeviceId)).rejects.toMatchObject({
       kind: 'refused',
       message: expect.stringContaining('wrong password') as unknown,
     });
   });
-  it('takes the first cipher suite that it has', async () => {
+  it('uses the first cipher suite of its list that the BMC offers', async () => {
     expect((await ask(pool, { ...target, cipherSuites: [17, 3] }, COMMANDS.getDeviceId))[4]).toBe(2);
   });
   it('reads and changes the power', async () => {
@@ -114,13 +114,13 @@ describe("our client at OpenIPMI's ipmi_sim", () => {
     ['user', { username: 'nobody' }, { kind: 'refused', rakpStatus: 0x0d }],
     ['cipher suite', { cipherSuites: [17] }, { kind: 'refused', rakpStatus: 0x04 }],
     ['K_g key', { kg: Buffer.from('wrong') }, { kind: 'refused', message: 'wrong K_g key (RAKP 4 integrity check value)' }],
-  ])('is told of a wrong %s', async (_, changes, expected) => {
+  ])('names the reason for a wrong %s', async (_, changes, expected) => {
     await expect(ask(pool, { ...target, ...changes }, COMMANDS.getDeviceId)).rejects.toMatchObject(expected);
   });
-  it('is told of an unknown command', async () => {
+  it('reports the completion code of an unknown command', async () => {
     await expect(ask(pool, target, [0x06, 0x99])).rejects.toMatchObject({ completionCode: 0xc1 });
   });
-  it('costs less than ipmitool does', async () => {
+  it('takes less time for a request than ipmitool, in an open session and in a new one', async () => {
     const inSession = await measured(200, () => ask(pool, target, COMMANDS.getDeviceId));
     const whole = await measured(20, async () => {
       const one = poolOf();
@@ -150,7 +150,7 @@ describe("our client at OpenIPMI's ipmi_sim", () => {
   });
 });
 
-describe("our client at pyghmi's fake BMC", () => {
+describe("our client with pyghmi's fake BMC", () => {
   it('reads and changes the power and the boot device', async () => {
     const port = await freePort();
     const bmc = spawn(join(await programs('pyghmi', [PYGHMI]), 'fakebmc'), ['--port', `${port}`], { stdio: 'ignore' });
@@ -179,7 +179,7 @@ describe("our client at pyghmi's fake BMC", () => {
   });
 });
 
-describe('other clients at our simulated BMC', () => {
+describe('our simulated BMC', () => {
   const behind = machine('ours');
   let bmc: IpmiEndpoint;
   const credentials = { username: 'admin', password: 'secret' };
@@ -225,7 +225,7 @@ describe('other clients at our simulated BMC', () => {
   };
 
   // Without a suite, ipmitool asks for the list and chooses the best one.
-  it.each([3, 17, undefined])('ipmitool with cipher suite %s', async (suite) => {
+  it.each([3, 17, undefined])('executes power and boot commands of ipmitool with cipher suite %s', async (suite) => {
     expect(await ipmitool(suite, 'power', 'status')).toBe('Chassis Power is off\n');
     for (const action of ['on', 'reset', 'cycle', 'soft']) await ipmitool(suite, 'power', action);
     expect(behind.acts).toEqual(['on', 'reset', 'cycle', 'soft']);
@@ -235,7 +235,7 @@ describe('other clients at our simulated BMC', () => {
     expect(await ipmitool(suite, 'mc', 'info')).toMatch(/IPMI Version +: 2.0/);
   });
   // As real Ironic sends them.
-  it.each([3, 17])('raw commands with cipher suite %i', async (suite) => {
+  it.each([3, 17])('executes raw commands of ipmitool with cipher suite %i', async (suite) => {
     await ipmitool(suite, 'raw', '0x00', '0x08', '0x03', '0x08');
     await ipmitool(suite, 'raw', '0x00', '0x08', '0x05', '0xe0', '0x08', '0x00', '0x00', '0x00');
     expect(behind.setting).toEqual({ device: 'disk', persistent: true, mode: 'uefi' });
@@ -244,10 +244,10 @@ describe('other clients at our simulated BMC', () => {
   it.each([
     ['-P', 'wrong'],
     ['-U', 'nobody'],
-  ])('ipmitool with %s %s is refused', async (...words) => {
+  ])('refuses a session of ipmitool with %s %s', async (...words) => {
     await expect(ipmitool(17, ...words, 'power', 'status')).rejects.toThrow('Unable to establish IPMI v2 / RMCP+ session');
   });
-  it.each([3, 6, 7, 8, 11, 12, 17])('FreeIPMI with cipher suite %i', async (suite) => {
+  it.each([3, 6, 7, 8, 11, 12, 17])('executes power and chassis commands of FreeIPMI with cipher suite %i', async (suite) => {
     expect(await freeipmi('ipmipower', suite, '--stat')).toBe('127.0.0.1: off\n');
     expect(await freeipmi('ipmipower', suite, '--on', '--wait-until-on')).toBe('127.0.0.1: ok\n');
     expect(await freeipmi('ipmipower', suite, '--stat')).toBe('127.0.0.1: on\n');
@@ -255,7 +255,7 @@ describe('other clients at our simulated BMC', () => {
     expect(await freeipmi('ipmi-chassis', suite, '--get-chassis-status')).toMatch(/System Power +: on/);
     expect(await freeipmi('bmc-info', suite, '--get-device-id')).toMatch(/IPMI Version +: 2.0/);
   });
-  it("FreeIPMI's readers: sensors, event log, inventory, raw commands", async () => {
+  it('gives FreeIPMI its sensors, event log and inventory, and executes raw commands', async () => {
     await freeipmi('ipmipower', 17, '--on', '--wait-until-on');
     const cache = mkdtempSync(join(tmpdir(), 'bloomery-freeipmi-'));
     try {
@@ -277,14 +277,14 @@ describe('other clients at our simulated BMC', () => {
       rmSync(cache, { recursive: true });
     }
   });
-  it('IPMI 1.5: ipmitool and FreeIPMI', async () => {
+  it('responds to ipmitool and FreeIPMI with IPMI 1.5', async () => {
     const where = ['-I', 'lan', '-H', '127.0.0.1', '-p', `${bmc.port}`, '-U', credentials.username, '-P', credentials.password];
     for (const type of ['MD5', 'PASSWORD'])
       expect((await run('ipmitool', [...where, '-A', type, 'power', 'status'], { timeout: 30_000 })).stdout).toBe('Chassis Power is off\n');
     const free = ['-D', 'LAN', '-h', `127.0.0.1:${bmc.port}`, '-u', credentials.username, '-p', credentials.password];
     expect((await run('ipmipower', [...free, '-a', 'MD5', '--stat'], { timeout: 30_000 })).stdout).toBe('127.0.0.1: off\n');
   });
-  it('pyghmi', async () => {
+  it('executes power and boot commands of pyghmi', async () => {
     const util = join(await programs('pyghmi', [PYGHMI]), 'python');
     const script = [
       'from pyghmi.ipmi import command',

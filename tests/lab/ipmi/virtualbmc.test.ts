@@ -56,7 +56,7 @@ async function reaches(state: 'power on' | 'power off'): Promise<void> {
   }
 }
 
-it('switches the machine on and off', async () => {
+it('the IPMI driver switches the machine on and off', async () => {
   expect(await ipmiPower.get(task())).toBe('power off');
   await ipmiPower.set(task(), 'power on');
   await reaches('power on');
@@ -67,16 +67,16 @@ it('switches the machine on and off', async () => {
   await reaches('power off');
   expect(await libvirt.isOn(NAME)).toBe(false);
 });
-it.each(['pxe', 'disk', 'cdrom'])('boots from %s', async (device) => {
+it.each(['pxe', 'disk', 'cdrom'])('the IPMI driver sets the boot device %s', async (device) => {
   await ipmiManagement.setBootDevice(task(), device, true);
   expect(await ipmiManagement.getBootDevice(task())).toMatchObject({ device });
 });
 // virtualbmc does not answer a login with a wrong password.
-it('a wrong password is an error', async () => {
+it('the IPMI driver fails with status 500 when the password is wrong', async () => {
   await expect(ipmiPower.get(task({ ipmi_password: 'wrong' }))).rejects.toMatchObject({ status: 500 });
 });
 /** pyghmi, the library of virtualbmc, keeps the state of the last session of a UDP port, with its sequence numbers. */
-it('opens a session again after many requests, and after it closed an idle session', async () => {
+it('our client opens new sessions after many requests and after it closed an idle session', async () => {
   const again = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes, idleMs: 1000, keepAliveMs: 400 });
   const own = task({}, again);
   try {

@@ -99,45 +99,48 @@ beforeAll(async () => {
 it.each([
   ['an endpoint', { endpoints: [{ port: 'metrics', intervall: '30s' }], selector: {} }],
   ['the specification', { endpoints: [], selector: {}, selectors: {} }],
-])('a misspelt member of %s of a ServiceMonitor is found', (_, spec) => {
+])('the schema of ServiceMonitor refuses a misspelt member of %s', (_, spec) => {
   const monitor = { apiVersion: 'monitoring.coreos.com/v1', kind: 'ServiceMonitor', metadata: { name: 'a' } };
   expect(validMonitor({ ...monitor, spec: { endpoints: [], selector: {} } })).toBe(true);
   expect(validMonitor({ ...monitor, spec })).toBe(false);
 });
 
-it('is the same, byte for byte, when it is made again', async () => {
+it('a second release makes the same bytes of the chart and the kustomize base', async () => {
   const again = join(folder, 'again');
   await release(again, ['chart', 'kustomize']);
   for (const name of readdirSync(again)) expect(readFileSync(join(again, name)).equals(readFileSync(join(folder, 'out', name)))).toBe(true);
 });
 
-it('passes the lint of helm', async () => {
+it('the chart passes helm lint, and has the version of package.json', async () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
   expect(await helm('lint', chart, '--values', join(examples, 'single.yaml'))).toContain('0 chart(s) failed');
   expect(await helm('show', 'chart', chart)).toContain(`version: ${version}`);
 });
 
-it.each(readdirSync(examples))('renders %s, valid for Kubernetes and for the server', async (name) => {
-  const text = await template('--values', join(examples, name));
-  const kinds = await validate(text);
-  expect(kinds.includes('ServiceMonitor')).toBe(name === 'postgresql.yaml');
-  const file = join(folder, 'ironic.conf');
-  writeFileSync(file, parsed(text).find(({ kind }) => kind === 'ConfigMap')!.data!['ironic.conf']!);
-  expect(loadOptions([file], {})).toMatchObject({ warnings: [], refusals: [] });
-});
+it.each(readdirSync(examples))(
+  'the chart renders %s to resources that Kubernetes accepts, with a configuration that the server accepts',
+  async (name) => {
+    const text = await template('--values', join(examples, name));
+    const kinds = await validate(text);
+    expect(kinds.includes('ServiceMonitor')).toBe(name === 'postgresql.yaml');
+    const file = join(folder, 'ironic.conf');
+    writeFileSync(file, parsed(text).find(({ kind }) => kind === 'ConfigMap')!.data!['ironic.conf']!);
+    expect(loadOptions([file], {})).toMatchObject({ warnings: [], refusals: [] });
+  },
+);
 
 it.each([
-  ['nobody', [], 'who may call the API?'],
+  ['values that name no users', [], 'who may call the API?'],
   ['replicas without a database', ['auth.existingSecret=a', 'replicas=2'], 'set database.existingSecret'],
-  ['DHCP without the host', ['auth.existingSecret=a', 'dhcp.range=1-2', 'dhcp.interface=e'], 'set hostNetwork'],
+  ['DHCP without hostNetwork', ['auth.existingSecret=a', 'dhcp.range=1-2', 'dhcp.interface=e'], 'set hostNetwork'],
   ['DHCP without an interface', ['auth.existingSecret=a', 'dhcp.range=1-2', 'hostNetwork=true'], 'dhcp.interface'],
   ['a password in a ConfigMap', ['auth.existingSecret=a', 'config.database.connection=x'], 'use database.existingSecret'],
-  ['a value that does not exist', ['auth.existingSecret=a', 'tsl.secretName=x'], "additional properties 'tsl' not allowed"],
-])('refuses %s', async (_, values, message) => {
+  ['an unknown value', ['auth.existingSecret=a', 'tsl.secretName=x'], "additional properties 'tsl' not allowed"],
+])('the chart refuses %s', async (_, values, message) => {
   await expect(template(...values.flatMap((value) => ['--set', value]))).rejects.toThrow(message);
 });
 
-it('gives the container what it needs, and no more', async () => {
+it('the chart gives the container a read-only root, and capabilities only for DHCP', async () => {
   const containerOf = async (name: string): Promise<unknown> => {
     const set = parsed(await template('--values', join(examples, name))).find(({ kind }) => kind === 'StatefulSet')!;
     return (set.spec as { template: { spec: { containers: readonly unknown[] } } }).template.spec.containers[0];
@@ -150,7 +153,7 @@ it('gives the container what it needs, and no more', async () => {
   });
 });
 
-it('starts a server with the configuration of the chart', async () => {
+it('a server starts with the configuration of the chart, and requires a password', async () => {
   const config = parsed(await template('--set', 'auth.existingSecret=users')).find(({ kind }) => kind === 'ConfigMap')!;
   const place = mkdtempSync(join(folder, 'server-'));
   writeFileSync(join(place, 'ironic.conf'), config.data!['ironic.conf']!);
@@ -168,12 +171,15 @@ it('starts a server with the configuration of the chart', async () => {
 });
 
 describe('kustomize', () => {
-  it.each(readdirSync(join(packaging, 'kustomize/examples')))('builds the example %s, valid for Kubernetes', async (name) => {
-    const kinds = await validate(await kustomize(`examples/${name}`));
-    expect(kinds.includes('ServiceMonitor')).toBe(name === 'postgresql');
-  });
+  it.each(readdirSync(join(packaging, 'kustomize/examples')))(
+    'builds the example %s to resources that Kubernetes accepts',
+    async (name) => {
+      const kinds = await validate(await kustomize(`examples/${name}`));
+      expect(kinds.includes('ServiceMonitor')).toBe(name === 'postgresql');
+    },
+  );
 
-  it("has the chart's resources as its base", async () => {
+  it('builds the base to the same resources as the chart renders', async () => {
     const made = parsed(await template('--set', 'auth.existingSecret=bloomery-users'));
     const base = parsed(await kustomize('base'));
     const configurations = [made, base].map((resources) =>

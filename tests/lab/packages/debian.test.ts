@@ -1,4 +1,4 @@
-/** The Debian package in a fresh Debian: installed, run as its user with the rights of its unit, removed. */
+/** The Debian package in a fresh Debian: installed, run as its user with the capabilities of its unit, removed. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, copyFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-debian-'));
 const debian = join(folder, 'root');
 const inside = (...words: readonly string[]): string =>
   execFileSync('chroot', [debian, ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-const RIGHTS = '+net_bind_service,+net_raw,+net_admin';
+const CAPABILITIES = '+net_bind_service,+net_raw,+net_admin';
 
 beforeAll(async () => {
   needs({ mmdebstrap: 'mmdebstrap', chroot: 'coreutils' });
@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('installs, with files that dpkg verifies', () => {
+it('the Debian package installs files that dpkg verifies', () => {
   inside('dpkg', '--install', '/tmp/bloomery.deb');
   expect(inside('dpkg', '--verify', 'bloomery')).toBe('');
   expect(inside('stat', '-c', '%U:%G %a', '/var/lib/bloomery', '/etc/bloomery/ironic.conf')).toBe(
@@ -43,15 +43,23 @@ it('installs, with files that dpkg verifies', () => {
   ).toBe('backup\n');
 });
 
-it('has a unit that systemd accepts, and calls well protected', () => {
+it('systemd accepts the unit, and rates its exposure at most 3.0', () => {
   inside('systemd-analyze', 'verify', '--man=no', 'bloomery.service');
   // systemd's exposure level is 0 (best) to 10; the threshold is in tenths.
   inside('systemd-analyze', 'security', '--offline=true', '--threshold=30', 'bloomery.service');
 });
 
-it('serves with its configuration, as its user, with no more rights than the unit gives', async () => {
-  const rights = ['--bounding-set', `-all,${RIGHTS}`, '--inh-caps', `-all,${RIGHTS}`, '--ambient-caps', `-all,${RIGHTS}`, '--no-new-privs'];
-  const user = ['setpriv', '--reuid', 'bloomery', '--regid', 'bloomery', '--init-groups', ...rights];
+it('the installed server serves as the user bloomery, with only the capabilities of the unit', async () => {
+  const limits = [
+    '--bounding-set',
+    `-all,${CAPABILITIES}`,
+    '--inh-caps',
+    `-all,${CAPABILITIES}`,
+    '--ambient-caps',
+    `-all,${CAPABILITIES}`,
+    '--no-new-privs',
+  ];
+  const user = ['setpriv', '--reuid', 'bloomery', '--regid', 'bloomery', '--init-groups', ...limits];
   const serve = ['/usr/bin/bloomery', 'serve', '--config-file', '/etc/bloomery/ironic.conf', '--state-dir', '/var/lib/bloomery'];
   const server = await startInstalled(['chroot', debian, ...user, ...serve], { OS_API__PORT: '0', OS_BOOT__HTTP_PORT: '0' });
   // Closed by default: the API needs no password, but listens on the loopback address only.
@@ -61,7 +69,7 @@ it('serves with its configuration, as its user, with no more rights than the uni
   expect(inside('stat', '-c', '%U', '/var/lib/bloomery/postgres')).toBe('bloomery\n');
 });
 
-it('leaves nothing behind when it is purged', () => {
+it('dpkg --purge removes the files, the configuration and the state', () => {
   inside('dpkg', '--purge', 'bloomery');
   for (const path of ['usr/lib/bloomery', 'usr/bin/bloomery', 'etc/bloomery', 'var/lib/bloomery', 'lib/systemd/system/bloomery.service'])
     expect({ path, exists: existsSync(join(debian, path)) }).toEqual({ path, exists: false });

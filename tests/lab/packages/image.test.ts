@@ -17,7 +17,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'state'));
 }, MAKING_MS);
 
-it('serves with a read-only root, as its user, without capabilities', async () => {
+it('the container serves as user 997, with a read-only root and without capabilities', async () => {
   const { User: user, Env: env, Entrypoint: entry, Cmd: words, WorkingDir: cwd } = configuration.config;
   expect(user).toBe('997:994');
   chownSync(join(folder, 'state'), 997, 994);

@@ -121,7 +121,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('has the programs, the tools of the probes, and its user by name', () => {
+it("the image has metal3's programs, the tools of its probes, and a name for user 997", () => {
   const programs = ['runironic', 'runhttpd', 'rundnsmasq', 'runlogwatch.sh', 'runironic-exporter', 'runironic-networking'];
   const more = ['rundatabase-upgrade', 'runonline-data-migrations', 'ironic-readiness', 'ironic-liveness', 'ironic', 'ironic-dbsync'];
   for (const name of [...programs, ...more]) expect(statSync(join(folder, 'rootfs/bin', name)).mode & 0o111).toBe(0o111);
@@ -142,7 +142,7 @@ describe('without TLS', () => {
     await Promise.all(containers.map(ready));
   });
 
-  it('answers the API with its password, on both families, also without /v1', async () => {
+  it('runironic serves the API on IPv4 and IPv6, with and without /v1, and requires the password', async () => {
     const url = api('http');
     expect(await status('-I', `${url}/v1`)).toBe(200);
     expect(await status('http://[::1]:6385/v1')).toBe(200);
@@ -154,7 +154,7 @@ describe('without TLS', () => {
     expect(root.versions).toHaveLength(1);
   });
 
-  it('serves the scripts of machines and the files of the volume', async () => {
+  it('runhttpd serves the iPXE scripts of machines and the files of the shared volume', async () => {
     const url = 'http://127.0.0.1:6180';
     expect(await status('-I', `${url}/images/ironic-python-agent.kernel`)).toBe(404);
     writeFileSync(join(shared, 'html/images/ironic-python-agent.kernel'), 'a kernel');
@@ -164,7 +164,7 @@ describe('without TLS', () => {
     expect(await inHost('curl', '-s', `${url}/ipxe/${CLIENT.replaceAll(':', '-')}`)).toContain('ipa-inspection-callback-url=');
   });
 
-  it('ends at SIGTERM', async () => {
+  it('both containers exit with status 0 on SIGTERM', async () => {
     expect(await Promise.all(containers.map((container) => container.stop()))).toEqual([0, 0]);
   });
 });
@@ -182,7 +182,7 @@ describe('with TLS', () => {
     writeFileSync(join(shared, 'html/images/a.qcow2'), 'image');
   });
 
-  it('leaves the port of the API to httpd, which asks for the password', async () => {
+  it('runironic listens on a Unix socket, and runhttpd serves the API and requires the password', async () => {
     expect(statSync(join(shared, 'ironic.sock')).mode & 0o777).toBe(0o666);
     const url = api('https');
     expect(await status('--tlsv1.3', '-I', `${url}/v1`)).toBe(200);
@@ -201,11 +201,11 @@ describe('with TLS', () => {
     ['https://127.0.0.1:6183/images/a.qcow2', 403],
     ['https://127.0.0.1:6385/images/a.qcow2', 200],
     ['http://127.0.0.1:6180/images/a.qcow2', 403],
-  ])('%s: %i', async (url, expected) => {
+  ])('a request for %s gets status %i', async (url, expected) => {
     expect(await status(url)).toBe(expected);
   });
 
-  it("gives the server's metrics", async () => {
+  it("runironic-exporter serves the server's metrics, and bloomery_up 0 after the server has stopped", async () => {
     const exporter = start('exporter', '/bin/runironic-exporter', []);
     await ready(exporter);
     expect(await inHost('curl', '-s', 'http://127.0.0.1:9608/metrics')).toContain('bloomery_build_info');
@@ -215,7 +215,7 @@ describe('with TLS', () => {
   });
 });
 
-it('answers DHCP and TFTP as 997, with the boot file of each architecture', async () => {
+it('rundnsmasq serves DHCP and TFTP as user 997, with the boot file of each architecture', async () => {
   const container = start('dnsmasq', '/bin/rundnsmasq', [
     ...POD,
     'DHCP_RANGE=172.22.0.10,172.22.0.100,255.255.255.0',
@@ -263,10 +263,10 @@ it('answers DHCP and TFTP as 997, with the boot file of each architecture', asyn
 });
 
 it.each([
-  ['an address that never comes', ['PROVISIONING_IP=192.0.2.9', 'IRONIC_IP_WAIT_TIMEOUT=1'], 'no interface has the address'],
+  ['an address that no interface gets', ['PROVISIONING_IP=192.0.2.9', 'IRONIC_IP_WAIT_TIMEOUT=1'], 'no interface has the address'],
   ['MariaDB', [...POD, 'IRONIC_USE_MARIADB=true'], 'Bloomery has no MariaDB'],
-  ['an unknown variable that guards', [...POD, 'IRONIC_TLS_CLIENT_VERIFY=true'], 'it protects something'],
-])('gives up: %s', async (_, env, message) => {
+  ['an unknown variable for protection', [...POD, 'IRONIC_TLS_CLIENT_VERIFY=true'], 'it protects something'],
+])('runironic exits with status 1 with %s', async (_, env, message) => {
   const container = start('ironic', '/bin/runironic', env);
   expect(await container.ended).toBe(1);
   running.delete(container);

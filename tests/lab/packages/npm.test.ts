@@ -24,7 +24,7 @@ function copyCheckout(): string {
 
 let installed: string;
 it(
-  'has the same bytes from two checkouts',
+  'two checkouts make the same bytes of the npm package',
   async () => {
     const first = await release(join(folder, 'first'), ['npm', 'tarball']);
     const second = await release(join(folder, 'second'), ['npm'], copyCheckout());
@@ -37,7 +37,7 @@ it(
 );
 
 it(
-  'installs with npm, and runs the demonstration',
+  'npm installs the package, and its command runs the demonstration',
   async () => {
     const prefix = join(folder, 'prefix');
     await run('npm', ['install', '--global', '--ignore-scripts', '--prefix', prefix, installed], { cwd: folder, timeout: MAKING_MS });
@@ -47,7 +47,7 @@ it(
   MAKING_MS,
 );
 
-it('unpacks, and serves with its own Node', async () => {
+it('the tarball unpacks to a server that runs with its own Node', async () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const name = `bloomery-${version}-linux-x64`;
   execFileSync('tar', ['-xzf', join(folder, 'first', `${name}.tar.gz`), '-C', folder]);

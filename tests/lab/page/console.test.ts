@@ -88,7 +88,7 @@ const untilShown = async (page: Page, text: string): Promise<void> => {
 };
 const closings = (): number => readFileSync(server.log, 'utf8').split('a console in the browser was closed').length - 1;
 
-it('turns a console on, types into it, and offers it to nobody else', async () => {
+it('the page turns a console on and types into it, and the server refuses other origins and a second client', async () => {
   const { page, problems } = await openPage(await browser.createBrowserContext(), url);
   const scripts: string[] = [];
   page.on('request', (request) => {
@@ -161,7 +161,7 @@ it('turns a console on, types into it, and offers it to nobody else', async () =
   await page.close();
 }, 600_000);
 
-it('ends a console whose session ends elsewhere', async () => {
+it('the server closes a console when its user logs out in another tab', async () => {
   const { page } = await openPage(await browser.createBrowserContext(), url);
   await logIn(page);
   await clickText(page, 'serial', 'td a');
@@ -178,7 +178,7 @@ it('ends a console whose session ends elsewhere', async () => {
   await page.close();
 });
 
-it('a server stops while a console is open, and the browser says so', async () => {
+it('the page reports that the server stops while a console is open', async () => {
   const { page } = await openPage(await browser.createBrowserContext(), url);
   await logIn(page);
   await clickText(page, 'serial', 'td a');

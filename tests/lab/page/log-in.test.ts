@@ -72,7 +72,7 @@ const actionsOf = async (page: Page, name: string): Promise<readonly string[]> =
   return textsOf(page, '[aria-label=Actions] button');
 };
 
-it('says that a password is wrong, logs an administrator in and out', async () => {
+it('the page reports a wrong password, and logs an administrator in and out', async () => {
   const { page, problems } = await openPage(await browser.createBrowserContext(), url);
   await page.waitForSelector('select');
   expect(await axeViolations(page)).toEqual([]);
@@ -92,7 +92,7 @@ it('says that a password is wrong, logs an administrator in and out', async () =
   await page.close();
 });
 
-it('shows a tenant their machines only, and offers nothing that they may not do', async () => {
+it('the page shows a tenant only the nodes of their project, and no actions that the policy forbids', async () => {
   const { page, problems } = await openPage(await browser.createBrowserContext(), url);
   await logIn(page, 'ben', PASSWORD);
   await waitForText(page, '.connection', 'live');
@@ -114,7 +114,7 @@ it('shows a tenant their machines only, and offers nothing that they may not do'
   await page.close();
 });
 
-it('logs in at a provider of another site', async () => {
+it('the page logs a user in with an OpenID provider of another site', async () => {
   const { page } = await openPage(await browser.createBrowserContext(), url);
   await page.waitForSelector('select');
   await clickText(page, 'Log in', 'a');

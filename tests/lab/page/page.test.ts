@@ -96,7 +96,7 @@ async function changeBios(page: Page): Promise<void> {
   await clickText(page, 'Events');
 }
 
-it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, without violations of axe', async () => {
+it("the page enrols, inspects, deploys, undeploys and deletes a machine, without violations of axe's rules", async () => {
   const { page, problems } = await openPage(browser, url);
   const { name, macs, redfish } = fleet.machines[0]!;
   await waitForText(page, 'h1', 'There are no nodes yet');
@@ -171,7 +171,7 @@ it('enrols, inspects, deploys, undeploys and deletes a machine by clicks, withou
   await page.close();
 });
 
-it('accepts a machine that is in enroll', async () => {
+it('the page accepts a node in the state enroll', async () => {
   const { redfish } = fleet.machines[1]!;
   await send('POST', 'nodes', { driver: 'redfish', driver_info: { redfish_system_id: redfish.systemId } });
   const { page, problems } = await openPage(browser, url);
@@ -196,7 +196,7 @@ it('accepts a machine that is in enroll', async () => {
   await page.close();
 });
 
-it('adds simulated machines by one click', async () => {
+it('the page adds all simulated machines by one click', async () => {
   const described = fleet.machines.map((machine) => nodeOf(machine, 'redfish'));
   writeFileSync(join(folder, 'machines.json'), JSON.stringify({ nodes: described.map(({ node, ports }) => ({ ...node, ports })) }));
   const { page, problems } = await openPage(browser, url);
@@ -218,7 +218,7 @@ it('adds simulated machines by one click', async () => {
   await page.close();
 });
 
-it('finds a lost server again', async () => {
+it('the page reconnects to a server that was killed and started again', async () => {
   const { page } = await openPage(browser, url);
   await waitForText(page, '.connection', 'live');
   await server.kill();
@@ -278,7 +278,7 @@ async function savesViews(page: Page): Promise<void> {
   await page.waitForFunction(() => !document.querySelector('td.driver'));
 }
 
-it('counts the states of a fleet, now and over time', async () => {
+it('the page shows how many nodes have each state, now and over time', async () => {
   const names = namesOf(240);
   await createNodes(names);
   await forEach(names.slice(0, 60), (name) => send('PATCH', `nodes/${name}`, [{ op: 'add', path: '/owner', value: 'web' }]));
@@ -329,7 +329,7 @@ it('counts the states of a fleet, now and over time', async () => {
   await page.close();
 }, 600_000);
 
-it('shows 10,000 nodes: draws only the rows of the window, filters, and acts on many', async () => {
+it('the page shows 10,000 nodes: it draws only the visible rows, filters, and applies a verb to many nodes', async () => {
   await createNodes(namesOf(10_000));
   const opened = performance.now();
   const { page, problems } = await openPage(browser, url);
@@ -390,7 +390,7 @@ const typeInto = async (page: Page, label: string, text: string): Promise<void> 
   await field.click({ count: 3 });
   await field.type(text);
 };
-it('makes, edits and deletes resources in forms, and names the fields with mistakes', async () => {
+it('the page creates, edits and deletes resources in forms, and names the invalid fields', async () => {
   const { page, problems } = await openPage(browser, url);
   page.on('dialog', (dialog) => void dialog.accept());
   await clickText(page, 'Deploy templates');

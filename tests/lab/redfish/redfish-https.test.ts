@@ -84,7 +84,7 @@ async function startTlsFront(port: number): Promise<string> {
   front.stdout!.on('data', (data: Buffer) => (said += data.toString()));
   await until(
     PATIENCE,
-    () => `TLS to be ready: ${said}`,
+    () => `the TLS proxy to be ready: ${said}`,
     () => said.includes('ready'),
   );
   return certificateFile;
@@ -105,7 +105,7 @@ const MACHINES = {
 } satisfies Record<string, () => Promise<Machine>>;
 
 it.each(['simulator, HTTP', 'simulator, HTTPS', 'sushy-tools'] as const)(
-  'the ramdisk boots from the URL that the BMC was told: %s',
+  'with %s, a machine boots the ramdisk from the URL in HttpBootUri, and its agent inspects it',
   async (bmc) => {
     const { driverInfo, mac, consoleFile } = await MACHINES[bmc]();
     const properties = { capabilities: 'boot_mode:uefi' };

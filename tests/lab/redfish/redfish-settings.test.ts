@@ -57,7 +57,7 @@ afterAll(async () => {
 });
 
 /** The task has a power interface of its own, because the emulator applies settings at once, without a restart. */
-function bench(more: object = {}) {
+function openTask(more: object = {}) {
   const made = bmcTask({
     node: {
       ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: emulator.url, redfish_system_id: system } },
@@ -77,7 +77,7 @@ function bench(more: object = {}) {
 }
 const step = (steps: readonly Step[] | undefined, name: string): Step => steps!.find((one) => one.step === name)!;
 /** The outcome of the step, and the outcome of its poll if it waits. */
-async function comesTo(task: Task, one: Step, args: JsonObject = {}): Promise<readonly Outcome['kind'][]> {
+async function outcomesOf(task: Task, one: Step, args: JsonObject = {}): Promise<readonly Outcome['kind'][]> {
   const { kind } = await one.run(task, args);
   return kind === 'wait' ? [kind, (await one.poll!(task, {})).kind] : [kind];
 }
@@ -88,18 +88,18 @@ describe('BIOS', () => {
     { name: 'EmbeddedSata', value: 'Ahci' },
   ];
   const [apply, reset] = ['apply_configuration', 'factory_reset'].map((name) => step(redfishBios.steps, name)) as [Step, Step];
-  it('takes settings, once', async () => {
-    const { task, kept, events, settings: all } = bench();
-    expect(await comesTo(task, apply, { settings })).toEqual(['wait', 'done']);
+  it('apply_configuration changes settings, and changes nothing when they are already set', async () => {
+    const { task, kept, events, settings: all } = openTask();
+    expect(await outcomesOf(task, apply, { settings })).toEqual(['wait', 'done']);
     expect(all).toContainEqual(
       expect.objectContaining({ name: 'NumCores', value: '10', attribute_type: 'Integer', lower_bound: 10, read_only: true }),
     );
     expect(kept()).toMatchObject({ BootMode: 'Bios', EmbeddedSata: 'Ahci', NicBoot1: 'NetworkBoot', QuietBoot: 'true' });
-    expect(await comesTo(task, apply, { settings })).toEqual(['done']);
+    expect(await outcomesOf(task, apply, { settings })).toEqual(['done']);
     expect(events).toEqual(['power: rebooting']);
   });
-  it('refuses what its registry does not allow', async () => {
-    const refused = apply.run(bench().task, {
+  it('apply_configuration refuses values that the registry does not allow', async () => {
+    const refused = apply.run(openTask().task, {
       settings: [
         { name: 'EmbeddedSata', value: 'Warp' },
         { name: 'NumCores', value: '12' },
@@ -107,35 +107,35 @@ describe('BIOS', () => {
     });
     await expect(refused).rejects.toThrow(/invalid value for setting\(s\): EmbeddedSata, NumCores/);
   });
-  it('is reset', async () => {
-    const { task, kept } = bench();
-    expect(await comesTo(task, reset)).toEqual(['wait', 'done']);
+  it('factory_reset restores the default settings', async () => {
+    const { task, kept } = openTask();
+    expect(await outcomesOf(task, reset)).toEqual(['wait', 'done']);
     expect(kept()).toMatchObject({ BootMode: 'Uefi', EmbeddedSata: 'Raid' });
   });
 });
 
 describe('RAID', () => {
-  it('asks for a volume, which the emulator makes, and shows without its level', async () => {
+  it('create_configuration creates a volume, which raid_config omits because the emulator does not show its RAID level', async () => {
     const asked = { logical_disks: [{ size_gb: 1, raid_level: '1', volume_name: 'data' }] };
-    const { task, node } = bench({ target_raid_config: asked });
-    expect(await comesTo(task, step(redfishRaid.steps, 'create_configuration'))).toEqual(['done']);
+    const { task, node } = openTask({ target_raid_config: asked });
+    expect(await outcomesOf(task, step(redfishRaid.steps, 'create_configuration'))).toEqual(['done']);
     expect(node().raid_config).toMatchObject({ logical_disks: [] });
     const path = `${emulator.url}${system}/Storage/1/Volumes`;
     const { Members: members } = (await (await fetch(path)).json()) as { Members: readonly { '@odata.id': string }[] };
     const volumes = await Promise.all(members.map(async (one) => (await fetch(`${emulator.url}${one['@odata.id']}`)).json()));
     expect(volumes).toEqual([expect.objectContaining({ Name: 'data', CapacityBytes: GIB })]);
   });
-  it('deletes what is a RAID volume only', async () => {
-    const { task } = bench();
-    expect(await comesTo(task, step(redfishRaid.steps, 'delete_configuration'))).toEqual(['done']);
+  it('delete_configuration ends at once when no volume has a RAID level', async () => {
+    const { task } = openTask();
+    expect(await outcomesOf(task, step(redfishRaid.steps, 'delete_configuration'))).toEqual(['done']);
   });
 });
 
 describe('firmware', () => {
   const update = step(redfishFirmware.steps, 'update');
   const BIOS = { component: 'bios', url: 'http://127.0.0.1:1/bios.exe' };
-  it('of the BIOS is updated, with a start of the machine, and shown', async () => {
-    const { task, events, firmware } = bench();
+  it('update installs BIOS firmware with one reboot, and saves its new version', async () => {
+    const { task, events, firmware } = openTask();
     const before = await redfishFirmware.components!(task);
     expect((await update.run(task, { settings: [BIOS] })).kind).toBe('wait');
     const ends: string[] = [];
@@ -179,8 +179,8 @@ describe('virtual media', () => {
       .includes('<readonly/>');
   };
 
-  it('comes from a server that wants a name and a password, write-protected', async () => {
-    const { task } = bench();
+  it('insertMedium inserts an image, write-protected, from a server that requires a user name and a password', async () => {
+    const { task } = openTask();
     await insertMedium(task, 'CD', image, { username: 'smith', password: PASSWORD });
     expect(await shown()).toMatchObject({ Image: image, Inserted: true, WriteProtected: true, UserName: 'smith' });
     expect(await listMedia(task)).toContainEqual({ media_types: ['CD', 'DVD'], inserted: true, image });
@@ -189,23 +189,23 @@ describe('virtual media', () => {
     expect(await shown()).toMatchObject({ Inserted: false, UserName: '' });
   });
   it.each([
-    ['without them', undefined],
+    ['without credentials', undefined],
     ['with a wrong password', { username: 'smith', password: 'wrong' }],
-  ])('is refused %s', async (_, credentials) => {
-    const refused = insertMedium(bench().task, 'CD', image, credentials);
+  ])('insertMedium fails %s for a server that requires a password', async (_, credentials) => {
+    const refused = insertMedium(openTask().task, 'CD', image, credentials);
     await expect(refused).rejects.toThrow(/got error 401 from the server/);
     expect(await shown()).toMatchObject({ Inserted: false });
   });
   it.each([
     ['Cd', 'cdrom', true],
     ['Floppy', 'floppy', false],
-  ])('is writable only when asked for so, and not in a CD drive: %s', async (drive, device, readOnly) => {
+  ])('WriteProtected = false makes a floppy disk writable, but not a CD: %s', async (drive, device, readOnly) => {
     const body = JSON.stringify({ Image: image, UserName: 'smith', Password: PASSWORD, WriteProtected: false });
     const target = `${at(drive)}/Actions/VirtualMedia.InsertMedia`;
     const answer = await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     expect([answer.status, await answer.text()]).toEqual([204, '']);
     expect(await shown(drive)).toMatchObject({ Inserted: true, WriteProtected: false });
     expect(await isReadOnly(device)).toBe(readOnly);
-    await ejectMedia(bench().task);
+    await ejectMedia(openTask().task);
   });
 });

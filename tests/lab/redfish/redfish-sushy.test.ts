@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('works as sushy expects', async () => {
+it("sushy uses every resource of the simulator's Redfish service", async () => {
   const bin = await programs('sushy-client', ['sushy==5.14.0']);
   const certificate = join(folder, 'cert.pem');
   writeFileSync(certificate, bmc.certificate);

@@ -47,7 +47,7 @@ const validate = (program: string, words: readonly string[]): Promise<unknown> =
     if (typeof (error as { readonly code?: unknown }).code !== 'number') throw error;
   });
 
-it('conforms to the protocol', async () => {
+it("the simulator's Redfish service passes DMTF's validator of the protocol", async () => {
   const bin = await programs('redfish-protocol-validator', ['redfish-protocol-validator==1.3.2']);
   const words = ['--user', LOGIN.username, '--password', LOGIN.password, '--rhost', bmc.url];
   await validate(join(bin, 'rf_protocol_validator'), [
@@ -81,7 +81,7 @@ const CHANGES: readonly (readonly [method: string, path: string, body: object])[
   ['POST', '/Systems/sim-0/Actions/ComputerSystem.Reset', { ResetType: 'On' }],
 ];
 
-it('shows each resource as its schema has it', async () => {
+it("each resource of the simulator's Redfish service passes DMTF's validator of the schemas", async () => {
   const [bin, schemas] = await Promise.all([programs('redfish-service-validator', ['redfish-service-validator==3.1.8']), redfishSchemas()]);
   const dispatcher = new Agent({ connect: { ca: bmc.certificate } });
   const headers = {

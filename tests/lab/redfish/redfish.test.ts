@@ -61,19 +61,19 @@ async function emulator(uuids: readonly string[]): Promise<string> {
   const child = spawn('sh', words, { stdio: 'ignore' });
   emulators.push({ child, log: `${name}.log` });
   const address = `https://127.0.0.1:${port}`;
-  const asker = createRedfishPool();
+  const probe = createRedfishPool();
   const end = Date.now() + 240_000;
   try {
     for (;;) {
       const target = { address, authType: 'basic', verifyCa: false, username: 'admin', password: 'secret' } as const;
-      const answer = await asker.request(target, 'GET', '/redfish/v1/Systems', { timeoutMs: 2000 }).catch(() => undefined);
+      const answer = await probe.request(target, 'GET', '/redfish/v1/Systems', { timeoutMs: 2000 }).catch(() => undefined);
       if (answer) return address;
       if (Date.now() > end || child.exitCode !== null)
         throw new Error(`sushy-emulator does not answer\n${readFileSync(`${name}.log`, 'utf8')}`);
       await delay(100);
     }
   } finally {
-    await asker.close();
+    await probe.close();
   }
 }
 
@@ -122,12 +122,12 @@ async function reaches(task: Task, state: 'power on' | 'power off'): Promise<voi
   }
 }
 
-describe('with one machine', () => {
+describe('the Redfish driver, with one machine in the service,', () => {
   let address: string;
   beforeAll(async () => {
     address = await emulator(UUIDS.slice(0, 1));
   });
-  it('finds it without redfish_system_id, switches it on and off', async () => {
+  it('finds the system without redfish_system_id, and switches it on and off', async () => {
     const task = taskAt(address);
     expect(await redfishPower.get(task)).toBe('power off');
     await redfishPower.set(task, 'power on');
@@ -140,13 +140,13 @@ describe('with one machine', () => {
     ['disk', true],
     ['cdrom', false],
     ['pxe', false],
-  ] as const)('boots from %s, persistent %s', async (device, persistent) => {
+  ] as const)('sets the boot device %s, persistent %s', async (device, persistent) => {
     const task = taskAt(address);
     await redfishManagement.setBootDevice(task, device, persistent);
     // The emulator accepts Once, but shows Continuous.
     expect(await redfishManagement.getBootDevice(task)).toEqual({ device, persistent: true });
   });
-  it('refuses what it cannot boot from, before it asks', async () => {
+  it('refuses the unsupported boot device bios', async () => {
     await expect(redfishManagement.setBootDevice(taskAt(address), 'bios', false)).rejects.toMatchObject({ status: 500 });
   });
   it('changes the boot mode', async () => {
@@ -156,7 +156,7 @@ describe('with one machine', () => {
       expect(await redfishManagement.bootMode!.get(task)).toBe(mode);
     }
   });
-  it('tells more than power in one answer, and shows what it has of lamps and secure boot', async () => {
+  it('reads power and boot mode in one request, detects the vendor, and uses indicators and secure boot if present', async () => {
     const task = taskAt(address);
     expect(await redfishPower.getStatus!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
     expect(await redfishManagement.detectVendor!(task)).not.toBe('');
@@ -175,7 +175,7 @@ describe('with one machine', () => {
     [{ redfish_verify_ca: true }, /self-signed/],
     [{ redfish_system_id: systemId(UUIDS[1]) }, /not found/],
     [{ redfish_address: 'https://127.0.0.1:1' }, /^Redfish connection failed for node /],
-  ])('%j is an error in words', async (info, message) => {
+  ])('fails for %j with a message that names the reason', async (info, message) => {
     await expect(redfishPower.get(taskAt(address, info))).rejects.toMatchObject({
       status: 500,
       message: expect.stringMatching(message) as unknown,
@@ -183,7 +183,7 @@ describe('with one machine', () => {
   });
 });
 
-it('reads the sensors of its chassis, whose numbers it writes as text', async () => {
+it('the Redfish driver reads the sensors of a chassis, which writes their values as text', async () => {
   const found = (await redfishManagement.sensors!(taskAt(await emulator(UUIDS.slice(0, 1))))) as Readonly<Record<string, JsonObject>>;
   expect(Object.keys(found)).toEqual(['Extra', 'Fan', 'Temperature', 'Power', 'Drive']);
   const well = { state: 'Enabled', health: 'OK' };
@@ -213,7 +213,7 @@ it('reads the sensors of its chassis, whose numbers it writes as text', async ()
   );
 });
 
-it('with two machines redfish_system_id says which', async () => {
+it('with two machines, the Redfish driver uses the system of redfish_system_id, and fails without it', async () => {
   const address = await emulator(UUIDS);
   const [first, second] = UUIDS.map((uuid) => taskAt(address, { redfish_system_id: systemId(uuid) })) as [Task, Task];
   await redfishPower.set(second, 'power on');

@@ -35,7 +35,7 @@ const until = async <T>(work: () => Promise<T>, seconds = 240): Promise<T> => {
   }
 };
 
-describe('on a file system of 90 MB', () => {
+describe('the embedded database on a file system of 90 MB', () => {
   const disk = join(folder, 'disk');
   const filler = join(disk, 'filler');
   const fill = (): void => {
@@ -47,7 +47,7 @@ describe('on a file system of 90 MB', () => {
   });
   afterAll(() => execFileSync('umount', ['-l', disk]));
 
-  it('a disk that gets full costs no row: 503 with the reason, and everything goes on when there is space', async () => {
+  it('loses no row when the disk is full: writes fail with 503 and the reason, and succeed when there is space again', async () => {
     const server = await start(disk);
     const store = await open(server);
     const kept: string[] = [];
@@ -76,13 +76,13 @@ describe('on a file system of 90 MB', () => {
     const reopened = await open(again);
     const found = (await reopened.nodes.list({})).map(({ uuid }) => uuid);
     expect(found).toEqual(expect.arrayContaining(kept));
-    // A refused row may exist: the refusal came after the commit, instead of its answer.
+    // A refused row may exist: the error came after the commit, instead of its response.
     expect(found.length - before).toBeLessThanOrEqual(2);
     await reopened.close();
     await again.stop();
   });
 
-  it('a full disk at the start, or one for reading only, is what the refusal says; nothing is lost by it', async () => {
+  it('does not start on a full or read-only disk, names the reason, and keeps its rows', async () => {
     fill();
     await expect(start(disk)).rejects.toThrow(/^The embedded PostgreSQL did not start: .*No space left on device/);
     rmSync(filler);
@@ -96,7 +96,7 @@ describe('on a file system of 90 MB', () => {
     await server.stop();
   });
 
-  it('too little space for the first making: said, and nothing stays', async () => {
+  it('reports too little space when it is created, and leaves no data folder', async () => {
     const other = join(disk, 'other');
     mkdirSync(other);
     fill();
@@ -120,7 +120,7 @@ const family = (pid: number): readonly number[] => [
   }),
 ];
 
-it('a server that is silent is given up, and used again when it speaks', async () => {
+it('requests fail with 503 while the database server does not respond, and succeed when it responds again', async () => {
   const stateDir = join(folder, 'silent');
   mkdirSync(stateDir);
   const server = await start(stateDir);
@@ -166,7 +166,7 @@ describe('bloomery db', () => {
     expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(201);
   };
 
-  it('looks after the database of a server that runs, was stopped, or was killed', async () => {
+  it('backs up the database of a running server, and restores it only after the server was killed', async () => {
     const file = join(folder, 'backup');
     expect(await db('version')).toMatchObject({
       code: 1,
@@ -203,7 +203,7 @@ describe('bloomery db', () => {
     expect(await second.stop()).toBe(0);
   });
 
-  it('is not made by root in the folder of another user', async () => {
+  it("does not create a database as root in another user's folder", async () => {
     const foreign = join(folder, 'foreign');
     mkdirSync(foreign);
     chownSync(foreign, 65_534, 65_534);

@@ -1,7 +1,7 @@
-# A boot sector that says on the serial line what is put behind it, says back what it hears, and restarts (r) or switches off (q).
+# A boot sector that writes the text behind it to the serial line and echoes its input; it restarts at `r` and switches off at `q`.
 .code16
 start:
-  cli                       # else the firmware's timer hears the serial line first
+  cli                       # else the firmware's timer reads the serial line first
   xorw %ax, %ax
   movw %ax, %ds
   movw $0x7c00 + message - start, %si

@@ -82,9 +82,9 @@ const bootOnce = (target: string, mode: string): Promise<void> =>
   });
 const reset = (type: string): Promise<void> => patch('/Systems/sim-0/Actions/ComputerSystem.Reset', { ResetType: type }, 'POST');
 
-/** ipmitool's console. `heard` waits for its output since the last call. */
+/** ipmitool's console. `waitFor` waits until its output since the last call contains the part. */
 interface Console {
-  heard(part: string): Promise<void>;
+  waitFor(part: string): Promise<void>;
   type(text: string): void;
 }
 function openConsole(): Console {
@@ -97,7 +97,7 @@ function openConsole(): Console {
   let text = '';
   terminal.stdout.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
   return {
-    heard: async (part) => {
+    waitFor: async (part) => {
       await until(
         PATIENCE,
         () => `${part} on the console\n${text.slice(-2000)}`,
@@ -147,37 +147,37 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('power, boot device, mode, media, console: by IPMI and Redfish', async () => {
+it('a machine in QEMU obeys IPMI and Redfish: power, boot device, boot mode, virtual media and console', async () => {
   expect(await ipmi('power', 'status')).toBe('Chassis Power is off');
   const line = openConsole();
-  await line.heard('operational');
+  await line.waitFor('operational');
 
   await ipmi('chassis', 'bootdev', 'disk', 'options=persistent');
   await ipmi('power', 'on');
-  await line.heard(DISK);
+  await line.waitFor(DISK);
   expect(await ipmi('power', 'status')).toBe('Chassis Power is on');
   line.type('hello');
-  await line.heard('hello');
+  await line.waitFor('hello');
 
   // A restart by the machine itself keeps the persistent boot setting.
   line.type('r');
-  await line.heard(DISK);
+  await line.waitFor(DISK);
 
   // A one-time boot setting ends with the next boot, also when the machine restarts itself.
   await patch('/Systems/sim-0/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia', { Image: cd }, 'POST');
   await bootOnce('Cd', 'Legacy');
   await reset('ForceRestart');
-  await line.heard(CD);
+  await line.waitFor(CD);
   line.type('r');
-  await line.heard(DISK);
+  await line.waitFor(DISK);
 
   await bootOnce('Hdd', 'UEFI');
   await reset('ForceRestart');
-  await line.heard('BdsDxe');
+  await line.waitFor('BdsDxe');
 
   await bootOnce('Hdd', 'Legacy');
   await ipmi('power', 'cycle');
-  await line.heard(DISK);
+  await line.waitFor(DISK);
   line.type('q');
   await until(
     PATIENCE,
@@ -186,7 +186,7 @@ it('power, boot device, mode, media, console: by IPMI and Redfish', async () => 
   );
 });
 
-it('goes on with its state, also after a simulator that was killed', async () => {
+it('a new simulator continues with the state of a killed one, and replaces its QEMU process', async () => {
   await bootOnce('Hdd', 'Legacy');
   await reset('On');
   // The file is written half a second after a change: it may still have the state of an earlier boot.
@@ -203,12 +203,12 @@ it('goes on with its state, also after a simulator that was killed', async () =>
   expect(machines()).not.toEqual([before]);
   expect(await ipmi('power', 'status')).toBe('Chassis Power is on');
   const line = openConsole();
-  await line.heard('operational');
+  await line.waitFor('operational');
   await ipmi('power', 'reset');
-  await line.heard(DISK);
+  await line.waitFor(DISK);
 });
 
-it('says what is missing, and leaves nothing behind', async () => {
+it('the simulator ends its machines on SIGTERM, and names a missing bridge or program', async () => {
   await end(fleet, 'SIGTERM');
   expect(fleet.exitCode).toBe(0);
   expect(machines()).toEqual([]);

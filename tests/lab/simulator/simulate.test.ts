@@ -12,11 +12,11 @@ const PATIENCE = 240;
 let fleet: ChildProcess;
 let ipmiPort: number;
 let redfish: string;
-let place: string;
+let controlUrl: string;
 beforeAll(async () => {
   needs({ ipmitool: 'ipmitool' });
   const [first, second, control] = [await freePort(), await freePort(), await freePort()];
-  [ipmiPort, redfish, place] = [first, `http://127.0.0.1:${second}/redfish/v1`, `http://127.0.0.1:${control}`];
+  [ipmiPort, redfish, controlUrl] = [first, `http://127.0.0.1:${second}/redfish/v1`, `http://127.0.0.1:${control}`];
   fleet = await startSimulate(...['--ipmi', String(first), '--redfish', String(second), '--control', String(control)]);
 });
 afterAll(async () => {
@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 const control = async (...words: readonly string[]): Promise<string> =>
-  (await run(process.execPath, [bloomery, 'simulate', 'control', '--url', place, ...words])).stdout;
+  (await run(process.execPath, [bloomery, 'simulate', 'control', '--url', controlUrl, ...words])).stdout;
 const ipmi = async (...words: readonly string[]): Promise<string> => {
   const access = ['-I', 'lanplus', '-H', '127.0.0.1', '-p', String(ipmiPort), '-U', 'admin', '-P', 'password', '-C', '17'];
   return (await run('ipmitool', [...access, '-N', '1', '-R', '3', ...words], { timeout: 60_000 })).stdout.trim();
@@ -53,8 +53,8 @@ it.each([
     "Redfish's Manager.Reset",
     async () => expect((await ask('/Managers/sim-0/Actions/Manager.Reset', await login(), { ResetType: 'ForceRestart' })).status).toBe(204),
   ],
-])('%s: the BMC is away by both protocols, and back without its sessions', async (_, reset) => {
-  // Long enough for the slowest host to notice that the BMC is away.
+])('after %s, the BMC answers neither IPMI nor Redfish, and then comes back without its sessions', async (_, reset) => {
+  // Long enough for the slowest host to notice that the BMC does not answer.
   expect(await control('sim-0', 'none', 'restart=12000')).toContain('restart=12000');
   const token = await login();
   expect((await ask('/Systems/sim-0', token)).status).toBe(200);
@@ -71,7 +71,7 @@ it.each([
   expect(await ipmi('power', 'status')).toBe('Chassis Power is off');
 });
 
-it('a reader of what `control` prints may go before it is through', async () => {
-  const words = [process.execPath, bloomery, 'simulate', 'control', '--url', place];
+it('`bloomery simulate control` exits with status 0 when the reader of its output ends early', async () => {
+  const words = [process.execPath, bloomery, 'simulate', 'control', '--url', controlUrl];
   await run('bash', ['-c', 'set -o pipefail; "$@" | true', 'bash', ...words]);
 });

@@ -51,32 +51,35 @@ it.each([
   ['SIGTERM', 143],
   ['SIGINT', 130],
   ['SIGKILL', null],
-] as const)('%s', async (signal, code) => {
-  const [mark, name] = [randomUUID(), `contained-${process.pid}`];
-  const runner = start('sh', '-c', PROGRAM, 'program', mark, name);
-  const ended = once(runner, 'exit');
-  await until(
-    240,
-    () => 'the program to start',
-    () => existsSync(join(folder, 'log')) && readFileSync(join(folder, 'log'), 'utf8').includes('ready') && marked(mark).length >= 2,
-  );
-  expect(existsSync(join(folder, 'run/file'))).toBe(true);
-  runner.kill(signal);
-  expect((await ended)[0]).toBe(code);
-  // A runner that is killed cannot wait for what it started.
-  if (signal === 'SIGKILL')
+] as const)(
+  '%s to the runner ends all processes of the program, and removes its network namespaces and shared memory',
+  async (signal, code) => {
+    const [mark, name] = [randomUUID(), `contained-${process.pid}`];
+    const runner = start('sh', '-c', PROGRAM, 'program', mark, name);
+    const ended = once(runner, 'exit');
     await until(
       240,
-      () => 'the end of what it started',
-      () => marked(mark).length === 0,
+      () => 'the program to start',
+      () => existsSync(join(folder, 'log')) && readFileSync(join(folder, 'log'), 'utf8').includes('ready') && marked(mark).length >= 2,
     );
-  expect(marked(mark)).toEqual([]);
-  expect(execFileSync('ip', ['netns', 'list'], { encoding: 'utf8' })).not.toContain(name);
-  expect(existsSync(`/dev/shm/${name}`)).toBe(false);
-  expect(existsSync(join(folder, 'run'))).toBe(signal === 'SIGKILL');
-});
+    expect(existsSync(join(folder, 'run/file'))).toBe(true);
+    runner.kill(signal);
+    expect((await ended)[0]).toBe(code);
+    // A runner that is killed cannot wait for what it started.
+    if (signal === 'SIGKILL')
+      await until(
+        240,
+        () => 'the end of what it started',
+        () => marked(mark).length === 0,
+      );
+    expect(marked(mark)).toEqual([]);
+    expect(execFileSync('ip', ['netns', 'list'], { encoding: 'utf8' })).not.toContain(name);
+    expect(existsSync(`/dev/shm/${name}`)).toBe(false);
+    expect(existsSync(join(folder, 'run'))).toBe(signal === 'SIGKILL');
+  },
+);
 
-it.each([0, 3])('a program that ends by itself with %i', async (code) => {
+it.each([0, 3])('the runner returns exit status %i of the program, and ends the processes that it left', async (code) => {
   const mark = randomUUID();
   const runner = start('sh', '-c', `(setsid sh -c '${LOOP}' ${mark} ${mark} &); exit ${code}`);
   let output = '';

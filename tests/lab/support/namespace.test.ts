@@ -5,7 +5,7 @@ import { until } from './machines';
 import { addNamespace, removeNamespace } from './namespace';
 import { needs } from './needs';
 
-it('takes away what a killed run left, and what runs in it; not what a living run has', async () => {
+it('addNamespace removes the namespace of a killed run and ends its processes, but keeps that of a live process', async () => {
   needs({ ip: 'iproute2' });
   const killed = spawn('sleep', ['60']);
   const pid = killed.pid!;

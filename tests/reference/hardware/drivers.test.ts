@@ -88,10 +88,10 @@ const agentPowered = (node: Partial<NodeRecord>): Case => ({
 const bmc = { ipmi_address: '192.0.2.7' };
 /** `driver_info` of nodes of the type ipmi, besides the BMC's address. */
 const IPMI: Readonly<Record<string, JsonObject>> = {
-  nothing: {},
+  'only an address': {},
   'no address': { ipmi_address: null },
   'an empty address': { ipmi_address: '' },
-  'a name for address': { ipmi_address: 'bmc.example.org' },
+  'a host name as address': { ipmi_address: 'bmc.example.org' },
   'an IPv6 address': { ipmi_address: '2001:db8::7' },
   'a user': { ipmi_username: 'admin', ipmi_password: 'secret' },
   'a password without a user': { ipmi_password: 'secret' },
@@ -139,7 +139,7 @@ const IPMI: Readonly<Record<string, JsonObject>> = {
   'single bridging, no channel': { ipmi_bridging: 'single', ipmi_target_address: '0x72' },
   'single bridging, no target': { ipmi_bridging: 'single', ipmi_target_channel: '7' },
   'single bridging, local': { ipmi_bridging: 'single', ipmi_local_address: '0x20', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
-  'single bridging and what only dual needs': {
+  'single bridging with a transit channel and address': {
     ...{ ipmi_bridging: 'single', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
     ...{ ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
   },
@@ -147,14 +147,14 @@ const IPMI: Readonly<Record<string, JsonObject>> = {
     ...{ ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
     ...{ ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
   },
-  'dual bridging, no way there': { ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
-  'dual bridging, half a way': {
+  'dual bridging, no transit channel and address': { ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+  'dual bridging, no transit address': {
     ...{ ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
     ...{ ipmi_transit_channel: '0' },
   },
   'addresses without bridging': { ipmi_target_channel: '7', ipmi_target_address: '0x72' },
-  'a boot device each time': { ipmi_force_boot_device: 'true', ipmi_disable_boot_timeout: 'false' },
-  'words that are none': { ipmi_force_boot_device: 'perhaps', ipmi_disable_boot_timeout: 'perhaps' },
+  'valid booleans': { ipmi_force_boot_device: 'true', ipmi_disable_boot_timeout: 'false' },
+  'invalid booleans': { ipmi_force_boot_device: 'perhaps', ipmi_disable_boot_timeout: 'perhaps' },
 };
 const ipmiCases = Object.fromEntries(
   Object.entries(IPMI).map(([name, info]): [string, Case] => [
@@ -166,7 +166,7 @@ const ipmiCases = Object.fromEntries(
 const CASES: Readonly<Record<string, Case>> = {
   ...ipmiCases,
   'all fake': { interfaces: {}, kinds: INTERFACE_KINDS.filter((kind) => kind !== 'vendor') },
-  'no interfaces': {
+  'interfaces no-…': {
     interfaces: {
       bios_interface: 'no-bios',
       console_interface: 'no-console',
@@ -179,22 +179,22 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'no port': { interfaces: deploying, node: { driver_info: ramdisk, instance_info: image }, port: false, kinds: both },
   'no ramdisk': { interfaces: deploying, node: { instance_info: image }, kinds: both },
-  'half a ramdisk': { interfaces: deploying, node: { driver_info: { deploy_kernel: 'http://10.0.0.9/kernel' } }, kinds: both },
+  'a kernel without a ramdisk': { interfaces: deploying, node: { driver_info: { deploy_kernel: 'http://10.0.0.9/kernel' } }, kinds: both },
   'no image': direct({}),
-  'all right': direct({ instance_info: image }),
-  'a hash': direct({
+  'a complete deployment': direct({ instance_info: image }),
+  'a hash with its algorithm': direct({
     instance_info: { image_source: 'http://10.0.0.9/x', image_os_hash_algo: 'sha256', image_os_hash_value: 'a'.repeat(64) },
   }),
   'no checksum': direct({ instance_info: { image_source: 'http://10.0.0.9/x' } }),
   'a hash without its algorithm': direct({ instance_info: { ...image, image_os_hash_value: 'a'.repeat(64) } }),
   'an algorithm without its hash': direct({ instance_info: { ...image, image_os_hash_algo: 'sha256' } }),
   'an image and an ISO': direct({ instance_info: { ...image, boot_iso: 'http://10.0.0.9/x.iso' } }),
-  'a bad capability of the machine': direct({ instance_info: image, properties: { capabilities: 'boot_mode:efi,x:y' } }),
-  'a bad capability of the instance': direct({ instance_info: { ...image, capabilities: { disk_label: 'bsd' } } }),
-  'capabilities that are none': direct({ instance_info: { ...image, capabilities: 'boot_mode:uefi' } }),
-  'a hint that is none': direct({ instance_info: image, properties: { root_device: { colour: 'red' } } }),
-  'a bad hint of the instance': direct({ instance_info: { ...image, root_device: { size: 'big' } } }),
-  'a bad proxy': direct({
+  'an invalid capability of the machine': direct({ instance_info: image, properties: { capabilities: 'boot_mode:efi,x:y' } }),
+  'an invalid capability of the instance': direct({ instance_info: { ...image, capabilities: { disk_label: 'bsd' } } }),
+  'capabilities of the instance that are not an object': direct({ instance_info: { ...image, capabilities: 'boot_mode:uefi' } }),
+  'an unknown root device hint': direct({ instance_info: image, properties: { root_device: { colour: 'red' } } }),
+  'an invalid root device hint of the instance': direct({ instance_info: { ...image, root_device: { size: 'big' } } }),
+  'invalid proxies': direct({
     instance_info: image,
     driver_info: { ...ramdisk, image_http_proxy: 'ftp://p', image_https_proxy: 'socks5://q' },
   }),
@@ -203,79 +203,86 @@ const CASES: Readonly<Record<string, Case>> = {
     driver_info: { ...ramdisk, image_http_proxy: '10.0.0.9:3128', image_https_proxy: 'p', image_no_proxy: '.a.b,10.0.0.1:80, c' },
   }),
   'a proxy with a port': direct({ instance_info: image, driver_info: { ...ramdisk, image_http_proxy: 'p:3128' } }),
-  'a bad list of hosts without proxy': direct({ instance_info: image, driver_info: { ...ramdisk, image_no_proxy: '.*.a' } }),
-  'a bad download source': direct({ instance_info: image, driver_info: { ...ramdisk, image_download_source: 'post' } }),
+  'an invalid image_no_proxy': direct({ instance_info: image, driver_info: { ...ramdisk, image_no_proxy: '.*.a' } }),
+  'an invalid download source': direct({ instance_info: image, driver_info: { ...ramdisk, image_download_source: 'post' } }),
   inspection: { interfaces: inspecting, node: { driver_info: ramdisk }, kinds: ['inspect'] },
   'inspection without a ramdisk': { interfaces: inspecting, kinds: ['inspect'] },
   'inspection with a fake boot interface': { interfaces: { inspect_interface: 'agent' }, kinds: ['inspect'] },
-  'another way to boot over the network': { interfaces: { ...deploying, boot_interface: 'http-ipxe' }, kinds: both },
+  'the boot interface http-ipxe': { interfaces: { ...deploying, boot_interface: 'http-ipxe' }, kinds: both },
 
   'pxe without a port': { interfaces: { ...deploying, boot_interface: 'pxe' }, node: { driver_info: ramdisk }, port: false, kinds: both },
   'pxe without a ramdisk': { interfaces: { ...deploying, boot_interface: 'pxe' }, node: { instance_info: image }, kinds: both },
   pxe: { interfaces: { ...deploying, boot_interface: 'pxe' }, node: { driver_info: ramdisk, instance_info: image }, kinds: both },
   'in memory, by pxe': inMemory({ instance_info: own }, 'pxe'),
 
-  'nothing to deploy': { interfaces: { deploy_interface: 'noop' }, driver: 'manual-management', kinds: ['deploy'] },
+  'the deploy interface noop': { interfaces: { deploy_interface: 'noop' }, driver: 'manual-management', kinds: ['deploy'] },
   'a custom agent': custom({}),
   'a custom agent without a ramdisk': custom({ driver_info: {} }),
-  'a custom agent with a bad hint': custom({ properties: { root_device: { colour: 'red' } } }),
-  'a custom agent with a bad capability': custom({ properties: { capabilities: 'boot_mode:efi' } }),
+  'a custom agent with an unknown root device hint': custom({ properties: { root_device: { colour: 'red' } } }),
+  'a custom agent with an invalid capability': custom({ properties: { capabilities: 'boot_mode:efi' } }),
 
-  'in memory: nothing': inMemory({}),
+  'in memory: no kernel, ramdisk or ISO image': inMemory({}),
   'in memory: kernel and ramdisk': inMemory({ instance_info: own }),
-  'in memory: half of it': inMemory({ instance_info: { kernel: own.kernel } }),
+  'in memory: a kernel without a ramdisk': inMemory({ instance_info: { kernel: own.kernel } }),
   'in memory: an ISO image': inMemory({ instance_info: { boot_iso: 'http://10.0.0.9/x.iso' } }),
-  'in memory: an ISO image of no known place': inMemory({ instance_info: { boot_iso: 'ftp://10.0.0.9/x.iso' } }),
+  'in memory: an ISO image with an unknown URL scheme': inMemory({ instance_info: { boot_iso: 'ftp://10.0.0.9/x.iso' } }),
   'in memory: an ISO image and an image': inMemory({ instance_info: { boot_iso: 'http://10.0.0.9/x.iso', ...image } }),
-  'in memory: a bad capability': inMemory({ instance_info: own, properties: { capabilities: 'boot_mode:efi' } }),
-  'in memory: no agent': inMemory({ instance_info: own, driver_info: {} }),
-  'in memory: no agent, and none is needed': inMemory({ instance_info: own, driver_info: {}, automated_clean: false }),
-  'in memory, by a boot interface that cannot': inMemory({ instance_info: own }, 'fake'),
+  'in memory: an invalid capability': inMemory({ instance_info: own, properties: { capabilities: 'boot_mode:efi' } }),
+  'in memory: no ramdisk of the agent': inMemory({ instance_info: own, driver_info: {} }),
+  'in memory: no ramdisk of the agent, without automated cleaning': inMemory({
+    instance_info: own,
+    driver_info: {},
+    automated_clean: false,
+  }),
+  'in memory, with an unsuitable boot interface': inMemory({ instance_info: own }, 'fake'),
 
   rescue: rescuing({}),
   'rescue without a password': rescuing({ instance_info: {} }),
   'rescue with an empty password': rescuing({ instance_info: { rescue_password: ' ' } }),
-  'rescue without its ramdisk': rescuing({ driver_info: ramdisk }),
+  'rescue without a rescue ramdisk': rescuing({ driver_info: ramdisk }),
   'rescue without any ramdisk': rescuing({ driver_info: {} }),
-  'rescue with half of its ramdisk': rescuing({ driver_info: { ...ramdisk, rescue_kernel: 'http://10.0.0.9/k' } }),
-  'rescue by a boot interface that cannot': rescuing({}, 'fake'),
+  'rescue with a kernel, but without a rescue ramdisk': rescuing({ driver_info: { ...ramdisk, rescue_kernel: 'http://10.0.0.9/k' } }),
+  'rescue with an unsuitable boot interface': rescuing({}, 'fake'),
   'power by the agent': agentPowered({}),
-  'power by the agent, not allowed': agentPowered({ driver_info: {} }),
-  'power by the agent, not allowed by a word': agentPowered({ driver_info: { fast_track: 'off' } }),
-  'power by the agent, allowed by no word': agentPowered({ driver_info: { fast_track: 'perhaps' } }),
+  'power by the agent without fast_track': agentPowered({ driver_info: {} }),
+  'power by the agent with fast_track = off': agentPowered({ driver_info: { fast_track: 'off' } }),
+  'power by the agent with an invalid fast_track': agentPowered({ driver_info: { fast_track: 'perhaps' } }),
   'RAID by the agent': { interfaces: { raid_interface: 'agent' }, kinds: ['raid'] },
 };
 
 let made = 0;
-it.each(Object.entries(CASES))('%s', async (_, { driver = 'fake-hardware', interfaces, node = {}, port, kinds }) => {
-  const { uuid, ...created } = await call('POST', '/v1/nodes', { driver, ...interfaces, ...node });
-  const address = `52:54:00:99:0${Math.floor(made / 100)}:${String(made++ % 100).padStart(2, '0')}`;
-  if (port !== false) await call('POST', '/v1/ports', { node_uuid: uuid, address });
-  const theirs = await call('GET', `/v1/nodes/${uuid as string}/validate`);
+it.each(Object.entries(CASES))(
+  'our interfaces validate a node as the real Ironic does: %s',
+  async (_, { driver = 'fake-hardware', interfaces, node = {}, port, kinds }) => {
+    const { uuid, ...created } = await call('POST', '/v1/nodes', { driver, ...interfaces, ...node });
+    const address = `52:54:00:99:0${Math.floor(made / 100)}:${String(made++ % 100).padStart(2, '0')}`;
+    if (port !== false) await call('POST', '/v1/ports', { node_uuid: uuid, address });
+    const theirs = await call('GET', `/v1/nodes/${uuid as string}/validate`);
 
-  const names = Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, String(created[`${kind}_interface`])])) as Record<
-    InterfaceKind,
-    string
-  >;
-  const named = INTERFACES as Readonly<Record<InterfaceKind, Readonly<Record<string, Interface>>>>;
-  const { task } = testTask({
-    node: { uuid: uuid as string, driver, ...node },
-    ports: port === false ? [] : [portRecord({ address })],
-    driver: Object.fromEntries(kinds.concat('boot', 'deploy').map((kind) => [kind, named[kind][names[kind]]])),
-  });
-  const ours: Record<string, unknown> = {};
-  for (const kind of kinds) {
-    ours[kind] = await (named[kind][names[kind]]!.validate?.(task) ?? Promise.resolve()).then(
-      () => ({ result: true }),
-      (error: unknown) => ({ result: false, reason: reasonOf(error) }),
-    );
-  }
-  expect(ours).toEqual(Object.fromEntries(kinds.map((kind) => [kind, theirs[kind]])));
-});
+    const names = Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, String(created[`${kind}_interface`])])) as Record<
+      InterfaceKind,
+      string
+    >;
+    const named = INTERFACES as Readonly<Record<InterfaceKind, Readonly<Record<string, Interface>>>>;
+    const { task } = testTask({
+      node: { uuid: uuid as string, driver, ...node },
+      ports: port === false ? [] : [portRecord({ address })],
+      driver: Object.fromEntries(kinds.concat('boot', 'deploy').map((kind) => [kind, named[kind][names[kind]]])),
+    });
+    const ours: Record<string, unknown> = {};
+    for (const kind of kinds) {
+      ours[kind] = await (named[kind][names[kind]]!.validate?.(task) ?? Promise.resolve()).then(
+        () => ({ result: true }),
+        (error: unknown) => ({ result: false, reason: reasonOf(error) }),
+      );
+    }
+    expect(ours).toEqual(Object.fromEntries(kinds.map((kind) => [kind, theirs[kind]])));
+  },
+);
 
 /** Without redfish, some of whose interfaces are not implemented here. */
 it.each(['fake-hardware', 'ipmi', 'manual-management'])(
-  '%s: its interfaces, their defaults, and what driver_info it knows',
+  'the hardware type %s has the same interfaces, default interfaces and driver_info keys as in the real Ironic',
   async (name) => {
     const lists = Object.entries(ENABLED).map(([kind, names]) => [`DEFAULT.enabled_${kind}`, names.split(',')] as const);
     const options = { ...loadOptions([], {}).options, ...Object.fromEntries(lists) } as unknown as Options;

@@ -70,7 +70,7 @@ const ironics = (cases: readonly Case[]): Promise<readonly Planned[]> => inIroni
 
 /** Defects of Ironic, which we need not imitate. */
 function isDefect({ asked }: Case, theirs: Planned): string | undefined {
-  if (theirs.crash !== undefined) return 'it crashes on drives that are not there';
+  if (theirs.crash !== undefined) return 'Ironic crashes on drives that do not exist';
   if (/Spanned RAID volumes cannot contain a single span/.test(theirs.error ?? '')) return 'a group of few drives hides the others';
   if (theirs.volumes && theirs.volumes.length < asked.length) return 'a volume is lost';
   return undefined;
@@ -86,7 +86,7 @@ const isAlike = ({ asked }: Case, mine: Planned, theirs: Planned): boolean =>
     ? mine.error !== undefined && theirs.error !== undefined
     : isDeepStrictEqual(mine, theirs);
 
-it('chooses as Ironic does', async () => {
+it('our server chooses the drives for RAID volumes as Ironic does, on many random machines', async () => {
   const below = numbers(39);
   const cases = Array.from({ length: CASES }, () => randomCase(below));
   const theirs = await ironics(cases);

@@ -190,7 +190,7 @@ const put =
 /** Repairs a node after a failed step. */
 const restored: readonly Call[] = [() => ['DELETE', `/${NAME}/maintenance`], provision('manage')];
 
-it('enrols and verifies', async () => {
+it('both servers enrol and verify a node alike', async () => {
   const found = await same(
     ({ machine }) => [
       'POST',
@@ -228,17 +228,17 @@ describe('BIOS', () => {
     { name: 'WatchdogMinutes', value: '7' },
     { name: 'AssetTag', value: 'rack 4' },
   ];
-  it.each(['for the first time', 'when they are so already'])('takes settings %s', async () => {
+  it.each(['for the first time', 'that are already set'])('apply_configuration applies settings %s', async () => {
     expect(await same(clean('bios.apply_configuration', { settings }, DRY))).toMatchObject({
       node: { provision_state: 'manageable', last_error: null },
       machine: { settings: { QuietBoot: true, PowerProfile: 'Performance', WatchdogMinutes: 7, AssetTag: 'rack 4' } },
     });
   });
-  it('refuses what the registry does not allow', async () => {
+  it('apply_configuration fails for a value that the registry does not allow', async () => {
     await same(clean('bios.apply_configuration', { settings: [{ name: 'PowerProfile', value: 'Warp' }] }, DRY));
     await same(...restored);
   });
-  it('is reset', async () => {
+  it('factory_reset resets the settings', async () => {
     const found = await same(clean('bios.factory_reset', undefined, DRY));
     expect(found).toMatchObject({
       node: { provision_state: 'manageable', last_error: null },
@@ -255,26 +255,26 @@ describe('RAID', () => {
       { size_gb: 500, raid_level: '6' },
     ],
   };
-  it('of any size needs drives that are named', async () => {
+  it('create_configuration fails for the size MAX without named drives', async () => {
     const any = { logical_disks: [{ size_gb: 'MAX', raid_level: '1' }] };
     expect(await same(put('/states/raid', any), clean('raid.create_configuration'))).toMatchObject({
       node: { provision_state: 'clean failed' },
     });
     await same(...restored);
   });
-  it('makes volumes', async () => {
+  it('create_configuration creates volumes', async () => {
     const found = await same(put('/states/raid', wanted), clean('raid.create_configuration'));
     expect(found).toMatchObject({ node: { provision_state: 'manageable', last_error: null } });
     expect((found['machine'] as { volumes: object[] }).volumes).toHaveLength(3);
   });
-  it('removes them', async () => {
+  it('delete_configuration deletes all volumes', async () => {
     const found = await same(clean('raid.delete_configuration'));
     expect(found).toMatchObject({ node: { provision_state: 'manageable', last_error: null }, machine: { volumes: [] } });
   });
 });
 
 describe('firmware', () => {
-  it('is updated', async () => {
+  it('firmware.update updates BIOS and BMC', async () => {
     const update = ['bios', 'bmc'].map((component) => ({ component, url: `${filesUrl}/${component}.bin` }));
     const found = await same(clean('firmware.update', { settings: update }));
     expect(found).toMatchObject({
@@ -282,7 +282,7 @@ describe('firmware', () => {
       machine: { versions: { bios: '2.1', bmc: '3.0' } },
     });
   });
-  it('of a network card is updated', async () => {
+  it('firmware.update updates a network card', async () => {
     const { firmware } = (await json(sides[0]!, `/v1/nodes/${NAME}/firmware`)) as { firmware: readonly { component: string }[] };
     const card = firmware.find(({ component: name }) => name.startsWith('nic:'))!.component;
     expect(await same(clean('firmware.update', { settings: [{ component: card, url: `${filesUrl}/nic.bin` }] }))).toMatchObject({
@@ -291,7 +291,7 @@ describe('firmware', () => {
       firmware: expect.arrayContaining([expect.objectContaining({ component: card, current_version: '4.0' })]) as unknown,
     });
   });
-  it('is updated by the step of the management interface', async () => {
+  it('management.update_firmware updates the BIOS', async () => {
     const url = `${filesUrl}/bios-next.bin`;
     const checksum = createHash('sha256').update(FILES['/bios-next.bin']!).digest('hex');
     expect(await same(clean('management.update_firmware', { firmware_images: [{ url, checksum }] }))).toMatchObject({
@@ -299,13 +299,13 @@ describe('firmware', () => {
       machine: { versions: { bios: '2.2' } },
     });
   });
-  it('that is none is refused', async () => {
+  it('firmware.update fails for an invalid file', async () => {
     await same(clean('firmware.update', { settings: [{ component: 'bios', url: `${filesUrl}/broken.bin` }] }));
     await same(...restored);
   });
 });
 
-it('attaches and detaches virtual media', async () => {
+it('both servers attach and detach virtual media', async () => {
   const medium = { device_type: 'cdrom', image_url: `${filesUrl}/tool.iso`, image_download_source: 'http' };
   expect(await same(() => ['POST', `/${NAME}/vmedia`, medium])).toMatchObject({ machine: { media: { Cd: { writeProtected: true } } } });
   expect(await same(() => ['DELETE', `/${NAME}/vmedia`])).toMatchObject({ machine: { media: { Cd: undefined } } });
@@ -318,11 +318,11 @@ it.each([
   ['/states/boot_mode', { target: 'uefi' }, { node: { boot_mode: 'uefi' } }],
   ['/management/boot_device', { boot_device: 'cdrom', persistent: false }, { boot: { device: 'cdrom', persistent: false } }],
   ['/management/boot_device', { boot_device: 'disk', persistent: true }, { boot: { device: 'disk', persistent: true } }],
-])('%s %j', async (path, body, becomes) => {
+])('PUT …%s with %j has the same effect on both servers', async (path, body, becomes) => {
   expect(await same(put(path, body))).toMatchObject(becomes);
 });
 
-it('drops the keys of secure boot, and puts the factory’s back', async () => {
+it('both servers delete the keys of secure boot, and reset them to the factory’s', async () => {
   expect(await same(clean('management.clear_secure_boot_keys'))).toMatchObject({
     node: { provision_state: 'manageable' },
     machine: { secureBoot: { keys: { PK: [], KEK: [], db: [], dbx: [] } } },
@@ -333,7 +333,7 @@ it('drops the keys of secure boot, and puts the factory’s back', async () => {
   });
 });
 
-it('subscribes to events, by arguments in bodies of every method', async () => {
+it('both servers create, show and delete event subscriptions, with arguments in the body of each method', async () => {
   const call =
     (method: string, name: string, body?: unknown): Call =>
     () => [method, `/${NAME}/vendor_passthru/${name}`, body];
@@ -350,7 +350,7 @@ it('subscribes to events, by arguments in bodies of every method', async () => {
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 400, 400, 400, 400]);
 });
 
-it('shows and sets indicators', async () => {
+it('both servers show and set indicators', async () => {
   const path = `/v1/nodes/${NAME}/management/indicators`;
   const list = async (side: Side): Promise<readonly JsonObject[]> => {
     const { indicators } = (await json(side, path)) as { indicators: readonly JsonObject[] };

@@ -117,7 +117,7 @@ const DRIVERS: Readonly<Record<string, (machine: FleetMachine) => object>> = {
 };
 
 it.each(Object.keys(DRIVERS))(
-  'a machine behind %s is enrolled, inspected, cleaned, deployed and given back',
+  'the real Ironic enrols, inspects, cleans, deploys and undeploys a simulated machine by %s',
   async (driver) => {
     const machine = fleet.machines[Object.keys(DRIVERS).indexOf(driver)]!;
     const { name, control } = machine;
@@ -161,7 +161,7 @@ it.each(Object.keys(DRIVERS))(
   900_000,
 );
 
-it('shows Redfish as the real client reads it', async () => {
+it('the real Ironic sets the boot device of a simulated machine and inspects it by Redfish', async () => {
   const { name } = fleet.machines[1]!;
   await reach(name, 'manage', 'manageable');
   const path = `/nodes/${name}/management/boot_device`;
@@ -174,7 +174,7 @@ it('shows Redfish as the real client reads it', async () => {
   expect(inventory).toMatchObject({ memory: { physical_mb: 16384 }, cpu: { architecture: 'x86_64' } });
 }, 300_000);
 
-describe('IPMI as the real driver uses it', () => {
+describe("the real Ironic's IPMI driver, with a simulated BMC,", () => {
   const name = 'managed';
   const asked: string[] = [];
   let boot: BootSetting = { device: 'none', persistent: false, mode: null };
@@ -214,7 +214,7 @@ describe('IPMI as the real driver uses it', () => {
     return node!;
   };
 
-  it.each(['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const)('boot device %s', async (device) => {
+  it.each(['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const)('sets the boot device %s', async (device) => {
     const path = `/nodes/${name}/management/boot_device`;
     await call('PUT', path, { boot_device: device, persistent: true });
     expect(await call('GET', path)).toEqual({ boot_device: device, persistent: true });
@@ -227,7 +227,7 @@ describe('IPMI as the real driver uses it', () => {
     // Off, and on again.
     ['rebooting', 'on', 'power on'],
     ['power off', 'off', 'power off'],
-  ])('power: %s', async (target, action, state) => {
+  ])('changes the power by %s', async (target, action, state) => {
     asked.length = 0;
     await call('PUT', `/nodes/${name}/states/power`, { target });
     await until(
@@ -237,7 +237,7 @@ describe('IPMI as the real driver uses it', () => {
     );
     expect(await settled()).toMatchObject({ last_error: null });
   });
-  it('NMI', async () => {
+  it('sends a non-maskable interrupt', async () => {
     on = true;
     asked.length = 0;
     await call('PUT', `/nodes/${name}/management/inject_nmi`, {});
@@ -248,7 +248,7 @@ describe('IPMI as the real driver uses it', () => {
     await call('POST', `/nodes/${name}/vendor_passthru?method=${method}`, body);
     return (await settled()).last_error;
   };
-  it('raw commands, and the reset of the BMC', async () => {
+  it('sends raw commands, and resets the BMC', async () => {
     // Set System Boot Options: CD, once, legacy.
     expect(await passthru('send_raw', { raw_bytes: '0x00 0x08 0x05 0x80 0x14 0x00 0x00 0x00' })).toBeNull();
     expect(boot).toEqual({ device: 'cdrom', persistent: false, mode: 'bios' });
@@ -257,7 +257,7 @@ describe('IPMI as the real driver uses it', () => {
     expect(await passthru('send_raw', { raw_bytes: '0x30 0x99' })).toMatch(/IPMI call failed: raw 0x30 0x99/);
   });
 
-  it('sensors: ours are what the real driver makes of them, but for the events of each', async () => {
+  it('reads the same sensors as our driver, apart from the events of each sensor', async () => {
     const python = join(await programs('ironic', ['ironic==39.0.0']), 'python3');
     const asking = promisify(execFile)(python, [join(__dirname, 'ipmi-sensors.py')], { timeout: 120_000 });
     asking.child.stdin!.end(JSON.stringify(info));

@@ -94,13 +94,18 @@ async function discover(server: string, body: JsonObject, version: string): Prom
 }
 
 it.each<[string, JsonObject, string]>([
-  ['by an agent of today', { inventory: inventory('52:54:00:00:0d:01'), root_disk: null, logs: 'AAAA' }, '1.95'],
-  ['by one that says no version', { inventory: inventory('52:54:00:00:0d:02') }, ''],
-  ['without a MAC address, by its BMC', { inventory: { ...inventory('no such'), bmc_address: '192.0.2.200' } }, '1.95'],
-  ['without anything', { inventory: inventory('no such') }, '1.95'],
-  ['with a failure of the ramdisk', { inventory: inventory('52:54:00:00:0d:03'), error: 'it broke' }, '1.95'],
-])('%s', async (what, body, version) => {
-  const given = what === 'without anything' ? { inventory: { ...(body['inventory'] as JsonObject), bmc_address: '' } } : body;
+  ['a report of a current agent', { inventory: inventory('52:54:00:00:0d:01'), root_disk: null, logs: 'AAAA' }, '1.95'],
+  ['a report without a version', { inventory: inventory('52:54:00:00:0d:02') }, ''],
+  [
+    'a report without MAC addresses, but with a BMC address',
+    { inventory: { ...inventory('no such'), bmc_address: '192.0.2.200' } },
+    '1.95',
+  ],
+  ['a report without MAC and BMC addresses', { inventory: inventory('no such') }, '1.95'],
+  ['a report with an error of the ramdisk', { inventory: inventory('52:54:00:00:0d:03'), error: 'it broke' }, '1.95'],
+])('both servers create the same node, or refuse alike, after %s', async (what, body, version) => {
+  const given =
+    what === 'a report without MAC and BMC addresses' ? { inventory: { ...(body['inventory'] as JsonObject), bmc_address: '' } } : body;
   const theirs = await discover(both.reference, given, version);
   const ours = await discover(both.ours, given, version);
   expect(ours).toEqual(theirs);

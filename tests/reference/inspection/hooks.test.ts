@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { HOOKS } from '../../../conductor/inspection/hooks';
 import type { JsonObject } from '../../../model/records';
 import { startBoth, type Both } from '../both';
-import { AGENT_ONLY, awaiting, call, posted, waitAgain, type Inspected, type Recorded } from './inspected';
+import { AGENT_ONLY, bringToInspectWait, call, postCallback, inspectAgain, type Inspected, type Recorded } from './inspected';
 
 jest.setTimeout(300_000);
 
@@ -28,8 +28,8 @@ const inspector = {
 };
 const SETTINGS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ['every interface', { add_ports: 'all', keep_ports: 'present' }],
-  ['what booted', { add_ports: 'pxe', keep_ports: 'added', disk_partitioning_spacing: 'false', extra_hardware_strict: 'true' }],
-  ['what has an address', { add_ports: 'active', keep_ports: 'all', update_pxe_enabled: 'false' }],
+  ['the boot interface', { add_ports: 'pxe', keep_ports: 'added', disk_partitioning_spacing: 'false', extra_hardware_strict: 'true' }],
+  ['interfaces with an address', { add_ports: 'active', keep_ports: 'all', update_pxe_enabled: 'false' }],
 ];
 
 /** One more disk than the machine had, as a RAID controller shows it after its volume was made. */
@@ -58,7 +58,7 @@ const asOurs = ({ node, ports }: Recorded, { node: theirs, ...rest }: Inspected)
   ports: ports.map((port) => ({ ...PLAIN_PORT, ...port })),
 });
 
-describe.each(SETTINGS)('hooks, ports of %s', (_, settings) => {
+describe.each(SETTINGS)('inspection hooks that add ports of %s:', (_, settings) => {
   let both: Both;
   const came = new Map<string, readonly Inspected[]>();
   beforeAll(async () => {
@@ -78,17 +78,17 @@ describe.each(SETTINGS)('hooks, ports of %s', (_, settings) => {
     const uuid = randomUUID();
     return Promise.all(
       [both.reference, both.ours].map(async (server) => {
-        await awaiting(server, uuid, before);
-        return posted(server, uuid, { ...callback, logs: 'bG9ncw==' });
+        await bringToInspectWait(server, uuid, before);
+        return postCallback(server, uuid, { ...callback, logs: 'bG9ncw==' });
       }),
     );
   }
-  it.each(NAMES)('%s', (name) => {
+  it.each(NAMES)('both servers make the same node, ports and data from the callback of %s', (name) => {
     const [theirs, ours] = came.get(name)!;
     expect(ours).toEqual(theirs!.node['provision_state'] === 'inspect failed' ? asOurs(RECORDED[name]!, theirs!) : theirs);
   });
 
-  it('a machine that was inspected before: the new disk is its root device', async () => {
+  it('both servers make a disk that is new at the second inspection the root device', async () => {
     const uuid = randomUUID();
     // (With no disk at all before, the reference fails with a TypeError.)
     const machine = RECORDED['ipv6-bmc']!;
@@ -97,10 +97,10 @@ describe.each(SETTINGS)('hooks, ports of %s', (_, settings) => {
         // The machine's address belongs to the port of a node that was inspected before.
         const { ports } = (await call(server, 'GET', '/ports?address=52:54:09:00:00:01')) as { ports: readonly { uuid: string }[] };
         for (const port of ports) await call(server, 'DELETE', `/ports/${port.uuid}`);
-        await awaiting(server, uuid, machine);
-        await posted(server, uuid, machine.callback);
-        await waitAgain(server, uuid);
-        return posted(server, uuid, withDisk(machine));
+        await bringToInspectWait(server, uuid, machine);
+        await postCallback(server, uuid, machine.callback);
+        await inspectAgain(server, uuid);
+        return postCallback(server, uuid, withDisk(machine));
       }),
     );
     expect(ours).toEqual(theirs);

@@ -48,21 +48,21 @@ async function reach(server: string, uuid: string, verb: string | undefined, sta
 }
 
 /** Enrols a node and brings it to `inspect wait`. */
-export async function awaiting(server: string, uuid: string, { node, ports }: Pick<Recorded, 'node' | 'ports'>): Promise<void> {
+export async function bringToInspectWait(server: string, uuid: string, { node, ports }: Pick<Recorded, 'node' | 'ports'>): Promise<void> {
   await call(server, 'POST', '/nodes', { uuid, driver: 'fake-hardware', inspect_interface: 'agent', properties: node, driver_info: {} });
   for (const port of ports) await call(server, 'POST', '/ports', { node_uuid: uuid, ...port });
   await reach(server, uuid, 'manage', ['manageable']);
   await reach(server, uuid, 'inspect', ['inspect wait']);
 }
 /** Inspects a waiting node again, if it was inspected before. */
-export const waitAgain = (server: string, uuid: string): Promise<JsonObject> => reach(server, uuid, 'inspect', ['inspect wait']);
+export const inspectAgain = (server: string, uuid: string): Promise<JsonObject> => reach(server, uuid, 'inspect', ['inspect wait']);
 
 const PORT_FIELDS = ['address', 'pxe_enabled', 'extra', 'local_link_connection', 'physical_network', 'portgroup_uuid', 'name'];
 const NODE_FIELDS = ['provision_state', 'last_error', 'properties', 'extra', 'traits', 'resource_class', 'description', 'driver_info'];
 const picked = (from: JsonObject, fields: readonly string[]): JsonObject => Object.fromEntries(fields.map((name) => [name, from[name]]));
 
 /** Posts the callback as an agent does, and reads the node when the inspection is over. */
-export async function posted(server: string, uuid: string, callback: JsonObject): Promise<Inspected> {
+export async function postCallback(server: string, uuid: string, callback: JsonObject): Promise<Inspected> {
   await call(server, 'POST', `/continue_inspection?node_uuid=${uuid}`, callback);
   const node = await reach(server, uuid, undefined, ['manageable', 'inspect failed']);
   const { ports } = (await call(server, 'GET', `/ports?node=${uuid}&detail=true`)) as { ports: readonly JsonObject[] };

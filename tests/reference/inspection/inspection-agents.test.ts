@@ -27,17 +27,17 @@ interface Way {
   readonly extraParameters: string;
   readonly sections: Sections;
   /** The agent's parameters on the kernel's command line. */
-  readonly told: readonly string[];
+  readonly expectedParameters: readonly string[];
   /** One of the capabilities that the hooks set. */
   readonly capability: 'boot_mode:bios' | 'cpu_vt:true';
   readonly agents: readonly Agent[];
 }
 const WAYS: Readonly<Record<string, Way>> = {
-  'the interface agent': {
+  'the inspect interface agent': {
     inspectInterface: 'agent',
     extraParameters: COLLECTORS,
     sections: {},
-    told: [`ipa-api-url=${API}`, `ipa-inspection-callback-url=${API}/v1/continue_inspection`],
+    expectedParameters: [`ipa-api-url=${API}`, `ipa-inspection-callback-url=${API}/v1/continue_inspection`],
     capability: 'boot_mode:bios',
     // Our agent: see tests/lab/inspection/inspection.test.ts.
     agents: ['real'],
@@ -46,18 +46,18 @@ const WAYS: Readonly<Record<string, Way>> = {
     inspectInterface: 'discoverd',
     extraParameters: COLLECTORS,
     sections: { inspector_service: { enabled: 'true' } },
-    told: [`ipa-api-url=${API}`, `ipa-inspection-callback-url=${SERVICE}/v1/continue`],
+    expectedParameters: [`ipa-api-url=${API}`, `ipa-inspection-callback-url=${SERVICE}/v1/continue`],
     capability: 'cpu_vt:true',
     agents: ['real', 'ours'],
   },
-  'what multicast DNS says': {
+  'addresses from multicast DNS': {
     inspectInterface: 'discoverd',
     extraParameters: `${COLLECTORS} ipa-api-url=mdns`,
     sections: {
       inspector_service: { enabled: 'true', callback_url: 'mdns' },
       mdns: { interfaces: 'br0' },
     },
-    told: ['ipa-api-url=mdns', 'ipa-inspection-callback-url=mdns'],
+    expectedParameters: ['ipa-api-url=mdns', 'ipa-inspection-callback-url=mdns'],
     capability: 'cpu_vt:true',
     agents: ['real', 'ours'],
   },
@@ -96,7 +96,7 @@ function sectionsOf({ inspectInterface, extraParameters, sections }: Way): Secti
 }
 
 it.each(CASES)(
-  'from power on to manageable: the agent that is %s, by %s',
+  'our server inspects a machine with the %s agent by %s, and the node becomes manageable',
   async (agent, how, name) => {
     const way = WAYS[how]!;
     const { folder, memoryMiB, manager } = AGENTS[agent];
@@ -110,10 +110,10 @@ it.each(CASES)(
     const capabilities = expect.stringContaining(way.capability) as string;
     expect(inspected.node['properties']).toMatchObject({ memory_mb: memoryMiB, cpus: 2, local_gb: 4, capabilities });
     const said = readFileSync(inspected.machine.consoleFile, 'latin1');
-    for (const word of way.told) expect(said).toContain(word);
+    for (const word of way.expectedParameters) expect(said).toContain(word);
     const { boot, inspection } = inspected.took;
     const times = `started ${boot.toFixed(1)} s after power on, manageable ${inspection.toFixed(1)} s later`;
-    process.stderr.write(`the agent that is ${agent}, by ${how}: ${times}\n`);
+    process.stderr.write(`the ${agent} agent, by ${how}: ${times}\n`);
   },
   (4 * PATIENCE + 70) * 1000,
 );

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../model/records';
 import { until } from '../../lab/support/machines';
 import { startBoth, type Both } from '../both';
 import { ask, seen } from '../compare';
-import { AGENT_ONLY, awaiting, call, waitAgain } from './inspected';
+import { AGENT_ONLY, bringToInspectWait, call, inspectAgain } from './inspected';
 import { MAX, send } from '../requests/steps';
 
 jest.setTimeout(300_000);
@@ -17,7 +17,8 @@ afterAll(() => both?.stop(), 60_000);
 
 const id = (last: number): string => `aaaaaaaa-0000-4000-8000-0000000002${String(last).padStart(2, '0')}`;
 const macOf = (uuid: string): string => `52:54:00:00:02:${uuid.slice(-2)}`;
-const enrolled = (server: string, uuid: string): Promise<void> => awaiting(server, uuid, { node: {}, ports: [{ address: macOf(uuid) }] });
+const enrolled = (server: string, uuid: string): Promise<void> =>
+  bringToInspectWait(server, uuid, { node: {}, ports: [{ address: macOf(uuid) }] });
 /** Posts a callback. @returns the answer */
 async function callback(server: string, uuid: string, hostname: string): Promise<unknown> {
   const interfaces = [{ name: 'eth0', mac_address: macOf(uuid), ipv4_address: '192.0.2.7' }];
@@ -52,15 +53,15 @@ const hostnameOf = async (server: string, uuid: string): Promise<unknown> =>
   );
 
 const ENDS: Readonly<Record<string, (server: string, uuid: string) => Promise<readonly unknown[]>>> = {
-  'nobody reports in time; what comes later is refused, and the next inspection is a new one': async (server, uuid) => {
+  'an inspection without a report times out, a late report is refused, and the next inspection succeeds': async (server, uuid) => {
     await enrolled(server, uuid);
     const late = await reached(server, uuid, 'inspect failed');
     const refused = [await callback(server, uuid, 'late'), await hostnameOf(server, uuid)];
-    await waitAgain(server, uuid);
+    await inspectAgain(server, uuid);
     const taken = await callback(server, uuid, 'again');
     return [late, refused, taken, await reached(server, uuid, 'manageable'), await hostnameOf(server, uuid)];
   },
-  'in maintenance there is no limit, and a report is taken': async (server, uuid) => {
+  'an inspection in maintenance does not time out, and a report is accepted': async (server, uuid) => {
     await enrolled(server, uuid);
     await call(server, 'PUT', `/nodes/${uuid}/maintenance`, { reason: 'r' });
     await new Promise((past) => setTimeout(past, (LIMIT_S + 3) * 1000));
@@ -68,7 +69,7 @@ const ENDS: Readonly<Record<string, (server: string, uuid: string) => Promise<re
     const taken = await callback(server, uuid, 'in maintenance');
     return [waits, taken, await reached(server, uuid, 'manageable'), await hostnameOf(server, uuid)];
   },
-  'of four reports at once one is taken, whole': async (server, uuid) => {
+  'one of four simultaneous reports is accepted and saved': async (server, uuid) => {
     await enrolled(server, uuid);
     const names = ['a', 'b', 'c', 'd'];
     const answers = await Promise.all(names.map((name) => callback(server, uuid, name)));
@@ -81,7 +82,7 @@ const ENDS: Readonly<Record<string, (server: string, uuid: string) => Promise<re
     return [refusals, left, ports.length, (await hostnameOf(server, uuid)) === winner];
   },
 };
-it.each(Object.keys(ENDS))('%s', async (name) => {
+it.each(Object.keys(ENDS))('both servers behave alike: %s', async (name) => {
   const uuid = id(Object.keys(ENDS).indexOf(name) + 1);
   const [theirs, ours] = await Promise.all([both.reference, both.ours].map((server) => ENDS[name]!(server, uuid)));
   expect(ours).toEqual(theirs);

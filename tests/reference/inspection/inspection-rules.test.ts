@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { startBoth, type Both } from '../both';
-import { AGENT_ONLY, awaiting, call, posted, type Inspected, type Recorded } from './inspected';
+import { AGENT_ONLY, bringToInspectWait, call, postCallback, type Inspected, type Recorded } from './inspected';
 
 jest.setTimeout(300_000);
 const MACHINE = JSON.parse(readFileSync(join(__dirname, 'inventories/two-sockets.json'), 'utf8')) as Recorded;
@@ -70,19 +70,19 @@ beforeAll(async () => {
 afterAll(() => both?.stop());
 
 /** Inspects the machine with these rules on both servers. @returns the results, the real Ironic's first */
-async function under(rules: readonly JsonObject[]): Promise<readonly Inspected[]> {
+async function inspectWith(rules: readonly JsonObject[]): Promise<readonly Inspected[]> {
   const uuid = randomUUID();
   return Promise.all(
     [both.reference, both.ours].map(async (server) => {
       for (const rule of rules) await call(server, 'POST', '/inspection_rules', rule);
-      await awaiting(server, uuid, MACHINE);
-      return posted(server, uuid, { ...MACHINE.callback, bmc_password: 'hush' });
+      await bringToInspectWait(server, uuid, MACHINE);
+      return postCallback(server, uuid, { ...MACHINE.callback, bmc_password: 'hush' });
     }),
   );
 }
 
-it('conditions and actions', async () => {
-  const [theirs, ours] = await under([
+it('both servers apply the same conditions and actions of inspection rules alike', async () => {
+  const [theirs, ours] = await inspectWith([
     ...CONDITIONS.map((condition, at) => ({
       priority: at,
       conditions: [condition],

@@ -152,7 +152,7 @@ it.each([
   ['simulator', {}],
   ['simulator', { capabilities: 'boot_mode:bios,x:1', memory_mb: 5 }],
   ['libvirt', {}],
-])('%s with %j', async (name, properties) => {
+])('both servers inspect a machine of %s alike, with properties %j', async (name, properties) => {
   const theirs = await inspect(both.reference, name, properties);
   const ours = await inspect(both.ours, name, properties);
   expect(ours).toEqual(theirs);
@@ -160,7 +160,7 @@ it.each([
   expect(ours.data['inventory']).toMatchObject({ cpu: { architecture: 'x86_64' } });
 });
 
-it('a machine that waits for its agent has the ports that its BMC knows', async () => {
+it('both servers create the ports that the BMC knows before the agent reports', async () => {
   const [theirs, ours] = await Promise.all(
     [both.reference, both.ours].map(async (server) => {
       const name = 'waiting';

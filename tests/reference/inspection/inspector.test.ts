@@ -149,7 +149,7 @@ const SAME: readonly Sent[] = [
   { method: 'DELETE', path: '/v1/rules' },
   get('/v1/rules'),
 ];
-it('answers as the reference', async () => {
+it('our service responds to simple and invalid requests as ironic-inspector does', async () => {
   const differences: object[] = [];
   for (const sent of SAME) {
     const { theirs, ours } = await answers(sent);
@@ -160,10 +160,10 @@ it('answers as the reference', async () => {
 
 /** Our service reports the client error; the reference answers with a 5xx, or (unknown machines) with another 4xx. */
 it.each<[string, Sent, number, number]>([
-  ['a version that is none', { ...get('/v1/rules'), version: 'abc' }, 500, 400],
-  ['a version that is empty', { ...get('/v1/rules'), version: '' }, 500, 200],
-  ['a report that is no JSON', post('/v1/continue', '{x'), 500, 400],
-  ['a report that is empty', post('/v1/continue'), 500, 400],
+  ['an invalid version', { ...get('/v1/rules'), version: 'abc' }, 500, 400],
+  ['an empty version', { ...get('/v1/rules'), version: '' }, 500, 200],
+  ['a report that is not JSON', post('/v1/continue', '{x'), 500, 400],
+  ['an empty report', post('/v1/continue'), 500, 400],
   ['a rule that is a list', post('/v1/rules', [1]), 500, 400],
   ['HEAD of the rules', { method: 'HEAD', path: '/v1/rules' }, 500, 200],
   [
@@ -172,7 +172,7 @@ it.each<[string, Sent, number, number]>([
     400,
     404,
   ],
-])('%s', async (_, sent, there, here) => {
+])('our service and ironic-inspector intentionally respond with different statuses to %s', async (_, sent, there, here) => {
   const { theirs, ours } = await answers(sent);
   expect([theirs, ours]).toMatchObject([{ status: there }, { status: here }]);
 });
@@ -249,7 +249,7 @@ async function nodes(number: number): Promise<readonly [theirs: object, ours: ob
   return [await look(both.reference), await look(both.ours)];
 }
 
-it('starts, takes the report, keeps it, and applies it again', async () => {
+it('both services start an introspection, accept and store its report, and process it again', async () => {
   const uuid = await node(1);
   await port(uuid, macOf(1));
   expect(await same(post(`/v1/introspection/${uuid}`))).toMatchObject({ status: 202 });
@@ -309,7 +309,7 @@ const RULES: readonly object[] = [
     actions: [{ action: 'set-attribute', path: '/extra/first', value: 'yes' }],
   },
 ];
-it('rules change the node', async () => {
+it('both services apply rules to the node alike', async () => {
   const uuid = await node(2);
   await port(uuid, macOf(2));
   for (const one of RULES) await same(post('/v1/rules', one));
@@ -325,7 +325,7 @@ it('rules change the node', async () => {
 it.each<[string, number, object]>([
   ['without the boot interface', 5, { inventory: inventory(5), root_disk: null }],
   ['without disks, memory and processors', 6, { inventory: { ...inventory(6), disks: [], memory: {}, cpu: { flags: [] } } }],
-])('%s', async (_, number, given) => {
+])('both services process a report %s alike', async (_, number, given) => {
   const address = `192.0.2.${number}`;
   const uuid = await node(number, { driver_info: { ipmi_address: address } });
   await port(uuid, macOf(number));
@@ -341,14 +341,14 @@ it.each<[string, number, object]>([
 
 /** The reference's state machine refuses the event `error`: its introspection waits until the timeout. */
 it.each<[string, number, object, RegExp]>([
-  ['a ramdisk that failed', 3, report(3, { error: 'boom' }), /hook ramdisk_error: Ramdisk reported error: boom/],
+  ['a report of a failed ramdisk', 3, report(3, { error: 'boom' }), /hook ramdisk_error: Ramdisk reported error: boom/],
   [
-    'no suitable interface',
+    'a report without a suitable interface',
     4,
     { inventory: { ...inventory(4), interfaces: [{ name: 'eth0', mac_address: macOf(4) }] } },
     /hook validate_interfaces: No suitable interfaces found in {'eth0': {'ip': None/,
   ],
-])('%s', async (_, number, given, why) => {
+])('our service ends the introspection with an error for %s, where ironic-inspector keeps waiting', async (_, number, given, why) => {
   const uuid = await node(number, { driver_info: { ipmi_address: `192.0.2.${number}` } });
   await port(uuid, macOf(number));
   await same(post(`/v1/introspection/${uuid}`));
@@ -364,13 +364,13 @@ it.each<[string, number, object, RegExp]>([
   await reach(uuid, 'error');
   await until(
     30,
-    () => 'the abort to be told',
+    () => 'the service to show the abort',
     async () =>
       (await ask(both.inspectorUrl!, { method: 'GET', path: `/v1/introspection/${uuid}`, version: null })).body.includes('Canceled'),
   );
 });
 
-it('refuses, aborts and lists', async () => {
+it('both services refuse, abort and list introspections alike', async () => {
   const uuid = await node(7);
   await same(post(`/v1/introspection/${uuid}?manage_boot=False`));
   await same(get(`/v1/introspection/${uuid}`));

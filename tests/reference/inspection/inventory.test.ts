@@ -83,7 +83,7 @@ function comparable({ inventory, ...data }: Data): JsonObject {
 }
 
 it(
-  'both agents say the same of it',
+  'our agent and ironic-python-agent report the same inventory of the same machine',
   async () => {
     const theirs = await inspected('theirs', 'ipa-ramdisk');
     const ours = await inspected('ours', 'ramdisk');

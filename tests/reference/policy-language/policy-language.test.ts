@@ -110,7 +110,7 @@ function refusalOf(parse: () => void): string | undefined {
   }
 }
 
-it('decides as oslo.policy does', async () => {
+it('our enforcer decides on random rules as oslo.policy does', async () => {
   const sets = times(RULE_SETS, (): LanguageCase => ({
     rules: Object.fromEntries(times(4, (index) => [`r${index}`, randomRule()])),
     default: pick(['r0', 'r1', 'none']),
@@ -153,7 +153,7 @@ it('decides as oslo.policy does', async () => {
   for (const count of Object.values(counted)) expect(count).toBeGreaterThan(RULE_SETS / 10);
 }, 900_000);
 
-it('has the rules of Ironic', async () => {
+it('policy/ironic-rules.txt has the rules of Ironic', async () => {
   const [listed] = await python([{ list: true }]);
   expect(listed).toEqual(readFileSync(join(__dirname, '../../policy/ironic-rules.txt'), 'utf8').replace(/\n$/, '').split('\n'));
 }, 900_000);
@@ -227,7 +227,7 @@ const asContext = (caller: Caller): object => ({
   is_admin_project: caller.isAdminProject,
 });
 
-it("decides as Ironic does with the operator's rules over its own", async () => {
+it("our enforcer decides as Ironic does when an operator's rules replace some of Ironic's", async () => {
   const files = times(POLICY_FILES, () => {
     const names = [...new Set(times(below(8), () => pick([...IRONIC_RULES, 'helper', 'default'])))];
     const options = {

@@ -205,7 +205,7 @@ const ofNodes = (): Step[] => [
   ...['alloc-3', 'nobody'].flatMap((ident) => around(52).map((minor) => send('DELETE', `/v1/nodes/${ident}/allocation`, undefined, minor))),
 ];
 
-/** How an allocation ends: by itself, by its node's instance, by tearing down; and what forbids it. */
+/** The ends of allocations: by a deletion, by removing the node's instance_uuid, by an undeployment; and what forbids them. */
 const ends = (): Step[] => [
   ...provision('alloc-2', 'active'),
   get('/v1/nodes/alloc-2?fields=provision_state,instance_uuid,allocation_uuid'),

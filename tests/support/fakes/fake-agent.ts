@@ -10,7 +10,7 @@ export interface Asked {
   readonly query: Readonly<Record<string, string>>;
   readonly body?: { readonly name: string; readonly params: JsonObject };
 }
-/** `hang up`: the connection ends without an answer. */
+/** `hang up`: the connection ends without an answer. `say nothing`: it stays open without one. */
 export type Answer =
   | { readonly status?: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
   | 'hang up'

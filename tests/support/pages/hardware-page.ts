@@ -4,16 +4,16 @@
  * The counterpart of a test. `bent`: a service of the tests whose answers are as wrong as a BMC's can be. It shows how we handle errors,
  * not that real BMCs work.
  */
-const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
-type End = (typeof ENDS)[number];
-/** `file: words of its name`; the file is below tests/. */
+const COUNTERPARTS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
+type Counterpart = (typeof COUNTERPARTS)[number];
+/** `file: a part of the title of the test`; the file is below tests/. */
 type Proof = string;
 export interface HardwareRow {
   readonly type: 'ipmi' | 'redfish';
   readonly kind: string;
   readonly name: string;
   readonly feature: string;
-  readonly proofs: Readonly<Partial<Record<End, Proof>>>;
+  readonly proofs: Readonly<Partial<Record<Counterpart, Proof>>>;
 }
 
 const row = (type: HardwareRow['type'], kind: string, name: string, feature: string, proofs: HardwareRow['proofs']): HardwareRow => ({
@@ -29,7 +29,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('ipmi', 'power', 'ipmitool', 'on, off, soft, reboot, state', {
     bent: 'drivers/ipmi/management.test.ts: power',
     simulator: SIM_IPMI,
-    virtualbmc: 'lab/ipmi/virtualbmc.test.ts: switches the machine on and off',
+    virtualbmc: 'lab/ipmi/virtualbmc.test.ts: the IPMI driver switches the machine on and off',
     ipmi_sim: 'lab/ipmi/ipmi.test.ts: reads and changes the power',
     pyghmi: 'lab/ipmi/ipmi.test.ts: reads and changes the power and the boot device',
   }),
@@ -39,16 +39,16 @@ export const HARDWARE: readonly HardwareRow[] = [
     ipmi_sim: `${END_TO_END_IPMI}: uefi-ipmi`,
   }),
   row('ipmi', 'power', 'ipmitool', 'a silent BMC is no machine that is off', {
-    bent: 'lab/ipmi/ipmi-server.test.ts: a BMC that falls silent is no machine that is off',
-    simulator: 'lab/ipmi/ipmi-network.test.ts: 20 % loss and 300 ms latency',
+    bent: 'lab/ipmi/ipmi-server.test.ts: does not take a BMC that stops responding for a machine that is off',
+    simulator: 'lab/ipmi/ipmi-network.test.ts: with 20 % packet loss and 300 ms latency',
   }),
   row('ipmi', 'power', 'ipmitool', 'RMCP+ with each cipher suite', {
-    simulator: 'lab/ipmi/ipmi.test.ts: FreeIPMI with cipher suite',
-    ipmi_sim: 'lab/ipmi/ipmi.test.ts: with cipher suite %i',
+    simulator: 'lab/ipmi/ipmi.test.ts: executes power and chassis commands of FreeIPMI with cipher suite %i',
+    ipmi_sim: 'lab/ipmi/ipmi.test.ts: opens a session with cipher suite %i',
   }),
   row('ipmi', 'power', 'ipmitool', 'IPMI 1.5', {
-    simulator: 'lab/ipmi/ipmi.test.ts: IPMI 1.5: ipmitool and FreeIPMI',
-    ipmi_sim: 'lab/ipmi/ipmi.test.ts: with IPMI 1.5',
+    simulator: 'lab/ipmi/ipmi.test.ts: responds to ipmitool and FreeIPMI with IPMI 1.5',
+    ipmi_sim: 'lab/ipmi/ipmi.test.ts: opens a session with IPMI 1.5',
   }),
   row('ipmi', 'power', 'ipmitool', 'the program ipmitool in its place (`[ipmi]client`)', {
     bent: "lab/ipmi/ipmi-server.test.ts: describe.each(['native', 'ipmitool'])",
@@ -56,28 +56,28 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('ipmi', 'management', 'ipmitool', 'boot device, once and for good', {
     bent: 'drivers/ipmi/management.test.ts: boot device',
     simulator: SIM_IPMI,
-    virtualbmc: 'lab/ipmi/virtualbmc.test.ts: boots from %s',
+    virtualbmc: 'lab/ipmi/virtualbmc.test.ts: the IPMI driver sets the boot device %s',
     ipmi_sim: 'lab/ipmi/ipmi.test.ts: sets the boot device',
     pyghmi: 'lab/ipmi/ipmi.test.ts: reads and changes the power and the boot device',
   }),
   row('ipmi', 'management', 'ipmitool', 'sensors', {
-    simulator: 'lab/ipmi/ipmi-stores.test.ts: sensors are as Ironic has them of ipmitool',
-    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: sensors are as Ironic has them of ipmitool',
+    simulator: 'lab/ipmi/ipmi-stores.test.ts: our client reads the same sensors as Ironic parses from ipmitool',
+    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: our client reads the same sensors as Ironic parses from ipmitool',
   }),
   row('ipmi', 'management', 'ipmitool', 'single and dual bridging', {
-    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: controllers behind it are reached by bridges',
+    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: our client reaches controllers behind the BMC by bridging',
   }),
   row('ipmi', 'management', 'ipmitool', 'non-maskable interrupt', {
     bent: 'drivers/ipmi/management.test.ts: is the diagnostic chassis control',
   }),
   row('ipmi', 'console', 'ipmitool-socat', 'serial over LAN', {
     bent: 'drivers/ipmi/console.test.ts: connects one client to the machine',
-    ipmi_sim: "lab/ipmi/ipmi-sol.test.ts: our console at OpenIPMI's ipmi_sim",
+    ipmi_sim: "lab/ipmi/ipmi-sol.test.ts: our client exchanges text with OpenIPMI's ipmi_sim by serial-over-LAN",
   }),
   row('ipmi', 'vendor', 'ipmitool', '`send_raw`, `bmc_reset`', { bent: "drivers/ipmi/management.test.ts: the vendor's methods" }),
   row('ipmi', 'vendor', 'ipmitool', '`sel`, `clear_sel`, `fru`', {
-    simulator: 'lab/ipmi/ipmi-stores.test.ts: the event log is read and cleared',
-    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: the inventory is read',
+    simulator: 'lab/ipmi/ipmi-stores.test.ts: the vendor methods sel and clear_sel read and clear the event log',
+    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: the vendor method fru reads the inventory',
   }),
 
   row('redfish', 'power', 'redfish', 'on, off, soft, reboot, state', {
@@ -87,12 +87,12 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'power', 'redfish', 'login, certificates, wrong passwords and addresses', {
     bent: 'drivers/redfish/steps/management.test.ts: a service in trouble',
-    'sushy-tools': 'lab/redfish/redfish.test.ts: is an error in words',
+    'sushy-tools': 'lab/redfish/redfish.test.ts: fails for %j with a message that names the reason',
   }),
   row('redfish', 'management', 'redfish', 'boot device, once and for good', {
     bent: 'drivers/redfish/steps/management.test.ts: boot device',
     simulator: SIM_REDFISH,
-    'sushy-tools': 'lab/redfish/redfish.test.ts: boots from %s, persistent %s',
+    'sushy-tools': 'lab/redfish/redfish.test.ts: sets the boot device %s, persistent %s',
   }),
   row('redfish', 'management', 'redfish', 'boot mode', {
     bent: 'drivers/redfish-management.test.ts: boot mode',
@@ -105,28 +105,28 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'management', 'redfish', 'keys of secure boot', {
     bent: 'drivers/redfish-management.test.ts: secure boot',
-    simulator: `${REFERENCE}: drops the keys of secure boot`,
+    simulator: `${REFERENCE}: both servers delete the keys of secure boot`,
   }),
   row('redfish', 'management', 'redfish', 'update_firmware', {
     bent: 'drivers/redfish/steps/firmware.test.ts: management.update_firmware',
-    simulator: `${REFERENCE}: is updated by the step of the management interface`,
+    simulator: `${REFERENCE}: management.update_firmware updates the BIOS`,
   }),
   row('redfish', 'management', 'redfish', 'non-maskable interrupt', {
     bent: 'drivers/redfish/steps/management.test.ts: a non-maskable interrupt',
   }),
   row('redfish', 'management', 'redfish', 'indicator lamps', {
     bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
-    simulator: `${REFERENCE}: shows and sets indicators`,
+    simulator: `${REFERENCE}: both servers show and set indicators`,
   }),
   row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: "drivers/redfish-management.test.ts: the BMC's clock" }),
   row('redfish', 'management', 'redfish', 'virtual media, for users too', {
     bent: 'drivers/redfish/virtual-media.test.ts: what clients see and do',
-    simulator: `${REFERENCE}: attaches and detaches virtual media`,
+    simulator: `${REFERENCE}: both servers attach and detach virtual media`,
     'sushy-tools': `${END_TO_END_REDFISH}: bios-cd`,
   }),
   row('redfish', 'management', 'redfish', 'sensors', {
     bent: 'drivers/redfish/sensors.test.ts: Thermal and Power, as Ironic tells them',
-    'sushy-tools': 'lab/redfish/redfish.test.ts: reads the sensors of its chassis',
+    'sushy-tools': 'lab/redfish/redfish.test.ts: the Redfish driver reads the sensors of a chassis',
   }),
   row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
     bent: 'drivers/boot/virtual-media-boot.test.ts: the ramdisk',
@@ -134,48 +134,48 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
     bent: 'drivers/boot/virtual-media-boot.test.ts: by HTTP',
-    simulator: 'lab/redfish/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
-    'sushy-tools': 'lab/redfish/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
+    simulator: 'lab/redfish/redfish-https.test.ts: with %s, a machine boots the ramdisk from the URL in HttpBootUri',
+    'sushy-tools': 'lab/redfish/redfish-https.test.ts: with %s, a machine boots the ramdisk from the URL in HttpBootUri',
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTPS boot, of OVMF', {
     simulator: 'lab/redfish/redfish-https.test.ts: simulator, HTTPS',
   }),
   row('redfish', 'management', 'redfish', 'virtual media from a server that wants a name and a password', {
     bent: 'drivers/redfish/virtual-media.test.ts: passes on credentials',
-    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: comes from a server that wants a name and a password',
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: from a server that requires a user name and a password',
   }),
   row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
-    bent: 'reference/hardware/raid-plan.test.ts: chooses as Ironic does',
+    bent: 'reference/hardware/raid-plan.test.ts: our server chooses the drives for RAID volumes as Ironic does',
   }),
   row('redfish', 'raid', 'redfish', 'create_configuration, delete_configuration', {
     bent: 'drivers/redfish/steps/raid.test.ts: makes a volume at a restart',
-    simulator: `${REFERENCE}: makes volumes`,
+    simulator: `${REFERENCE}: create_configuration creates volumes`,
   }),
   row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
     bent: 'drivers/redfish/steps/bios.test.ts: apply_configuration',
-    simulator: `${REFERENCE}: takes settings %s`,
-    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: takes settings, once',
+    simulator: `${REFERENCE}: apply_configuration applies settings %s`,
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: apply_configuration changes settings',
   }),
   row('redfish', 'bios', 'redfish', 'factory_reset', {
     bent: 'drivers/redfish/steps/bios.test.ts: factory_reset',
-    simulator: `${REFERENCE}: is reset`,
-    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: is reset',
+    simulator: `${REFERENCE}: factory_reset resets the settings`,
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: factory_reset restores the default settings',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
     bent: 'drivers/redfish/steps/firmware.test.ts: where the BMC gets the file',
-    simulator: `${REFERENCE}: is updated`,
-    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: of the BIOS is updated',
+    simulator: `${REFERENCE}: firmware.update updates BIOS and BMC`,
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: update installs BIOS firmware',
   }),
   row('redfish', 'firmware', 'redfish', 'an update in cleaning: progress, a refused file, its conductor killed', {
     simulator: 'flows/hardware/redfish-firmware.test.ts: when the one that began it is killed',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of network cards', {
     bent: "drivers/redfish/steps/firmware.test.ts: describe('nic'",
-    simulator: `${REFERENCE}: of a network card is updated`,
+    simulator: `${REFERENCE}: firmware.update updates a network card`,
   }),
   row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
     bent: 'drivers/redfish-management.test.ts: are those of interfaces that are enabled and well',
-    simulator: 'reference/inspection/inspection.test.ts: has the ports that its BMC knows',
+    simulator: 'reference/inspection/inspection.test.ts: both servers create the ports that the BMC knows before the agent reports',
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
     bent: 'drivers/redfish/inspect.test.ts: makes the inventory of a whole machine',
@@ -221,10 +221,11 @@ export function hardwarePage(): string {
   const table = (type: HardwareRow['type']): readonly string[] => [
     `## ${KINDS[type]}`,
     '',
-    `| interface | feature | ${ENDS.join(' | ')} |`,
-    `|---|---|${ENDS.map(() => '---|').join('')}`,
+    `| interface | feature | ${COUNTERPARTS.join(' | ')} |`,
+    `|---|---|${COUNTERPARTS.map(() => '---|').join('')}`,
     ...HARDWARE.filter((one) => one.type === type).map(
-      ({ kind, name, feature, proofs }) => `| ${kind} \`${name}\` | ${feature} | ${ENDS.map((end) => link(proofs[end])).join(' | ')} |`,
+      ({ kind, name, feature, proofs }) =>
+        `| ${kind} \`${name}\` | ${feature} | ${COUNTERPARTS.map((counterpart) => link(proofs[counterpart])).join(' | ')} |`,
     ),
     '',
   ];
