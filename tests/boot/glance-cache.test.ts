@@ -52,7 +52,7 @@ async function contentOf(url = URL_OF_IMAGE): Promise<string> {
   }
 }
 
-it('an image is fetched once, for readers at the same time and later', async () => {
+it('an image is downloaded once for parallel and later readers', async () => {
   await glanceWith(IMAGE);
   expect(await Promise.all([contentOf(), contentOf()])).toEqual([BYTES.toString(), BYTES.toString()]);
   expect(await contentOf()).toBe(BYTES.toString());
@@ -71,10 +71,10 @@ it.each([
 
 it.each([
   ['has another hash', [start, Buffer.from('x'.repeat(end.length))], {}, 'the sha512 checksum does not match'],
-  ['has more bytes', [start, Buffer.concat([end, start])], {}, 'the server sent more bytes than announced'],
-  ['has fewer bytes', [start], {}, `the connection ended after ${start.length} bytes`],
-  ['has another length in the answer', [BYTES], { 'content-length': String(BYTES.length + 1) }, 'the connection ended after'],
-])('an image that %s is not served whole, and not stored', async (_, pieces, headers, reason) => {
+  ['has too many bytes', [start, Buffer.concat([end, start])], {}, 'the server sent more bytes than announced'],
+  ['has too few bytes', [start], {}, `the connection ended after ${start.length} bytes`],
+  ['has another Content-Length than in Glance', [BYTES], { 'content-length': String(BYTES.length + 1) }, 'the connection ended after'],
+])('an image that %s is neither served completely nor stored', async (_, pieces, headers, reason) => {
   await glanceWith(IMAGE, pieces, headers);
   await expect(contentOf()).rejects.toThrow(new RegExp(reason));
   await expect(contentOf()).rejects.toThrow();
@@ -87,7 +87,7 @@ it.each([
   ['of a Glance that is away', new ServiceError('glance', 'away', 'connect ECONNREFUSED'), 'connect ECONNREFUSED'],
   ['larger than the cache', { ...IMAGE, size: 2 ** 21 }, 'exceed the size of the image cache'],
   ['of unknown size', { ...IMAGE, size: null }, 'the server does not send Content-Length'],
-])('an image %s cannot be opened', async (_, image, reason) => {
+])('open rejects an image %s', async (_, image, reason) => {
   await glanceWith(image);
   await expect(cache.open(URL_OF_IMAGE)).rejects.toThrow(reason);
 });

@@ -159,15 +159,15 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe('scripts', () => {
-  it('has one for a machine with a boot, with its own address in it', async () => {
+describe('iPXE scripts', () => {
+  it('exist for a machine with a boot record, with the address of this server', async () => {
     const { status, headers, body } = await get('/ipxe/52-54-00-aa-bb-01');
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/plain');
     expect(body.toString()).toContain(`kernel http://127.0.0.1:${service.port}/boot/${TOKEN}/kernel a=1 `);
     expect((await get('/ipxe/52-54-00-AA-BB-01')).body).toEqual(body);
   });
-  it('has none for a machine that is known and shall not boot, and one for discovery', async () => {
+  it('exist for discovery and introspection, but not for a known machine without a boot record', async () => {
     expect((await get('/ipxe/52-54-00-aa-bb-02')).status).toBe(404);
     expect((await get('/ipxe/52-54-00-aa-bb-99')).body.toString()).toContain('discover=1');
     expect((await get(`/boot/${DISCOVERY}/kernel`)).body.toString()).toBe('efi');
@@ -176,7 +176,7 @@ describe('scripts', () => {
   });
 });
 
-describe('scripts for volumes', () => {
+describe('iPXE scripts for volumes', () => {
   const properties = { target_iqn: 'iqn.2017-08.org.example:v', target_lun: 0, auth_username: 'u', auth_password: 'a secret' };
   beforeEach(() => {
     purpose = 'volume';
@@ -185,7 +185,7 @@ describe('scripts for volumes', () => {
   afterEach(() => {
     purpose = 'ramdisk';
   });
-  it('have what the volume target says at that moment, and the secret for the machine only', async () => {
+  it('contain the current volume target and its secret, which is not logged', async () => {
     const { status, body } = await get('/ipxe/52-54-00-aa-bb-01');
     expect(status).toBe(200);
     expect(body.toString()).toContain('sanhook --drive 0x80 iscsi:192.0.2.5::3260:0:iqn.2017-08.org.example:v || goto again');
@@ -194,7 +194,7 @@ describe('scripts for volumes', () => {
     expect((await get('/ipxe/52-54-00-aa-bb-01')).body.toString()).toContain('iscsi:192.0.2.6::');
     expect(lines.join('\n')).not.toContain('secret');
   });
-  it('do not exist for a volume that cannot be found', async () => {
+  it('do not exist for an invalid volume target', async () => {
     targetProperties = { ...properties, target_portal: 'not a portal' };
     const { status, body } = await get('/ipxe/52-54-00-aa-bb-01');
     expect([status, body.toString()]).toEqual([404, 'Nothing to boot for 52:54:00:aa:bb:01\n']);
@@ -216,25 +216,25 @@ describe('files', () => {
     expect([status, headers['content-length']]).toEqual([200, String(content.length)]);
     expect(body.equals(content)).toBe(true);
   });
-  it('says that a loader is one', async () => {
+  it('a loader has the content type application/efi', async () => {
     expect((await get('/snponly.efi', {}, 'HEAD')).headers['content-type']).toBe('application/efi');
   });
   it.each(['/', '/sub', '/nothing', '/out', '/../secret', '/%2e%2e/secret', '/..%2fsecret', '/sub/..%2f..%2fsecret', '/a%00b', '/big/'])(
     '%s is not found',
     async (target) => expect((await get(target)).status).toBe(404),
   );
-  it.each(['/%', '/%ff', '/%zz'])('%s is no path', async (target) => expect((await get(target)).status).toBe(400));
-  it.each(['POST', 'PUT', 'DELETE'])('refuses %s', async (method) => {
+  it.each(['/%', '/%ff', '/%zz'])('%s is a bad request', async (target) => expect((await get(target)).status).toBe(400));
+  it.each(['POST', 'PUT', 'DELETE'])('%s is not allowed', async (method) => {
     const { status, headers } = await get('/big', {}, method);
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
   });
-  it('answers HEAD without a body', async () => {
+  it('HEAD is answered without a body', async () => {
     const { status, headers, body } = await get('/big', {}, 'HEAD');
     expect([status, headers['content-length'], body.length]).toEqual([200, '300000', 0]);
   });
 });
 
-describe('parts', () => {
+describe('ranges and conditions', () => {
   it.each([
     ['bytes=0-0', 206, 0, 1],
     ['bytes=100-199', 206, 100, 200],
@@ -250,19 +250,19 @@ describe('parts', () => {
     expect(answer.headers['content-range']).toBe(status === 206 ? `bytes ${start}-${end - 1}/300000` : undefined);
     expect(answer.body.equals(big.subarray(start, end))).toBe(true);
   });
-  it.each(['bytes=300000-', 'bytes=-0'])('%s is outside', async (range) => {
+  it.each(['bytes=300000-', 'bytes=-0'])('%s is not satisfiable', async (range) => {
     const { status, headers } = await get('/big', { range });
     expect([status, headers['content-range']]).toEqual([416, 'bytes */300000']);
   });
-  it('of an empty file are outside', () => expect(parseRange('bytes=-1', 0)).toBe('outside'));
-  it('are given only of what the client has', async () => {
+  it('parseRange returns "outside" for an empty file', () => expect(parseRange('bytes=-1', 0)).toBe('outside'));
+  it("If-Range sends a range only of the client's version", async () => {
     const { etag } = (await get('/big', {}, 'HEAD')).headers;
     expect((await get('/big', { range: 'bytes=0-9', 'if-range': etag! })).status).toBe(206);
     expect((await get('/big', { range: 'bytes=0-9', 'if-range': '"other"' })).status).toBe(200);
     expect((await get('/big', { range: 'bytes=0-9', 'if-range': new Date(1_000_000).toUTCString() })).status).toBe(206);
     expect((await get('/big', { range: 'bytes=0-9', 'if-range': new Date(2_000_000).toUTCString() })).status).toBe(200);
   });
-  it('nothing is sent when nothing changed', async () => {
+  it('If-None-Match and If-Modified-Since are answered with 304 if nothing has changed', async () => {
     const { etag, 'last-modified': modified } = (await get('/big', {}, 'HEAD')).headers;
     expect((await get('/big', { 'if-none-match': etag! })).status).toBe(304);
     expect((await get('/big', { 'if-none-match': `"x", W/${etag!}` })).status).toBe(304);
@@ -272,10 +272,10 @@ describe('parts', () => {
   });
 });
 
-describe('the files of a boot', () => {
+describe('files of a boot record', () => {
   const target = `/boot/${TOKEN}/kernel`;
 
-  it('come from a path or a file URL, and only those that are named', async () => {
+  it('are served from a path or file URL only under their token and name', async () => {
     files.kernel = path('secret');
     expect((await get(target)).body.toString()).toBe('secret');
     files.kernel = `file://${path('secret')}`;
@@ -293,7 +293,7 @@ describe('the files of a boot', () => {
     expect(lines).toEqual([expect.stringContaining('a file of a boot record does not exist')]);
   });
 
-  it('come from another server once, until they change there', async () => {
+  it('are downloaded once, and again only after a change on the other server', async () => {
     let version = 1;
     upstreamDoes = (incoming, response) => {
       const etag = `"${version}"`;
@@ -325,7 +325,7 @@ describe('the files of a boot', () => {
     await latest.close();
   });
 
-  it('are handed on while they come', async () => {
+  it('are served during their download', async () => {
     let finish = (): void => {};
     upstreamDoes = (_, response) => {
       response.writeHead(200, { 'content-length': big.length }).write(big.subarray(0, 1000));
@@ -339,7 +339,7 @@ describe('the files of a boot', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('follow a redirection', async () => {
+  it('are downloaded through a redirect', async () => {
     upstreamDoes = (incoming, response) => {
       if (incoming.url === '/moved') response.writeHead(302, { location: '/there' }).end();
       else response.writeHead(200, { 'content-length': 5 }).end('there');
@@ -348,7 +348,7 @@ describe('the files of a boot', () => {
     expect((await get(target)).body.toString()).toBe('there');
   });
 
-  it('come from a server that wants a name and a password', async () => {
+  it('are downloaded with the credentials in the URL', async () => {
     upstreamDoes = ({ headers: { authorization } }, response) => {
       if (authorization === `Basic ${Buffer.from('user:s/cret').toString('base64')}`)
         response.writeHead(200, { 'content-length': 4 }).end('good');
@@ -359,15 +359,15 @@ describe('the files of a boot', () => {
   });
 
   it.each<[string, RequestListener, RegExp]>([
-    ['is not there', (_, response) => response.writeHead(404).end(), /: the server answers 404/],
-    ['fails', (_, response) => response.destroy(), /other side closed|ECONNRESET/],
+    ['answers 404', (_, response) => response.writeHead(404).end(), /: the server answers 404/],
+    ['closes the connection', (_, response) => response.destroy(), /other side closed|ECONNRESET/],
     [
       'is larger than the cache',
       (_, response) => response.writeHead(200, { 'content-length': 2 ** 21 }).write('x'),
       /exceed the size of the image cache/,
     ],
-    ['does not say its size', (_, response) => response.writeHead(200).end('x'), /does not send Content-Length/],
-  ])('are a clear 502 when the source %s', async (what, does, text) => {
+    ['sends no Content-Length', (_, response) => response.writeHead(200).end('x'), /does not send Content-Length/],
+  ])('cause status 502 with a reason without secrets when the source %s', async (what, does, text) => {
     upstreamDoes = does;
     files.kernel = `${upstreamUrl.replace('//', '//user:secret@')}/${what.replaceAll(' ', '-')}?token=secret`;
     const { status, body } = await get(target);
@@ -377,7 +377,7 @@ describe('the files of a boot', () => {
     expect(body.toString() + lines.join()).not.toContain('secret');
   });
 
-  it('end early, and are not kept, when their source does', async () => {
+  it('are cut off and not cached when their download breaks', async () => {
     upstreamDoes = (_, response) => {
       response.writeHead(200, { 'content-length': 1000 }).write('x');
       setTimeout(() => response.destroy(), 20);
@@ -391,7 +391,7 @@ describe('the files of a boot', () => {
     expect((await get(target)).body.toString()).toBe('good');
   });
 
-  it('make room for one another', async () => {
+  it('are evicted from the cache when others need the space', async () => {
     upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 700_000 }).end(Buffer.alloc(700_000));
     for (const name of ['a', 'b', 'a']) {
       files.kernel = `${upstreamUrl}/${name}`;
@@ -412,7 +412,7 @@ describe('with [agent]api_ca_file', () => {
   afterAll(() => trusting.stop());
   const read = async (name: string, headers = {}): Promise<Buffer> => (await get(`/boot/${TOKEN}/${name}`, headers, 'GET', trusting)).body;
 
-  it('the agent gets the authorities behind its ramdisk, and no other file does', async () => {
+  it('the CA certificates are appended to the ramdisk and to no other file', async () => {
     writeFileSync(path('api.pem'), 'the authority');
     files.ramdisk = path('root', 'big');
     files.kernel = path('root', 'big');
@@ -431,7 +431,7 @@ describe('with [agent]api_ca_file', () => {
     files.ramdisk = `${upstreamUrl}/ramdisk`;
     expect((await read('ramdisk')).subarray(0, 14).toString()).toBe('ramdisk\x00070701');
   });
-  it('there is no ramdisk without them', async () => {
+  it('the ramdisk is not served while the CA file cannot be read', async () => {
     files.ramdisk = path('root', 'big');
     rmSync(path('api.pem'), { force: true });
     expect((await get(`/boot/${TOKEN}/ramdisk`, {}, 'GET', trusting)).status).toBe(500);
@@ -439,7 +439,7 @@ describe('with [agent]api_ca_file', () => {
   });
 });
 
-it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () => {
+it('openCache trusts web servers with [DEFAULT]webserver_verify_ca', async () => {
   const secure = await startTlsServer(path('web.pem'), (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good'));
   const open = async (verifyCa: string): Promise<number> => {
     const cache = await openCache({
@@ -463,7 +463,7 @@ it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () =>
   await secure.close();
 });
 
-it('logs in at the web servers that [deploy]image_server_auth_hosts names', async () => {
+it('openCache sends the login only to web servers in [deploy]image_server_auth_hosts', async () => {
   const seen: (string | undefined)[] = [];
   upstreamDoes = ({ headers }, response) => {
     seen.push(headers.authorization);
@@ -483,7 +483,7 @@ it('logs in at the web servers that [deploy]image_server_auth_hosts names', asyn
   expect(seen).toEqual([`Basic ${Buffer.from('u:p').toString('base64')}`, undefined]);
 });
 
-it('does not throw on what is no HTTP, and cuts it off', async () => {
+it('bytes that are not HTTP are answered with 400', async () => {
   const socket = connect(service.port, '127.0.0.1');
   const text = await new Promise<string>((done) => {
     let seen = '';
@@ -494,7 +494,7 @@ it('does not throw on what is no HTTP, and cuts it off', async () => {
   expect(text).toMatch(/^HTTP\/1.1 400/);
 });
 
-it('throws away what did not come whole in an earlier run', async () => {
+it('openCache deletes incomplete files of an earlier run', async () => {
   mkdirSync(path('other'));
   writeFileSync(path('other', 'half'), 'x');
   writeFileSync(path('other', 'broken.json'), '{');
@@ -506,7 +506,7 @@ it('throws away what did not come whole in an earlier run', async () => {
 
 describe('media', () => {
   const TOKEN = 'A_b-'.repeat(10);
-  it('are served under a name that nobody guesses, which no log has', async () => {
+  it('are served under an unguessable token, which is not logged', async () => {
     media.set(TOKEN, {
       token: TOKEN,
       node_uuid: UUID,
@@ -525,14 +525,14 @@ describe('media', () => {
     media.clear();
   });
   it.each([`/media/${TOKEN}/boot.iso`, `/media/${TOKEN}`, '/media/x/boot.iso', `/media/${TOKEN}/a/b`, '/media/'])(
-    '%s: there is none',
+    '%s is not found',
     async (target) => {
       expect((await get(target)).status).toBe(404);
     },
   );
 });
 
-it('with https_port, answers there too, and gives media to BMCs there only', async () => {
+it('https_port serves everything, and then media are served only there', async () => {
   const { certificate, privateKey } = ownCertificate('127.0.0.1', 'boot', Date.now(), randomBytes);
   writeFileSync(path('second.crt'), certificate);
   writeFileSync(path('second.key'), privateKey);
@@ -577,7 +577,7 @@ it('with https_port, answers there too, and gives media to BMCs there only', asy
   }
 });
 
-it('answers with TLS on every address that it is given', async () => {
+it('serves HTTPS on each given address', async () => {
   const { certificate, privateKey } = ownCertificate('127.0.0.1', 'boot', Date.now(), randomBytes);
   const [cert, key] = [path('boot.crt'), path('boot.key')];
   writeFileSync(cert, certificate);
@@ -634,8 +634,8 @@ describe('while the database is unreachable', () => {
     return startHttpBoot({ ...setup(), clock: testClock(), store: { ...setup().store, boots: { ...boots, forMac } } });
   };
   it.each([
-    { what: 'a script waits for it', failures: 3, status: 200 },
-    { what: 'a script is refused after 10 seconds', failures: 100, status: 503 },
+    { what: 'a script request waits for the database', failures: 3, status: 200 },
+    { what: 'a script request is answered with 503 after 10 seconds', failures: 100, status: 503 },
   ])('$what', async ({ failures, status }) => {
     const waiting = await startAfter(failures);
     try {

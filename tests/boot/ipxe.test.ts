@@ -24,7 +24,7 @@ const ISCSI = {
 const kernelLine = (kernelArgs: string): string | undefined =>
   lines({ kernel_args: kernelArgs }).find((line) => line.startsWith('kernel '));
 
-it('boots kernel and ramdisk, and tries again', () => {
+it('boots kernel and ramdisk, and retries', () => {
   const script = lines({});
   expect(script[0]).toBe('#!ipxe');
   expect(script.at(-1)).toBe('');
@@ -38,7 +38,7 @@ it('boots kernel and ramdisk, and tries again', () => {
   );
 });
 
-it.each(['ramdisk', 'instance'] as const)('limits the downloads of a %s', (purpose) => {
+it.each(['ramdisk', 'instance'] as const)('sets a timeout for the downloads of purpose "%s"', (purpose) => {
   const script = ipxeScript(boot({ purpose }), 'http://x', { timeoutSeconds: 7 }).split('\n');
   expect(script.filter((line) => line.includes('--timeout')).map((line) => line.split(' ').slice(0, 3).join(' '))).toEqual([
     'kernel --timeout 7000',
@@ -46,7 +46,7 @@ it.each(['ramdisk', 'instance'] as const)('limits the downloads of a %s', (purpo
   ]);
 });
 
-it('has a label for each goto', () => {
+it('contains a label for each goto', () => {
   for (const purpose of ['ramdisk', 'instance', 'volume', 'disk'] as const) {
     const script = ipxeScript(boot({ purpose }), 'http://10.0.0.1:8080', { iscsi: ISCSI }).split('\n');
     const labels = script.filter((line) => line.startsWith(':')).map((line) => line.slice(1));
@@ -55,7 +55,7 @@ it('has a label for each goto', () => {
   }
 });
 
-it('boots an instance that lives in memory: its kernel, or its ISO image', () => {
+it('boots an instance in memory from its kernel or ISO image', () => {
   expect(lines({ purpose: 'instance', kernel_args: 'root=/dev/ram0' })).toContain(
     `kernel http://10.0.0.1:8080/boot/${TOKEN}/kernel root=/dev/ram0 initrd=ramdisk || goto again`,
   );
@@ -64,7 +64,7 @@ it('boots an instance that lives in memory: its kernel, or its ISO image', () =>
   expect(script.join()).not.toContain('kernel');
 });
 
-it('boots from iSCSI volumes, without a secret that is a command', () => {
+it('boots from iSCSI volumes, with secrets only in hexadecimal', () => {
   const script = ipxeScript(boot({ purpose: 'volume' }), 'http://10.0.0.1:8080', { iscsi: ISCSI }).split('\n');
   expect(script.slice(script.indexOf('imgfree') + 1, script.indexOf(':again'))).toEqual([
     'sanunhook --drive 0x80 ||',
@@ -83,7 +83,7 @@ it('boots from iSCSI volumes, without a secret that is a command', () => {
   expect(script.join()).not.toMatch(/kernel|\/boot\/|--drive 0x80 \|\| exit/);
 });
 
-it('hands over to the disk: a BIOS from here, UEFI by its next entry', () => {
+it('boots the disk with a BIOS, and exits to the next boot entry with UEFI', () => {
   const script = lines({ purpose: 'disk' });
   expect(script).toContain('sanboot --no-describe --drive 0x80 || exit 0');
   expect(script.slice(script.indexOf(':efi'))).toEqual([':efi', 'exit 1', '']);
@@ -96,7 +96,7 @@ it.each([
   ['control characters', 'a=1\0\x0b\x85b', 'a=1 b'],
   ['another command', 'a=1 || shell && reboot ; exit', 'a=1 shell reboot exit'],
   ['white space', '  a=1\t\tb  ', 'a=1 b'],
-  ['signs within an argument', 'a=x;y||z "b c" url=http://h/?q=1&r=2', 'a=x;y||z "b c" url=http://h/?q=1&r=2'],
-])('keeps the kernel arguments on their line: %s', (_, given, kept) => {
+  ['special characters within an argument (unchanged)', 'a=x;y||z "b c" url=http://h/?q=1&r=2', 'a=x;y||z "b c" url=http://h/?q=1&r=2'],
+])('keeps kernel arguments on their line and out of other commands: %s', (_, given, kept) => {
   expect(kernelLine(given)).toBe(`kernel http://10.0.0.1:8080/boot/${TOKEN}/kernel ${kept} BOOTIF=\${mac} initrd=ramdisk || goto again`);
 });

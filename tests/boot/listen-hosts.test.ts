@@ -14,32 +14,40 @@ const hosts = (configured: string | null, interfaceName: string | null, myIp = '
 
 it.each<[string, readonly string[], readonly string[]]>([
   ['the configured address', hosts('10.9.9.9', 'eno2'), ['10.9.9.9']],
-  ['every address without an interface', hosts(null, null), ['0.0.0.0']],
-  ['those of IPv6 too, where my_ip is one', hosts(null, null, '2001:db8::1'), ['::']],
+  ['0.0.0.0 without an interface', hosts(null, null), ['0.0.0.0']],
+  [':: if my_ip is an IPv6 address', hosts(null, null, '2001:db8::1'), ['::']],
   [
-    'those of IPv6 too, where my_ipv6 is set',
+    ':: if my_ipv6 is set',
     bootHosts('', { configured: null, interfaceName: null, myIp: '10.0.0.1', myIpv6: 'fd00::1' }, interfaces),
     ['::'],
   ],
   [
-    'those of further interfaces',
+    'the addresses of further interfaces',
     bootHosts('', { configured: null, interfaceName: 'eno1', further: ['eno2'], myIp: '' }, interfaces),
     ['192.0.2.1', '10.0.0.1', '10.0.0.2', '2001:db8::1'],
   ],
-  ['those of the interface, but for link-local ones', hosts(null, 'eno2'), ['10.0.0.1', '10.0.0.2', '2001:db8::1']],
-  ['my_ip beside them, where this host has it', hosts(null, 'eno2', '192.0.2.1'), ['10.0.0.1', '10.0.0.2', '2001:db8::1', '192.0.2.1']],
-  ['not my_ip, where a router has it', hosts(null, 'eno2', '198.51.100.1'), ['10.0.0.1', '10.0.0.2', '2001:db8::1']],
-])('listens on %s', (_, found, expected) => {
+  ['the addresses of the interface except link-local ones', hosts(null, 'eno2'), ['10.0.0.1', '10.0.0.2', '2001:db8::1']],
+  [
+    'the addresses of the interface and my_ip, if this host has it',
+    hosts(null, 'eno2', '192.0.2.1'),
+    ['10.0.0.1', '10.0.0.2', '2001:db8::1', '192.0.2.1'],
+  ],
+  [
+    'the addresses of the interface without my_ip, if this host does not have it',
+    hosts(null, 'eno2', '198.51.100.1'),
+    ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
+  ],
+])('bootHosts returns %s', (_, found, expected) => {
   expect(found).toEqual(expected);
 });
 
-it.each(['eno9', 'bare'])('refuses the interface %s, which has no address', (name) => {
+it.each(['eno9', 'bare'])('bootHosts rejects the interface %s without an address', (name) => {
   expect(() => hosts(null, name)).toThrow(
     `[boot]interface = ${name}: there is no such interface, or it has no address; set [boot]http_host`,
   );
 });
 
-it('says which right a low port needs', () => {
+it('listenError names the privilege that a low port needs', () => {
   const { message } = listenError(Object.assign(new Error('bind EACCES'), { code: 'EACCES' }), '0.0.0.0 port 69', 'TFTP, [boot]tftp_port');
   expect(message).toMatch(
     /^cannot listen on 0\.0\.0\.0 port 69 \(TFTP, \[boot\]tftp_port\): ports below 1024 need root or .* CAP_NET_BIND_SERVICE/,

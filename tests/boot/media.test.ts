@@ -61,9 +61,9 @@ async function whole(content: MediumContent): Promise<Buffer> {
   return read;
 }
 
-describe('a CD', () => {
+describe('CD image', () => {
   const full = iso({ bootloader: 'grub.efi', isolinux: 'isolinux.bin', ldlinux: 'ldlinux.c32' });
-  it('has the bytes of its kernel, its ramdisk and its loaders, and what these are to do', async () => {
+  it('contains kernel, ramdisk, loaders and their configuration', async () => {
     const image = await whole(full);
     for (const name of ['kernel', 'ramdisk', 'grub.efi', 'ldlinux.c32']) expect(image.includes(sources[name]!)).toBe(true);
     expect(image.includes("append initrd=/initrd console=ttyS0 a='x' ipa-agent-token=s3cret\n")).toBe(true);
@@ -71,7 +71,7 @@ describe('a CD', () => {
     expect(image.includes('BOOTX64 EFI')).toBe(true);
     expect(image.toString('latin1', 0x8028, 0x8028 + 15)).toBe('VMEDIA_BOOT_ISO');
   });
-  it('is the same in every piece in which it is read', async () => {
+  it('has the same bytes whichever range is read', async () => {
     const image = await whole(full);
     const file = await medium(full);
     for (const [start, end] of [
@@ -86,18 +86,18 @@ describe('a CD', () => {
     await file.release();
     expect(file.modified).toBe(NOW);
   });
-  it('takes an image of an EFI system partition as it is', async () => {
+  it('contains a given image of an EFI system partition unchanged', async () => {
     const image = await whole(iso({ bootloader: 'esp.img' }));
     expect(image.includes(sources['esp.img']!)).toBe(true);
     expect(image.includes('BOOTX64 EFI')).toBe(false);
     expect(image[0x8801 - 1]).toBe(0);
   });
-  it('of what an agent finds its network in is called config-2', async () => {
+  it('with network data has the label config-2', async () => {
     const image = await whole(iso({ isolinux: 'isolinux.bin', files: { 'openstack/latest/network_data.json': '{"links": []}' } }));
     expect(image.toString('latin1', 0x8028, 0x8028 + 8)).toBe('config-2');
     expect(image.includes('{"links": []}')).toBe(true);
   });
-  it('has its files in the ramdisk too, for agents that do not look on the CD', async () => {
+  it('also has its files in the ramdisk, for agents that do not read the CD', async () => {
     const files = { 'etc/a/ca.crt': 'the authority', 'openstack/latest/network_data.json': '{}' };
     const image = await whole(iso({ isolinux: 'isolinux.bin', files }));
     const archive = cpioArchive(Object.fromEntries(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])));
@@ -105,25 +105,28 @@ describe('a CD', () => {
     expect(image.includes(Buffer.concat([sources['ramdisk']!, Buffer.alloc(1), archive]))).toBe(true);
     expect(image.toString('latin1').split('the authority')).toHaveLength(3);
   });
-  it.each([{ kernel: 'no' }, { ramdisk: 'no' }, { bootloader: 'no' }, { isolinux: 'no' }])('without %j is none', async (lacking) => {
-    await expect(medium(iso(lacking))).rejects.toThrow(UpstreamError);
-  });
+  it.each([{ kernel: 'no' }, { ramdisk: 'no' }, { bootloader: 'no' }, { isolinux: 'no' }])(
+    'fails without the source %j',
+    async (lacking) => {
+      await expect(medium(iso(lacking))).rejects.toThrow(UpstreamError);
+    },
+  );
 });
 
-it('an image is what it is', async () => {
+it('a medium of kind "image" is served unchanged', async () => {
   expect((await whole({ kind: 'image', source: 'kernel' })).equals(sources['kernel']!)).toBe(true);
 });
-it('parameters are a floppy disk with a line each', async () => {
+it('a medium of kind "parameters" is a floppy image with one line per parameter', async () => {
   const image = await whole({ kind: 'parameters', parameters: { 'ipa-api-url': 'http://h', odd: 'a\nb=c' } });
   expect(image.length).toBe(1440 * 1024);
   expect(image.includes('ipa-api-url=http://h\nodd=a b=c\n')).toBe(true);
   expect(image.toString('latin1', 43, 54)).toBe('ir-vfd-dev ');
 });
-it('a config drive is unpacked', async () => {
+it('a medium of kind "packed" is decompressed', async () => {
   const image = bytes(5000, 29);
   expect((await whole({ kind: 'packed', data: gzipSync(image).toString('base64') })).equals(image)).toBe(true);
 });
-it('a config drive that is none, or far too large, is an error', async () => {
+it('a medium of kind "packed" fails if its data are invalid or too large', async () => {
   await expect(medium({ kind: 'packed', data: 'AAAA' })).rejects.toThrow();
   await expect(medium({ kind: 'packed', data: gzipSync(Buffer.alloc(65 << 20)).toString('base64') })).rejects.toThrow();
 });

@@ -29,12 +29,12 @@ it.each([
   [`/boot/${TOKEN}/kernel`, { kind: 'file', token: TOKEN, name: 'kernel' }],
   [`boot/${TOKEN.toUpperCase()}/ramdisk`, { kind: 'file', token: TOKEN, name: 'ramdisk' }],
   [`boot/${TOKEN}/a/b`, undefined],
-])('%s is asked for: %j', (asked, name) => {
+])('pxeName(%s) is %j', (asked, name) => {
   expect(pxeName(asked)).toEqual(name);
 });
 
-describe('PXELINUX', () => {
-  it('boots the agent, and tells it the interface', () => {
+describe('pxelinuxConfig', () => {
+  it('boots the agent with ipappend, so that it knows the interface', () => {
     expect(pxelinuxConfig(boot())).toBe(
       `default boot
 prompt 0
@@ -46,19 +46,19 @@ label boot
 `,
     );
   });
-  it('boots an instance in memory, and the disk', () => {
+  it('boots an instance in memory, or the disk', () => {
     expect(pxelinuxConfig(boot({ purpose: 'instance' }))).not.toContain('ipappend');
     expect(pxelinuxConfig(boot({ purpose: 'disk' }))).toBe('default boot\nprompt 0\nlabel boot\n  localboot 0\n');
   });
-  it('keeps the arguments on their line', () => {
+  it('keeps kernel arguments on their line', () => {
     const text = pxelinuxConfig(boot({ kernel_args: ' a=1\n  kernel /evil\r\0 b="x  y"' }));
     expect(text.split('\n').filter((line) => /^ *kernel/.test(line))).toHaveLength(1);
     expect(text).toContain('  append a=1 kernel /evil b="x  y"\n');
   });
 });
 
-describe('GRUB', () => {
-  it('boots the agent, tells it the interface, and starts over when it cannot', () => {
+describe('grubConfig', () => {
+  it('boots the agent with BOOTIF, and reboots after a failure', () => {
     expect(grubConfig(boot())).toBe(
       `linux /boot/${TOKEN}/kernel 'nofb' 'ipa-api-url=http://10.0.0.1:6385' "BOOTIF=$net_default_mac"
 initrd /boot/${TOKEN}/ramdisk
@@ -69,7 +69,7 @@ reboot
 `,
     );
   });
-  it('boots an instance in memory, and the disk', () => {
+  it('boots an instance in memory, or the disk', () => {
     expect(grubConfig(boot({ purpose: 'instance' }))).not.toContain('BOOTIF');
     expect(grubConfig(boot({ purpose: 'disk' }))).toBe('exit 1\n');
   });
@@ -79,7 +79,7 @@ reboot
     ['a quote', "a='b", "'a='\\''b'"],
     ['spaces within quotes', 'a="b  c" d', "'a=b  c' 'd'"],
     ['a line end', 'a=1\nreboot', "'a=1' 'reboot'"],
-  ])('has %s as text', (_, args, shown) => {
+  ])('quotes %s in kernel arguments', (_, args, shown) => {
     expect(grubConfig(boot({ kernel_args: args })).split('\n')[0]).toBe(`linux /boot/${TOKEN}/kernel ${shown} "BOOTIF=$net_default_mac"`);
   });
 });

@@ -10,7 +10,7 @@ const path = join(folder, 'image');
 writeFileSync(path, Buffer.alloc(4 * MIB, 7));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it('has large pieces for few downloads, and small ones for many that nobody reads', async () => {
+it('readPieces reads large pieces for a few downloads, and small ones for many that are not consumed', async () => {
   const handle = await open(path);
   const first = async (): Promise<number> => {
     const stream = readPieces(handle, 0, 4 * MIB - 1);

@@ -15,7 +15,7 @@ function recording(failures = 0) {
   return { written, boots: { noteRequests } };
 }
 
-it('writes the last request of each protocol, many nodes by one statement', async () => {
+it('writes the last request of each protocol, for many nodes with one statement', async () => {
   const { written, boots } = recording();
   const log = createBootRequestLog(boots, testClock(), silentLog);
   log.note('one', 'DHCP');
@@ -31,7 +31,7 @@ it('writes the last request of each protocol, many nodes by one statement', asyn
   expect(written).toHaveLength(1);
 });
 
-it('goes on after a failed statement, and not after its end', async () => {
+it('continues after a failed statement, and writes nothing after stop', async () => {
   const { written, boots } = recording(1);
   const log = createBootRequestLog(boots, testClock(), silentLog);
   log.note('one', 'DHCP');

@@ -66,13 +66,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it.each(['empty', 'short', 'exact', 'long', 'sub/file', '/short'])('sends %s whole', async (file) => {
+it.each(['empty', 'short', 'exact', 'long', 'sub/file', '/short'])('sends the complete file %s', async (file) => {
   const { data, granted } = await get(file);
   expect(data.equals(FILES[file.replace('/short', 'short')]!)).toBe(true);
   expect(granted).toEqual({});
 });
 
-it('sends a loader by its name, and what a link within the root leads to', async () => {
+it('sends a loader by name, and the target of a link within the root', async () => {
   expect((await get('undionly.kpxe')).data.toString()).toBe('the loader');
   expect((await get('within')).data).toEqual(FILES.short);
 });
@@ -81,13 +81,13 @@ it.each([
   ['a window of 16', { windowsize: '16', blksize: '1428' }],
   ['a window larger than the piece that is read at once', { windowsize: '64', blksize: '1468' }],
   ['small blocks', { blksize: '100', windowsize: '5' }],
-])('sends a file in %s', async (_, options) => {
+])('sends a file with %s', async (_, options) => {
   const { data, granted } = await get('long', { options });
   expect(data.equals(FILES.long!)).toBe(true);
   expect(granted).toEqual(options);
 });
 
-it('goes on after block 65535', async () => {
+it('continues after block 65535', async () => {
   const { data, packets } = await get('long', { options: { blksize: '10', windowsize: '64' } });
   expect(packets).toBeGreaterThan(70_000);
   expect(data.equals(FILES.long!)).toBe(true);
@@ -95,26 +95,26 @@ it('goes on after block 65535', async () => {
 
 it.each([
   [
-    'what was asked for',
+    'the requested options',
     { blksize: '1432', tsize: '0', windowsize: '8', timeout: '3' },
     { blksize: '1432', tsize: '1024', windowsize: '8', timeout: '3' },
   ],
-  ['less than was asked for', { blksize: '65464', windowsize: '65535' }, { blksize: '1468', windowsize: '64' }],
-  ['not what it does not know', { multicast: '', blksize: '512' }, { blksize: '512' }],
-  ['not what is out of bounds', { blksize: '7', windowsize: '0', timeout: '256', tsize: '0' }, { tsize: '1024' }],
-  ['not what is no number', { blksize: '1e3', windowsize: '-1', timeout: '' }, {}],
-])('grants %s', (_, asked, granted) => {
+  ['smaller values than requested', { blksize: '65464', windowsize: '65535' }, { blksize: '1468', windowsize: '64' }],
+  ['no unknown option', { multicast: '', blksize: '512' }, { blksize: '512' }],
+  ['no option out of bounds', { blksize: '7', windowsize: '0', timeout: '256', tsize: '0' }, { tsize: '1024' }],
+  ['no option that is not a number', { blksize: '1e3', windowsize: '-1', timeout: '' }, {}],
+])('negotiate grants %s', (_, asked, granted) => {
   expect(Object.fromEntries(negotiate(new Map(Object.entries(asked)), { size: 1024 }, 'octet').granted)).toEqual(granted);
 });
 
-it('changes line ends in netascii mode, and names no size then', async () => {
+it('converts line ends in netascii mode, and does not grant tsize', async () => {
   const { data, granted } = await get('text', { mode: 'netascii', options: { tsize: '0', blksize: '8' } });
   expect(data.toString()).toBe('a\r\nb\r\0c\r\0\r\n');
   expect(granted).toEqual({ blksize: '8' });
 });
 
 it.each([
-  ['a file that is not there', 'nothing', 1],
+  ['a file that does not exist', 'nothing', 1],
   ['a folder', 'sub', 1],
   ['the root', '/', 1],
   ['a path upwards', '../secret', 1],
@@ -129,12 +129,12 @@ it.each([
   expect(lines).toHaveLength(1);
 });
 
-it('is read only, and knows two modes', async () => {
+it('refuses write requests and the mode "mail"', async () => {
   expect((await get('new', { kind: 'wrq' })).error?.code).toBe(2);
   expect((await get('short', { mode: 'mail' })).error?.code).toBe(4);
 });
 
-it('resends what is lost, soon', async () => {
+it('sends lost packets again', async () => {
   let seed = 3;
   const lose = (): boolean => (seed = (seed * 48271) % 2147483647) / 2147483647 < 0.1;
   const { data } = await get('exact', { lose, options: { blksize: '64' } });
@@ -143,7 +143,7 @@ it('resends what is lost, soon', async () => {
   expect(windows.data.equals(FILES.long!)).toBe(true);
 });
 
-it('does not answer a repeated acknowledgment when there are no windows', async () => {
+it('does not answer repeated acknowledgments without windows', async () => {
   const { data, packets } = await get('exact', {
     answer: (packet) => (packet.kind === 'data' ? Array.from({ length: 3 }, () => ({ kind: 'ack', block: packet.block })) : []),
   });
@@ -151,7 +151,7 @@ it('does not answer a repeated acknowledgment when there are no windows', async 
   expect(packets).toBe(3);
 });
 
-it('survives noise, and acknowledgments of blocks that were never sent', async () => {
+it('ignores malformed packets and acknowledgments of blocks that were not sent', async () => {
   const noise = createSocket('udp4');
   await new Promise<void>((done) => noise.bind(0, '127.0.0.1', done));
   for (const hex of ['', '00', '0001', '000161', '0003000161', '00040001', '00050001ff', '0006', 'ffff'])
@@ -165,7 +165,7 @@ it('survives noise, and acknowledgments of blocks that were never sent', async (
   expect((await get('short')).data).toEqual(FILES.short);
 });
 
-it('ends when the client says so', async () => {
+it('sends no block after an error packet of the client', async () => {
   const size = await get('long', {
     options: { tsize: '0' },
     timeoutMs: 100,
@@ -174,7 +174,7 @@ it('ends when the client says so', async () => {
   expect(size).toMatch(/block 1 is missing/);
 });
 
-it('takes a request that comes twice for one, and drops requests above its bound', async () => {
+it('handles a repeated request once, and drops requests above maxTransfers', async () => {
   const small = await start({ maxTransfers: 1 });
   const socket = createSocket('udp4');
   const ports = new Set<number>();
@@ -193,14 +193,14 @@ it('takes a request that comes twice for one, and drops requests above its bound
   }
 });
 
-it('refuses to start on a port that is taken', async () => {
+it('fails to start on a port that is in use', async () => {
   const options = { 'boot.tftp_port': service.port, 'pxe.tftp_root': root, 'pxe.loader_file_paths': {} };
   await expect(startTftp({ options, hosts: ['127.0.0.1'], log, clock: systemClock })).rejects.toThrow(
     /^cannot listen on 127\.0\.0\.1 port \d+ \(TFTP, \[boot\]tftp_host and tftp_port; .*\): the port is in use$/,
   );
 });
 
-it('waits as long as the round trip asks for, and then for long enough that the client speaks first', () => {
+it('the retransmission timer follows the round-trip time, and backs off to 6 s', () => {
   const pace = createRetransmissionTimer();
   expect(pace.timeout()).toBe(250);
   for (let i = 0; i < 50; i++) pace.measured(100);
@@ -214,7 +214,7 @@ it('waits as long as the round trip asks for, and then for long enough that the 
   expect(createRetransmissionTimer(10_000).timeout()).toBe(250);
 });
 
-describe('by the rows of the boots', () => {
+describe('with boot records', () => {
   const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
   const TOKEN = '0123456789abcdef0123456789abcdef';
   const remote = bytes(600_000);
@@ -254,13 +254,13 @@ describe('by the rows of the boots', () => {
   afterAll(() => own.stop());
   const ask = (file: string, asked: Partial<Asked> = {}) => getFile({ port: own.port, file, ...asked });
 
-  it('tells PXELINUX and GRUB what to boot', async () => {
+  it('sends configurations to PXELINUX and GRUB', async () => {
     expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-01')).data.toString()).toContain(`kernel /boot/${TOKEN}/kernel`);
     expect((await ask('/grub/grub.cfg-01-52-54-00-AA-BB-01')).data.toString()).toContain(`linux /boot/${TOKEN}/kernel`);
     expect((await ask('52:54:00:aa:bb:01.conf')).data.toString()).toContain(`linux /boot/${TOKEN}/kernel`);
     expect((await ask('/grub/grub.cfg')).data.toString()).toBe('source /$net_default_mac.conf\n');
   });
-  it('prefers the row to the root, and has the root where there is none', async () => {
+  it('prefers a boot record to the TFTP root, and falls back to the root', async () => {
     expect((await ask('grub.cfg-01-52-54-00-aa-bb-02')).data.toString()).toBe('of the root');
     expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-03')).error?.message).toBe('File not found');
     expect((await ask(`boot/${TOKEN}/passwords`)).error?.message).toBe('File not found');
@@ -269,13 +269,13 @@ describe('by the rows of the boots', () => {
   it.each([
     ['kernel', 'long'],
     ['ramdisk', undefined],
-  ] as const)('sends the %s whole', async (name, file) => {
+  ] as const)('sends the complete %s', async (name, file) => {
     const { data, granted } = await ask(`/boot/${TOKEN}/${name}`, { options: { blksize: '1468', windowsize: '8', tsize: '0' } });
     const whole = file === undefined ? remote : FILES[file]!;
     expect(data.equals(whole)).toBe(true);
     expect(granted).toMatchObject({ tsize: String(whole.length) });
   });
-  it('lets a file of another server go afterwards', async () => {
+  it('releases a cached file after the transfer', async () => {
     await until('the release', () => released.length > 0);
     expect(released).toEqual(['ramdisk']);
   });

@@ -22,12 +22,12 @@ const talking = async (answer: () => Answer): Promise<{ agent_url: string }> => 
 };
 const commandsSent = () => agent!.asked.flatMap(({ body }) => (body ? [body] : []));
 
-describe('raid', () => {
+describe('agent RAID interface', () => {
   const disks = { logical_disks: [{ size_gb: 100, raid_level: '1', is_root_volume: true, controller: 'software' }] };
   const stepOf = (kind: SavedKind, name: string) => agentRaid.steps!.find((one) => one.step === name && one.priority[kind] !== undefined)!;
   const planned = (step: string): PlannedStep => ({ interface: 'raid', step, priority: 0, abortable: true });
 
-  it('has the agent make what the node is to have', async () => {
+  it('create_configuration sends target_raid_config to the agent and waits', async () => {
     const dii = await talking(() => ({ body: result('execute_clean_step', 'RUNNING') }));
     const { task, node } = testTask({
       node: { driver_internal_info: dii, target_raid_config: disks, clean_step: planned('create_configuration') as never },
@@ -39,7 +39,7 @@ describe('raid', () => {
     expect(sent).toMatchObject({ name: 'clean.execute_clean_step', params: { step: { interface: 'raid', step: 'create_configuration' } } });
     expect(sent!.params).toMatchObject({ node: { driver_internal_info: { target_raid_config: disks } } });
   });
-  it('refuses without a target, and asks nobody', async () => {
+  it('create_configuration rejects a node without target_raid_config', async () => {
     const { task } = testTask({ driver: { raid: agentRaid } });
     await expect(stepOf('clean', 'create_configuration').run(task, {})).rejects.toMatchObject({
       status: 400,
@@ -53,7 +53,7 @@ describe('raid', () => {
       { logical_disks: [...disks.logical_disks, ...disks.logical_disks] },
       'Raid config cannot have more than one root volume. 2 root volumes were specified',
     ],
-  ])('refuses to apply %j', async (raid_config, message) => {
+  ])('apply_configuration rejects raid_config %j', async (raid_config, message) => {
     const { task } = testTask({ driver: { raid: agentRaid } });
     await expect(stepOf('deploy', 'apply_configuration').run(task, { raid_config })).rejects.toMatchObject({ status: 400, message });
   });
@@ -72,7 +72,7 @@ describe('raid', () => {
     ['clean', 'create_configuration'],
     ['deploy', 'apply_configuration'],
     ['service', 'apply_configuration'],
-  ] as const)('%s.%s: the node says what there is and where its root is', async (kind, step) => {
+  ] as const)('the heartbeat after %s.%s stores raid_config, capabilities, local_gb and root_device on the node', async (kind, step) => {
     const made = { logical_disks: [{ ...disks.logical_disks[0]!, root_device_hint: { name: '/dev/md0' } }] };
     const dii = await finished(kind, step, made);
     const { task, node } = testTask({
@@ -83,7 +83,7 @@ describe('raid', () => {
     expect(node().raid_config).toEqual({ ...made, last_updated: expect.stringMatching(/^[\d-]{10} [\d:]{8}\.\d{6}$/) as unknown });
     expect(node().properties).toEqual({ capabilities: 'boot_mode:uefi,raid_level:1', local_gb: 100, root_device: { name: '/dev/md0' } });
   });
-  it('forgets what was removed', async () => {
+  it('the heartbeat after delete_configuration clears raid_config and the root device hint', async () => {
     const dii = await finished('clean', 'delete_configuration', null);
     const { task, node } = testTask({
       node: { driver_internal_info: dii, raid_config: disks, properties: { root_device: { name: '/dev/md0' }, cpus: 4 } },
@@ -93,7 +93,7 @@ describe('raid', () => {
     expect(node()).toMatchObject({ raid_config: {}, properties: { cpus: 4 } });
     expect(node().properties).not.toHaveProperty('root_device');
   });
-  it('is not content with an agent that does not say what it made', async () => {
+  it('the heartbeat after create_configuration fails when the agent returns no result', async () => {
     const dii = await finished('clean', 'create_configuration', null);
     const { task } = testTask({ node: { driver_internal_info: dii }, driver: { raid: agentRaid } });
     await expect(onHeartbeat(task, 'clean', planned('create_configuration'))).rejects.toThrow("didn't return a proper command result");
@@ -104,13 +104,13 @@ it.each([
   [undefined, 'raid_level:5'],
   ['a:b', 'a:b,raid_level:5'],
   ['raid_level:1,a:b', 'raid_level:5,a:b'],
-])('a capability is set among %s', (before, after) => {
+])('withCapability sets raid_level in the capabilities %j', (before, after) => {
   expect(withCapability(before, 'raid_level', '5')).toBe(after);
 });
 
-describe('rescue', () => {
+describe('agent rescue interface', () => {
   const instance_info = { image_source: 'x', rescue_password: 's3cret', hashed_rescue_password: '$5$salt$hash' };
-  it('gives the agent the hash, and forgets it', async () => {
+  it('sends the hashed password to the agent and removes both passwords from instance_info', async () => {
     const dii = await talking(() => ({ body: result('finalize_rescue', 'SUCCEEDED') }));
     const { task, node, boots } = testTask({
       node: { driver_internal_info: dii, provision_state: 'rescuing', instance_info },
@@ -132,7 +132,7 @@ describe('rescue', () => {
       () => ({ status: 400, body: { details: 'Unknown command: finalize_rescue' } }),
       /out of date agent ramdisk/,
     ],
-  ])('keeps nothing from itself when the agent %s', async (_, answer, message) => {
+  ])('fails without the password hash in the message when the agent %s', async (_, answer, message) => {
     const dii = await talking(answer);
     const { task } = testTask({ node: { driver_internal_info: dii, provision_state: 'rescuing', instance_info } });
     const failure = await agentRescue.finish!(task).catch((error: unknown) => error as Error);
@@ -140,7 +140,7 @@ describe('rescue', () => {
     expect((failure as Error).message).toMatch(message);
     expect((failure as Error).message).not.toContain('$5$');
   });
-  it('gives an agent that takes no hash the password itself, where the operator allows it', async () => {
+  it('sends the plain password to an agent that rejects the hash, if require_rescue_password_hashed is false', async () => {
     agent = await startFakeAgent(({ body }) =>
       body?.params['hashed'] === true ? { status: 400, body: 'unexpected argument' } : { body: result('finalize_rescue', 'SUCCEEDED') },
     );
@@ -154,7 +154,7 @@ describe('rescue', () => {
       { rescue_password: 's3cret' },
     ]);
   });
-  it('boots the rescue ramdisk in the place of the instance; where off is forbidden, by a reboot', async () => {
+  it('rescue boots the rescue ramdisk after power-off, or by a reboot with disable_power_off', async () => {
     for (const [disable_power_off, events] of [
       [false, ['power: power off', 'boot device: pxe once', 'power: power on']],
       [true, ['boot device: pxe once', 'power: rebooting']],
@@ -175,14 +175,14 @@ describe('rescue', () => {
   });
 });
 
-describe('into memory', () => {
+describe('ramdisk deploy interface', () => {
   const files = { 'conductor.file_url_allowed_paths': ['/usr/share'] };
   const instance_info = {
     kernel: 'file:///usr/share/misc/magic',
     ramdisk: 'file:///usr/share/misc/magic',
     ramdisk_kernel_arguments: 'quiet',
   };
-  it('boots the instance over the network for good', async () => {
+  it('the deploy step fails for a missing kernel file after power-off, without a boot record', async () => {
     const { task, events, boots } = testTask({
       node: { provision_state: 'deploying', instance_info: { ...instance_info, kernel: 'file:///usr/share/dict/x' } },
       options: files,
@@ -192,11 +192,11 @@ describe('into memory', () => {
     expect(events).toEqual(['power: power off']);
     expect(boots.size).toBe(0);
   });
-  it('needs a boot interface that can', async () => {
+  it('validate rejects a boot interface without the ramdisk_boot capability', async () => {
     const { task } = testTask({ driver: { boot: fakeBoot, deploy: ramdiskDeploy } });
     await expect(ramdiskDeploy.validate!(task)).rejects.toThrow('must have the `ramdisk_boot` capability');
   });
-  it('refuses an ISO image by PXELINUX and GRUB', async () => {
+  it('boot_iso is refused by the pxe boot interface and accepted by ipxe', async () => {
     const node = { automated_clean: false, instance_info: { boot_iso: 'http://x/y.iso' } };
     const refused = pxeBoot.validate!(testTask({ node, driver: { boot: pxeBoot, deploy: ramdiskDeploy } }).task);
     await expect(refused).rejects.toThrow('The boot interface pxe cannot boot the ISO image');
@@ -204,7 +204,7 @@ describe('into memory', () => {
   });
 });
 
-it('a custom agent has no step that writes', () => {
+it('the custom-agent deploy interface has no write_image step', () => {
   expect(customAgentDeploy.steps!.map(({ step, priority }) => [step, priority.deploy])).toEqual([
     ['deploy', 100],
     ['prepare_instance_boot', 60],

@@ -35,7 +35,7 @@ const withBootMode = (found: 'bios' | 'uefi' | null, set: (mode: string) => Prom
 });
 
 describe('capabilities', () => {
-  it('reads those of a machine, passing over what is none', () => {
+  it('machineCapabilities skips malformed entries', () => {
     const node = nodeRecord({ properties: { capabilities: 'boot_mode:uefi, cpu_vt : true,broken,a:b:c,:x,y:' } });
     expect(machineCapabilities(node)).toEqual({ boot_mode: 'uefi', cpu_vt: 'true' });
   });
@@ -43,10 +43,10 @@ describe('capabilities', () => {
     [undefined, {}],
     [{ boot_mode: 'bios' }, { boot_mode: 'bios' }],
     ['{"secure_boot": "true"}', { secure_boot: 'true' }],
-  ])('reads those of an instance: %j', (capabilities, expected) => {
+  ])('instanceCapabilities reads %j', (capabilities, expected) => {
     expect(instanceCapabilities(nodeRecord({ instance_info: { capabilities } }))).toEqual(expected);
   });
-  it.each(['boot_mode:uefi', [1], '[1]', 5])('refuses %j', (capabilities) => {
+  it.each(['boot_mode:uefi', [1], '[1]', 5])('instanceCapabilities rejects %j', (capabilities) => {
     expect(() => instanceCapabilities(nodeRecord({ instance_info: { capabilities } }))).toThrow(
       `Error parsing capabilities from Node ${NODE_UUID} instance_info field. A dictionary or a "jsonified" dictionary is expected.`,
     );
@@ -60,7 +60,7 @@ describe('capabilities', () => {
       { instance_info: { capabilities: { disk_label: 'bsd' } } },
       "The parameter 'disk_label' from instance_info['capabilities'] has an invalid value: 'bsd'. Acceptable values are: msdos, gpt.",
     ],
-  ])('%j has a bad value', (node, message) => {
+  ])('validateCapabilities rejects the invalid value in %j', (node, message) => {
     expect(() => validateCapabilities(nodeRecord(node))).toThrow(message);
   });
 });
@@ -75,7 +75,7 @@ describe('boot device', () => {
     ['True', false, 'for good'],
     [true, false, 'for good'],
     [false, true, 'for good'],
-  ])('force_persistent_boot_device %s, persistent %s: %s', async (force, persistent, expected) => {
+  ])('setBootDevice with force_persistent_boot_device %s and persistent %s sets it "%s"', async (force, persistent, expected) => {
     const { task, events } = testTask({ node: { driver_info: { force_persistent_boot_device: force } } });
     await setBootDevice(task, 'disk', persistent);
     expect(events).toEqual([`boot device: disk ${expected}`]);
@@ -84,21 +84,25 @@ describe('boot device', () => {
 
 describe('boot mode', () => {
   it.each([
-    ['nothing', {}, 'uefi'],
-    ['what was settled', { driver_internal_info: { deploy_boot_mode: 'bios' } }, 'bios'],
-    ['the machine', { properties: { capabilities: 'boot_mode:bios' }, driver_internal_info: { deploy_boot_mode: 'bios' } }, 'bios'],
-    ['the instance', { instance_info: { capabilities: { boot_mode: 'BIOS' } } }, 'bios'],
-    ['secure boot', { instance_info: { capabilities: { boot_mode: 'bios', secure_boot: 'true' } } }, 'uefi'],
-  ])('by %s', (_, node, expected) => {
+    ['the default', {}, 'uefi'],
+    ['deploy_boot_mode', { driver_internal_info: { deploy_boot_mode: 'bios' } }, 'bios'],
+    [
+      'the capabilities of the machine',
+      { properties: { capabilities: 'boot_mode:bios' }, driver_internal_info: { deploy_boot_mode: 'bios' } },
+      'bios',
+    ],
+    ['the capabilities of the instance', { instance_info: { capabilities: { boot_mode: 'BIOS' } } }, 'bios'],
+    ['secure boot of the instance', { instance_info: { capabilities: { boot_mode: 'bios', secure_boot: 'true' } } }, 'uefi'],
+  ])('bootModeOf determines the boot mode from %s', (_, node, expected) => {
     expect(bootModeOf(testTask({ node }).task)).toBe(expected);
   });
-  it('refuses an instance that wants another one than the machine has', () => {
+  it('bootModeOf rejects an instance whose boot mode differs from that of the machine', () => {
     const node = { instance_info: { capabilities: { boot_mode: 'bios' } }, properties: { capabilities: 'boot_mode:uefi' } };
     expect(() => bootModeOf(testTask({ node }).task)).toThrow(
       `Node ${NODE_UUID} boot mode bios violates node properties/capabilities uefi`,
     );
   });
-  describe('against what the BMC says', () => {
+  describe('compared with the BMC', () => {
     const unsupported = async (): Promise<never> =>
       Promise.reject(new Fault('UnsupportedDriverExtension', { driver: 'x', extension: 'y' }));
     const silent = async (): Promise<never> => Promise.reject(new Fault('DriverOperationError', { message: 'no answer' }));
@@ -115,61 +119,66 @@ describe('boot mode', () => {
     });
     const refused = (rest: string): string => `Node ${NODE_UUID} is asked for ${rest}`;
     it.each<[string, Partial<NodeRecord>, Partial<ManagementInterface>, string]>([
-      ['nothing is asked', {}, { bootMode: { get: silent, set: silent, supported: silent } }, 'fine'],
-      ['it is supported', wanting({ boot_mode: 'uefi' }), only('bios', 'uefi'), 'fine'],
+      ['accepts a node without boot mode and secure boot', {}, { bootMode: { get: silent, set: silent, supported: silent } }, 'fine'],
+      ['accepts a supported boot mode', wanting({ boot_mode: 'uefi' }), only('bios', 'uefi'), 'fine'],
       [
-        'it is not',
+        'rejects an unsupported boot mode of the instance',
         wanting({ boot_mode: 'uefi' }),
         only('bios'),
         refused('boot mode uefi (instance_info/capabilities), and its BMC says that the machine supports bios only'),
       ],
       [
-        'the machine asks',
+        'rejects an unsupported boot mode of the machine',
         wanting({}, 'boot_mode:bios'),
         only('uefi'),
         refused('boot mode bios (properties/capabilities), and its BMC says that the machine supports uefi only'),
       ],
       [
-        'the image asks',
+        'rejects an unsupported boot mode of the image',
         { instance_info: { image_properties: { hw_firmware_type: 'uefi' } } },
         only('bios'),
         refused('boot mode uefi (instance_info/image_properties), and its BMC says that the machine supports bios only'),
       ],
       [
-        'secure boot is asked for',
+        'rejects secure boot of the instance without UEFI',
         wanting({ secure_boot: 'true' }),
         only('bios'),
         refused('boot mode uefi (secure boot), and its BMC says that the machine supports bios only'),
       ],
       [
-        'the image asks for it',
+        'rejects secure boot of the image without UEFI',
         { instance_info: { image_properties: { os_secure_boot: 'required' } } },
         only('bios'),
         refused('boot mode uefi (secure boot), and its BMC says that the machine supports bios only'),
       ],
       [
-        'it contradicts itself',
+        'rejects secure boot together with boot mode bios',
         wanting({ secure_boot: 'true', boot_mode: 'bios' }),
         only('bios', 'uefi'),
         refused('secure boot, which needs UEFI, and for boot mode bios (instance_info/capabilities)'),
       ],
       [
-        'there is no secure boot',
+        'rejects secure boot if the machine does not support it',
         wanting({ secure_boot: 'true' }),
         secure(unsupported),
         refused('secure boot, and its BMC says that the machine has none'),
       ],
-      ['there is', wanting({ secure_boot: 'true' }), secure(async () => false), 'fine'],
-      ['the BMC does not answer', wanting({ boot_mode: 'uefi' }), { bootMode: { get: silent, set: silent, supported: silent } }, 'fine'],
+      ['accepts supported secure boot', wanting({ secure_boot: 'true' }), secure(async () => false), 'fine'],
       [
-        'the BMC does not say',
+        'accepts the boot mode if the BMC does not answer',
+        wanting({ boot_mode: 'uefi' }),
+        { bootMode: { get: silent, set: silent, supported: silent } },
+        'fine',
+      ],
+      [
+        'accepts the boot mode if the BMC reports no supported modes',
         wanting({ boot_mode: 'uefi' }),
         { bootMode: { get: silent, set: silent, supported: async () => undefined } },
         'fine',
       ],
-      ['nobody can ask', { ...wanting({ boot_mode: 'uefi' }) }, {}, 'fine'],
+      ['accepts the boot mode if the management interface cannot query it', { ...wanting({ boot_mode: 'uefi' }) }, {}, 'fine'],
       [
-        'nobody can ask, and it is known',
+        'rejects another boot mode than the recorded one if the management interface cannot change it',
         { ...wanting({ boot_mode: 'uefi' }), boot_mode: 'bios', management_interface: 'ipmitool' },
         {},
         refused(
@@ -177,12 +186,12 @@ describe('boot mode', () => {
         ),
       ],
       [
-        'the instance and the machine differ',
+        'rejects different boot modes of instance and machine',
         wanting({ boot_mode: 'bios' }, 'boot_mode:uefi'),
         only('bios', 'uefi'),
         `Node ${NODE_UUID} boot mode bios violates node properties/capabilities uefi`,
       ],
-    ])('%s', async (_, node, management, message) => {
+    ])('checkBootMode: %s', async (_, node, management, message) => {
       const { task } = testTask({ node, driver: { management: { ...noopManagement, ...management } } });
       const said = await checkBootMode(task).then(
         () => 'fine',
@@ -190,7 +199,7 @@ describe('boot mode', () => {
       );
       expect(said).toBe(message);
     });
-    it('secure boot is switched on and off for who asks for it', async () => {
+    it('secure boot is enabled for an instance that requires it, and disabled by forgetSecureBoot', async () => {
       const set: boolean[] = [];
       const security = { get: async () => false, set: async (_: unknown, on: boolean) => void set.push(on) };
       const { task, node } = testTask({
@@ -208,11 +217,17 @@ describe('boot mode', () => {
     });
   });
   it.each([
-    ['nobody says any: the default, set', {}, null, 'uefi', ['uefi']],
-    ['only the machine does: kept', {}, 'bios', 'bios', []],
-    ['both agree', { properties: { capabilities: 'boot_mode:bios' } }, 'bios', undefined, []],
-    ['they differ: set', { properties: { capabilities: 'boot_mode:bios' } }, 'uefi', undefined, ['bios']],
-  ] as const)('%s', async (_, node, found, kept, expected) => {
+    ['sets the default if neither node nor BMC has a boot mode', {}, null, 'uefi', ['uefi']],
+    ['records the boot mode of the BMC if the node has none', {}, 'bios', 'bios', []],
+    ['changes nothing if node and BMC agree', { properties: { capabilities: 'boot_mode:bios' } }, 'bios', undefined, []],
+    [
+      'sets the boot mode of the node if the BMC has another',
+      { properties: { capabilities: 'boot_mode:bios' } },
+      'uefi',
+      undefined,
+      ['bios'],
+    ],
+  ] as const)('syncBootMode: %s', async (_, node, found, kept, expected) => {
     const set: string[] = [];
     const { task, node: after } = testTask({ node, driver: withBootMode(found, async (mode) => void set.push(mode)) });
     await syncBootMode(task);
@@ -221,7 +236,7 @@ describe('boot mode', () => {
   it.each([
     [null, true],
     ['uefi', false],
-  ] as const)('a machine in %s that cannot be told: fine is %s', async (found, fine) => {
+  ] as const)('syncBootMode with boot mode %s and a BMC that cannot set it: succeeds %s', async (found, fine) => {
     const unsupported = async () => Promise.reject(new Fault('UnsupportedDriverExtension', { driver: 'x', extension: 'set_boot_mode' }));
     const { task } = testTask({ node: { properties: { capabilities: 'boot_mode:bios' } }, driver: withBootMode(found, unsupported) });
     if (fine) await syncBootMode(task);
@@ -233,7 +248,7 @@ describe('ipxe: validate', () => {
   it.each([
     ['ports and a ramdisk of the node', { node: { driver_info: { deploy_kernel: 'http://x/k', deploy_ramdisk: 'http://x/r' } } }],
     ['ports and a ramdisk of the configuration', { options: { 'conductor.deploy_kernel': '/k', 'conductor.deploy_ramdisk': '/r' } }],
-  ])('takes %s', async (_, given) => {
+  ])('accepts %s', async (_, given) => {
     await expect(ipxeBoot.validate!(testTask(given).task)).resolves.toBeUndefined();
   });
   const missing = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration. Missing are: ";
@@ -241,13 +256,13 @@ describe('ipxe: validate', () => {
     ['no ports', { ports: [] }, 'MissingParameterValue', `Node ${NODE_UUID} does not have any port associated with it`],
     ['no ramdisk', {}, 'MissingParameterValue', `${missing}['deploy_kernel', 'deploy_ramdisk']`],
     [
-      'half a ramdisk',
+      'a node with only a kernel',
       { node: { driver_info: { deploy_kernel: 'http://x/k' } } },
       'MissingParameterValue',
       `${missing}['deploy_kernel', 'deploy_ramdisk']`,
     ],
     [
-      'half a ramdisk in the configuration',
+      'a configuration with only a kernel',
       { options: { 'conductor.deploy_kernel': '/k' } },
       'MissingParameterValue',
       `${missing}['deploy_ramdisk']`,
@@ -258,10 +273,10 @@ describe('ipxe: validate', () => {
       'InvalidParameterValue',
       "An 'image_source' and 'boot_iso' parameter may not be specified at the same time",
     ],
-  ])('refuses %s', async (_, given, name, message) => {
+  ])('rejects %s', async (_, given, name, message) => {
     await expect(ipxeBoot.validate!(testTask(given).task)).rejects.toMatchObject({ name, message, status: 400 });
   });
-  it('needs no ports for inspection', async () => {
+  it('validateInspection requires a ramdisk, but no ports', async () => {
     await ipxeBoot.validateInspection!(testTask({ ports: [], options: inConfiguration() }).task);
     await expect(ipxeBoot.validateInspection!(testTask({ ports: [] }).task)).rejects.toMatchObject({
       status: 400,
@@ -271,7 +286,7 @@ describe('ipxe: validate', () => {
 });
 
 describe('ipxe: prepareRamdisk', () => {
-  it('writes what the machine gets, and has it ask', async () => {
+  it('creates the boot record and sets the boot device to pxe once', async () => {
     const { task, boots, events, node } = testTask({ options: inConfiguration(), globalRequestId: 'req-1' });
     await ipxeBoot.prepareRamdisk(task, { 'ipa-inspection-callback-url': 'http://10.0.0.1:6385/v1/continue_inspection', quiet: '' });
     expect(boots.get(NODE_UUID)).toEqual({
@@ -293,7 +308,7 @@ describe('ipxe: prepareRamdisk', () => {
     [{ kernel_append_params: 'console=ttyS0 %default%' }, {}, 'console=ttyS0 nofb vga=normal'],
     [{ kernel_append_params: '' }, {}, ''],
     [{ kernel_append_params: 'a' }, { kernel_append_params: 'b\n\0c' }, 'bc'],
-  ])('driver_info %j, instance_info %j: kernel arguments with "%s"', async (driver_info, instance_info, append) => {
+  ])('with driver_info %j and instance_info %j, adds the kernel arguments "%s"', async (driver_info, instance_info, append) => {
     const options = { ...inConfiguration(), 'conductor.file_url_allowed_paths': [folder] };
     const { task, boots } = testTask({ node: { driver_info: onNode(driver_info), instance_info }, options });
     await ipxeBoot.prepareRamdisk(task, {});
@@ -301,24 +316,32 @@ describe('ipxe: prepareRamdisk', () => {
     expect(boots.get(NODE_UUID)!.kernel_args).toBe(`selinux=0 troubleshoot=0 text ${own}ipa-api-url=http://10.0.0.1:6385`);
   });
   it.each([
-    ['those that may boot', [portRecord(), portRecord({ address: '52:54:00:00:00:02', pxe_enabled: false })], ['52:54:00:00:00:01']],
-    ['all, when none may', [portRecord({ pxe_enabled: false })], ['52:54:00:00:00:01']],
-    ['none: any unknown machine', [], []],
-  ])('is found by %s', async (_, ports, macs) => {
+    ['ports with pxe_enabled', [portRecord(), portRecord({ address: '52:54:00:00:00:02', pxe_enabled: false })], ['52:54:00:00:00:01']],
+    ['all ports, if none has pxe_enabled', [portRecord({ pxe_enabled: false })], ['52:54:00:00:00:01']],
+    ['no port, if the node has none', [], []],
+  ])('the boot record lists the MAC addresses of %s', async (_, ports, macs) => {
     const { task, boots } = testTask({ ports, options: inConfiguration() });
     await ipxeBoot.prepareRamdisk(task, {});
     expect(boots.get(NODE_UUID)!.macs).toEqual(macs);
   });
   it.each([
     [
-      'a file that is not there',
+      'a file that does not exist',
       { deploy_kernel: 'file:///var/lib/ironic/none', deploy_ramdisk: 'file:///x' },
       'Specified image file not found.',
     ],
-    ['a file elsewhere', { deploy_kernel: 'file:///usr/x', deploy_ramdisk: 'file:///x' }, 'is not allowed for image source file URLs'],
-    ['a path', { deploy_kernel: '/var/lib/ironic/k', deploy_ramdisk: 'file:///x' }, 'Scheme-less image href is not a UUID.'],
-    ['a server that is not there', { deploy_kernel: 'http://127.0.0.1:21399/k', deploy_ramdisk: 'file:///x' }, 'ECONNREFUSED'],
-  ])('fails for %s before anything is changed', async (_, driver_info, message) => {
+    [
+      'a file outside the allowed paths',
+      { deploy_kernel: 'file:///usr/x', deploy_ramdisk: 'file:///x' },
+      'is not allowed for image source file URLs',
+    ],
+    [
+      'a path without a scheme',
+      { deploy_kernel: '/var/lib/ironic/k', deploy_ramdisk: 'file:///x' },
+      'Scheme-less image href is not a UUID.',
+    ],
+    ['a server that cannot be reached', { deploy_kernel: 'http://127.0.0.1:21399/k', deploy_ramdisk: 'file:///x' }, 'ECONNREFUSED'],
+  ])('fails for %s, without a boot record or a change of the boot device', async (_, driver_info, message) => {
     const { task, boots, events } = testTask({ node: { driver_info } });
     await expect(ipxeBoot.prepareRamdisk(task, {})).rejects.toMatchObject({ message: expect.stringContaining(message) as string });
     expect([boots.size, events]).toEqual([0, []]);
@@ -326,14 +349,14 @@ describe('ipxe: prepareRamdisk', () => {
   it.each([
     [['pxe', 'disk'], 'pxe'],
     [['pxe', 'disk', 'uefihttp'], 'uefihttp'],
-  ])('over HTTP, with boot devices %j: %s', async (bootDevices, device) => {
+  ])('http-ipxe with the boot devices %j sets %s', async (bootDevices, device) => {
     const told: string[] = [];
     const management = { ...noopManagement, bootDevices, setBootDevice: async (_: unknown, one: string) => void told.push(one) };
     const { task, boots } = testTask({ options: inConfiguration(), driver: { management } });
     await httpIpxeBoot.prepareRamdisk(task, {});
     expect([boots.get(NODE_UUID)!.method, told]).toEqual(['http-ipxe', [device]]);
   });
-  it('keeps the image of a deployment in which a step reboots', async () => {
+  it('keeps the image of the boot record when a step reboots during a deployment', async () => {
     const { task, boots } = testTask({ options: inConfiguration() });
     await ipxeBoot.prepareRamdisk(task, {});
     boots.set(NODE_UUID, { ...boots.get(NODE_UUID)!, files: { kernel: 'old', ramdisk: 'old', image: '/images/a' } });
@@ -342,8 +365,8 @@ describe('ipxe: prepareRamdisk', () => {
   });
 });
 
-describe('ipxe: afterwards', () => {
-  it.each(['cleanUpRamdisk', 'cleanUpInstance'] as const)('%s leaves nothing to boot', async (end) => {
+describe('ipxe: clean-up and prepareInstance', () => {
+  it.each(['cleanUpRamdisk', 'cleanUpInstance'] as const)('%s deletes the boot record', async (end) => {
     const { task, boots } = testTask({ options: inConfiguration() });
     await ipxeBoot.prepareRamdisk(task, {});
     await ipxeBoot[end](task);
@@ -353,11 +376,14 @@ describe('ipxe: afterwards', () => {
   it.each([
     ['deploying', ['boot device: disk for good']],
     ['active', []],
-  ] as const)('prepareInstance of a node %s', async (provision_state, expected) => {
-    const { task, boots, events } = testTask({ node: { provision_state }, options: inConfiguration() });
-    await ipxeBoot.prepareRamdisk(task, {});
-    events.length = 0;
-    await ipxeBoot.prepareInstance(task);
-    expect([boots.size, events]).toEqual([0, expected]);
-  });
+  ] as const)(
+    'prepareInstance in state %s deletes the boot record and sets the boot device only while deploying',
+    async (provision_state, expected) => {
+      const { task, boots, events } = testTask({ node: { provision_state }, options: inConfiguration() });
+      await ipxeBoot.prepareRamdisk(task, {});
+      events.length = 0;
+      await ipxeBoot.prepareInstance(task);
+      expect([boots.size, events]).toEqual([0, expected]);
+    },
+  );
 });

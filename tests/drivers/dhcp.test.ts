@@ -187,7 +187,7 @@ it.each([
       'tag:TAG,tag:ipxe6,59,http://10.0.0.1:8080/boot.ipxe',
     ],
   ],
-] as const)('writes what Ironic writes: %s, %s, my_ipv6 %s', async (method, mode, myIpv6, lines) => {
+] as const)('writes the same dnsmasq options as Ironic: %s, %s, my_ipv6 %s', async (method, mode, myIpv6, lines) => {
   const test = taskWith({ 'DEFAULT.my_ipv6': myIpv6 }, mode);
   await BOOT[method].prepareRamdisk(test.task, {});
   const tag = tagOf(test);
@@ -197,7 +197,7 @@ it.each([
   expect(readdirSync(folder).sort()).toEqual([HOST_FILE, OPTION_FILE]);
 });
 
-it('keeps the tag until the deployment is cleaned up, and then lets dnsmasq ignore the machine', async () => {
+it('keeps the tag until cleanUp, which tells dnsmasq to ignore the machine', async () => {
   const test = taskWith();
   await ipxeBoot.prepareRamdisk(test.task, {});
   const tag = tagOf(test);
@@ -211,7 +211,7 @@ it('keeps the tag until the deployment is cleaned up, and then lets dnsmasq igno
   expect(read(HOST_FILE)).toBe(`${MAC},ignore\n`);
 });
 
-it('fails with the names of the options when the folders cannot be written, and boots nothing', async () => {
+it('fails with the option names and without a boot record when the directories cannot be written', async () => {
   const test = taskWith({ 'dnsmasq.dhcp_hostsdir': join(folder, 'missing') });
   await expect(ipxeBoot.prepareRamdisk(test.task, {})).rejects.toMatchObject({
     name: 'DriverOperationError',
@@ -221,14 +221,14 @@ it('fails with the names of the options when the folders cannot be written, and 
   expect(readdirSync(folder)).toEqual([OPTION_FILE]);
 });
 
-it('refuses a boot file whose name is too long for an option', async () => {
+it('rejects a boot file URL that exceeds the length of a DHCP option', async () => {
   const test = taskWith({ 'deploy.http_url': `http://${'x'.repeat(60)}.example` });
   await expect(httpIpxeBoot.prepareRamdisk(test.task, {})).rejects.toMatchObject({
     message: 'The resulting boot file or URL length exceeds Neutron limitations. Please explore shorter file names or hostnames.',
   });
 });
 
-it.each(['none', 'builtin'] as const)('writes nothing with dhcp_provider = %s', async (provider) => {
+it.each(['none', 'builtin'] as const)('writes no files with dhcp_provider = %s', async (provider) => {
   const test = taskWith({ 'dhcp.dhcp_provider': provider });
   await ipxeBoot.prepareRamdisk(test.task, {});
   await agentDeploy.cleanUp(test.task);

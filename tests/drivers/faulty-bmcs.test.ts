@@ -54,19 +54,19 @@ it.each([
   ['redfish_error=Systems', 'power on', undefined],
   ['redfish_garbage=Systems', 'power on', undefined],
   ['none', 'power on', 'power on'],
-])('%s', async (faults, byIpmi, byRedfish) => {
+])('with the fault "%s", each driver reports the true power state or an error', async (faults, byIpmi, byRedfish) => {
   expect(await answers(faults)).toEqual({ ipmi: byIpmi, redfish: byRedfish });
 });
-it('a power state of another type is none', async () => {
+it('the redfish driver reports no power state for a PowerState of another type', async () => {
   const { redfish: told } = await answers('redfish_types=Systems');
   expect(told ?? null).toBeNull();
 });
-it('a password that is refused says nothing about the power', async () => {
+it('the redfish driver fails on a rejected password instead of reporting a power state', async () => {
   // The IPMI session is still valid; Redfish checks the login at each request.
   expect((await answers('wrong_password')).redfish).toBeUndefined();
 });
 
-describe('a BMC that is reset by', () => {
+describe('BMC reset', () => {
   const HOUR = 3_600_000;
   const cold = async (): Promise<void> => {
     const { address, port, username, password } = fleet.machines[0]!.ipmi;
@@ -80,9 +80,9 @@ describe('a BMC that is reset by', () => {
     await redfish.request(target, 'POST', path, { timeoutMs: 5000, body: { ResetType: 'ForceRestart' } });
   };
   it.each([
-    ['a cold reset of IPMI', cold],
-    ["Redfish's Manager.Reset", manager],
-  ])('%s is away by both, and comes back to those whose sessions it forgot', async (_, reset) => {
+    ['an IPMI cold reset', cold],
+    ['a Redfish Manager.Reset', manager],
+  ])('after %s both drivers fail, and work again with new sessions after the restart', async (_, reset) => {
     expect(await answers('none')).toEqual({ ipmi: 'power on', redfish: 'power on' });
     fleet.machines[0]!.faults.now = { restart: HOUR };
     await reset();

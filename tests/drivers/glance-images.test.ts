@@ -40,11 +40,11 @@ test.each([
   [{}, 'GlanceConnectionFailed', 'Connection to glance endpoint of [glance] failed: the response is no image'],
   [{ ...IMAGE, status: 'queued' }, 'ImageUnacceptable', `Image ${ID} is unacceptable: The image is required to be in an active state.`],
   [{ ...IMAGE, visibility: 'private' }, 'ImageNotFound', `Image ${ID} could not be found.`],
-])('%j is %s', async (answer, name, message) => {
+])('findImage maps the answer %j to %s', async (answer, name, message) => {
   await expect(findImage(taskIn(cloud(answer)).task, ID)).rejects.toMatchObject({ name, message });
 });
 
-test('images of the own project, and those shared with it', async () => {
+test("findImage accepts private images of the service's project and images shared with it", async () => {
   const ofService = { ...IMAGE, visibility: 'private', owner: 'service' };
   expect(await findImage(taskIn(cloud(ofService)).task, ID)).toMatchObject({ owner: 'service' });
   const shared = { ...IMAGE, visibility: 'shared' };
@@ -52,7 +52,7 @@ test('images of the own project, and those shared with it', async () => {
   await expect(findImage(taskIn(cloud(shared)).task, ID)).rejects.toMatchObject({ name: 'ImageNotFound' });
 });
 
-test('administrators may use private images, unless the option says otherwise', async () => {
+test('findImage accepts private images for administrators unless ignore_project_check_for_admin_tasks is false', async () => {
   const { task } = taskIn(cloud({ ...IMAGE, visibility: 'private' }));
   const asAdmin = (options = task.options): GlanceTask => ({ ...task, options, caller: { admin: true, project: 'mine' } });
   expect(await findImage(asAdmin(), ID)).toMatchObject({ id: ID });
@@ -60,7 +60,7 @@ test('administrators may use private images, unless the option says otherwise', 
   await expect(findImage(asAdmin(strict), ID)).rejects.toMatchObject({ name: 'ImageNotFound' });
 });
 
-test('without Glance, validation says what is missing', async () => {
+test('validImage names the missing [glance]auth_type', async () => {
   await expect(validImage(taskIn(servicesOf()).task, ID)).rejects.toMatchObject({
     name: 'InvalidParameterValue',
     message: expect.stringMatching(
@@ -69,7 +69,7 @@ test('without Glance, validation says what is missing', async () => {
   });
 });
 
-test('a temporary URL is kept only with the option, and only while it is valid for long enough', async () => {
+test('imageTempUrl caches a URL only with the option, and only while it remains valid for long enough', async () => {
   const options = { 'glance.swift_temp_url_cache_enabled': true, 'glance.swift_temp_url_expected_download_start_delay': 100 };
   const { task } = taskIn(cloud(IMAGE), { options });
   const first = await imageTempUrl(task, { id: ID });
@@ -86,7 +86,7 @@ test('a temporary URL is kept only with the option, and only while it is valid f
 
 describe('deployment', () => {
   const instance = { instance_info: { image_source: ID } };
-  test('takes hashes and format from Glance, and has the image served', async () => {
+  test('takes hashes, format and properties from Glance, and serves the image through the boot service', async () => {
     const { task, node, boots } = taskIn(cloud({ ...IMAGE, ...HASHES, os_distro: 'debian' }), { node: instance });
     await directDeploy.validate!(task);
     await directDeploy.prepare!(task);
@@ -100,11 +100,11 @@ describe('deployment', () => {
     });
     expect(boots.get(node().uuid)?.files['image']).toBe(`glance://${ID}`);
   });
-  test.each([{ img_type: 'partition' }, { kernel_id: 'k' }])('refuses an image with %j', async (properties) => {
+  test.each([{ img_type: 'partition' }, { kernel_id: 'k' }])('rejects an image with %j', async (properties) => {
     const { task } = taskIn(cloud({ ...IMAGE, ...properties }), { node: instance });
     await expect(directDeploy.validate!(task)).rejects.toThrow('is a partition image');
   });
-  test('refuses an image that does not fit into memory, unless it is streamed', async () => {
+  test('rejects an image larger than the memory unless it is streamed', async () => {
     const large = { ...IMAGE, ...HASHES, size: 512 * 2 ** 20 };
     const node = { ...instance, properties: { memory_mb: 256 } };
     await directDeploy.prepare!(taskIn(cloud(large), { node }).task);
@@ -119,11 +119,11 @@ test.each([
   [{ kernel_id: 'k' }, { ramdisk: 'http://r' }, { kernel: 'k', ramdisk: 'http://r' }],
   [{ boot_iso_id: 'i' }, { kernel: 'http://k', ramdisk: 'http://r' }, {}],
   [{}, { image_source: 'http://image' }, {}],
-])('an image with %j for an instance with %j boots %j', async (properties, own, expected) => {
+])('inMemoryImages of an image with %j and instance_info %j is %j', async (properties, own, expected) => {
   const { task } = taskIn(cloud({ ...IMAGE, ...properties }), { node: { instance_info: { image_source: ID, ...own } } });
   expect(await inMemoryImages(task)).toEqual(expected);
 });
-test('properties that are missing are listed', async () => {
+test('inMemoryImages lists the missing properties of the image', async () => {
   const { task } = taskIn(cloud({ ...IMAGE, kernel_id: 'k' }), { node: { instance_info: { image_source: ID } } });
   await expect(inMemoryImages(task)).rejects.toThrow(`Image ${ID} is missing the following properties: ramdisk_id`);
 });

@@ -4,13 +4,13 @@ import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import { INTERFACE_KINDS } from '../../model/records';
 import { HARDWARE, hardwarePage } from '../support/pages/hardware-page';
 
-it('docs/reference/hardware.md is as it is generated', () => {
+it('docs/reference/hardware.md equals the generated page', () => {
   const path = join(__dirname, '../../docs/reference/hardware.md');
   if (process.env['UPDATE_DOCS']) writeFileSync(path, hardwarePage());
   expect(readFileSync(path, 'utf8')).toBe(hardwarePage());
 });
 
-it('each row has a proof, and each proof is a test that there is', () => {
+it('each row of HARDWARE has a proof, and each proof names an existing file and text in it', () => {
   const proofs = HARDWARE.flatMap((row) => Object.values(row.proofs));
   expect(HARDWARE.filter((row) => Object.keys(row.proofs).length === 0)).toEqual([]);
   const missing = proofs.filter((proof) => {
@@ -21,7 +21,7 @@ it('each row has a proof, and each proof is a test that there is', () => {
   expect(missing).toEqual([]);
 });
 
-it('has the interfaces that drive a BMC: all that there are, and no other', () => {
+it('HARDWARE contains exactly the interfaces that control a BMC', () => {
   const ofBmcs = (['ipmi', 'redfish'] as const).flatMap((type) =>
     INTERFACE_KINDS.flatMap((kind) =>
       HARDWARE_TYPES[type]![kind].filter((name) => /^(ipmitool|redfish)/.test(name) && Object.hasOwn(INTERFACES[kind], name))

@@ -5,7 +5,7 @@ import { INTERFACE_KINDS } from '../../model/records';
 import { testTask } from '../support/task';
 
 describe('hardware types', () => {
-  it.each(Object.keys(HARDWARE_TYPES))('%s has something for every kind of interface', (name) => {
+  it.each(Object.keys(HARDWARE_TYPES))('%s has an existing interface of each kind, and no duplicates', (name) => {
     const type = HARDWARE_TYPES[name]!;
     for (const kind of INTERFACE_KINDS) {
       const known = type[kind].filter((one) => one === ANY || one in INTERFACES[kind]);
@@ -13,7 +13,7 @@ describe('hardware types', () => {
       expect(new Set(type[kind]).size).toBe(type[kind].length);
     }
   });
-  it('puts first what Ironic puts first', () => {
+  it('list the default interfaces of Ironic first', () => {
     expect(HARDWARE_TYPES.ipmi).toMatchObject({
       boot: ['ipxe', 'pxe', 'http-ipxe', 'http'],
       power: ['ipmitool'],
@@ -37,7 +37,7 @@ describe('no-* interfaces', () => {
     ['raid', 'no-raid'],
     ['rescue', 'no-rescue'],
     ['vendor', 'no-vendor'],
-  ] as const)('%s is refused', async (kind, name) => {
+  ] as const)('validate rejects the %s interface %s', async (kind, name) => {
     const found = (INTERFACES[kind] as Readonly<Record<string, Interface>>)[name]!;
     const { task } = testTask({ node: { driver: 'ipmi' } });
     await expect(found.validate!(task)).rejects.toMatchObject({
@@ -45,14 +45,14 @@ describe('no-* interfaces', () => {
       message: `Driver ipmi does not support ${kind} (disabled or not implemented).`,
     });
   });
-  it('refuses to inspect', async () => {
+  it('no-inspect rejects an inspection', async () => {
     const { task } = testTask();
     await expect(INTERFACES.inspect['no-inspect']!.inspect(task)).rejects.toMatchObject({ name: 'UnsupportedDriverExtension' });
   });
 });
 
-describe('noop', () => {
-  it('takes pxe and disk and nothing else', async () => {
+describe('noop management interface', () => {
+  it('accepts only the boot devices pxe and disk', async () => {
     const { task } = testTask();
     const management = INTERFACES.management.noop!;
     await management.setBootDevice(task, 'disk', true);
@@ -63,14 +63,14 @@ describe('noop', () => {
   });
 });
 
-describe('fake', () => {
+describe('fake interfaces', () => {
   it.each([
     ['power on', 'power on'],
     ['power off', 'power off'],
     ['rebooting', 'power on'],
     ['soft power off', 'power off'],
     ['soft rebooting', 'power on'],
-  ] as const)('power: %s leaves it %s', async (order, after) => {
+  ] as const)('power: "%s" results in "%s"', async (order, after) => {
     const { task, node } = testTask({ node: { power_state: null } });
     const power = INTERFACES.power.fake!;
     expect(power.supported).toContain(order);
@@ -78,20 +78,20 @@ describe('fake', () => {
     await power.set(task, order);
     expect([await power.get(task), node().power_state]).toEqual([after, after]);
   });
-  it('management knows pxe only', async () => {
+  it('management accepts only the boot device pxe', async () => {
     const { task } = testTask();
     const management = INTERFACES.management.fake!;
     await management.setBootDevice(task, 'pxe', true);
     expect(await management.getBootDevice(task)).toEqual({ device: 'pxe', persistent: false });
     await expect(management.setBootDevice(task, 'disk', true)).rejects.toThrow('Invalid boot device disk specified.');
   });
-  it('waits as long as it is told, by the clock', async () => {
+  it('a deploy step waits for [fake]deploy_delay', async () => {
     const { task } = testTask({ options: { 'fake.deploy_delay': '3' } });
     const before = task.clock.now();
     expect(await INTERFACES.deploy.fake!.steps![0]!.run(task, {})).toEqual({ kind: 'done' });
     expect(task.clock.now() - before).toBe(3000);
   });
-  it('stops waiting when it is stopped', async () => {
+  it('inspect stops waiting when the conductor stops', async () => {
     const { task, stop } = testTask({ options: { 'fake.inspect_delay': '3' } });
     stop(new Error('going down'));
     await expect(INTERFACES.inspect.fake!.inspect(task)).rejects.toThrow('going down');
@@ -105,13 +105,13 @@ describe('fake', () => {
     ['4,2', 77, 4000],
     ['0.05', 77, 50],
     ['0.05, 0.1', 3, 53],
-  ])('a delay of %s, spread by %i, is %i ms', (text, spread, expected) => {
+  ])('delayOf(%s, %i) is %i ms', (text, spread, expected) => {
     expect(delayOf(text, spread)).toBe(expected);
   });
-  it.each(['x', '1,2,3', '-1', '1.', '.5', '1e3'])('a delay of %s is refused', (text) => {
+  it.each(['x', '1,2,3', '-1', '1.', '.5', '1e3'])('delayOf rejects %s', (text) => {
     expect(() => delayOf(text, 0)).toThrow('A fake delay is N or N,M seconds');
   });
-  it('has one clean step, which needs the ramdisk', () => {
+  it('have one automatic clean step, which requires the ramdisk', () => {
     const steps = Object.values(INTERFACES).flatMap((named: Readonly<Record<string, Interface>>) => named.fake?.steps ?? []);
     expect(steps.filter((step) => (step.priority.clean ?? 0) > 0).map((step) => [step.step, step.requiresRamdisk])).toEqual([
       ['log_passthrough', undefined],

@@ -51,4 +51,4 @@ it.each<[string, (connections: Connections) => Promise<unknown>, ...Error[]]>([
   ['redfish POST ok', redfish('POST', `/redfish/v1/Systems/1/Actions/${'x'.repeat(100)}`)],
   ['redfish GET unreachable', redfish('GET', '/redfish/v1'), new RedfishError('unreachable', 'no route')],
   ['redfish GET aborted', redfish('GET', '/redfish/v1'), new Error('the conductor is stopping')],
-])('%s', async (expected, ask, ...[failure]) => expect(await measured(ask, failure)).toBe(expected));
+])('reports one request as "%s"', async (expected, ask, ...[failure]) => expect(await measured(ask, failure)).toBe(expected));

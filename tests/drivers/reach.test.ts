@@ -10,12 +10,12 @@ it.each([
   ['a BMC with a bare address', 'fd00::5', 'http://[fd00::1]:8080/a'],
   ['a BMC with a user', 'https://me@[fd00::5]/', 'http://[fd00::1]:8080/a'],
   ['an agent with an IPv4 address', 'https://10.0.0.5:9999', URL],
-  ['a name', 'https://bmc.example', URL],
-  ['nobody', undefined, URL],
-])('%s gets a URL that it reaches', (_, peer, expected) => {
+  ['a host name', 'https://bmc.example', URL],
+  ['an unknown peer', undefined, URL],
+])('reachableFrom returns a URL that is reachable from %s', (_, peer, expected) => {
   expect(reachableFrom(peer, URL, OWN)).toBe(expected);
 });
-it('nothing changes without my_ipv6, with an IPv6 my_ip, and for other hosts', () => {
+it('reachableFrom keeps the URL without my_ipv6, with an IPv6 my_ip, and for other hosts', () => {
   expect(reachableFrom('fd00::5', URL, { ...OWN, 'DEFAULT.my_ipv6': null })).toBe(URL);
   expect(reachableFrom('fd00::5', 'http://[fd00::9]/', { ...OWN, 'DEFAULT.my_ip': 'fd00::9' })).toBe('http://[fd00::9]/');
   expect(reachableFrom('fd00::5', 'http://images.example/a', OWN)).toBe('http://images.example/a');
@@ -24,7 +24,7 @@ it.each([
   ['https://[fd00::5]', {}, 'https://[fd00::1]:8443'],
   ['https://192.0.2.5', {}, 'https://10.0.0.1:8443'],
   ['https://[fd00::5]', { external_http_url: 'https://10.0.0.1' }, 'https://10.0.0.1'],
-])('a BMC at %s gets media that it reaches', (bmc, more, expected) => {
+])('urlForBmc returns a URL that is reachable from the BMC %s', (bmc, more, expected) => {
   const { task } = testTask({
     node: { driver_info: { redfish_address: bmc, ...more } },
     options: { ...OWN, 'deploy.external_http_url': 'https://10.0.0.1:8443' },

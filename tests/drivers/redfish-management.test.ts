@@ -33,28 +33,28 @@ describe('secure boot', () => {
     [{ SecureBootEnable: true }, true],
     [{ SecureBootEnable: false }, false],
     [{}, null],
-  ])('%j is %s', async (state, expected) => {
+  ])('get of %j returns %s', async (state, expected) => {
     offer(state);
     expect(await secureBoot!.get(bench().task)).toBe(expected);
   });
-  it('is not there', async () => {
+  it('is unsupported without the SecureBoot resource', async () => {
     await expect(secureBoot!.get(bench().task)).rejects.toMatchObject({ name: 'UnsupportedDriverExtension' });
     await expect(secureBoot!.set(bench().task, true)).rejects.toMatchObject({ name: 'UnsupportedDriverExtension' });
   });
-  it('is unknown where the BMC wants a licence for it', async () => {
+  it('get returns null where the BMC requires a licence for it', async () => {
     offer();
     const denied = { error: { code: 'SMC.1.0.OemLicenseNotPassed', message: 'licence' } };
     service().reply = ({ path }) => (path === PLACE ? { status: 403, body: denied } : undefined);
     expect(await secureBoot!.get(bench().task)).toBeNull();
   });
-  it('is set, without a reboot where none is needed; nothing is sent when it is so', async () => {
+  it('set sends one PATCH, without a reboot if the change applies at once', async () => {
     offer();
     const { task, events } = bench();
     await secureBoot!.set(task, true);
     await secureBoot!.set(task, true);
     expect([changes(), events]).toEqual([[{ SecureBootEnable: true }], []]);
   });
-  it('is set by a reboot, and the machine is as it was before', async () => {
+  it('set reboots the machine if needed, and restores its power state', async () => {
     offer({ SecureBootEnable: false }, false);
     resource()['PowerState'] = 'Off' as never;
     // The firmware applies the change after two reads.
@@ -71,13 +71,13 @@ describe('secure boot', () => {
       [15_000, 15_000],
     ]);
   });
-  it('is not waited for without end', async () => {
+  it('set fails after the timeout', async () => {
     offer({ SecureBootEnable: false }, false);
     await expect(secureBoot!.set(bench().task, true)).rejects.toMatchObject({
       message: `Redfish exception occurred. Error: Timeout reached while waiting for secure boot state of node ${NODE_UUID} to become True, current is False`,
     });
   });
-  it('needs UEFI', async () => {
+  it('set fails without UEFI', async () => {
     offer();
     resource()['Boot']!['BootSourceOverrideMode'] = 'Legacy';
     await expect(secureBoot!.set(bench().task, true)).rejects.toMatchObject({
@@ -85,7 +85,7 @@ describe('secure boot', () => {
     });
     expect(changes()).toEqual([]);
   });
-  it('has keys, which steps reset as far as the service offers it', async () => {
+  it('keys are reset by steps if the service offers the reset type', async () => {
     offer();
     expect(await stepOf('reset_secure_boot_keys_to_default').run(bench().task, {})).toEqual({ kind: 'done' });
     expect(changes()).toEqual([{ ResetKeysType: 'ResetAllKeysToDefault' }]);
@@ -96,7 +96,7 @@ describe('secure boot', () => {
 });
 
 describe('boot mode', () => {
-  it('takes a reboot where the service shows it only then', async () => {
+  it('set reboots the machine, and waits unless boot_mode_config_timeout is 0', async () => {
     service().reply = ({ method }) => (method === 'PATCH' ? { status: 204 } : undefined);
     const { task, events } = bench();
     await expect(redfishManagement.bootMode!.set(task, 'bios')).rejects.toMatchObject({
@@ -107,7 +107,7 @@ describe('boot mode', () => {
     await redfishManagement.bootMode!.set(unhurried.task, 'bios');
     expect(unhurried.events).toEqual(['power: rebooting']);
   });
-  it('cannot be set where it is neither shown nor taken', async () => {
+  it('set is unsupported where the service neither shows nor accepts a boot mode', async () => {
     resource()['Boot'] = {};
     service().reply = ({ method }) => (method === 'PATCH' ? { status: 400, body: redfishError('no') } : undefined);
     await expect(redfishManagement.bootMode!.set(bench().task, 'bios')).rejects.toMatchObject({ name: 'UnsupportedDriverExtension' });
@@ -121,39 +121,39 @@ describe('boot mode', () => {
     ],
     [['Odd'], undefined],
     ['UEFI', undefined],
-  ])('of the allowable values %j are %j', async (allowed, expected) => {
+  ])('supported maps the allowable values %j to %j', async (allowed, expected) => {
     resource()['Boot']!['BootSourceOverrideMode@Redfish.AllowableValues'] = allowed;
     expect(await redfishManagement.bootMode!.supported!(bench().task)).toEqual(expected);
   });
 });
 
-describe("vendors' ways", () => {
+describe('vendor quirks', () => {
   const of = (vendor: string): ReturnType<typeof bench> => bench({ node: { properties: { vendor } } });
   it.each<[string, string, boolean, object]>([
     ['AMI', 'pxe', false, { BootSourceOverrideTarget: 'Pxe', BootSourceOverrideEnabled: 'Once', BootSourceOverrideMode: 'UEFI' }],
     ['Supermicro', 'disk', true, { BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Continuous' }],
     ['Dell', 'disk', true, { BootSourceOverrideTarget: 'Hdd' }],
-  ])('%s: %s, persistent %s', async (vendor, device, persistent, Boot) => {
+  ])('%s: setBootDevice of %s, persistent %s, sends the expected boot settings', async (vendor, device, persistent, Boot) => {
     resource()['Boot']!['BootSourceOverrideEnabled'] = 'Continuous';
     const { task } = of(vendor);
     await redfishManagement.setBootDevice(task, device, persistent);
     expect(changes()[0]).toEqual({ Boot });
   });
-  it('Supermicro boots virtual media as a USB drive', async () => {
+  it('Supermicro: virtual media is the boot target UsbCd', async () => {
     resource()['Boot']!['BootSourceOverrideTarget@Redfish.AllowableValues'] = ['Pxe', 'Cd', 'UsbCd'];
     const { task } = of('Supermicro');
     await redfishManagement.setBootDevice(task, 'cdrom', false);
     expect(changes()[0]).toMatchObject({ Boot: { BootSourceOverrideTarget: 'UsbCd' } });
     expect(await redfishManagement.getBootDevice(task)).toEqual({ device: 'cdrom', persistent: false });
   });
-  it('are known by the vendor that the service names, or the manufacturer', async () => {
+  it('detectVendor returns the vendor of the service root, or the manufacturer of the system', async () => {
     expect(await redfishManagement.detectVendor!(bench().task)).toBeUndefined();
     resource()['Manufacturer'] = 'Maker' as never;
     expect(await redfishManagement.detectVendor!(bench().task)).toBe('Maker');
     resource('/redfish/v1/')['Vendor'] = 'Vendor' as never;
     expect(await redfishManagement.detectVendor!(bench().task)).toBe('Vendor');
   });
-  it('of settings: what the settings resource shows is written there', async () => {
+  it('boot settings that the settings resource contains are written there', async () => {
     Object.assign(resource(), { '@Redfish.Settings': { SettingsObject: link(`${SYSTEM}/Settings`) } });
     service().resources[`${SYSTEM}/Settings`] = { Boot: { BootSourceOverrideTarget: 'None' } };
     await redfishManagement.setBootDevice(bench().task, 'pxe', false);
@@ -168,7 +168,7 @@ describe("vendors' ways", () => {
 describe('UEFI HTTP boot', () => {
   const uefiHttp = { BootSourceOverrideTarget: 'UefiHttp', BootSourceOverrideEnabled: 'Once' };
   const publish = async (task: Task): Promise<string> => publishMedium(task, 'boot', { kind: 'image', source: 'http://192.0.2.1/x.iso' });
-  it('is told the URL of what is published for the node, and that is forgotten with another device', async () => {
+  it('setBootDevice sends the URL of the published medium, and clears it with another device', async () => {
     resource()['Boot']!['HttpBootUri'] = null;
     const { task } = bench();
     const url = await publish(task);
@@ -179,7 +179,7 @@ describe('UEFI HTTP boot', () => {
       { Boot: { BootSourceOverrideTarget: 'Pxe', BootSourceOverrideEnabled: 'Once', HttpBootUri: null } },
     ]);
   });
-  it('is left to DHCP where nothing is published; a URL needs a service that knows HttpBootUri', async () => {
+  it('setBootDevice without a published medium leaves the URL to DHCP, and with one requires HttpBootUri', async () => {
     await redfishManagement.setBootDevice(bench().task, 'uefihttp', false);
     expect(changes()).toEqual([{ Boot: uefiHttp }]);
     const { task } = bench();
@@ -188,7 +188,7 @@ describe('UEFI HTTP boot', () => {
   });
 });
 
-describe('lamps', () => {
+describe('indicators', () => {
   const offer = (): void => {
     Object.assign(resource(), {
       UUID: 'u-sys',
@@ -227,7 +227,7 @@ describe('lamps', () => {
     ['system', 'u-sys', 'off', 'blinking', { IndicatorLED: 'Blinking' }],
     ['chassis', 'u-ch', 'on', 'off', { LocationIndicatorActive: false }],
     ['disk', 'raid:d1', 'blinking', 'on', { IndicatorLED: 'Lit' }],
-  ])('of the %s: %s is %s, then %s', async (component, name, before, after, change) => {
+  ])('of %s %s are %s before set and %s after it', async (component, name, before, after, change) => {
     offer();
     expect(await indicators!.get(bench().task, component, name)).toBe(before);
     await indicators!.set!(bench().task, component, name, after);
@@ -241,14 +241,14 @@ describe('lamps', () => {
     ['disk', 'raid:d2', 'on', 'MissingParameterValue'],
     ['system', 'u-sys', 'green', 'InvalidParameterValue'],
     ['chassis', 'u-ch', 'blinking', 'InvalidParameterValue'],
-  ])('%s %s cannot be %s', async (component, name, state, fault) => {
+  ])('set of %s %s to %s is rejected', async (component, name, state, fault) => {
     offer();
     await expect(indicators!.set!(bench().task, component, name, state)).rejects.toMatchObject({ name: fault });
     expect(changes()).toEqual([]);
   });
 });
 
-describe("the BMC's clock", () => {
+describe('clock of the BMC', () => {
   const MANAGER = '/redfish/v1/Managers/1';
   const NOW = '2026-02-03T04:05:06+00:00';
   const offer = (time: unknown, takes = true): void => {
@@ -268,24 +268,24 @@ describe("the BMC's clock", () => {
       { DateTime: '2030-01-01T00:00:00+02:00', DateTimeLocalOffset: '+02:00' },
     ],
     [{ target_datetime: '2030-01-01 00:00:00' }, { DateTime: '2030-01-01T00:00:00+00:00' }],
-  ])('is set by a step with %j', async (args, change) => {
+  ])('set_bmc_clock with %j sets the expected time', async (args, change) => {
     offer('2000-01-01T00:00:00Z');
     expect(await stepOf('set_bmc_clock').run(bench().task, args)).toEqual({ kind: 'done' });
     expect(changes()).toEqual([change]);
   });
-  it.each(['noon', '2030-13-01T00:00:00Z', 5])('is not set to %j', async (time) => {
+  it.each(['noon', '2030-13-01T00:00:00Z', 5])('set_bmc_clock rejects target_datetime %j', async (time) => {
     offer(NOW);
     await expect(stepOf('set_bmc_clock').run(bench().task, { target_datetime: time })).rejects.toMatchObject({
       name: 'InvalidParameterValue',
     });
     expect(changes()).toEqual([]);
   });
-  it('that does not take the time is a failure', async () => {
+  it('set_bmc_clock fails if the BMC keeps its old time', async () => {
     offer('2000-01-01T00:00:00Z', false);
     await expect(stepOf('set_bmc_clock').run(bench().task, {})).rejects.toThrow('BMC clock update failed: mismatch after setting datetime');
   });
   const verified = { options: { 'redfish.enable_verify_bmc_clock': true } };
-  it('is looked at when a node is verified, where the option says so', async () => {
+  it('verify_bmc_clock corrects the time only with [redfish]enable_verify_bmc_clock', async () => {
     offer('2000-01-01T00:00:00Z');
     expect(await stepOf('verify_bmc_clock').run(bench().task, {})).toEqual({ kind: 'done' });
     expect(service().asked).toEqual([]);
@@ -294,7 +294,7 @@ describe("the BMC's clock", () => {
     expect(await stepOf('verify_bmc_clock').run(bench(verified).task, {})).toEqual({ kind: 'done' });
     expect(changes().length).toBe(1);
   });
-  it.each([['2000-01-01T00:00:00Z'], [undefined], ['x']])('%j that stays so is a failure', async (time) => {
+  it.each([['2000-01-01T00:00:00Z'], [undefined], ['x']])('verify_bmc_clock fails if the time stays %j', async (time) => {
     offer(time, false);
     expect(await stepOf('verify_bmc_clock').run(bench(verified).task, {})).toEqual({
       kind: 'failed',
@@ -303,7 +303,7 @@ describe("the BMC's clock", () => {
   });
 });
 
-it('one answer tells power, health, boot mode and whether there is a vendor', async () => {
+it('getStatus reads power state, health, boot mode and presence of a vendor with one request', async () => {
   expect(await redfishPower.getStatus!(bench().task)).toEqual({ power: 'power on', health: null, bootMode: 'uefi', namesVendor: false });
   Object.assign(resource(), { Status: { Health: 'Warning' }, Manufacturer: 'ACME' });
   service().asked.length = 0;
@@ -318,7 +318,7 @@ it('one answer tells power, health, boot mode and whether there is a vendor', as
 
 describe('MAC addresses', () => {
   const PLACE = `${SYSTEM}/EthernetInterfaces`;
-  it('are those of interfaces that are enabled and well', async () => {
+  it('are those of interfaces that are enabled and healthy', async () => {
     const { task } = bench();
     expect(await redfishManagement.macAddresses!(task)).toEqual([]);
     Object.assign(resource(), { EthernetInterfaces: link(PLACE) });
@@ -334,7 +334,7 @@ describe('MAC addresses', () => {
     service().resources[PLACE] = { Members: interfaces.map((_, index) => link(`${PLACE}/${index}`)) };
     expect(await redfishManagement.macAddresses!(task)).toEqual(['aa:bb:cc:00:00:01']);
   });
-  it('that the service does not tell are an error', async () => {
+  it('fail if the service does not return the interfaces', async () => {
     Object.assign(resource(), { EthernetInterfaces: link(PLACE) });
     service().reply = ({ path }) => (path === PLACE ? { status: 500, body: redfishError('no') } : undefined);
     await expect(redfishManagement.macAddresses!(bench().task)).rejects.toMatchObject({

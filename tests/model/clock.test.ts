@@ -2,7 +2,7 @@ import { bareTimestamp, instantOf, timestamp } from '../../model/clock';
 
 const MOMENT = Date.UTC(2026, 1, 3, 4, 5, 6, 789);
 
-it('writes a moment with its offset in rows and answers, and without one where Ironic has none', () => {
+it('timestamp writes a UTC offset, and bareTimestamp none', () => {
   expect(timestamp(MOMENT)).toBe('2026-02-03T04:05:06.789000+00:00');
   expect(bareTimestamp(MOMENT)).toBe('2026-02-03T04:05:06.789000');
 });
@@ -15,4 +15,4 @@ it.each([
   ['2026-02-03T04:05:06.789000', MOMENT],
   ['2026-02-03 04:05:06.789000', MOMENT],
   ['soon', NaN],
-])('reads %s', (text, moment) => expect(instantOf(text)).toBe(moment));
+])('instantOf reads %s', (text, moment) => expect(instantOf(text)).toBe(moment));

@@ -11,11 +11,11 @@ describe('positions', () => {
     ['1-2 ', false],
     ['a-b', false],
     ['', false],
-  ])('%j: %p', (text, expected) => expect(isPosition(text)).toBe(expected));
+  ])('isPosition(%j) is %p', (text, expected) => expect(isPosition(text)).toBe(expected));
   it.each([
     ['2-1', '1-9', true],
     ['1-9', '2-1', false],
     ['1-10', '1-9', true],
     ['1-9', '1-9', false],
-  ])('%s behind %s: %p', (one, other, expected) => expect(isBehind(one, other)).toBe(expected));
+  ])('isBehind(%s, %s) is %p', (one, other, expected) => expect(isBehind(one, other)).toBe(expected));
 });

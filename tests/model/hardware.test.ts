@@ -15,9 +15,9 @@ const record = (more: object = {}): HardwareRecord => ({
   ...more,
 });
 
-describe('what is told of two records', () => {
+describe('changesBetween', () => {
   it.each<readonly [string, object, object, readonly string[]]>([
-    ['nothing', {}, {}, []],
+    ['no change', {}, {}, []],
     ['a disk that appears', {}, { disks: [disk(), disk({ wwn: null, serial: 'S2' })] }, ['disk S2 appeared']],
     ['a disk that vanishes', {}, { disks: [] }, ['disk 0x5000c500a1b2c3d4 vanished']],
     [
@@ -26,58 +26,65 @@ describe('what is told of two records', () => {
       { disks: [disk({ wwn: '0x5000c500a1b2c3d5' })] },
       ['disk 0x5000c500a1b2c3d4 vanished', 'disk 0x5000c500a1b2c3d5 appeared'],
     ],
-    ['a disk of another name', {}, { disks: [disk({ name: '/dev/sdb' })] }, []],
-    ['a disk that two ways lead to', {}, { disks: [disk(), disk({ name: '/dev/sdb' })] }, []],
-    ['a disk of another size', {}, { disks: [disk({ size: 2000 })] }, ['disk 0x5000c500a1b2c3d4 changed: size 1000 → 2000']],
-    ['a disk of which more is known', {}, { disks: [disk({ firmware: 'F' })] }, []],
-    ['a disk without a serial number', { disks: [{ name: '/dev/vda', by_path: 'p', size: 1 }] }, { disks: [] }, ['disk p vanished']],
-    ['a disk that nothing is known of', {}, { disks: [disk(), {}] }, []],
+    ['no disk with another name', {}, { disks: [disk({ name: '/dev/sdb' })] }, []],
+    ['no second path to a disk', {}, { disks: [disk(), disk({ name: '/dev/sdb' })] }, []],
+    ['a changed size of a disk', {}, { disks: [disk({ size: 2000 })] }, ['disk 0x5000c500a1b2c3d4 changed: size 1000 → 2000']],
+    ['no newly known field of a disk', {}, { disks: [disk({ firmware: 'F' })] }, []],
+    [
+      'a vanished disk without a serial number',
+      { disks: [{ name: '/dev/vda', by_path: 'p', size: 1 }] },
+      { disks: [] },
+      ['disk p vanished'],
+    ],
+    ['no disk without any identification', {}, { disks: [disk(), {}] }, []],
     ['an interface that appears', {}, { interfaces: [nic(), nic({ mac_address: 'x' })] }, ['interface x appeared']],
     [
-      'an interface in another slot',
+      'a changed product of an interface',
       {},
       { interfaces: [nic({ product: '0x1' })] },
       ['interface 52:54:00:00:00:01 changed: product "0x1533" → "0x1"'],
     ],
-    ['memory', {}, { memory: { physical_mb: 131072, total: 1 } }, ['memory changed: physical_mb 65536 → 131072']],
+    ['changed memory', {}, { memory: { physical_mb: 131072, total: 1 } }, ['memory changed: physical_mb 65536 → 131072']],
     [
-      'a module that was exchanged, one that was taken, one that came',
+      'a changed, a vanished and an added memory module',
       { memory: { modules: [dimm('A1'), dimm('B1')] } },
       { memory: { modules: [dimm('A1', { serial_number: 'N' }), dimm('C1')] } },
       ['memory_module A1 changed: serial_number "S" → "N"', 'memory_module B1 vanished', 'memory_module C1 appeared'],
     ],
-    ['modules, by who may not read of them', { memory: { modules: [dimm('A1')] } }, { memory: { modules: null } }, []],
+    ['no vanished modules if they cannot be read', { memory: { modules: [dimm('A1')] } }, { memory: { modules: null } }, []],
     [
-      'a card in a slot',
+      'a changed and an added PCI device',
       { pci_devices: [card()] },
       { pci_devices: [card({ product_id: '2' }), card({ bus: '0000:02:00.0' })] },
       ['pci_device 0000:01:00.0 changed: product_id "1" → "2"', 'pci_device 0000:02:00.0 appeared'],
     ],
-    ['cards, by a newer recorder', {}, { pci_devices: [card()] }, []],
+    ['no PCI devices if the former record had no list of them', {}, { pci_devices: [card()] }, []],
     [
-      'the firmware of an interface',
+      'changed firmware of an interface',
       { interfaces: [nic({ firmware: '1' })] },
       { interfaces: [nic({ firmware: '2' })] },
       ['interface 52:54:00:00:00:01 changed: firmware "1" → "2"'],
     ],
-    ['the maker, by who may not read it', {}, { system_vendor: { manufacturer: '', firmware: { version: '' } } }, []],
-    ['memory that the kernel counts otherwise', {}, { memory: { physical_mb: 65536, total: 1 } }, []],
-    ['processors', {}, { cpu: { count: 16, frequency: '1' } }, ['cpu changed: count 8 → 16']],
-    ['a BIOS', {}, { system_vendor: { firmware: { version: '2' } } }, ['firmware changed: version "1" → "2"']],
-    ['a board', {}, { system_vendor: { serial_number: 'X' } }, ['system changed: serial_number "C" → "X"']],
-    ['a BMC elsewhere', {}, { bmc_address: '192.0.2.10' }, ['bmc changed: bmc_address "192.0.2.9" → "192.0.2.10"']],
-    ['a BMC that does not say', {}, { bmc_address: '0.0.0.0' }, []],
-    ['a BMC that says for the first time', { bmc_address: '0.0.0.0' }, {}, []],
-    ['what is no list', {}, { disks: 'many', interfaces: null, cpu: 7, memory: [], system_vendor: null }, []],
-    ['NUL in a name', {}, { disks: [disk(), { serial: 'a\0b' }] }, ['disk ab appeared']],
-  ])('%s', (_, before, after, told) => expect(changesBetween(record(before), record(after), 100).map(describeChange)).toEqual(told));
-  it('is bounded', () => {
+    ['no empty manufacturer and firmware', {}, { system_vendor: { manufacturer: '', firmware: { version: '' } } }, []],
+    ["no change of the kernel's total memory", {}, { memory: { physical_mb: 65536, total: 1 } }, []],
+    ['a changed number of processors', {}, { cpu: { count: 16, frequency: '1' } }, ['cpu changed: count 8 → 16']],
+    ['a changed firmware version', {}, { system_vendor: { firmware: { version: '2' } } }, ['firmware changed: version "1" → "2"']],
+    ['a changed serial number of the system', {}, { system_vendor: { serial_number: 'X' } }, ['system changed: serial_number "C" → "X"']],
+    ['a changed BMC address', {}, { bmc_address: '192.0.2.10' }, ['bmc changed: bmc_address "192.0.2.9" → "192.0.2.10"']],
+    ['no BMC address that became unknown', {}, { bmc_address: '0.0.0.0' }, []],
+    ['no BMC address that became known', { bmc_address: '0.0.0.0' }, {}, []],
+    ['nothing for members of invalid types', {}, { disks: 'many', interfaces: null, cpu: 7, memory: [], system_vendor: null }, []],
+    ['a serial number without its NUL', {}, { disks: [disk(), { serial: 'a\0b' }] }, ['disk ab appeared']],
+  ])('reports %s', (_, before, after, told) =>
+    expect(changesBetween(record(before), record(after), 100).map(describeChange)).toEqual(told),
+  );
+  it('limits the number of changes', () => {
     const disks = Array.from({ length: 50 }, (_, index) => disk({ wwn: String(index) }));
     expect(changesBetween(record({ disks: [] }), record({ disks }), 10)).toHaveLength(10);
   });
 });
 
-it('tells of what a host says at length only so much', () => {
+it('changesBetween truncates long values', () => {
   const long = { model: 'x'.repeat(100_000), vendor: { deep: 'y'.repeat(100_000) } };
   const [appeared] = changesBetween(record({ disks: [] }), record({ disks: [disk(long)] }), 10);
   expect(JSON.stringify(appeared).length).toBeLessThan(1000);
@@ -85,7 +92,7 @@ it('tells of what a host says at length only so much', () => {
   expect(JSON.stringify(changed).length).toBeLessThan(1000);
 });
 
-it('is the same record in any order of its members', () => {
+it('digestOf is independent of the order of members', () => {
   const { cpu, ...rest } = record();
   expect(digestOf({ cpu, ...rest })).toBe(digestOf({ ...rest, cpu, missing: undefined }));
   expect(digestOf(record({ memory: {} }))).not.toBe(digestOf(record()));

@@ -70,17 +70,17 @@ describe('matchDisks', () => {
     [{ rotational: false, size: '>= 50' }, ['/dev/nvme0n1']],
     [{ serial: 's!= AB12' }, ['/dev/sdb']],
     [{ vendor: 'acme', size: '> 200' }, []],
-  ])('%j', (hints, names) => {
+  ])('selects by %j', (hints, names) => {
     expect(matchDisks(disks, parseHints(hints)).map((disk) => disk.name)).toEqual(names);
   });
-  it('takes any of several serials', () => {
+  it('compares each of several serial numbers', () => {
     const disk = { name: '/dev/dm-0', size: GiB, serial: ['X1', 'X2'] } as unknown as InventoryDisk;
     expect(matchDisks([disk], parseHints({ serial: 'x2' }))).toHaveLength(1);
     expect(matchDisks([disk], parseHints({ serial: 'x3' }))).toHaveLength(0);
   });
 });
 
-describe('parseHints refuses', () => {
+describe('parseHints', () => {
   const valid = 'size, model, wwn, serial, vendor, wwn_with_extension, wwn_vendor_extension, name, rotational, hctl, by_path';
   it.each<[unknown, string]>([
     [{ colour: 'red' }, `The hints "colour" are invalid. Valid hints are: "${valid}"`],
@@ -95,7 +95,7 @@ describe('parseHints refuses', () => {
     [{ rotational: 'maybe' }, 'Root device hint "rotational" is not a Boolean value. Current value: maybe'],
     ['/dev/sda', 'Root device hints must be an object of hint names and values'],
     [['/dev/sda'], 'Root device hints must be an object of hint names and values'],
-  ])('%j', (hints, message) => {
+  ])('rejects %j', (hints, message) => {
     expect(() => parseHints(hints)).toThrow(new Error(message));
   });
 });

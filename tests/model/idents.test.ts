@@ -16,7 +16,7 @@ it.each([
   ['one', false],
   [5, false],
   [null, false],
-])('UUID %p: %p', (value, expected) => expect(isUuid(value)).toBe(expected));
+])('isUuid(%p) is %p', (value, expected) => expect(isUuid(value)).toBe(expected));
 
 it.each([
   // name, since 1.10, before
@@ -36,7 +36,7 @@ it.each([
   [`${'a.'.repeat(128)}a`, false, false],
   [5, false, false],
   [['node-1'], false, false],
-])('name %p', (value, now, before) => expect([isLogicalName(value), isHostName(value)]).toEqual([now, before]));
+])('isLogicalName and isHostName of %p', (value, now, before) => expect([isLogicalName(value), isHostName(value)]).toEqual([now, before]));
 
 it.each([
   ['52:54:00:Aa:00:01', true],
@@ -45,7 +45,7 @@ it.each([
   ['52:54:00:aa:00:01:02', false],
   ['00:52:54:00:aa:00:01', false],
   [['52:54:00:aa:00:01'], false],
-])('MAC address %p: %p', (value, expected) => expect(isMac(value)).toBe(expected));
+])('isMac(%p) is %p', (value, expected) => expect(isMac(value)).toBe(expected));
 
 it.each([
   ['00000A1b2C3d4E5f', true],
@@ -54,7 +54,7 @@ it.each([
   ['00000A1b2C3d4E5f0', false],
   ['x00000A1b2C3d4E5f', false],
   [['00000A1b2C3d4E5f'], false],
-])('datapath %p: %p', (value, expected) => expect(isDatapath(value)).toBe(expected));
+])('isDatapath(%p) is %p', (value, expected) => expect(isDatapath(value)).toBe(expected));
 
 it.each([
   ['10.0.0.2', '10.0.0.2'],
@@ -71,9 +71,9 @@ it.each([
   ['::ffff:1:2:3', '::ffff:1:2:3'],
   ['1::ffff:a00:2', '1::ffff:a00:2'],
   ['', undefined],
-])('address %p: %p', (text, expected) => expect(canonicalAddress(text)).toBe(expected));
+])('canonicalAddress(%p) is %p', (text, expected) => expect(canonicalAddress(text)).toBe(expected));
 
-it('makes UUIDs of version 4', () => {
+it('newUuid returns a UUID of version 4', () => {
   expect(newUuid((bytes) => Buffer.alloc(bytes, 0xff))).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff');
 });
 
@@ -83,4 +83,4 @@ it.each([
   ['::1', true],
   ['::2', false],
   ['10.127.0.1', false],
-])('loopback %p: %p', (address, expected) => expect(isLoopback(address)).toBe(expected));
+])('isLoopback(%p) is %p', (address, expected) => expect(isLoopback(address)).toBe(expected));

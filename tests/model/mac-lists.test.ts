@@ -5,21 +5,21 @@ const lists = (allow: readonly string[], deny: readonly string[] = []) =>
 const MAC = '52:54:00:aa:bb:cc';
 
 it.each<[string, readonly string[], boolean]>([
-  ['none', [], true],
+  ['no entries', [], true],
   ['the address', ['52:54:00:aa:bb:cc'], true],
   ['the address with dashes and capitals', ['52-54-00-AA-BB-CC'], true],
-  ['its vendor', ['00:11:22', '52:54:00'], true],
-  ['another vendor', ['00:11:22'], false],
-  ['a vendor of two bytes', ['52:54'], true],
-  ['any byte', ['*:*:*:*:bb:cc'], true],
-  ['other last bytes', ['*:*:*:*:bb:cd'], false],
-  ['all', ['*'], true],
-])('allowed by %s', (_, allow, expected) => {
+  ['its OUI', ['00:11:22', '52:54:00'], true],
+  ['another OUI', ['00:11:22'], false],
+  ['a prefix of two bytes', ['52:54'], true],
+  ['wildcards and its last bytes', ['*:*:*:*:bb:cc'], true],
+  ['wildcards and other last bytes', ['*:*:*:*:bb:cd'], false],
+  ['"*"', ['*'], true],
+])('isAllowed and isDenied with a list of %s', (_, allow, expected) => {
   expect(lists(allow).isAllowed(MAC)).toBe(expected);
   // The same entries match in a list of denied addresses, but an empty list denies none.
   expect(lists([], allow).isDenied(MAC)).toBe(allow.length > 0 && expected);
 });
 
-it.each(['', '52:54:00:', '52:5', 'g0:00:00', '52:54:00:aa:bb:cc:dd', 'all', '52.54.00', '**'])('%j is refused', (text) => {
+it.each(['', '52:54:00:', '52:5', 'g0:00:00', '52:54:00:aa:bb:cc:dd', 'all', '52.54.00', '**'])('macLists rejects %j', (text) => {
   expect(() => lists([], [text])).toThrow('[pxe_filter]deny_macs');
 });

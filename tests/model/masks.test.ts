@@ -24,15 +24,15 @@ it.each([
     { plain: 'text', number: 5, none: null },
     { plain: 'text', number: 5, none: null },
   ],
-])('masks %j', (given, expected) => expect(maskSecrets(given)).toEqual(expected));
+])('maskSecrets masks %j', (given, expected) => expect(maskSecrets(given)).toEqual(expected));
 
-it('leaves the record as it is, and keeps odd names', () => {
+it('maskSecrets does not change its argument, and keeps the member __proto__', () => {
   const record = JSON.parse('{"__proto__": {"password": "x"}, "password": "y"}') as Record<string, unknown>;
   expect(JSON.stringify(maskSecrets(record))).toBe(`{"__proto__":{"password":"${M}"},"password":"${M}"}`);
   expect(record['password']).toBe('y');
 });
 
-it('masks more in some fields of a node', () => {
+it('NODE_MASKS masks more members in some fields of a node', () => {
   expect(NODE_MASKS['driver_info']!({ snmp_auth_key: 'k', snmp_version: '3' })).toEqual({ snmp_auth_key: M, snmp_version: '3' });
   expect(NODE_MASKS['instance_info']!({ configdrive: { meta_data: {} }, image_url: 'u', image_source: 's' })).toEqual({
     configdrive: M,
@@ -62,13 +62,13 @@ it.each<[unknown, unknown]>([
     { password: true, path: '/password' },
   ],
   [null, null],
-])('quotes %j of a request without secrets', (given, expected) => expect(withoutSecrets(given)).toEqual(expected));
+])('withoutSecrets of %j', (given, expected) => expect(withoutSecrets(given)).toEqual(expected));
 
 it.each<[string, unknown]>([
   ['a list', Array.from({ length: 200_000 }, (_, at) => at)],
   ['lists in a list', Array.from({ length: 200_000 }, () => [1])],
   ['an object', Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`n${at}`, at]))],
-])('quotes the beginning of %s of hundreds of thousands', (_, value) => {
+])('withoutSecrets truncates %s with hundreds of thousands of members', (_, value) => {
   const text = JSON.stringify(withoutSecrets(value));
   expect(text.length).toBeLessThan(400_000);
   expect(text).toContain('…');

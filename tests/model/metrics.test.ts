@@ -7,7 +7,7 @@ import { METRICS, type MetricRow } from '../../model/metrics';
 const rows = Object.entries<MetricRow>(METRICS);
 const docs = join(__dirname, '../../docs');
 
-it('names metrics and labels as Prometheus wants it', () => {
+it('names and labels follow the rules of Prometheus', () => {
   for (const [name, { kind, help, labels, buckets }] of rows) {
     expect(name).toMatch(/^(?:bloomery|baremetal)_[a-z_]+$/);
     expect(name.endsWith('_total')).toBe(kind === 'counter');
@@ -18,7 +18,7 @@ it('names metrics and labels as Prometheus wants it', () => {
   }
 });
 
-it('is listed in docs/reference/metrics.md as it is (UPDATE_DOCS=1 writes it)', () => {
+it('docs/reference/metrics.md equals the generated table (UPDATE_DOCS=1 writes it)', () => {
   const table = [
     'Generated from `model/metrics.ts`; do not edit below here (`UPDATE_DOCS=1 npx jest tests/model/metrics` writes it).',
     '',
@@ -35,7 +35,7 @@ it('is listed in docs/reference/metrics.md as it is (UPDATE_DOCS=1 writes it)', 
   expect(readFileSync(path, 'utf8')).toBe(before + table);
 });
 
-it('has what the sample rules ask for, labels too', () => {
+it('the sample alerts use existing metrics and labels', () => {
   const { groups } = parse(readFileSync(join(docs, 'prometheus/alerts.yml'), 'utf8')) as {
     groups: { rules: { alert: string; expr: string; annotations: { summary: string } }[] }[];
   };
@@ -54,7 +54,7 @@ it('has what the sample rules ask for, labels too', () => {
   }
 });
 
-it('has what the dashboard asks for, labels too', () => {
+it('the sample dashboard uses existing metrics and labels', () => {
   const board = JSON.parse(readFileSync(join(docs, 'grafana/sensors.json'), 'utf8')) as { panels: { targets: { expr: string }[] }[] };
   const table: Readonly<Record<string, MetricRow>> = METRICS;
   const asked = board.panels.flatMap(({ targets }) =>

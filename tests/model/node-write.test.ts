@@ -1,7 +1,7 @@
 import { applyWrite, EMPTY_WRITE, isEmptyWrite, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
 
-it('takes credentials of URLs out of errors and history, and keeps the rest', () => {
+it('withoutQuotedCredentials removes credentials in URLs from last_error and history only', () => {
   const error = 'Failed to download http://u:p@images/x';
   const entry = { uuid: 'u', node_uuid: 'n', event: error } as never;
   const internal = { url: 'http://u:p@h/' };
@@ -20,9 +20,9 @@ it.each<[Partial<NodeWrite>, boolean]>([
   [{ changes: { name: null } }, false],
   [{ internal: { key: undefined } }, false],
   [{ history: [ENTRY] }, false],
-])('write %p is empty: %p', (write, empty) => expect(isEmptyWrite({ ...EMPTY_WRITE, ...write })).toBe(empty));
+])('isEmptyWrite(%p) is %p', (write, empty) => expect(isEmptyWrite({ ...EMPTY_WRITE, ...write })).toBe(empty));
 
-it('merges writes, of which the later one takes precedence', () => {
+it('mergeWrites gives precedence to the later write', () => {
   const first = { changes: { name: 'one', owner: 'me' }, internal: { a: 1, b: 1 }, history: [ENTRY] };
   const later = { changes: { name: 'two' }, internal: { b: undefined }, history: [{ uuid: 'v' } as never] };
   expect(mergeWrites(first, later)).toStrictEqual({
@@ -32,7 +32,7 @@ it('merges writes, of which the later one takes precedence', () => {
   });
 });
 
-describe('a node after a write', () => {
+describe('applyWrite', () => {
   const node = { name: 'one', owner: 'me', extra: { old: true }, driver_internal_info: { a: 1, b: 2 } } as unknown as NodeRecord;
   it.each<[Partial<NodeWrite>, object]>([
     [{}, {}],
@@ -44,5 +44,5 @@ describe('a node after a write', () => {
       { driver_internal_info: { b: 2, c: { list: [1] }, d: null } },
     ],
     [{ changes: { driver_internal_info: { e: 5 } }, internal: { f: 6 } }, { driver_internal_info: { e: 5, f: 6 } }],
-  ])('%j', (write, changed) => expect(applyWrite(node, { ...EMPTY_WRITE, ...write })).toStrictEqual({ ...node, ...changed }));
+  ])('applies %j', (write, changed) => expect(applyWrite(node, { ...EMPTY_WRITE, ...write })).toStrictEqual({ ...node, ...changed }));
 });

@@ -17,7 +17,7 @@ it.each([
   [[op('remove', '/name')], { extra: document.extra, driver_info: {} }],
   [[op('add', '/driver_info/x', { y: 1 }), op('replace', '/driver_info/x/y', 2)], { ...document, driver_info: { x: { y: 2 } } }],
   [[], document],
-])('applies %j', (patch, expected) => {
+])('applyPatch applies %j', (patch, expected) => {
   const before = structuredClone(document);
   expect(applyPatch(document, patch)).toEqual(expected);
   expect(document).toEqual(before);
@@ -41,11 +41,11 @@ it.each([
   [op('add', '/extra/b'), "The operation does not contain a 'value' member"],
   [op('add', '/extra/__proto__/x', 1), "member '__proto__' not found"],
   [op('replace', '/extra/constructor', 1), "can't replace a non-existent object 'constructor'"],
-])('refuses %j', (operation, sentence) => {
+])('applyPatch rejects %j', (operation, sentence) => {
   expect(() => applyPatch(document, [operation])).toThrow(sentence);
 });
 
-it('names the members beside a missing one, and shows no values', () => {
+it('applyPatch names the existing members in its error, but not their values', () => {
   const secret = { driver_info: { ipmi_password: 'hunter2', ['x'.repeat(500)]: 'hunter2' } };
   const refused = () => applyPatch(secret, [op('add', '/driver_info/b/c', 1)]);
   expect(refused).toThrow(`member 'b' not found in {'ipmi_password', '${'x'.repeat(100)}'}`);
@@ -54,13 +54,13 @@ it('names the members beside a missing one, and shows no values', () => {
   expect(() => applyPatch({ extra: many }, [op('add', '/extra/b/c', 1)])).toThrow(/'n19', \.\.\.\}/);
 });
 
-it('keeps __proto__ a member like any other', () => {
+it('applyPatch treats __proto__ as a normal member', () => {
   const patched = applyPatch(document, [op('add', '/extra/__proto__', { polluted: true })]);
   expect(JSON.stringify(patched['extra'])).toContain('"__proto__":{"polluted":true}');
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
 });
 
-it('finds values and compares', () => {
+it('valuesAt returns the values for a path, and equalJson compares deeply', () => {
   expect(valuesAt([op('add', '/a', 1), op('remove', '/a'), op('replace', '/a', 2), op('add', '/a/b', 3)], '/a')).toEqual([1, 2]);
   expect(equalJson({ a: [1, { b: null }] }, { a: [1, { b: null }] })).toBe(true);
   expect(equalJson({ a: 1 }, { a: 1, b: undefined })).toBe(false);

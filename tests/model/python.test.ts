@@ -12,9 +12,9 @@ it.each([
   ['\u0001', "'\\x01'"],
   [['a', null], "['a', None]"],
   [{ a: { b: [1] } }, "{'a': {'b': [1]}}"],
-])('repr of %p', (value, expected) => expect(repr(value)).toBe(expected));
+])('repr(%p) is %s', (value, expected) => expect(repr(value)).toBe(expected));
 
-it('shows text bare', () => expect([str('a'), str(5), str(null)]).toEqual(['a', '5', 'None']));
+it('str returns text without quotes', () => expect([str('a'), str(5), str(null)]).toEqual(['a', '5', 'None']));
 
 it.each([
   ['Yes', true],
@@ -27,7 +27,7 @@ it.each([
   ['maybe', undefined],
   ['', undefined],
   [null, undefined],
-])('boolean %p', (value, expected) => expect(toBoolean(value)).toBe(expected));
+])('toBoolean(%p) is %p', (value, expected) => expect(toBoolean(value)).toBe(expected));
 
 it.each([
   ['5', 5],
@@ -38,9 +38,9 @@ it.each([
   ['5.5', undefined],
   ['', undefined],
   [[], undefined],
-])('integer %p', (value, expected) => expect(toInteger(value)).toBe(expected));
+])('toInteger(%p) is %p', (value, expected) => expect(toInteger(value)).toBe(expected));
 
-it('names types', () =>
+it("typeName returns the names of Python's types", () =>
   expect([null, 'a', 1, 1.5, true, [], {}].map(typeName)).toEqual(['NoneType', 'str', 'int', 'float', 'bool', 'list', 'dict']));
 
 /** What Python 3.11 printed: pprint.pformat(value, width=72, sort_dicts=False). */

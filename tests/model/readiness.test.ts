@@ -52,7 +52,7 @@ const look = ({ node = {}, probes = {}, facts = {} }: Changed): Readiness =>
     ...facts,
   });
 
-it('nothing is in the way', () => {
+it('readiness of an available node without problems is ready, and runs all checks', () => {
   expect(look({})).toMatchObject({ ready: true, blockers: [], warnings: [], provision_state: 'available', node: NODE.uuid });
   expect(look({}).checks.map(({ code }) => code)).toEqual(READINESS_CODES);
 });
@@ -202,7 +202,7 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
   ['limit', 'blocks', { probes: { deploying: { count: 2, limit: 2 } } }, /max_concurrent_deploy = 2/, /^wait/],
   ['health', 'warns', { node: { health: 'Critical' } }, /Critical/, /machine/],
   ['last-error', 'warns', { node: { last_error: 'no disk' } }, /failed: no disk$/, /history list/],
-])('%s %s', (code, result, changed, message, todo) => {
+])('check "%s" %s', (code, result, changed, message, todo) => {
   const said = look(changed);
   const found = said.checks.find((one) => one.code === code)!;
   expect(found).toEqual({ code, result, message: expect.stringMatching(message) as string, todo: expect.stringMatching(todo) as string });
@@ -211,20 +211,20 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
 });
 
 it.each<[string, Changed]>([
-  ['a boot interface without a network needs no port', { node: { boot_interface: 'no-boot' }, facts: { ports: [] } }],
+  ['a boot interface without a network and no port', { node: { boot_interface: 'no-boot' }, facts: { ports: [] } }],
   [
-    'a boot mode that can be set',
+    'another boot mode that can be changed',
     { node: { properties: { capabilities: 'boot_mode:bios' } }, probes: { bootMode: { now: 'uefi', changeable: true } } },
   ],
   [
-    'a boot mode that nobody knows',
+    'an unknown boot mode',
     { node: { properties: { capabilities: 'boot_mode:bios' } }, probes: { bootMode: { now: null, changeable: false } } },
   ],
-  ['a deployment that failed may be tried again', { node: { provision_state: 'deploy failed' } }],
-  ['images that are there', { probes: { images: [{ name: 'kernel', href: 'http://x' }] } }],
-])('%s', (_what, changed) => expect(look(changed).checks.filter(({ result }) => result !== 'ok')).toEqual([]));
+  ['a failed deployment, which may be retried', { node: { provision_state: 'deploy failed' } }],
+  ['images that exist', { probes: { images: [{ name: 'kernel', href: 'http://x' }] } }],
+])('no check objects to %s', (_what, changed) => expect(look(changed).checks.filter(({ result }) => result !== 'ok')).toEqual([]));
 
-it('what nobody could ask is unknown', () => {
+it('checks that the conductor cannot run are unknown, and the node is not ready', () => {
   const said = look({ facts: { probes: { error: 'gone' } } });
   expect(said.checks.filter(({ result }) => result === 'unknown').map(({ code }) => code)).toEqual(
     expect.arrayContaining(['power', 'images', 'limit', 'validate-deploy']),
@@ -232,7 +232,7 @@ it('what nobody could ask is unknown', () => {
   expect(said.ready).toBe(false);
 });
 
-it.each(Object.keys(STATES) as ProvisionState[])('every state has a way out (%s)', (state) => {
+it.each(Object.keys(STATES) as ProvisionState[])('the state %s is available for deployment, or has a suggestion what to do', (state) => {
   const [{ result, todo }] = look({ node: { provision_state: state } }).checks as [Readiness['checks'][number]];
   expect([result, todo]).toEqual(['available', 'deploy failed'].includes(state) ? ['ok', null] : ['blocks', expect.any(String)]);
 });
@@ -252,7 +252,7 @@ it.each<[ProvisionState, Partial<NodeRecord>, string | null]>([
   ['inspect wait', { inspection_started_at: '2026-01-02T03:00:00.000Z' }, '2026-01-02T03:02:00.000Z'],
   ['inspect wait', { inspection_started_at: null }, '2026-01-02T03:06:05.000Z'],
   ['available', {}, null],
-])('%s %j: the wait ends at %s', (state, changes, end) => {
+])('waitEnd in state %s with %j is %s', (state, changes, end) => {
   const at = waitEnd({ ...NODE, provision_state: state, ...changes }, TIMEOUTS);
   expect(at === null ? null : new Date(at).toISOString()).toBe(end);
 });

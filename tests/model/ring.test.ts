@@ -17,13 +17,13 @@ const conductor = (hostname: string, group = ''): ConductorRecord => ({
 });
 const node = (uuid: string, group = '') => ({ uuid, driver: 'fake-hardware', conductor_group: group });
 
-it('serves only its group and drivers', () => {
+it('conductorOf considers only conductors with the group and driver of the node', () => {
   expect(conductorOf([conductor('a', 'rack')], node('x'))).toBeUndefined();
   expect(conductorOf([conductor('a', 'rack')], node('x', 'rack'))?.hostname).toBe('a');
   expect(conductorOf([conductor('a')], { ...node('x'), driver: 'nosuch' })).toBeUndefined();
 });
 
-it('spreads nodes, and moves only those of a conductor that goes', () => {
+it('conductorOf spreads nodes, and moves only those of a removed conductor', () => {
   const all = ['a', 'b', 'c'].map((name) => conductor(name));
   const uuids = Array.from({ length: 300 }, (_, index) => `node-${index}`);
   const before = uuids.map((uuid) => conductorOf(all, node(uuid))!.hostname);
@@ -32,7 +32,7 @@ it('spreads nodes, and moves only those of a conductor that goes', () => {
   expect(uuids.filter((_, index) => before[index] !== 'c' && before[index] !== after[index])).toEqual([]);
 });
 
-it('leaves no node of a group alone whose driver nobody offers any more', () => {
+it('periodicConductorOf assigns nodes whose driver no conductor supports to a conductor of their group', () => {
   const lost = { ...node('x', 'rack'), driver: 'nosuch' };
   expect(conductorOf([conductor('a', 'rack'), conductor('b')], lost)).toBeUndefined();
   expect(periodicConductorOf([conductor('a', 'rack'), conductor('b')], lost)?.hostname).toBe('a');

@@ -7,6 +7,6 @@ it.each([
   ['secret', '', false],
   ['é', 'e', false],
   ['é', 'é', true],
-])('%j and %j: %s', (one, other, same) => {
+])('isSameSecret(%j, %j) is %s', (one, other, same) => {
   expect(isSameSecret(one, other)).toBe(same);
 });

@@ -7,20 +7,20 @@ import { statesPage } from '../support/pages/states-page';
 
 const states = Object.keys(STATES) as ProvisionState[];
 
-it('is drawn in docs/reference/states.md as it is', () => {
+it('docs/reference/states.md equals the generated page', () => {
   const path = join(__dirname, '../../docs/reference/states.md');
   if (process.env['UPDATE_DOCS']) writeFileSync(path, statesPage());
   expect(readFileSync(path, 'utf8')).toBe(statesPage());
 });
 
-it('has one edge for a state and an event, between states that there are', () => {
+it('TRANSITIONS have one edge per state and event, and connect all states', () => {
   const edges = TRANSITIONS.map(([from, event]) => `${from}/${event}`);
   expect(edges.filter((edge, at) => edges.indexOf(edge) !== at)).toEqual([]);
   expect(TRANSITIONS.flatMap(([from, , to]) => [from, to]).filter((state) => !states.includes(state))).toEqual([]);
   expect(states.filter((state) => state !== 'enroll' && !TRANSITIONS.some(([, , to]) => to === state))).toEqual([]);
 });
 
-it('lets every working state fail, and every waiting one be waited for', () => {
+it('each working state can fail, and each timeout is an existing option', () => {
   const working = states.filter((state) => stateRow(state).working);
   expect(working.filter((state) => nextState(state, 'fail') === undefined)).toEqual([]);
   const options = OPTIONS.map((row) => `${row.section}.${row.name}`);
@@ -28,12 +28,12 @@ it('lets every working state fail, and every waiting one be waited for', () => {
   expect(bounded.filter((option) => !options.includes(option as never))).toEqual([]);
 });
 
-it('has a target for what is on its way, and only for that', () => {
+it('exactly the states that are not stable have a target, which is an existing state', () => {
   expect(states.filter((state) => (stateRow(state).target === undefined) !== (stateRow(state).stable ?? false))).toEqual([]);
   expect(states.filter((state) => stateRow(state).target && !states.includes(stateRow(state).target as ProvisionState))).toEqual([]);
 });
 
-it('has a use for every verb', () => {
+it('each verb has a transition', () => {
   expect(Object.keys(VERBS).filter((verb) => !TRANSITIONS.some(([, event]) => event === VERBS[verb]!.event))).toEqual([]);
 });
 
@@ -42,7 +42,7 @@ it.each<[ProvisionState, string, readonly string[]]>([
   ['active', 'rebuild delete rescue service', ['deploying', 'deleting', 'rescuing', 'servicing']],
   ['clean failed', 'manage', ['manageable']],
   ['error', 'rebuild delete', ['deploying', 'deleting']],
-])('from %s users may ask for %s', (from, events, to) => {
+])('in state %s, clients may request the events "%s"', (from, events, to) => {
   const verbs = new Set(Object.values(VERBS).map(({ event }) => event));
   const edges = TRANSITIONS.filter(([state, event]) => state === from && verbs.has(event));
   expect(edges.map(([, event]) => event).join(' ')).toBe(events);

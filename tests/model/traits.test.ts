@@ -15,7 +15,7 @@ it.each([
   ['STORAGE_DISK_SSD', true],
   ['STORAGE_DISK', false],
   ['', false],
-])('trait %p: %p', (name, expected) => expect(isTrait(name)).toBe(expected));
+])('isTrait(%p) is %p', (name, expected) => expect(isTrait(name)).toBe(expected));
 
 it.each<[unknown, readonly string[] | undefined]>([
   [['CUSTOM_A'], []],
@@ -33,6 +33,6 @@ it.each<[unknown, readonly string[] | undefined]>([
   [{ CUSTOM_A: true }, undefined],
   [5, undefined],
   [['CUSTOM_A', 5], undefined],
-])('of %p the node lacks %p', (traits, missing) => {
+])('missingTraits of instance_info.traits %p is %p', (traits, missing) => {
   expect(missingTraits({ instance_info: { traits }, traits: ['CUSTOM_A'] })).toEqual(missing);
 });

@@ -12,7 +12,7 @@ it.each([
   ['http://images/a@b:c', undefined, 'http://images/a@b:c'],
   ['http://images?a=u:p@b', undefined, 'http://images?a=u:p@b'],
   ['/a/b@c', undefined, '/a/b@c'],
-])('%s', (url, credentials, bare) => {
+])('credentialsOf and withoutCredentials of %s', (url, credentials, bare) => {
   expect([credentialsOf(url), withoutCredentials(url)]).toEqual([credentials, bare]);
 });
 
@@ -22,9 +22,9 @@ it.each([
   ['{"a":"http://h","b":"c@d"}', '{"a":"http://h","b":"c@d"}'],
   ['http://h/a@b and c@d', 'http://h/a@b and c@d'],
   ['http://u:p@q@h/', 'http://h/'],
-])('in a text: %s', (text, bare) => expect(withoutUrlCredentials(text)).toBe(bare));
+])('withoutUrlCredentials("%s")', (text, bare) => expect(withoutUrlCredentials(text)).toBe(bare));
 
-it('makes the header of them', () => {
+it('basicAuthorization returns the header for credentials', () => {
   expect(basicAuthorization({ username: 'u', password: 'p' })).toEqual({ authorization: 'Basic dTpw' });
   expect(basicAuthorization(undefined)).toEqual({});
 });

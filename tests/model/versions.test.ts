@@ -37,11 +37,11 @@ it.each([
   [undefined, 'compute 2.1', { minor: 1, used: '1.1', explicit: false }],
   ['1.40', 'baremetal 1.50', { minor: 50, used: '1.50', explicit: true }],
   [undefined, 'baremetal', { minor: 1, used: '1.1', explicit: false }],
-])('negotiates %p and %p', (own, common, expected) => {
+])('negotiate(%p, %p)', (own, common, expected) => {
   expect(negotiate(own, common, RANGE)).toEqual(expected);
 });
 
-it('says that other major versions exclude ours', () => {
+it('negotiate rejects another major version', () => {
   expect(negotiate('2.0', undefined, RANGE)).toEqual({
     refusal: expect.stringMatching(/^Mutually exclusive versions requested\. Version 2\.0 requested but not supported/) as string,
     inRange: true,
@@ -55,6 +55,6 @@ it.each([
   [{ since: 84, also: [1] }, 2, false],
   [{ since: 90, until: 104 }, 104, true],
   [{ since: 90, until: 104 }, 105, false],
-])('gate %p at %p', (gate, minor, expected) => {
+])('isGateOpen(%p, %p) is %p', (gate, minor, expected) => {
   expect(isGateOpen(gate, minor)).toBe(expected);
 });

@@ -158,7 +158,7 @@ function command(port: number, name: string, params: JsonObject, wait = true): P
   });
 }
 
-it('looks itself up, and beats with its address, token and certificate', async () => {
+it('looks itself up, and sends heartbeats with its URL, token and certificate', async () => {
   const { port } = boot('');
   await until('a heartbeat', () => beats() > 0);
   expect(calls.map((call) => call.path).slice(0, 2)).toEqual(['/', `/v1/lookup?addresses=${encodeURIComponent(MAC)}`]);
@@ -179,7 +179,7 @@ it('looks itself up, and beats with its address, token and certificate', async (
   await running;
 });
 
-it('is inspected first when that is asked for, and looked up by the UUID that it got', async () => {
+it('posts its inventory before the lookup with ipa-inspection-callback-url, then looks up the returned UUID', async () => {
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=default,logs,pci-devices`);
   await until('a heartbeat', () => beats() > 0);
   expect(calls[0]!.path).toBe('/v1/continue_inspection');
@@ -195,7 +195,7 @@ it('is inspected first when that is asked for, and looked up by the UUID that it
   expect(calls.find((call) => call.path.startsWith('/v1/lookup'))!.path).toContain('node_uuid=the-node');
 });
 
-it('only inspects where there is no API to look it up', async () => {
+it('only posts its inventory without ipa-api-url', async () => {
   boot(`ipa-api-url= ipa-inspection-callback-url=${url}/v1/continue_inspection`);
   await until('a request', () => calls.length > 0);
   await delay(100);
@@ -204,7 +204,7 @@ it('only inspects where there is no API to look it up', async () => {
   await running;
 });
 
-it('tells of a collector that it does not have', async () => {
+it('reports an unknown collector as the error of the inspection', async () => {
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=default,magic`);
   expect((await report())['error']).toContain('Failed to load collector magic');
 });
@@ -235,7 +235,7 @@ it.each<[string, readonly string[], JsonObject | null, JsonObject]>([
   ],
   ['ipa-inspection-benchmarks=cpu,disk', ['extra-hardware'], null, { data: [['cpu', 'a', 'b', 1]] }],
   ['', ['usb-devices', 'pci-devices'], null, { usb_devices: [], pci_devices: [] }],
-])('collects with %s and %j', async (words, collectors, lldp, more) => {
+])('collects with the parameters "%s" and the collectors %j', async (words, collectors, lldp, more) => {
   const asked: string[] = [];
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=${collectors.join(',')} ${words}`, {
     frames: async () => new Map([['eth0', LLDPDU]]),
@@ -248,7 +248,7 @@ it.each<[string, readonly string[], JsonObject | null, JsonObject]>([
   if (collectors.includes('extra-hardware')) expect(asked).toContain('hardware-detect --benchmark cpu disk');
 });
 
-it('says which collectors failed, and posts what the others found', async () => {
+it('reports failed collectors, and posts the data of the others', async () => {
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=lldp,dmi-decode,extra-hardware,numa-topology`, {
     frames: async () => Promise.reject(new Error('not permitted')),
     run: async (program) =>
@@ -266,14 +266,14 @@ it.each<[number, number]>([
   [409, 5],
   [503, 5],
   [404, 1],
-])('posts its inventory again after %s: %s times', async (status, times) => {
+])('posts its inventory again after status %s: %s requests in all', async (status, times) => {
   answers['/v1/continue_inspection'] = () => [status, {}];
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection`);
   await until('a heartbeat', () => beats() > 0);
   expect(calls.filter((call) => call.path === '/v1/continue_inspection')).toHaveLength(times);
 });
 
-it('asks again until the server knows it', async () => {
+it('repeats the lookup until the server knows the machine', async () => {
   let asked = 0;
   const known = answers['/v1/lookup']!;
   answers['/v1/lookup'] = () => (++asked < 3 ? [asked === 1 ? 404 : 409, {}] : known());
@@ -282,7 +282,7 @@ it('asks again until the server knows it', async () => {
   expect(asked).toBe(3);
 });
 
-it('gives up when it is not known within its time', async () => {
+it('fails when the lookup does not succeed before ipa-lookup-timeout', async () => {
   answers['/v1/lookup'] = () => [404, { error_message: { faultstring: 'Not Found' } }];
   boot('ipa-lookup-timeout=0');
   await expect(running).rejects.toThrow(
@@ -290,14 +290,14 @@ it('gives up when it is not known within its time', async () => {
   );
 });
 
-it('does not go on with a token that another has', async () => {
+it('fails if the server has given the token to another agent', async () => {
   answers['/v1/lookup'] = () => [200, { node: { uuid: 'the-node' }, config: { agent_token: '******' } }];
   boot('');
   await expect(running).rejects.toThrow('the machine has to be restarted');
   expect(beats()).toBe(0);
 });
 
-it('uses the token of its command line where the server hides it', async () => {
+it('uses ipa-agent-token if the server masks the token', async () => {
   answers['/v1/lookup'] = () => [200, { node: { uuid: 'the-node' }, config: { agent_token: '******' } }];
   boot(`ipa-agent-token=${TOKEN}`);
   await until('a heartbeat', () => beats() > 0);
@@ -318,7 +318,7 @@ describe('deployment', () => {
     ports: [],
   });
 
-  it('writes the image, tells at once that it did, and what it wrote', async () => {
+  it('writes the image in the background, sends a heartbeat at its end, and returns the root UUID', async () => {
     const { disk, port } = boot('');
     await until('a heartbeat', () => beats() > 0);
     const started = await command(port, 'deploy.execute_deploy_step', step({ image_info: info(), configdrive: '' }), false);
@@ -340,20 +340,20 @@ describe('deployment', () => {
       step({ image_info: { id: 'x' } }),
       { type: 'InvalidCommandParamsError', details: "Image 'urls' must be a list with at least one element." },
     ],
-    ['a step that it has not', { ...step({}), step: { step: 'bake', interface: 'deploy' } }, { details: 'Unknown deploy step: bake' }],
+    ['an unknown step', { ...step({}), step: { step: 'bake', interface: 'deploy' } }, { details: 'Unknown deploy step: bake' }],
     ['no step', { node: {}, ports: [] }, { details: 'Unknown deploy step: undefined' }],
     [
-      'no disk that fits the hints',
+      'no disk that matches the hints',
       { ...step({ image_info: { id: 'x', urls: ['http://x'] } }), node: { properties: { root_device: { serial: 'none' } } } },
       { type: 'DeviceNotFound', code: 404 },
     ],
-  ])('says what is wrong with %s', async (_, params, error) => {
+  ])('execute_deploy_step fails with a reason for %s', async (_, params, error) => {
     const { port } = boot('');
     await until('a heartbeat', () => beats() > 0);
     expect(await command(port, 'deploy.execute_deploy_step', params)).toMatchObject({ command_status: 'FAILED', command_error: error });
   });
 
-  it('refuses steps of another version of itself', async () => {
+  it('execute_deploy_step refuses the version of another hardware manager', async () => {
     const { port } = boot('');
     await until('a heartbeat', () => beats() > 0);
     const params = { ...step({}), deploy_version: { GenericHardwareManager: '1.2' } };
@@ -361,7 +361,7 @@ describe('deployment', () => {
   });
 });
 
-it('erases metadata as a cleaning step', async () => {
+it('erase_devices_metadata erases metadata as a clean step', async () => {
   const { disk, port } = boot('');
   await until('a heartbeat', () => beats() > 0);
   const params = {
@@ -378,7 +378,7 @@ it('erases metadata as a cleaning step', async () => {
   expect((await start(disk)).subarray(0, 1000).every((byte) => byte === 0)).toBe(true);
 });
 
-it('gives its logs and its inventory', async () => {
+it('returns its logs and its inventory', async () => {
   const { port } = boot('');
   await until('a heartbeat', () => beats() > 0);
   expect(await command(port, 'log.collect_system_logs', {})).toMatchObject({
@@ -387,7 +387,7 @@ it('gives its logs and its inventory', async () => {
   expect(await command(port, 'poll.get_hardware_info', {})).toMatchObject({ command_result: { interfaces: [{ mac_address: MAC }] } });
 });
 
-it('knows the address that it is reached at', async () => {
+it('routeSource returns the source address of the route to a host', async () => {
   expect(await routeSource('127.0.0.1')).toBe('127.0.0.1');
   expect(await routeSource('localhost')).toMatch(/^(127\.0\.0\.1|::1)$/);
 });

@@ -50,18 +50,18 @@ it.each<[string, number, string, number]>([
   ['no version', 200, '{}', 31],
   ['no JSON', 200, '<html>', 31],
   ['an error', 503, 'later', 31],
-])('negotiates with %s', async (_, status, text, minor) => {
+])('negotiate returns the microversion with %s', async (_, status, text, minor) => {
   answer = () => [status, text];
   expect(await client().negotiate()).toEqual({ minor, serverTime: Date.parse('2031-05-06T07:08:09Z'), url: `${url}/base/` });
 });
 
-it('takes the first URL that answers, and the oldest version where none does', async () => {
+it('negotiate uses the first URL that answers, and microversion 1.31 if none does', async () => {
   answer = () => [200, '{"default_version":{"version":"1.68"}}'];
   expect(await client([DEAD, url]).negotiate()).toMatchObject({ minor: 68, url });
   expect(await client([DEAD]).negotiate()).toEqual({ minor: 31, serverTime: null, url: DEAD });
 });
 
-it('looks the machine up', async () => {
+it('lookup sends addresses, UUID, microversion and request ID', async () => {
   answer = () => [200, '{"node":{"uuid":"u"},"config":{"heartbeat_timeout":300}}'];
   expect(await client().lookup(68, ['a', 'b'], 'u')).toEqual({ node: { uuid: 'u' }, config: { heartbeat_timeout: 300 } });
   expect(calls[0]).toMatchObject({
@@ -76,7 +76,7 @@ it.each<[number, string, string]>([
   [406, '{"error_message":{"title":"Not Acceptable"}}', 'Error 406: Not Acceptable'],
   [503, 'busy', 'Error 503: busy'],
   [200, '{"config":{}}', 'Error 200: {"config":{}}'],
-])('says why it was not found: %s %s', async (status, text, message) => {
+])('lookup fails with the reason: %s %s', async (status, text, message) => {
   answer = () => [status, text];
   await expect(client().lookup(68, [], null)).rejects.toThrow(`Error getting configuration from Ironic: ${message}`);
 });
@@ -86,20 +86,20 @@ it.each<[number, readonly string[]]>([
   [67, ['agent_token', 'agent_version', 'callback_url']],
   [36, ['agent_version', 'callback_url']],
   [31, ['callback_url']],
-])('sends in a heartbeat of 1.%s: %s', async (minor, keys) => {
+])('heartbeat with microversion 1.%s sends %s', async (minor, keys) => {
   answer = () => [202, ''];
   await client().heartbeat(minor, 'u', { callbackUrl: 'https://x', token: 't', version: 'v', verifyCa: 'PEM' });
   expect(calls[0]).toMatchObject({ method: 'POST', url: '/base/v1/heartbeat/u' });
   expect(Object.keys(JSON.parse(calls[0]!.body) as object).sort()).toEqual(keys);
 });
 
-it('fails with a refused heartbeat', async () => {
+it('heartbeat fails when the server refuses it', async () => {
   answer = () => [400, '{"error_message":"{\\"faultstring\\":\\"Invalid agent token\\"}"}'];
   const sending = client().heartbeat(68, 'u', { callbackUrl: 'https://x', token: 't', version: 'v', verifyCa: null });
   await expect(sending).rejects.toMatchObject({ httpStatus: 400, details: 'Error 400: Invalid agent token' });
 });
 
-it('posts inspection data without a version', async () => {
+it('continueInspection posts without a microversion', async () => {
   answer = () => [202, '{"uuid":"u"}'];
   expect(await client().continueInspection({ error: null })).toBe('u');
   expect(calls[0]).toMatchObject({ url: '/base/v1/continue_inspection', body: '{"error":null}' });

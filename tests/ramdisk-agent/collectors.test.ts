@@ -11,7 +11,7 @@ describe('LLDP', () => {
   const header = '0180c200000e0200000000aa88cc';
   it.each<[string, string, readonly (readonly [number, string])[]]>([
     [
-      'up to its end, not the padding',
+      'up to the end TLV, without the padding',
       '020704020000000001' + '0403055031' + '06020078' + '0000' + '00000000',
       [
         [1, '04020000000001'],
@@ -20,14 +20,14 @@ describe('LLDP', () => {
         [0, ''],
       ],
     ],
-    ['of 511 bytes', `07ff${'ab'.repeat(511)}`, [[3, 'ab'.repeat(511)]]],
-    ['up to one that is cut off', '0403055031' + '0a20aa', [[2, '055031']]],
-    ['up to half a header', '0403055031' + '0a', [[2, '055031']]],
-    ['none of an empty one', '', []],
-  ])('TLVs %s', (_, hex, expected) => {
+    ['a TLV of 511 bytes', `07ff${'ab'.repeat(511)}`, [[3, 'ab'.repeat(511)]]],
+    ['up to a truncated TLV', '0403055031' + '0a20aa', [[2, '055031']]],
+    ['up to a truncated header', '0403055031' + '0a', [[2, '055031']]],
+    ['none of an empty frame', '', []],
+  ])('tlvsOf returns the TLVs of an LLDP frame: %s', (_, hex, expected) => {
     expect(tlvsOf(Buffer.from(header + hex, 'hex'))).toEqual(expected);
   });
-  it('is listened for where there is a link, and only there', async () => {
+  it('receiveLldp listens only on interfaces with a link', async () => {
     const device = (name: string, carrier: string): Record<string, string> => ({
       [`sys/class/net/${name}/address`]: '52:54:00:00:00:01',
       [`sys/class/net/${name}/device`]: '->../x',
@@ -47,8 +47,8 @@ describe('LLDP', () => {
   });
 });
 
-describe('NUMA', () => {
-  it('has the memory, cores and interfaces of each node', () => {
+describe('readNuma', () => {
+  it('returns memory, cores and interfaces of each NUMA node', () => {
     const files: Record<string, string> = {
       'sys/devices/system/node/possible': '0-1',
       'sys/devices/system/node/node0/meminfo': 'Node 0 MemTotal:        1024 kB\nNode 0 MemFree: 1 kB',
@@ -77,12 +77,12 @@ describe('NUMA', () => {
       nics: [{ name: 'eth0', numa_node: 1 }],
     });
   });
-  it('is not told of by every kernel', () => {
+  it('returns null if the kernel does not report NUMA nodes', () => {
     expect(readNuma(of({ empty: '' }))).toBeNull();
   });
 });
 
-it('USB devices are those that are no hubs', () => {
+it('readUsbDevices omits hubs', () => {
   const device = (name: string, kind: string, number: number, more: object): Record<string, string> =>
     Object.fromEntries(
       Object.entries({ busnum: '2', devnum: String(number), bDeviceClass: kind, ...more }).map(([file, text]) => [
@@ -102,10 +102,10 @@ it('USB devices are those that are no hubs', () => {
   ]);
 });
 
-describe('dmidecode', () => {
+describe('readDmi', () => {
   const array = (places: number): string =>
     `Handle 0x1000, DMI type 16, 23 bytes\nPhysical Memory Array\n\tLocation: System Board\n\tNumber Of Devices: ${places}\n`;
-  it('is read into firmware, processors and memory', () => {
+  it('reads firmware, processors and memory', () => {
     const said = [
       '# dmidecode 3.4\nGetting SMBIOS data from sysfs.\n',
       'Handle 0x0000, DMI type 0, 26 bytes\nBIOS Information\n\tVendor: Firm: Co\n\tCharacteristics:\n\t\tPCI is supported\n\t\tACPI\n\tRevision: 1.2\n',
@@ -134,7 +134,7 @@ describe('dmidecode', () => {
       },
     });
   });
-  it('may say nothing', () => {
+  it('accepts empty output', () => {
     expect(readDmi('')).toEqual({ bios: {}, cpu: [], memory: { devices: [] } });
   });
 });

@@ -3,7 +3,7 @@ import { type Commands, runner } from '../../ramdisk-agent/commands';
 import { AgentError } from '../../ramdisk-agent/system/errors';
 
 function make(): {
-  readonly it: ReturnType<typeof runner>;
+  readonly runs: ReturnType<typeof runner>;
   readonly finish: (error?: Error) => void;
   readonly finished: () => number;
   readonly progressed: () => number;
@@ -32,7 +32,7 @@ function make(): {
     },
   };
   return {
-    it: runner(
+    runs: runner(
       commands,
       () => `id${++count}`,
       () => finished++,
@@ -46,8 +46,8 @@ function make(): {
 }
 const settled = { command_error: null, command_status: 'SUCCEEDED' };
 
-it('answers quick commands with their end', async () => {
-  const { it: runs } = make();
+it('executes a quick command before the response', async () => {
+  const { runs } = make();
   expect(await runs.execute('a.quick', { x: 1 }, false)).toEqual({
     id: 'id1',
     command_name: 'quick',
@@ -58,8 +58,8 @@ it('answers quick commands with their end', async () => {
   expect(runs.list().map((one) => one.id)).toEqual(['id1', 'id2']);
 });
 
-it('answers long ones at once, shows their progress, and tells their end', async () => {
-  const { it: runs, finish, finished, progressed } = make();
+it('responds at once to a background command, and reports its progress and its result', async () => {
+  const { runs, finish, finished, progressed } = make();
   expect(await runs.execute('a.long', {}, false)).toMatchObject({ command_name: 'long', command_status: 'RUNNING' });
   await Promise.resolve();
   expect(runs.list()[0]).toMatchObject({ command_status: 'RUNNING', command_result: { progress: 42, bytes: { done: 5, of: 12 } } });
@@ -75,8 +75,8 @@ it('answers long ones at once, shows their progress, and tells their end', async
 it.each<[Error, object]>([
   [new Error('boom'), { type: 'CommandExecutionError', code: 500, message: 'Command execution failed', details: 'boom' }],
   [new AgentError('DeviceNotFound', 'none'), { type: 'DeviceNotFound', code: 404, details: 'none' }],
-])('says why a long one failed: %s', async (error, expected) => {
-  const { it: runs, finish, finished } = make();
+])('reports why a background command failed: %s', async (error, expected) => {
+  const { runs, finish, finished } = make();
   const result = runs.execute('a.long', {}, true);
   await Promise.resolve();
   finish(error);
@@ -84,16 +84,16 @@ it.each<[Error, object]>([
   expect(finished()).toBe(1);
 });
 
-it('has a status of its own for steps of another version', async () => {
-  const { it: runs, finish } = make();
+it('reports a version mismatch as CLEAN_VERSION_MISMATCH', async () => {
+  const { runs, finish } = make();
   const result = runs.execute('a.long', {}, true);
   await Promise.resolve();
   finish(new AgentError('VersionMismatch', 'x'));
   expect(await result).toMatchObject({ command_status: 'CLEAN_VERSION_MISMATCH', command_error: { code: 409 } });
 });
 
-it('records quick ones that fail', async () => {
-  const { it: runs } = make();
+it('records a quick command that fails', async () => {
+  const { runs } = make();
   expect(await runs.execute('a.broken', {}, false)).toMatchObject({
     command_status: 'FAILED',
     command_error: { details: 'what happened' },
@@ -105,12 +105,15 @@ it.each([
   ['b.quick', 404, 'Not found: Extension with id b not found.'],
   ['a.slow', 400, 'Invalid command: Unknown command: slow'],
   ['a.toString', 400, 'Invalid command: Unknown command: toString'],
-])('refuses %s', async (name, status, message) => {
-  const { it: runs } = make();
+])('rejects %s', async (name, status, message) => {
+  const { runs } = make();
   await expect(runs.execute(name, {}, false)).rejects.toMatchObject({ status, message });
   expect(runs.list()).toEqual([]);
 });
 
-it('knows no other results than its own', async () => {
-  await expect(make().it.get('x', false)).rejects.toMatchObject({ status: 404, message: 'Not found: Command Result with id x not found.' });
+it('rejects an unknown command ID', async () => {
+  await expect(make().runs.get('x', false)).rejects.toMatchObject({
+    status: 404,
+    message: 'Not found: Command Result with id x not found.',
+  });
 });

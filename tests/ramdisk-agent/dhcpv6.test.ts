@@ -86,19 +86,19 @@ const usual: Readonly<Partial<Record<number, Answer>>> = {
 };
 const answerOf = (message: Dhcpv6Message, all = usual): readonly Answer[] => (all[message.type] ? [all[message.type]!] : []);
 
-it('gets an address by four messages, with name servers', async () => {
+it('gets an address and name servers by four messages', async () => {
   const { asked, applied, leases, done } = bench((message) => answerOf(message), 40);
   expect(await done).toBe('the end');
   expect(asked).toEqual(['0 solicit', '0 request']);
   expect(applied).toEqual([[A, undefined]]);
   expect(leases[0]!.nameServers).toEqual(DNS);
 });
-it('gets an address by two messages where the server does so', async () => {
+it('gets an address by two messages if the server replies with rapid commit', async () => {
   const { asked, applied, done } = bench(() => [{ type: 'reply', address: A, options: { rapidCommit: true } }], 40);
   await done;
   expect([asked, applied]).toEqual([['0 solicit'], [[A, undefined]]]);
 });
-it('asks again, in pauses that double up to two minutes', async () => {
+it('repeats Solicit at intervals that double up to two minutes', async () => {
   const { asked, done } = bench(() => [], 500);
   await done;
   expect(asked).toEqual(['0', '1', '3', '7', '15', '31', '63', '127', '247', '367', '487'].map((at) => `${at} solicit`));
@@ -106,23 +106,23 @@ it('asks again, in pauses that double up to two minutes', async () => {
 it.each<readonly [string, Answer]>([
   ['of another transaction', { type: 'advertise', address: A, xid: 1 }],
   ['for another client', { type: 'advertise', address: A, options: { clientIdentifier: SERVER } }],
-  ['without a server', { type: 'advertise', address: A, options: { serverIdentifier: undefined } }],
+  ['without a server identifier', { type: 'advertise', address: A, options: { serverIdentifier: undefined } }],
   ['without an address', { type: 'advertise' }],
-  ['with a refusal', { type: 'advertise', address: A, status: STATUS6.noAddresses }],
-  ['that nobody asked for', { type: 'reply', address: A }],
-])('does not take an answer %s', async (_, answer) => {
+  ['with the status NoAddrsAvail', { type: 'advertise', address: A, status: STATUS6.noAddresses }],
+  ['of another type than expected', { type: 'reply', address: A }],
+])('ignores a response %s', async (_, answer) => {
   const { asked, applied, done } = bench(() => [answer], 10);
   await done;
   expect(applied).toEqual([]);
   expect(new Set(asked.map((one) => one.split(' ')[1]))).toEqual(new Set(['solicit']));
 });
-it('begins anew when the address is taken meanwhile, after a pause', async () => {
+it('starts over after a pause when the Request is refused', async () => {
   const refusal: Answer = { type: 'reply', status: STATUS6.noAddresses };
   const { asked, done } = bench((message) => answerOf(message, { ...usual, [MESSAGE6.request]: refusal }), 3);
   await done;
   expect(asked).toEqual(['0 solicit', '0 request', '1 solicit', '1 request', '2 solicit', '2 request']);
 });
-it('renews after half of the preferred time, with the same server', async () => {
+it('renews after half of the preferred lifetime, with the same server', async () => {
   const { asked, applied, done } = bench((message) => {
     if (message.type === MESSAGE6.renew) {
       expect(message.options.serverIdentifier).toEqual(SERVER);
@@ -139,7 +139,7 @@ it('renews after half of the preferred time, with the same server', async () => 
     [A, A],
   ]);
 });
-it('asks any server, then gives the address up and begins anew', async () => {
+it('rebinds with any server, then releases the address and starts over when its lifetime ends', async () => {
   let isSecond = false;
   const { asked, applied, done } = bench((message) => {
     if (message.type === MESSAGE6.rebind) isSecond = true;
@@ -157,7 +157,7 @@ it('asks any server, then gives the address up and begins anew', async () => {
     [B, undefined],
   ]);
 });
-it('never asks again for an address without an end', async () => {
+it('does not renew an address with infinite T1 and T2', async () => {
   const forever = 0xffffffff;
   const { asked, done } = bench((message) => answerOf(message).map((one) => ({ ...one, times: { t1: forever, t2: forever } })), 150);
   await done;
@@ -166,10 +166,10 @@ it('never asks again for an address without an end', async () => {
 });
 it.each([
   ['a deprecated address', { preferred: 0, valid: 100 }, { t1: 0, t2: 0 }, 50],
-  ['a deprecated address without an end', { preferred: 0, valid: 0xffffffff }, { t1: 0, t2: 0 }, undefined],
-  ['times of nearly nothing', { preferred: 2, valid: 100 }, { t1: 1, t2: 2 }, 10],
-  ['a T1 alone, beyond the T2 of the preferred time', { preferred: 50, valid: 100 }, { t1: 60, t2: 0 }, 40],
-])('renews %s after a pause', async (_, lifetimes, times, seconds) => {
+  ['a deprecated address with infinite lifetime', { preferred: 0, valid: 0xffffffff }, { t1: 0, t2: 0 }, undefined],
+  ['an address with very short times', { preferred: 2, valid: 100 }, { t1: 1, t2: 2 }, 10],
+  ['an address whose T1 exceeds the default T2', { preferred: 50, valid: 100 }, { t1: 60, t2: 0 }, 40],
+])('renews %s at the expected time', async (_, lifetimes, times, seconds) => {
   const given = { type: 'reply', address: A, times, lifetimes } as const;
   const { asked, done } = bench((message) => answerOf(message, { ...usual, [MESSAGE6.request]: given }), 60);
   await done;
@@ -177,13 +177,13 @@ it.each([
 });
 it.each([
   ['a T1 beyond T2', { times: { t1: 90, t2: 60 } }],
-  ['a preferred time beyond the valid one', { lifetimes: { preferred: 200, valid: 100 } }],
+  ['a preferred lifetime beyond the valid one', { lifetimes: { preferred: 200, valid: 100 } }],
 ])('ignores %s', async (_, more) => {
   const { applied, done } = bench((message) => answerOf(message).map((one) => ({ ...one, ...more })), 10);
   await done;
   expect(applied).toEqual([]);
 });
-it('tells how long the address is valid and preferred', async () => {
+it('passes on the valid and preferred lifetimes, or undefined if they are infinite', async () => {
   const { leases, done } = bench((message) => answerOf(message), 10);
   await done;
   expect(leases[0]).toMatchObject({ valid: 200, preferred: 100 });
@@ -192,7 +192,7 @@ it('tells how long the address is valid and preferred', async () => {
   await other.done;
   expect(other.leases[0]).toMatchObject({ valid: undefined, preferred: undefined });
 });
-it('keeps an address while messages cannot be sent', async () => {
+it('keeps the address while messages cannot be sent', async () => {
   const { asked, applied, done } = bench((message, _, seconds) => {
     if (message.type === MESSAGE6.renew && seconds < 55) throw new Error('ENETUNREACH');
     return message.type === MESSAGE6.renew ? [{ type: 'reply', address: A }] : answerOf(message);

@@ -7,15 +7,15 @@ const csv = (text: string): Buffer => Buffer.concat([Buffer.of(0xff, 0xfe), Buff
 
 it.each<[string, Record<string, string | Buffer>, object | null]>([
   ['the removable path', { 'EFI/BOOT/BOOTX64.EFI': 'x' }, { path: '\\EFI\\BOOT\\BOOTX64.EFI', label: 'bloomery' }],
-  ['of ARM', { 'efi/boot/bootaa64.efi': 'x' }, { path: '\\efi\\boot\\bootaa64.efi', label: 'bloomery' }],
+  ['the removable path of ARM', { 'efi/boot/bootaa64.efi': 'x' }, { path: '\\efi\\boot\\bootaa64.efi', label: 'bloomery' }],
   [
-    'a list of its own',
+    'a BOOTX64.CSV of a distribution',
     { 'EFI/BOOT/BOOTX64.EFI': 'x', 'EFI/ubuntu/BOOTX64.CSV': csv('shimx64.efi,ubuntu,,This is the boot entry\n') },
     { path: '\\EFI\\ubuntu\\shimx64.efi', label: 'ubuntu' },
   ],
-  ['an empty list', { 'EFI/x/BOOT.CSV': csv('') }, null],
-  ['nothing', { 'EFI/other/readme.txt': 'x' }, null],
-])('finds %s', async (_, files, loader) => {
+  ['an empty BOOT.CSV', { 'EFI/x/BOOT.CSV': csv('') }, null],
+  ['no loader', { 'EFI/other/readme.txt': 'x' }, null],
+])('findLoader with %s', async (_, files, loader) => {
   expect(await findLoader(fileTree(files))).toEqual(loader);
 });
 
@@ -59,7 +59,7 @@ async function install(
 }
 const ENTRIES = 'BootCurrent: 0001\nBoot0001* UEFI PXE\tPciRoot(0x0)\nBoot0003* bloomery\tHD(1,MBR,0x1)\nBoot0004  bloomery 2\tHD(2)\n';
 
-it('makes an entry for the loader, and drops an older one of its name', async () => {
+it('installBootEntry creates an entry for the loader, and deletes older ones with the same label', async () => {
   const { result, ran } = await install(0xef, ['EFI/BOOT/BOOTX64.EFI'], { mount: '', umount: '', efibootmgr: ENTRIES });
   expect(result).toEqual({ path: '\\EFI\\BOOT\\BOOTX64.EFI', label: 'bloomery' });
   expect(ran).toEqual([
@@ -83,13 +83,13 @@ it.each<[string, Parameters<typeof install>, object]>([
     { type: 'CommandExecutionError', message: expect.stringContaining('has no boot loader') as string },
   ],
   [
-    'a firmware that refuses',
+    'an efibootmgr that fails',
     [0xef, ['EFI/BOOT/BOOTX64.EFI'], { mount: '', umount: '' }],
     {
       type: 'CommandExecutionError',
       message: expect.stringContaining('Could not configure UEFI boot on device /dev/sda: efibootmgr: failed') as string,
     },
   ],
-])('fails with %s', async (_, given, error) => {
+])('installBootEntry fails with %s', async (_, given, error) => {
   expect((await install(...given)).result).toMatchObject(error);
 });

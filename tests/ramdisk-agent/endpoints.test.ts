@@ -50,7 +50,7 @@ it.each<
     [service],
     ['baremetal', 'baremetal-introspection'],
   ],
-])('%s', async (commandLine, answers, apiUrls, inspectionUrls, asked) => {
+])('endpoints with the parameters "%s"', async (commandLine, answers, apiUrls, inspectionUrls, asked) => {
   expect(await resolve(commandLine, answers)).toEqual({ apiUrls, inspectionUrls, asked });
 });
 
@@ -59,7 +59,7 @@ it.each([
   ['ipa-api-url=mdns', { baremetal: NOBODY }, 'baremetal'],
   ['ipa-inspection-callback-url=mdns', {}, 'baremetal-introspection'],
   ['ipa-api-url=mdns ipa-inspection-callback-url=mdns', { baremetal: API }, 'baremetal-introspection'],
-])('%s, and nobody answers', async (commandLine, answers, missing) => {
+])('endpoints fails with "%s" if no service is found', async (commandLine, answers, missing) => {
   await expect(resolve(commandLine, answers)).rejects.toMatchObject({
     type: 'ServiceLookupFailure',
     details: `No service ${missing} was found by multicast DNS`,

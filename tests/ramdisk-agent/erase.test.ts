@@ -80,12 +80,12 @@ it.each<[string, Parameters<typeof erase>, readonly string[]]>([
     ['nvme format /dev/nvme0n1 --ses 1 --force'],
   ],
   [
-    'NVMe without format, with zeroing of its own',
+    'NVMe without format, with write-zeroes support',
     [nvme, { 'nvme id-ctrl /dev/nvme0n1 --output-format=json': '{"oacs":0}', blkdiscard: '' }, {}, OFFLOAD],
     ['blkdiscard --zeroout --force /dev/nvme0n1'],
   ],
   [
-    'NVMe, secure erasing not wished',
+    'NVMe with secure erase disabled',
     [nvme, { blkdiscard: '' }, { agent_enable_nvme_secure_erase: false }, OFFLOAD],
     ['blkdiscard --zeroout --force /dev/nvme0n1'],
   ],
@@ -99,33 +99,33 @@ it.each<[string, Parameters<typeof erase>, readonly string[]]>([
     [sata, { 'hdparm -I /dev/sda': identify(...CLEAN, 'supported: enhanced erase'), hdparm: '' }],
     [setPassword, 'hdparm --user-master u --security-erase-enhanced NULL /dev/sda'],
   ],
-  ['virtio with zeroing of its own', [{ name: '/dev/vda' }, { blkdiscard: '' }, {}, OFFLOAD], ['blkdiscard --zeroout --force /dev/vda']],
-])('%s', async (_, given, ran) => {
+  ['virtio with write-zeroes support', [{ name: '/dev/vda' }, { blkdiscard: '' }, {}, OFFLOAD], ['blkdiscard --zeroout --force /dev/vda']],
+])('eraseDisk uses the method of the device: %s', async (_, given, ran) => {
   expect(await erase(...given)).toMatchObject({ error: undefined, ran, zeroed: false });
 });
 
 it.each<[string, Parameters<typeof erase>]>([
-  ['a disk without any', [{ name: '/dev/vda' }, {}]],
+  ['a disk without a method of its own', [{ name: '/dev/vda' }, {}]],
   ['SATA without the security feature', [sata, { 'hdparm -I /dev/sda': '\n/dev/sda:\n' }]],
   ['SATA whose hdparm fails', [sata, {}]],
-  ['several random passes wished', [{ name: '/dev/vda' }, { blkdiscard: '' }, { agent_erase_devices_iterations: 2 }, OFFLOAD]],
-  ['zeroing of its own that fails', [{ name: '/dev/vda' }, { blkdiscard: new Error('no') }, {}, OFFLOAD]],
+  ['several random passes requested', [{ name: '/dev/vda' }, { blkdiscard: '' }, { agent_erase_devices_iterations: 2 }, OFFLOAD]],
+  ['write-zeroes that fails', [{ name: '/dev/vda' }, { blkdiscard: new Error('no') }, {}, OFFLOAD]],
   [
-    'a secure method that fails, others allowed',
+    'a secure erase that fails, with agent_continue_if_secure_erase_failed',
     [
       nvme,
       { 'nvme id-ctrl /dev/nvme0n1 --output-format=json': '{"oacs":2}', nvme: new Error('no') },
       { agent_continue_if_secure_erase_failed: true },
     ],
   ],
-])('overwrites: %s', async (_, given) => {
+])('eraseDisk overwrites the disk: %s', async (_, given) => {
   const { error, zeroed, percents } = await erase(...given);
   expect(error).toBeUndefined();
   expect(zeroed).toBe(true);
   expect(percents.every((percent, index) => percent <= 100 && percent >= (percents[index - 1] ?? 0))).toBe(true);
 });
 
-it('leaves random bytes where zeros are not wished', async () => {
+it('eraseDisk leaves random bytes with agent_erase_devices_zeroize = false', async () => {
   expect(await erase({}, {}, { agent_erase_devices_zeroize: false })).toMatchObject({ error: undefined, zeroed: false });
 });
 
@@ -146,18 +146,18 @@ it.each<[string, Parameters<typeof erase>, RegExp]>([
     /still has its security enabled/,
   ],
   ['a read-only disk', [{}, {}, {}, { ro: '1\n' }], /flagged read-only/],
-])('fails with %s', async (_, given, reason) => {
+])('eraseDisk fails for %s', async (_, given, reason) => {
   const { error, zeroed } = await erase(...given);
   expect(error).toMatchObject({ type: 'BlockDeviceEraseError', message: expect.stringMatching(reason) as string });
   expect(zeroed).toBe(false);
 });
 
-it('passes over a read-only disk where that is wished', async () => {
+it('eraseDisk skips a read-only disk with agent_erase_skip_read_only', async () => {
   const skipped = await erase({}, {}, { agent_erase_skip_read_only: true }, { ro: '1\n' });
   expect(skipped).toMatchObject({ error: undefined, zeroed: false });
 });
 
-it('metadata: wipes the edges of the disk and of its partitions, no more', async () => {
+it('eraseMetadata erases only the first and last MiB of the disk and of its partitions', async () => {
   const device = await fileDevice(20 * MiB);
   await device.write(Buffer.alloc(20 * MiB, 1), 0);
   const table = Buffer.alloc(512);

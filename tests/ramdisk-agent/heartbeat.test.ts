@@ -37,7 +37,7 @@ function start(random: number): Beating {
   return beating;
 }
 
-it('beats at once, again until it is heard, then by the interval', async () => {
+it('sends a heartbeat at once, repeats it until the first contact, then keeps the interval', async () => {
   const beating = start(0);
   await beating.clock.advance(2_500);
   expect(beating.sent).toEqual([0, 2]);
@@ -47,7 +47,7 @@ it('beats at once, again until it is heard, then by the interval', async () => {
   await beating.end();
 });
 
-it('beats once when much of a command is done, but not again within seconds', async () => {
+it('sends a heartbeat for the progress of a command, but not again within seconds', async () => {
   const beating = start(0);
   await beating.clock.advance(500);
   beating.heart.contacted();
@@ -60,14 +60,14 @@ it('beats once when much of a command is done, but not again within seconds', as
   await beating.end();
 });
 
-it('gives up forcing after a while when nobody hears', async () => {
+it('ends the short intervals after five repetitions without contact', async () => {
   const beating = start(1);
   await beating.clock.advance(400_000);
   expect(beating.sent).toEqual([0, 2, 6, 14, 22, 30, 210, 390]);
   await beating.end();
 });
 
-it('beats a second after a command ended, and again until it is heard after that', async () => {
+it('sends a heartbeat a second after the end of a command, and repeats it until the next contact', async () => {
   const beating = start(0);
   await beating.clock.advance(500);
   beating.heart.contacted();
@@ -88,7 +88,7 @@ it('beats a second after a command ended, and again until it is heard after that
 it.each([
   [0, [0, 5, 10]],
   [1, [0, 10]],
-])('after an error tries again in 5 to 10 seconds (random %s)', async (random, expected) => {
+])('after a failure, retries in 5 to 10 seconds (random %s)', async (random, expected) => {
   const beating = start(random);
   beating.fail = true;
   await beating.clock.advance(14_000);

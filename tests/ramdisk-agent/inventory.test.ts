@@ -10,10 +10,10 @@ import { fileTree } from './support';
 const of = (files: Readonly<Record<string, string | Buffer>>): Tree => tree(fileTree(files));
 const nothing = (): Tree => of({ empty: '' });
 
-describe('processors', () => {
+describe('readCpu', () => {
   const block = (number: number): string =>
     `processor\t: ${number}\nmodel name\t: Best CPU @ 3.00GHz\ncpu MHz\t\t: 2999.998\nflags\t\t: fpu vme\tsse\npower management:\n`;
-  it('are counted, their sockets too', () => {
+  it('counts processors and sockets', () => {
     const files = { 'proc/cpuinfo': `${block(0)}\n${block(1)}\n${block(2)}\n` };
     const sockets = { cpu0: '0', cpu1: '0', cpu2: '1' };
     const topology = Object.entries(sockets).map(([cpu, id]) => [`sys/devices/system/cpu/${cpu}/topology/physical_package_id`, `${id}\n`]);
@@ -26,11 +26,11 @@ describe('processors', () => {
       socket_count: 2,
     });
   });
-  it('say their highest frequency where it is known', () => {
+  it('uses the maximum frequency if the kernel reports it', () => {
     const files = { 'proc/cpuinfo': block(0), 'sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq': '3600000\n' };
     expect(readCpu(of(files), 'x86_64')).toMatchObject({ frequency: '3600.0000' });
   });
-  it('of ARM have features and no model', () => {
+  it('reads features of ARM processors, which have no model name', () => {
     const arm = 'processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n\nprocessor\t: 1\nFeatures\t: fp asimd\n';
     expect(readCpu(of({ 'proc/cpuinfo': arm }), 'aarch64')).toMatchObject({
       model_name: '',
@@ -39,12 +39,12 @@ describe('processors', () => {
       flags: ['fp', 'asimd'],
     });
   });
-  it('are none where nothing can be read', () => {
+  it('returns no processors if nothing can be read', () => {
     expect(readCpu(nothing(), 'x86_64')).toMatchObject({ count: 0, flags: [], socket_count: 0 });
   });
 });
 
-it('memory: what the kernel has, and what is installed', () => {
+it("readMemory returns the kernel's total and the installed memory", () => {
   expect(readMemory(of({ 'proc/meminfo': 'MemTotal:         482304 kB\nMemFree: 1 kB\n' }), 512)).toEqual({
     total: 493879296,
     physical_mb: 512,
@@ -52,7 +52,7 @@ it('memory: what the kernel has, and what is installed', () => {
   expect(readMemory(nothing(), null)).toEqual({ total: null, physical_mb: null });
 });
 
-describe('SMBIOS', () => {
+describe('readSmbios', () => {
   /** One structure: the formatted area after the header, and its strings. */
   const structure = (type: number, area: Buffer, ...strings: readonly string[]): Buffer =>
     Buffer.concat([
@@ -71,7 +71,7 @@ describe('SMBIOS', () => {
   const system = structure(1, at(0x17, [4, 1, 1], [5, 1, 2], [7, 1, 3]), 'Maker', 'Model 7 ', 'SN1');
   const device = (...values: readonly (readonly [number, number, number])[]): Buffer => structure(17, at(0x24, ...values), 'DIMM 0');
 
-  it('names the maker and the firmware', () => {
+  it('reads manufacturer, product and firmware', () => {
     expect(readSmbios(Buffer.concat([bios, system, end]))).toEqual({
       firmware: { vendor: 'Firm Co', version: '1.2', build_date: '01/02/2026' },
       manufacturer: 'Maker',
@@ -81,7 +81,7 @@ describe('SMBIOS', () => {
       modules: [],
     });
   });
-  it('tells of the memory modules by their places', () => {
+  it('reads memory modules with unique locators', () => {
     const table = (...texts: readonly string[]) =>
       structure(
         17,
@@ -115,21 +115,21 @@ describe('SMBIOS', () => {
       1024,
     ],
     ['a range in bytes', [structure(19, at(0x1f, [4, 4, 0xffffffff], [8, 4, 0xffffffff], [0x17, 6, 2 ** 33 - 1]))], 8192],
-  ])('counts memory: %s', (_, structures, expected) => {
+  ])('sums up the memory: %s', (_, structures, expected) => {
     expect(readSmbios(Buffer.concat([...structures, end])).physical_mb).toBe(expected);
   });
   it.each<[string, Buffer | null]>([
     ['no table', null],
-    ['an empty one', Buffer.alloc(0)],
-    ['a length that is none', Buffer.of(1, 2, 0, 0, 0, 0)],
-    ['one cut off', system.subarray(0, 10)],
-    ['strings that are not there', structure(1, at(0x17, [4, 1, 9], [5, 1, 9], [7, 1, 200]))],
-  ])('lives through %s', (_, table) => {
+    ['an empty table', Buffer.alloc(0)],
+    ['an invalid length', Buffer.of(1, 2, 0, 0, 0, 0)],
+    ['a truncated table', system.subarray(0, 10)],
+    ['missing strings', structure(1, at(0x17, [4, 1, 9], [5, 1, 9], [7, 1, 200]))],
+  ])('tolerates %s', (_, table) => {
     expect(readSmbios(table)).toMatchObject({ manufacturer: '', product_name: '', serial_number: '' });
   });
 });
 
-describe('network interfaces', () => {
+describe('readInterfaces', () => {
   const files = {
     'sys/class/net/lo/address': '00:00:00:00:00:00\n',
     'sys/class/net/eth0': '->../../devices/pci0000:00/0000:00:03.0/virtio0/net/eth0',
@@ -146,7 +146,7 @@ describe('network interfaces', () => {
     'sys/class/net/ib0/device': '->../../../devices/pci0000:00/0000:05:00.0',
     'sys/devices/pci0000:00/0000:05:00.0/vendor': '0x15b3\n',
   };
-  it('are those with hardware behind them', () => {
+  it('returns interfaces with a device behind them', () => {
     const addresses = {
       eth0: [
         { address: 'fe80::1', family: 'IPv6' },
@@ -184,7 +184,7 @@ describe('network interfaces', () => {
   });
 });
 
-it('network interfaces are bonds and VLANs too; those in a bond keep their own address', () => {
+it('readInterfaces returns bonds and VLANs too, and the permanent addresses of bonded interfaces', () => {
   const interfaces = readInterfaces(
     of({
       'sys/class/net/eth0/device': '->../../../devices/0',
@@ -207,7 +207,7 @@ it('network interfaces are bonds and VLANs too; those in a bond keep their own a
   ]);
 });
 
-it('PCI devices are those that say what they are', () => {
+it('readPciDevices returns devices with all attributes', () => {
   const files = {
     'sys/bus/pci/devices/0000:00:03.0/vendor': '0x1af4\n',
     'sys/bus/pci/devices/0000:00:03.0/device': '0x1000\n',
@@ -221,7 +221,7 @@ it('PCI devices are those that say what they are', () => {
   ]);
 });
 
-describe('disks', () => {
+describe('readDisks', () => {
   const disk = (name: string, path: string, files: Readonly<Record<string, string | Buffer>>): Record<string, string | Buffer> => ({
     [`sys/block/${name}`]: `->..${path}/block/${name}`,
     [`sys${path}/block/${name}/size`]: '8388608\n',
@@ -312,10 +312,10 @@ describe('disks', () => {
       },
       { serial: 'USB7', tran: 'usb', by_path: '/dev/disk/by-path/pci-0000:00:14.0-usb-0:1:1.0-scsi-0:0:0:0', wwn: null },
     ],
-  ])('%s', (_, files, expected) => {
+  ])('reads the attributes of a disk: %s', (_, files, expected) => {
     expect(readDisks(of(files))).toMatchObject([{ size: 4294967296, logical_sectors: 512, physical_sectors: 4096, ...expected }]);
   });
-  it('are not what is no disk, empty or hidden', () => {
+  it('omits optical, loop, RAM, empty and hidden devices', () => {
     const files = {
       ...disk('sr0', '/devices/x', {}),
       ...disk('loop0', '/devices/x', {}),
@@ -327,7 +327,7 @@ describe('disks', () => {
   });
 });
 
-describe('the whole', () => {
+describe('readInventory and its parts', () => {
   const around = (
     files: Readonly<Record<string, string | Buffer>>,
     run = async (): Promise<string> => Promise.reject(new Error('no such program')),
@@ -339,7 +339,7 @@ describe('the whole', () => {
     hostname: () => 'machine-7',
     bootInterface: '01-52-54-00-aa-bb-cc',
   });
-  it('has every part, of an empty machine too', async () => {
+  it('readInventory returns every part, even of an empty file tree', async () => {
     expect(await readInventory(around({ empty: '' }))).toMatchObject({
       interfaces: [],
       disks: [],
@@ -352,7 +352,7 @@ describe('the whole', () => {
       hostname: 'machine-7',
     });
   });
-  it('asks ipmitool for the BMC where the kernel has one', async () => {
+  it('readInventory queries ipmitool for the BMC if the kernel has an IPMI device', async () => {
     const asked: string[] = [];
     const run = async (program: string, args: readonly string[]): Promise<string> => {
       asked.push([program, ...args].join(' '));
@@ -366,11 +366,11 @@ describe('the whole', () => {
     expect(asked).toEqual(['ipmitool lan print 1', 'ipmitool lan print 2']);
     expect(await readInventory(around({ 'dev/ipmi0': '' }))).toMatchObject({ bmc_address: '0.0.0.0' });
   });
-  it('knows how the machine booted', () => {
+  it('bootMode detects UEFI by /sys/firmware/efi', () => {
     expect(bootMode(of({ 'sys/firmware/efi/runtime': '' }))).toBe('uefi');
     expect(bootMode(nothing())).toBe('bios');
   });
-  it('reads this computer as well', () => {
+  it('readCpu reads this computer', () => {
     expect(readCpu(tree(), 'x86_64').count).toBe(readFileSync('/proc/cpuinfo', 'utf8').match(/^processor\s*:/gm)!.length);
   });
 });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { collectLogs, tar } from '../../ramdisk-agent/logs';
 import { consoleLog } from '../../ramdisk-agent/log';
 
-it('is an archive that tar reads', () => {
+it('tar creates an archive that the program tar reads', () => {
   const archive = tar(
     [
       ['one', 'first\n'],
@@ -22,7 +22,7 @@ it('is an archive that tar reads', () => {
   expect(execFileSync('tar', ['-xOf', '-', 'one'], { input: archive, encoding: 'utf8' })).toBe('first\n');
 });
 
-it('has what programs said, what failed, and no token', async () => {
+it('collectLogs archives output and errors of programs, without the token', async () => {
   const run = async (program: string, args: readonly string[]): Promise<string> => {
     if (program === 'dmesg') throw new Error('dmesg: not permitted');
     return args[0] === '/proc/cmdline' ? 'quiet ipa-agent-token=secret BOOTIF=x\n' : `output of ${program}\n`;
@@ -35,7 +35,7 @@ it('has what programs said, what failed, and no token', async () => {
   expect(read('cmdline')).toBe('quiet ipa-agent-token=*** BOOTIF=x\n');
 });
 
-it('keeps the last lines, and shows debugging only when asked', () => {
+it('consoleLog keeps the last lines, and omits debug lines by default', () => {
   const written: string[] = [];
   const log = consoleLog((line) => written.push(line), { now: () => 0, sleep: async () => {} }, false, 2);
   log.debug('one');

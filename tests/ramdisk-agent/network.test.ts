@@ -33,10 +33,10 @@ const lines = (data: unknown): readonly string[] =>
   });
 const UP = ['ip link set eth0 up', 'ip link set eth1 up'];
 
-describe('the plan', () => {
+describe('planNetwork', () => {
   it.each<readonly [string, object, readonly string[]]>([
     [
-      'one interface, its MTU, its routes',
+      'one interface with its MTU and its routes',
       {
         links: [phy('a', A.toUpperCase().replaceAll(':', '-'), { mtu: 9000, type: 'ovs' })],
         networks: [
@@ -57,7 +57,7 @@ describe('the plan', () => {
       ],
     ],
     [
-      'IPv6, whose gateway is a link-local address',
+      'IPv6 with a link-local gateway',
       { links: [phy('a', A)], networks: [v6('a', { routes: [{ network: '::', netmask: '::', gateway: 'fe80::1%eth9' }] })] },
       [
         'ip -6 addr add 2001:db8::5/64 dev eth0',
@@ -72,12 +72,12 @@ describe('the plan', () => {
       ['ip -6 addr add 2001:db8::5/64 dev eth0', ...UP],
     ],
     [
-      'DHCP where it is wanted',
+      'DHCP on the interfaces that request it',
       { links: [phy('a', A), phy('b', B)], networks: [v4('a', { type: 'ipv4_dhcp' }), v4('b')] },
       ['ip -4 addr add 192.0.2.5/25 dev eth1', ...UP, 'dhcp eth0'],
     ],
     [
-      'a VLAN on a bond, whatever their order',
+      'a VLAN on a bond, in any order of the links',
       {
         links: [
           vlan('v', 'bond', 5),
@@ -121,11 +121,11 @@ describe('the plan', () => {
         'dhcp eth0.100.200',
       ],
     ],
-  ])('%s', (_name, data, expected) => {
+  ])('configures %s', (_name, data, expected) => {
     expect(lines(data)).toEqual(expected);
   });
 
-  it('has the name servers of all places, three of them', () => {
+  it('collects at most three name servers of data, networks and routes', () => {
     const dns = (address: unknown) => ({
       services: [
         { type: 'dns', address },
@@ -147,7 +147,7 @@ describe('the plan', () => {
     ['ipv6_dhcpv6-stateful', ['dhcpv6']],
     ['ipv6_dhcpv6-stateless', []],
     ['ipv6_slaac', []],
-  ])('a network of the type %s has the clients %j', (type, expected) => {
+  ])('starts for a network of the type %s the DHCP clients %j', (type, expected) => {
     const { operations, warnings } = planNetwork(withNetworks({ links: [phy('a', A)], networks: [v6('a', { type })] }), INTERFACES);
     expect(operations.flatMap(({ kind }) => (kind.startsWith('dhcp') ? [kind] : []))).toEqual(expected);
     expect(warnings).toEqual([]);
@@ -164,7 +164,7 @@ describe('the plan', () => {
       /^a route through eth0/,
     ],
     [{ links: [phy('a', A)], networks: [v4('a', { routes: [{ network: '10.0.0.0', netmask: '255.0.0.0', gateway: '-6' }] })] }, /^a route/],
-  ])('goes on without what it lacks: %#', (data, expected) => {
+  ])('warns about unusable links, networks and routes, and plans the rest, case %#', (data, expected) => {
     const { warnings } = planNetwork(withNetworks(data), INTERFACES);
     for (const warning of warnings) expect(warning).toMatch(expected);
     expect(warnings.length).toBeGreaterThan(0);
@@ -190,11 +190,11 @@ describe('the plan', () => {
     [{ links: [phy('a', A)], networks: [v4('a', { netmask: '255.0.255.0' })] }, /network "n4" has no address with a mask of IPv4/],
     [{ links: [phy('a', A)], networks: [v4('a', { ip_address: '2001:db8::5', netmask: 'ffff::' })] }, /of IPv4/],
     [{ links: [phy('a', A)], networks: Array.from({ length: 1025 }, () => v4('a')) }, /networks is not a list of up to 1024/],
-  ])('of data that is none: %#', (data, expected) => {
+  ])('throws for invalid data, case %#', (data, expected) => {
     expect(() => planNetwork(withNetworks(data), INTERFACES)).toThrow(expected);
   });
 
-  it('waits for the interfaces that it names', () => {
+  it('needs the interfaces that neededMacs names', () => {
     expect(neededMacs({ links: [BOND, phy('a', A), phy('b', 'no'), vlan('v', 'a', 5)] })).toEqual([A]);
   });
 });
@@ -217,7 +217,7 @@ it.each([
   ['fe80::1%eth0', 64, undefined],
   ['-6', 24, undefined],
   [5, 24, undefined],
-])('%s with the mask %s', (address, mask, expected) => {
+])('subnetOf(%s, %s)', (address, mask, expected) => {
   const subnet = subnetOf(address, mask);
   expect(subnet && [subnet.address, subnet.prefix, subnet.family]).toEqual(expected);
 });
@@ -227,11 +227,11 @@ it.each([
   ['192.0.2.1', 6, undefined],
   ['dev', undefined, undefined],
   [null, undefined, undefined],
-] as const)('%s as a host of IPv%s', (address, family, expected) => {
+] as const)('hostOf(%s, IPv%s)', (address, family, expected) => {
   expect(hostOf(address, family)).toBe(expected);
 });
 
-describe('setting up', () => {
+describe('setUpNetwork', () => {
   const files = {
     'sys/class/net/eth0/device': '->../../../devices/0',
     'sys/class/net/eth0/address': `${A.toUpperCase()}\n`,
@@ -254,7 +254,7 @@ describe('setting up', () => {
     };
     return { done, clock, around };
   };
-  it('does what is planned, past what fails, and waits for links and interfaces no longer than their time', async () => {
+  it('executes the plan despite failed commands, and waits for interfaces and addresses only until its limits', async () => {
     const { done, clock, around } = bench();
     const links = [phy('a', A, { mtu: 9000 }), phy('c', '52:54:00:00:00:0c')];
     const data = { links, networks: [v4('a'), v4('a', { type: 'ipv4_dhcp' })], services: [{ type: 'dns', address: '192.0.2.53' }] };
@@ -277,7 +277,7 @@ describe('setting up', () => {
     expect(ended).toBe(true);
     await setup;
   });
-  it.each(['{', '[]', '{"links": []}'])('refuses %s', async (text) => {
+  it.each(['{', '[]', '{"links": []}'])('rejects %s', async (text) => {
     await expect(setUpNetwork(text, bench().around)).rejects.toThrow();
   });
 });

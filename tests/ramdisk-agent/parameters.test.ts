@@ -10,11 +10,11 @@ it.each([
   ['ipa-lookup-timeout=30 ipa-lookup-timeout=40', { lookupTimeout: 40 }],
   ['ipa-agent-token="a b" BOOTIF=01-AA-bb-cc-dd-ee-ff', { agentToken: 'a b', bootInterface: '01-AA-bb-cc-dd-ee-ff' }],
   ['ipa-global-request-id=req-1=2', { globalRequestId: 'req-1=2' }],
-])('%s', (commandLine, expected) => {
+])('parseParameters("%s")', (commandLine, expected) => {
   expect(parseParameters(commandLine)).toMatchObject(expected);
 });
 
-it('keeps the default of what is no number, and says so', () => {
+it('parseParameters keeps the default of a number that is invalid, and warns', () => {
   const warnings: string[] = [];
   expect(parseParameters('ipa-listen-port=high', (message) => warnings.push(message)).listenPort).toBe(9999);
   expect(warnings).toEqual(['Kernel parameter ipa-listen-port is not a number: high']);
@@ -25,11 +25,11 @@ it.each([
   ['aa:bb:cc:dd:ee:FF', 'aa:bb:cc:dd:ee:ff'],
   ['aa-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
   ['20-aa-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
-])('%s is %s', (given, plain) => {
+])('plainMac(%s) is %s', (given, plain) => {
   expect(plainMac(given)).toBe(plain);
 });
 
-it('takes what a medium says as if it stood on the command line', () => {
+it('mediumWords returns the parameters of a medium as a command line', () => {
   const words = mediumWords('ipa-api-url=http://a:6385\r\n\nipa-agent-token=a "b" c\nipa-debug\n');
   expect(words).toBe('ipa-api-url="http://a:6385" ipa-agent-token="a b c" ipa-debug');
   expect(parseParameters(`ipa-debug=0 ${words}`)).toMatchObject({ apiUrls: ['http://a:6385'], agentToken: 'a b c', debug: true });

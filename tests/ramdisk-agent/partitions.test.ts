@@ -29,8 +29,8 @@ async function putGpt(device: Device, madeFor: number): Promise<void> {
   await writeGpt({ ...device, size: madeFor * MiB }, gpt);
 }
 
-describe.each([512, 4096])('a GPT on sectors of %s bytes', (sectorSize) => {
-  it('moves to the end of a larger disk', async () => {
+describe.each([512, 4096])('GPT with sectors of %s bytes', (sectorSize) => {
+  it('repairGpt moves the backup to the end of a larger disk', async () => {
     const device = await fileDevice(100 * MiB, sectorSize);
     await putGpt(device, 10);
     await repairGpt(device);
@@ -56,7 +56,7 @@ describe.each([512, 4096])('a GPT on sectors of %s bytes', (sectorSize) => {
     });
   });
 
-  it('gets one more partition at its end', async () => {
+  it('addAtEnd adds a partition at the end of the disk', async () => {
     const device = await fileDevice(100 * MiB, sectorSize);
     await putGpt(device, 10);
     const added = await addAtEnd(device, 64 * MiB, MiB, '99999999-8888-7777-6666-555555555555');
@@ -71,7 +71,7 @@ describe.each([512, 4096])('a GPT on sectors of %s bytes', (sectorSize) => {
   });
 });
 
-it('takes the second copy of a damaged GPT', async () => {
+it('a damaged primary GPT is replaced by its backup', async () => {
   const device = await fileDevice(10 * MiB);
   await putGpt(device, 10);
   await device.zero(512, 512);
@@ -80,8 +80,8 @@ it('takes the second copy of a damaged GPT', async () => {
   expect((await device.read(512, 8)).toString()).toBe('EFI PART');
 });
 
-describe('an MBR', () => {
-  it('tells its partitions, logical ones too', async () => {
+describe('MBR', () => {
+  it('readPartitions returns primary and logical partitions', async () => {
     const device = await fileDevice(100 * MiB);
     const at = (mib: number): number => mib * 2048;
     await device.write(mbr([0xef, at(1), at(9)], [0, 0, 0], [0x05, at(20), at(30)]), 0);
@@ -99,12 +99,12 @@ describe('an MBR', () => {
     expect(await diskIdentifier(device)).toBe('0x89abcdef');
     expect(await addAtEnd(device, 64 * MiB, MiB, GUID)).toMatchObject({ number: 2, type: '0c', start: 50 * MiB, size: 50 * MiB });
   });
-  it('ends at 2 TiB', async () => {
+  it('addAtEnd places a partition below 2 TiB', async () => {
     const device = await fileDevice(3 * 2 ** 40);
     await device.write(mbr([0x83, 2048, 2048]), 0);
     expect(await addAtEnd(device, 64 * MiB, MiB, GUID)).toMatchObject({ number: 2, start: 2 ** 41 - 64 * MiB });
   });
-  it('does not go round in circles', async () => {
+  it('readPartitions ends when logical partitions form a circle', async () => {
     const device = await fileDevice(10 * MiB);
     await device.write(mbr([0x05, 2048, 2048]), 0);
     await device.write(mbr([0x83, 1, 1], [0x05, 0, 2048]), MiB);
@@ -114,8 +114,8 @@ describe('an MBR', () => {
     ['no table', Buffer.alloc(512), MiB, /no partition table/],
     ['four partitions', mbr([1, 1, 1], [1, 2, 1], [1, 3, 1], [1, 4, 1]), MiB, /already has 4 primary/],
     ['no room', mbr([0x83, 2048, 7 * 2048]), 3 * MiB, /no room: 2097152 bytes are free at the end of the disk, 3145728 are needed/],
-    ['a GPT that is not there', mbr([0xee, 1, 100]), MiB, /no partition table/],
-  ])('takes no more with %s', async (_, bytes, least, reason) => {
+    ['a protective MBR without a GPT', mbr([0xee, 1, 100]), MiB, /no partition table/],
+  ])('addAtEnd fails with %s', async (_, bytes, least, reason) => {
     const device = await fileDevice(10 * MiB);
     await device.write(bytes, 0);
     await expect(addAtEnd(device, 64 * MiB, least, GUID)).rejects.toThrow(reason);
@@ -124,9 +124,9 @@ describe('an MBR', () => {
 
 it.each<[string, (header: Buffer) => void]>([
   ['a wrong checksum', (header) => header.writeUInt8(1, 56)],
-  ['a header too long', (header) => header.writeUInt32LE(4096, 12)],
-  ['entries too many', (header) => header.writeUInt32LE(0xffffffff, 80)],
-])('a GPT with %s is none', async (_, damage) => {
+  ['a header that is too long', (header) => header.writeUInt32LE(4096, 12)],
+  ['too many entries', (header) => header.writeUInt32LE(0xffffffff, 80)],
+])('readGpt returns null for a GPT with %s', async (_, damage) => {
   const device = await fileDevice(10 * MiB);
   await putGpt(device, 10);
   for (const position of [512, 10 * MiB - 512]) {
@@ -140,11 +140,11 @@ it.each<[string, (header: Buffer) => void]>([
 it.each([
   ['/dev/sda', 1, '/dev/sda1'],
   ['/dev/nvme0n1', 2, '/dev/nvme0n1p2'],
-])('%s %s is %s', (disk, number, path) => {
+])('partitionPath(%s, %s) is %s', (disk, number, path) => {
   expect(partitionPath(disk, number)).toBe(path);
 });
 
-it('a device takes nothing beyond its end', async () => {
+it('a device refuses writes beyond its end', async () => {
   const device = await fileDevice(MiB);
   await expect(device.write(Buffer.alloc(2), MiB - 1)).rejects.toThrow('ends at 1048576');
   expect(await device.read(MiB - 1, 10)).toHaveLength(1);

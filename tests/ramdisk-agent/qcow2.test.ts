@@ -51,8 +51,8 @@ const orders: readonly (readonly [readonly Part[], number])[] = [
   [['data', 'l2', 'l1'], 3],
   [['l2', 'data', 'l1'], 2],
 ];
-describe.each(orders)('a file in the order %s', (order, passes) => {
-  it.each([1000, 4096, 100_000, 10_000_000])('is written from chunks of %s bytes', async (chunk) => {
+describe.each(orders)('qcow2 file in the order %s', (order, passes) => {
+  it.each([1000, 4096, 100_000, 10_000_000])('is written correctly from chunks of %s bytes', async (chunk) => {
     const sink = memory(guest.size + 1024);
     // A large chunk contains the whole file: one pass is enough.
     expect(await write(qcow2({ ...guest, order }), sink, chunk)).toBe(chunk > 10_000 ? 1 : passes);
@@ -61,13 +61,13 @@ describe.each(orders)('a file in the order %s', (order, passes) => {
   });
 });
 
-it('an empty image is zeros', async () => {
+it('an empty image is written as zeros', async () => {
   const sink = memory(10 * CLUSTER);
   expect(await write(qcow2({ clusters: {}, size: 3 * CLUSTER }), sink, 1000)).toBe(1);
   expect(isFull(sink.bytes.subarray(0, 3 * CLUSTER), 0)).toBe(true);
 });
 
-it('writes the last cluster only as far as the image goes', async () => {
+it('the last cluster is written only up to the size of the image', async () => {
   const sink = memory(CLUSTER + 100);
   await write(qcow2({ clusters: { 0: 1, 1: 2 }, size: CLUSTER + 100 }), sink, 4096);
   expect(sink.bytes[CLUSTER + 99]).toBe(2);
@@ -84,7 +84,7 @@ it.each<[string, Buffer, RegExp]>([
     qcow2({ clusters: { 0: 1 }, size: 20 * CLUSTER }),
     /the image of 81920 bytes is larger than the disk of 40960 bytes/,
   ],
-  ['no qcow2', altered((bytes) => bytes.write('XXXX')), /not a qcow2 image/],
+  ['not qcow2', altered((bytes) => bytes.write('XXXX')), /not a qcow2 image/],
   ['version 1', altered((bytes) => bytes.writeUInt32BE(1, 4)), /version 1 is not supported/],
   ['backed by another file', altered((bytes) => bytes.writeBigUInt64BE(512n, 8)), /has a backing file/],
   ['encrypted', altered((bytes) => bytes.writeUInt32BE(1, 32)), /encrypted/],
@@ -92,19 +92,19 @@ it.each<[string, Buffer, RegExp]>([
   ['compressed with zstd', altered((bytes) => bytes.writeUInt32BE(8, 76)), /zstd/],
   ['with extended tables', altered((bytes) => bytes.writeUInt32BE(16, 76)), /extended tables/],
   ['corrupt', altered((bytes) => bytes.writeUInt32BE(2, 76)), /marked as corrupt/],
-  ['of the future', altered((bytes) => bytes.writeUInt32BE(32, 76)), /unknown features/],
-  ['of absurd clusters', altered((bytes) => bytes.writeUInt32BE(40, 20)), /header makes no sense/],
-  ['of an absurd table', altered((bytes) => bytes.writeUInt32BE(0xffffffff, 36)), /header makes no sense/],
-  ['with a table too short', altered((bytes) => bytes.writeBigUInt64BE(2n ** 40n, 24)), /first table is too short/],
-  ['cut off', qcow2({ clusters: { 0: 1 }, size: CLUSTER }).subarray(0, 2 * CLUSTER), /points beyond its end/],
+  ['with unknown features', altered((bytes) => bytes.writeUInt32BE(32, 76)), /unknown features/],
+  ['with an invalid cluster size', altered((bytes) => bytes.writeUInt32BE(40, 20)), /header makes no sense/],
+  ['with an invalid table size', altered((bytes) => bytes.writeUInt32BE(0xffffffff, 36)), /header makes no sense/],
+  ['with a table that is too short', altered((bytes) => bytes.writeBigUInt64BE(2n ** 40n, 24)), /first table is too short/],
+  ['truncated', qcow2({ clusters: { 0: 1 }, size: CLUSTER }).subarray(0, 2 * CLUSTER), /points beyond its end/],
   ['only a header', header(CLUSTER, 1, 2 ** 40), /points beyond its end/],
-  ['nothing', Buffer.alloc(0), /points beyond its end/],
+  ['empty', Buffer.alloc(0), /points beyond its end/],
   ['with a broken cluster', altered((bytes) => bytes.fill(0xff, bytes.length - 20)), /the image is damaged: a compressed cluster/],
-])('refuses a file that is %s', async (_, file, reason) => {
+])('qcow2Writer rejects a file that is %s', async (_, file, reason) => {
   await expect(write(file, memory(10 * CLUSTER), 4096)).rejects.toThrow(reason);
 });
 
-it('does not go round in a file whose table points at its own', async () => {
+it('qcow2Writer ends for a file whose table points at itself', async () => {
   const file = qcow2({ clusters: { 0: 1 }, size: 4 * CLUSTER });
   file.writeBigUInt64BE(BigInt(CLUSTER), CLUSTER);
   const sink = memory(10 * CLUSTER);

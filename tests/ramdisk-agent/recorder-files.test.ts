@@ -28,7 +28,7 @@ interface DaemonSet {
   };
 }
 
-it('the DaemonSet runs where metal3 made the node, and mounts the host for reading only', () => {
+it("the DaemonSet selects metal3's nodes, and mounts the host read-only", () => {
   const documents = parseAllDocuments(text('daemonset.yaml'));
   expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
   const set = documents.map((one) => one.toJS() as DaemonSet & { kind: string }).find(({ kind }) => kind === 'DaemonSet')!;
@@ -43,7 +43,7 @@ it('the DaemonSet runs where metal3 made the node, and mounts the host for readi
   );
 });
 
-it('the unit runs what there is', () => {
+it('the systemd unit runs an existing command with existing options', () => {
   const lines = text('bloomery-recorder.service').split('\n');
   for (const line of lines) expect(line).toMatch(/^(?:|#.*|\[(?:Unit|Service|Install)\]|[A-Z]\w+=.+)$/);
   known(

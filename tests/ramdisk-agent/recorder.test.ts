@@ -51,8 +51,8 @@ const around = (files: Readonly<Record<string, string>>, run = said) => ({
   ...{ tree: tree(fileTree(files)), run, addresses: () => ({}), machine: 'x86_64', hostname: () => 'host', bootInterface: null },
 });
 
-describe('what is told', () => {
-  it('is the hardware, without what changes by itself or comes from elsewhere', async () => {
+describe('what the recorder reads', () => {
+  it('readHardware returns the hardware without changing values or virtual devices', async () => {
     const told = await readHardware(around(FILES));
     expect(told['disks']).toMatchObject([{ name: '/dev/sda', wwn: '0x5000c500a1b2c3d4', firmware: 'SN04', size: 1048576 }]);
     expect(told['interfaces']).toEqual([
@@ -77,7 +77,7 @@ describe('what is told', () => {
       hostname: 'host',
     });
   });
-  it('is the same when only the frequency, a link or the free memory is another', async () => {
+  it('digestOf stays the same when only frequency, link speed or free memory change', async () => {
     const later = {
       ...FILES,
       'proc/cpuinfo': FILES['proc/cpuinfo']!.replace('1999.9', '800.1'),
@@ -86,7 +86,7 @@ describe('what is told', () => {
     };
     expect(digestOf(await readHardware(around(later)))).toBe(digestOf(await readHardware(around(FILES))));
   });
-  it('keeps what a BMC said that does not answer now', async () => {
+  it('cached keeps the former output when the BMC does not respond', async () => {
     const clock = fakeClock();
     const answers = [async () => 'address', () => Promise.reject(new Error('busy')), async () => 'another'];
     const run = cached(() => answers.shift()!(), clock);
@@ -97,7 +97,7 @@ describe('what is told', () => {
     }
     expect(heard).toEqual(['address', 'address', 'another']);
   });
-  it('asks the BMC once an hour', async () => {
+  it('cached queries the BMC once an hour', async () => {
     const clock = fakeClock();
     let asked = 0;
     const run = cached(async () => String(++asked), clock);
@@ -108,7 +108,7 @@ describe('what is told', () => {
   });
 });
 
-describe('the config drive', () => {
+describe('config drive', () => {
   const files = (text: string) => ({
     'openstack/latest/vendor_data2.json': Buffer.from(text),
     'openstack/latest/user_data': Buffer.from('x'),
@@ -120,31 +120,31 @@ describe('the config drive', () => {
   };
   const own = { url: 'http://192.0.2.1', node: 'n', token: 't', interval: 60 };
   const data = JSON.stringify({ 'bloomery-recorder': own, other: 1 });
-  it('is read as a device, and as a folder', () => {
+  it('is read from a device or a directory', () => {
     expect(settingsOnDrive(image(data))).toEqual(own);
     expect(settingsOnDrive(fileTree({ 'openstack/latest/vendor_data2.json': data }))).toEqual(own);
     expect(readConfigDrive(image(data), 'openstack/latest/user_data')).toBe('x');
     expect(readConfigDrive(image(data), 'openstack/latest/none')).toBeNull();
   });
   it.each([
-    ['nothing of ours', '{}', {}],
-    ['no JSON', '{', { problem: expect.stringContaining('JSON') as unknown }],
+    ['no settings of the recorder', '{}', {}],
+    ['invalid JSON', '{', { problem: expect.stringContaining('JSON') as unknown }],
     ['other types', JSON.stringify({ 'bloomery-recorder': { url: 1, node: [], token: 't', interval: 'x' } }), { token: 't' }],
-    ['a pace that is none', JSON.stringify({ 'bloomery-recorder': { token: 't', interval: 0 } }), { token: 't' }],
-  ])('with %s tells nothing else', (_, text, expected) => expect(settingsOnDrive(image(text))).toEqual(expected));
+    ['an invalid interval', JSON.stringify({ 'bloomery-recorder': { token: 't', interval: 0 } }), { token: 't' }],
+  ])('with %s contains no other settings', (_, text, expected) => expect(settingsOnDrive(image(text))).toEqual(expected));
   it.each([
-    ['no image', Buffer.alloc(40_000)],
+    ['not an image', Buffer.alloc(40_000)],
     ['a short file', Buffer.from('CD001')],
     [
       'a folder that is larger than the device',
       Buffer.concat([Buffer.alloc(32768), Buffer.from('\x01CD001', 'latin1'), Buffer.alloc(2042, 0xff)]),
     ],
-  ])('that is %s tells nothing', (_, bytes) => {
+  ])('that is %s contains no settings', (_, bytes) => {
     const path = join(folder(), 'drive');
     writeFileSync(path, bytes);
     expect(Object.keys(settingsOnDrive(path)).filter((name) => name !== 'problem')).toEqual([]);
   });
-  it('that is not there tells nothing but that', () =>
+  it('that does not exist is reported as a problem', () =>
     expect(settingsOnDrive('/nonexistent')).toEqual({ problem: expect.stringContaining('ENOENT') as unknown }));
 });
 
@@ -179,7 +179,7 @@ describe('pushes', () => {
     await new Promise((done) => server.close(done));
   });
 
-  it('say a digest, and the record when that is not known', async () => {
+  it('send a digest, and the whole record if the server does not know the digest', async () => {
     answers = [409, 200, 200];
     expect(await pushOnce(recording())).toBe('recorded');
     expect(await pushOnce(recording())).toBe('unchanged');
@@ -189,12 +189,12 @@ describe('pushes', () => {
   it.each([
     ['refused', [403]],
     ['refused after the digest', [409, 413]],
-    ['broken', [503]],
-  ])('say why they were not taken: %s', async (_, given) => {
+    ['unavailable', [503]],
+  ])('fail with the status of a refusal: %s', async (_, given) => {
     answers = [...given];
     await expect(pushOnce(recording())).rejects.toThrow(`the service answers ${given.at(-1)}`);
   });
-  it('go on whatever happens, and tell of it once', async () => {
+  it('continue after failures with longer pauses, and log each change once', async () => {
     answers = [];
     const stop = new AbortController();
     const pauses: number[] = [];
@@ -219,7 +219,7 @@ describe('pushes', () => {
   });
 });
 
-it('10,000 recorders never come as a herd: started at once, or when the service was away for an hour', () => {
+it('10,000 recorders spread their pushes after a common start and after an hour without the service', () => {
   const pace = { intervalMs: 300_000, jitter: 0.3 };
   // A random generator of the test (the LCG of Numerical Recipes), so that every run is the same.
   let seed = 7;

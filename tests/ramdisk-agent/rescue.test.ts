@@ -5,7 +5,7 @@ import { folder } from './support';
 
 const HASH = '$5$saltsaltsaltsalt$Tu4lLWvgHKPNhmQEJOBLZKcLQUQFQxP1WGnKIBzQnm0';
 
-it('makes a user with all rights who has the password', async () => {
+it('openForRescue creates the user rescue with UID 0 and the password hash', async () => {
   const root = folder();
   await openForRescue(root, HASH, true);
   expect(readFileSync(join(root, 'etc/passwd'), 'utf8')).toMatch(/^rescue:x:0:0:/m);
@@ -16,12 +16,12 @@ it('makes a user with all rights who has the password', async () => {
 });
 
 it.each([
-  ['a password in the clear', 's3cret', true],
-  ['one that is said to be no hash', HASH, false],
-  ['nothing', undefined, true],
-  ['another line', `${HASH}\nroot::1::::::`, true],
-  ['another field', '$5$salt$abcdefgh:0', true],
-])('refuses %s, and makes nothing', async (_, password, hashed) => {
+  ['a plain-text password', 's3cret', true],
+  ['a hash without the flag "hashed"', HASH, false],
+  ['a missing password', undefined, true],
+  ['a hash with a second line', `${HASH}\nroot::1::::::`, true],
+  ['a hash with another field', '$5$salt$abcdefgh:0', true],
+])('openForRescue rejects %s, and creates nothing', async (_, password, hashed) => {
   const root = folder();
   await expect(openForRescue(root, password, hashed)).rejects.toMatchObject({ type: 'InvalidCommandParamsError' });
   expect(existsSync(join(root, RESCUE_MARK))).toBe(false);

@@ -18,7 +18,7 @@ it.each<[object, string]>([
   [{ properties: { root_device: { size: '= 8' } } }, '/dev/sdc'],
   [{ properties: { skip_block_devices: [{ serial: 'B' }] } }, '/dev/sdc'],
   [{ properties: { skip_block_devices: [{ volume_name: 'x' }] } }, '/dev/sdb'],
-])('%j chooses %s', (node, name) => {
+])('rootDisk of a node with %j is %s', (node, name) => {
   expect(rootDisk(disks, { ...node }).name).toBe(name);
 });
 
@@ -28,11 +28,11 @@ it.each<[readonly InventoryDisk[], object, RegExp]>([
   [disks, { properties: { root_device: { serial: 'D' }, skip_block_devices: [{ serial: 'D' }] } }, /using these hints/],
   [[disks[1]!], {}, /all found block devices are smaller than 4294967296B/],
   [[], {}, /root device hints were not provided/],
-])('says why there is none', (given, node, reason) => {
+])('rootDisk throws if no disk qualifies, case %#', (given, node, reason) => {
   expect(() => rootDisk(given, { ...node })).toThrow(reason);
 });
 
-it('leaves out what is to be skipped', () => {
+it('usableDisks omits the disks of skip_block_devices', () => {
   expect(
     usableDisks(disks, { properties: { skip_block_devices: [{ rotational: true }, { serial: 'A' }] } }).map((disk) => disk.serial),
   ).toEqual(['C', 'B']);

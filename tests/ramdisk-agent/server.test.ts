@@ -65,7 +65,7 @@ function call(
 }
 const commands = (query: string): string => `/v1/commands/?${query}`;
 
-it('shows its versions and status to anyone', async () => {
+it('returns versions and status without a token', async () => {
   expect(await call('GET', '/')).toMatchObject({ status: 200, body: { versions: [{ id: 'v1' }], default_version: { id: 'v1' } } });
   expect(await call('GET', '/v1/')).toMatchObject({ status: 200, body: { id: 'v1' } });
   expect(await call('GET', '/v1')).toMatchObject({ status: 200 });
@@ -73,7 +73,7 @@ it('shows its versions and status to anyone', async () => {
   expect(await call('GET', '/status/')).toMatchObject({ status: 200 });
 });
 
-it('runs commands for whoever has the token', async () => {
+it('executes commands for clients with the token', async () => {
   const before = authenticated;
   const made = await call('POST', commands(`wait=true&agent_token=${TOKEN}`), '{"name":"a.echo","params":{"x":[1]}}');
   expect(made).toMatchObject({ status: 200, body: { command_name: 'echo', command_status: 'SUCCEEDED', command_result: { x: [1] } } });
@@ -83,7 +83,7 @@ it('runs commands for whoever has the token', async () => {
   expect(await call('GET', `/commands?agent_token=${TOKEN}`)).toMatchObject({ status: 200, body: { commands: [made.body] } });
 });
 
-it('answers long commands at once, is busy meanwhile, and waits when asked to', async () => {
+it('responds at once to a background command, refuses others meanwhile, and waits with wait=true', async () => {
   const made = await call('POST', commands(`agent_token=${TOKEN}`), '{"name":"a.long","params":{}}');
   expect(made.body).toMatchObject({ command_status: 'RUNNING', command_result: null });
   expect(await call('POST', commands(`agent_token=${TOKEN}`), '{"name":"a.echo","params":{}}')).toEqual({
@@ -119,17 +119,17 @@ it.each<[string, string, string | undefined, number, string]>([
   expect(await call(method, path, body)).toEqual({ status, body: { faultcode: 'Client', faultstring } });
 });
 
-it('lets nobody command while it has no token', async () => {
+it('refuses commands before the agent has a token', async () => {
   token = null;
   expect(await call('GET', commands('agent_token='))).toMatchObject({ status: 401 });
   token = TOKEN;
 });
 
-it('speaks no older TLS than it was told', async () => {
+it('refuses TLS versions below minVersion', async () => {
   await expect(call('GET', '/', undefined, { maxVersion: 'TLSv1.2' })).rejects.toThrow();
 });
 
-it('lives through what is no TLS and no HTTP', async () => {
+it('continues after data that are not HTTP', async () => {
   const socket = connect({ host: '127.0.0.1', port, ca: certificate.certificate });
   await new Promise((resolve) => socket.once('secureConnect', resolve));
   socket.resume();

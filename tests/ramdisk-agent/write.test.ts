@@ -110,12 +110,12 @@ const qcow2Image = (): JsonObject => ({ urls: [`${url}/disk.qcow2`], disk_format
 
 it.each<[string, () => JsonObject]>([
   ['raw', () => ({})],
-  ['raw that does not say so', () => ({ disk_format: null })],
-  ['qcow2, three times read', qcow2Image],
-  ['qcow2 that does not say so', () => ({ ...qcow2Image(), disk_format: undefined })],
-  ['with a lone checksum', () => ({ os_hash_algo: null, os_hash_value: null, checksum: sha('sha512', disk) })],
-  ['with upper case', () => ({ os_hash_algo: 'SHA256', os_hash_value: sha('sha256', disk).toUpperCase() })],
-  ['of a second server', () => ({ urls: ['http://127.0.0.1:1/disk.raw', `${url}/disk.raw`] })],
+  ['raw without disk_format', () => ({ disk_format: null })],
+  ['qcow2, downloaded three times', qcow2Image],
+  ['qcow2 without disk_format', () => ({ ...qcow2Image(), disk_format: undefined })],
+  ['with only "checksum"', () => ({ os_hash_algo: null, os_hash_value: null, checksum: sha('sha512', disk) })],
+  ['with algorithm and checksum in upper case', () => ({ os_hash_algo: 'SHA256', os_hash_value: sha('sha256', disk).toUpperCase() })],
+  ['from the second URL after the first failed', () => ({ urls: ['http://127.0.0.1:1/disk.raw', `${url}/disk.raw`] })],
 ])('writes an image: %s', async (_, image) => {
   const { device, result, rescans, percents } = await write(image());
   expect(await result).toEqual({ diskIdentifier: '0xcafe1234' });
@@ -125,7 +125,7 @@ it.each<[string, () => JsonObject]>([
   expect(percents.at(-1)).toBe(100);
 });
 
-it.each(['text', 'url'])('adds the config drive: %s', async (kind) => {
+it.each(['text', 'url'])('adds a partition with the config drive: %s', async (kind) => {
   const encoded = gzipSync(iso).toString('base64');
   served['/drive'] = bytes(`${encoded}\n`);
   const { device, result } = await write({}, { configDrive: kind === 'url' ? `${url}/drive` : encoded }, 80 * MiB);
@@ -135,7 +135,7 @@ it.each(['text', 'url'])('adds the config drive: %s', async (kind) => {
   expect((await device.read(partition.start, iso.length)).equals(iso)).toBe(true);
 });
 
-it('uses the partition that the image has for the config drive', async () => {
+it('writes the config drive into the partition that the image has for it', async () => {
   const image = Buffer.from(disk);
   image.write('config-2', MiB + 32808);
   served['/own.raw'] = bytes(image);
@@ -146,7 +146,7 @@ it('uses the partition that the image has for the config drive', async () => {
   expect((await device.read(MiB, iso.length)).equals(iso)).toBe(true);
 });
 
-it('follows redirects, and shows its credentials only where they belong', async () => {
+it('follows redirects, and sends credentials only to the first host', async () => {
   const seen: (string | undefined)[] = [];
   served['/moved'] = (response, request) => {
     seen.push(request.headers.authorization);
@@ -163,7 +163,7 @@ it('follows redirects, and shows its credentials only where they belong', async 
   expect(seen).toEqual([`Basic ${Buffer.from('u:p').toString('base64')}`, undefined]);
 });
 
-it('tries again after a connection that broke, from the beginning', async () => {
+it('downloads from the beginning again after a broken connection', async () => {
   let tries = 0;
   served['/disk.raw'] = (response, request) => {
     if (++tries === 3) {
@@ -197,14 +197,19 @@ it.each<[string, () => JsonObject, string, RegExp]>([
   ['a wrong checksum', () => ({ os_hash_value: '0'.repeat(64) }), 'ImageChecksumError', /image checksum: 0{64}; verification checksum: /],
   ['a wrong checksum of qcow2', () => ({ ...qcow2Image(), os_hash_value: '0'.repeat(64) }), 'ImageChecksumError', /failed to verify/],
   ['no checksum', () => ({ os_hash_algo: null, os_hash_value: null }), 'InvalidCommandParamsError', /checksum is not available/],
-  ['no such file', () => ({ urls: [`${url}/nothing`] }), 'ImageDownloadError', /Received status code 404 from .*\/nothing, expected 200/],
-  ['no such server', () => ({ urls: ['http://127.0.0.1:1/x'] }), 'ImageDownloadError', /ECONNREFUSED/],
-  ['no protocol that is known', () => ({ urls: ['ftp://127.0.0.1/x'] }), 'ImageDownloadError', /Unsupported protocol/],
+  ['a missing file', () => ({ urls: [`${url}/nothing`] }), 'ImageDownloadError', /Received status code 404 from .*\/nothing, expected 200/],
+  ['an unreachable server', () => ({ urls: ['http://127.0.0.1:1/x'] }), 'ImageDownloadError', /ECONNREFUSED/],
+  ['an unknown protocol', () => ({ urls: ['ftp://127.0.0.1/x'] }), 'ImageDownloadError', /Unsupported protocol/],
   ['no URL', () => ({ urls: [] }), 'ImageDownloadError', /no URL is given/],
   ['a connection that always breaks', () => ((served['/disk.raw'] = broken), {}), 'ImageDownloadError', /broke off/],
-  ['more than the disk holds', image(Buffer.alloc(17 * MiB), large), 'ImageWriteError', /image of 17825792 bytes is larger than the disk/],
   [
-    'more than the disk holds, without saying so',
+    'an image larger than the disk',
+    image(Buffer.alloc(17 * MiB), large),
+    'ImageWriteError',
+    /image of 17825792 bytes is larger than the disk/,
+  ],
+  [
+    'an image larger than the disk without Content-Length',
     () => ((served['/x'] = (response) => response.writeHead(200).end(Buffer.alloc(17 * MiB))), { urls: [`${url}/x`], ...large }),
     'ImageWriteError',
     /the image is larger than the disk of 16777216 bytes/,
@@ -216,7 +221,7 @@ it.each<[string, () => JsonObject, string, RegExp]>([
     /larger than the disk/,
   ],
   [
-    'something else than it says',
+    'another format than disk_format',
     () => ({ disk_format: 'qcow2' }),
     'InvalidImage',
     /Expected format was qcow2, but image was actually gpt/,
@@ -231,7 +236,7 @@ it.each<[string, () => JsonObject, string, RegExp]>([
   ['an image without a partition table', image(noTable), 'DeploymentError', /Unable to find a valid partition table/],
   ['an image without partitions', image(noPartitions), 'DeploymentError', /No partitions found on the device/],
   ['an empty image', image(Buffer.alloc(0)), 'DeploymentError', /Unable to find a valid partition table/],
-])('refuses %s, and leaves nothing that boots', async (_, given, type, reason) => {
+])('rejects %s, and leaves the disk unbootable or unchanged', async (_, given, type, reason) => {
   const { device, result, rescans } = await write(given());
   await expect(result).rejects.toMatchObject({ type, message: expect.stringMatching(reason) as string });
   // A command that is refused before anything is fetched leaves the disk unchanged.
@@ -241,21 +246,21 @@ it.each<[string, () => JsonObject, string, RegExp]>([
 });
 
 it.each<[string, string, RegExp]>([
-  ['is no base64', '!!!', /not base64 encoded gzip/],
+  ['is not base64', '!!!', /not base64 encoded gzip/],
   ['is too large', gzipSync(Buffer.alloc(65 * MiB)).toString('base64'), /exceeds maximum limit of 64MiB/],
-])('refuses a config drive that %s, before the disk is touched', async (_, configDrive, reason) => {
+])('rejects a config drive that %s before it changes the disk', async (_, configDrive, reason) => {
   const { device, result } = await write({}, { configDrive });
   await expect(result).rejects.toThrow(reason);
   expect(isFull(await device.read(0, 512), 0x55)).toBe(true);
 });
 
-it('refuses a config drive that has no room', async () => {
+it('rejects a config drive that does not fit onto the disk', async () => {
   const { device, result } = await write({}, { configDrive: gzipSync(randomBytes(14 * MiB)).toString('base64') });
   await expect(result).rejects.toThrow(/Failed to create config drive on disk .*: no room/);
   expect(isFull(await device.read(0, MiB), 0)).toBe(true);
 });
 
-describe('checksums', () => {
+describe('expectedChecksum', () => {
   const value = sha('sha256', disk);
   const files: Record<string, string> = {
     lone: `${value}\n`,
@@ -265,7 +270,7 @@ describe('checksums', () => {
   };
   const expected = (given: JsonObject, md5 = true): ReturnType<typeof expectedChecksum> =>
     expectedChecksum({ urls: ['http://x/disk.raw?y'], ...given }, md5, async (file) => files[file.slice('http://s/'.length)]!);
-  it.each(['lone', 'gnu', 'bsd'])('are read from a file: %s', async (file) => {
+  it.each(['lone', 'gnu', 'bsd'])('reads a checksum file in the format: %s', async (file) => {
     expect(await expected({ checksum: `http://s/${file}` })).toEqual({ algorithm: 'sha256', value });
     expect(await expected({ os_hash_algo: 'sha256', os_hash_value: `http://s/${file}` })).toEqual({ algorithm: 'sha256', value });
   });
@@ -274,10 +279,10 @@ describe('checksums', () => {
     [{ checksum: 'abc' }, /of no known algorithm/],
     [{ checksum: 'a'.repeat(32) }, /MD5 support is disabled/],
     [{ os_hash_algo: 'rot13', os_hash_value: 'x' }, /checksum is not available/],
-  ])('are refused: %j', async (given, reason) => {
+  ])('rejects %j', async (given, reason) => {
     await expect(expected(given, false)).rejects.toThrow(reason);
   });
-  it('of MD5 are used where they are allowed', async () => {
+  it('accepts MD5 if it is allowed', async () => {
     expect(await expected({ checksum: 'a'.repeat(32) })).toEqual({ algorithm: 'md5', value: 'a'.repeat(32) });
   });
 });
@@ -290,6 +295,6 @@ it.each<[string, Buffer]>([
   ['raw', Buffer.alloc(0)],
   ['vhdx', Buffer.from('vhdxfile')],
   ['vdi', Buffer.concat([Buffer.alloc(64), Buffer.of(0x7f, 0x10, 0xda, 0xbe)])],
-])('knows %s', (format, content) => {
+])('formatOf detects %s', (format, content) => {
   expect(formatOf(content.subarray(0, HEAD_LENGTH))).toBe(format);
 });

@@ -19,12 +19,12 @@ const failing = (times: number, error: () => unknown = away) => {
 };
 beforeEach(() => said.splice(0));
 
-it.each([0, 1, 30])('asks again until there is an answer (%i times in vain), and says so once', async (times) => {
+it.each([0, 1, 30])('retryWhileDatabaseDown retries until the work succeeds (%i failures), and logs the wait once', async (times) => {
   expect(await retryWhileDatabaseDown(waiting(), failing(times))).toBe(times + 1);
   expect(said).toEqual(times === 0 ? [] : ['the work waits', 'the work goes on']);
 });
 
-it('waits for nothing else', async () => {
+it('retryWhileDatabaseDown does not retry after other errors', async () => {
   await expect(
     retryWhileDatabaseDown(
       waiting(),
@@ -39,7 +39,7 @@ it('waits for nothing else', async () => {
   ).rejects.toThrow('defect');
 });
 
-it('ends with its conductor', async () => {
+it('retryWhileDatabaseDown fails when the conductor stops', async () => {
   const ending = new AbortController();
   const asked = retryWhileDatabaseDown(waiting(ending.signal), async () => {
     ending.abort(new Error('stopping'));
@@ -48,7 +48,7 @@ it('ends with its conductor', async () => {
   await expect(asked).rejects.toThrow('away');
 });
 
-it('asks everything of a store in one way, a transaction as a whole', async () => {
+it('retryingStore retries each call of the store, and a transaction as a whole', async () => {
   let asked = 0;
   const inner = { nodes: { find: failing(0) } };
   const bare = { nodes: { find: failing(2) }, transaction: async (work: (store: unknown) => Promise<number>) => work(inner) };

@@ -52,7 +52,7 @@ const TABLES: readonly (readonly [Exclude<keyof Store, 'transaction'>, () => obj
 
 describe.each(TABLES)('%s', (name, needed, change, sentence) => {
   const table = () => store()[name] as Store['chassis'];
-  it('makes, finds, lists, changes and removes', async () => {
+  it('creates, finds, lists, updates and removes records', async () => {
     const uuid = randomUUID();
     const made = await table().create({ uuid, ...needed() });
     expect(made).toMatchObject({ uuid, ...needed(), updated_at: null, revision: 1 });
@@ -69,7 +69,7 @@ describe.each(TABLES)('%s', (name, needed, change, sentence) => {
   });
 });
 
-it('says what a record is in use by, and what exists already', async () => {
+it('tables name the conflict when a record is in use or already exists', async () => {
   const chassis = await store().chassis.create({ uuid: randomUUID() });
   await store().nodes.update(node.uuid, { chassis_uuid: chassis.uuid });
   await expect(store().chassis.remove(chassis.uuid)).rejects.toMatchObject({
@@ -85,7 +85,7 @@ it('says what a record is in use by, and what exists already', async () => {
   expect(await store().portgroups.list({})).toEqual([]);
 });
 
-it('keeps what the hardware said of itself by name', async () => {
+it('biosSettings and firmwareComponents update rows by name', async () => {
   const { biosSettings, firmwareComponents } = store();
   await biosSettings.put(node.uuid, [
     { name: 'b', value: '1', allowable_values: ['1', '2'] },

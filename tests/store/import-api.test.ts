@@ -1,4 +1,4 @@
-/** Reading an Ironic by its API: pages, releases, refusals, and the secrets that it masks. */
+/** Reading an Ironic by its API: pages, releases, refused requests, and the secrets that it masks. */
 import { openApi, type ApiGet } from '../../store/import/api';
 import { insertSecrets } from '../../store/import/secrets';
 
@@ -22,7 +22,7 @@ async function rowsOf(get: ApiGet, ...tables: readonly string[]): Promise<unknow
 }
 const node = (uuid: string): object => ({ uuid, created_at: 'then', driver_info: {}, chassis_uuid: `chassis of ${uuid}` });
 
-test('a list is read page by page, and each row has the columns of the database', async () => {
+test('rows reads a list page by page, with the columns of the database', async () => {
   const { get, paths } = ironic({
     '/v1/nodes?detail=true&limit=50': { nodes: [node('a'), node('b')], next: 'http://elsewhere.example/v1/nodes' },
     '/v1/nodes?detail=true&limit=50&marker=b': { nodes: [node('c')] },
@@ -41,7 +41,7 @@ test.each<readonly [newest: string, used: string, runbooks: boolean]>([
   ['1.90', '1.90', false],
   ['1.93', '1.93', true],
   ['1.200', '1.115', true],
-])('of an Ironic up to %s, microversion %s is used', async (newest, used, runbooks) => {
+])('openApi of an Ironic up to %s uses microversion %s', async (newest, used, runbooks) => {
   const { get, paths } = ironic({ '/v1/chassis?detail=true&limit=50': { chassis: [] } }, newest);
   const { tables } = await openApi(get);
   expect(tables.has('runbooks')).toBe(runbooks);
@@ -58,18 +58,18 @@ test.each<readonly [what: string, get: ApiGet, message: string]>([
   ['a release before 2024.1', answering(200, {}, '1.82'), 'this Ironic is older than 2024.1: its API ends with 1.82'],
   ['another server', answering(200, {}, ''), 'this is not the API of an Ironic (HTTP status 200)'],
   [
-    'a refusal',
+    'a refused request',
     answering(403, { error_message: '{"faultcode": "Client", "faultstring": "not for \\u001b[31m you"}' }),
     'GET /v1/nodes: HTTP status 403: not for \\u001b[31m you; use an administrator with the scope of the system',
   ],
-  ['text', answering(200, undefined), 'GET /v1/nodes: HTTP status 200'],
-  ['the same page again', answering(200, { nodes: [first], next: 'more' }), 'GET /v1/nodes?detail=true: the same page came twice'],
+  ['a text response', answering(200, undefined), 'GET /v1/nodes: HTTP status 200'],
+  ['a repeated page', answering(200, { nodes: [first], next: 'more' }), 'GET /v1/nodes?detail=true: the same page came twice'],
   [
-    'a caller who may not see BMCs',
+    'a user who may not see driver_info',
     answering(200, { nodes: [{ uuid: 'a', driver_info: { content: '** Redacted - requires …' } }] }),
     'this user may not see all of a node: use an administrator of the system',
   ],
-])('%s ends the import', async (_, get, message) => {
+])('rows fails for %s', async (_, get, message) => {
   await expect(rowsOf(get, 'nodes')).rejects.toThrow(message);
 });
 
@@ -81,19 +81,19 @@ const SECRETS = {
 };
 test.each<readonly [what: string, table: string, row: object, expected: object]>([
   [
-    'the secret of a node, then that of all',
+    'inserts the secrets of the node, then those of all nodes',
     'nodes',
     { name: 'one', driver_info: { ipmi_password: '******', unmasked: 'shown', other: { secret: '******' } } },
     { missing: [], dropped: [], row: { driver_info: { ipmi_password: 'of one', unmasked: 'shown', other: { secret: 'deep' } } } },
   ],
   [
-    'a part of a text',
+    'reports a masked part of a text as missing',
     'nodes',
     { name: 'two', driver_info: { text: 'password=******' } },
     { missing: ['driver_info/text'], dropped: [], row: { driver_info: {} } },
   ],
   [
-    'what a node can do without',
+    'drops secrets that a node does not need',
     'nodes',
     {
       driver_internal_info: { agent_secret_token: '******', agent_url: 'kept' },
@@ -106,26 +106,36 @@ test.each<readonly [what: string, table: string, row: object, expected: object]>
     },
   ],
   [
-    'a volume target',
+    'inserts the secret of a volume target',
     'volume_targets',
     { uuid: 'target', properties: { auth_password: '******' } },
     { missing: [], row: { properties: { auth_password: 'of the target' } } },
   ],
   [
-    'all nodes, not a volume target',
+    'does not insert secrets of all nodes into a volume target',
     'volume_targets',
     { properties: { ipmi_password: '******' } },
     { missing: ['properties/ipmi_password'] },
   ],
-  ['steps', 'deploy_templates', { name: 'one', steps: [{ args: { password: '******' } }] }, { missing: ['steps/0/args/password'] }],
   [
-    'steps, given as a whole',
+    'reports a masked argument of a step as missing',
+    'deploy_templates',
+    { name: 'one', steps: [{ args: { password: '******' } }] },
+    { missing: ['steps/0/args/password'] },
+  ],
+  [
+    'inserts steps that are given as a whole',
     'deploy_templates',
     { name: 'template', steps: [{ args: { password: '******' } }] },
     { missing: [], row: { steps: [{ args: { password: 'of the template' } }] } },
   ],
-  ['a table without secrets', 'node_history', { event: 'it wrote ******' }, { missing: [], row: { event: 'it wrote ******' } }],
-])('masked: %s', (_, table, row, expected) => {
+  [
+    'leaves a table without secrets unchanged',
+    'node_history',
+    { event: 'it wrote ******' },
+    { missing: [], row: { event: 'it wrote ******' } },
+  ],
+])('insertSecrets: %s', (_, table, row, expected) => {
   expect(insertSecrets(row as Record<string, unknown>, table, SECRETS)).toMatchObject(expected);
   const { row: whole, missing } = insertSecrets(row as Record<string, unknown>, table, SECRETS);
   if (missing.length === 0 && table !== 'node_history') expect(JSON.stringify(whole)).not.toContain('******');

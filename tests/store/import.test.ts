@@ -37,25 +37,25 @@ const sourceOf = (tables: Readonly<Record<string, readonly SourceRow[]>>): Sourc
 
 /** Rows of another database → what does not come, and how many rows come. */
 const HOSTILE: readonly (readonly [name: string, nodes: SourceRow, ports: SourceRow, refused: readonly string[], imported: number])[] = [
-  ['what Ironic has', node(), port(), [], 2],
+  ['valid rows', node(), port(), [], 2],
   ['a UUID that is a path', node({ uuid: '../../etc/x' }), port(), ['node ../../etc/x: its uuid "../../etc/x" is malformed'], 0],
   ['a MAC address that is a path', node(), port({ address: '../x\n52' }), ['port ../x?52: its address "../x?52" is malformed'], 1],
   [
-    'a name with controls of a terminal',
+    'a name with terminal control characters',
     node({ name: '\u001b[2J', provision_state: 'cleaning' }),
     port(),
     ['node ?[2J: Ironic works on it (cleaning): let that end, then run the import again'],
     0,
   ],
   [
-    'a state that is a property of objects',
+    'the provision state "__proto__"',
     node({ provision_state: '__proto__' }),
     port(),
     [`node ${NODE}: its provision state "__proto__" does not exist here`],
     0,
   ],
 ];
-it.each(HOSTILE)('imports %s, and refuses what is malformed', async (_, nodes, ports, refused, imported) => {
+it.each(HOSTILE)('importIronic with %s imports the valid rows and lists the malformed ones', async (_, nodes, ports, refused, imported) => {
   const { db } = await connect({ connection: database.connection(), poolSize: 2, log: silentLog });
   try {
     const summary = await importIronic(db, sourceOf({ nodes: [nodes], ports: [ports] }), {

@@ -26,7 +26,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('keeps the latest of each node, for its owner only, and forgets it', async () => {
+it('keeps the latest inventory of each node in files for the owner only, until it is removed', async () => {
   const { inventories } = store;
   expect(await inventories.find(UUID)).toBeUndefined();
   for (const name of ['one', 'two', 'three']) {
@@ -44,7 +44,7 @@ it('keeps the latest of each node, for its owner only, and forgets it', async ()
   expect(await inventories.find(UUID)).toBeUndefined();
 });
 
-it.each(['the transaction fails', 'the writer dies in the middle of the file'])('keeps what was there before when %s', async (how) => {
+it.each(['the transaction fails', 'the writer dies in the middle of the file'])('keeps the former inventory when %s', async (how) => {
   await store.inventories.put(UUID, record('one'));
   const failing = store.transaction(async ({ inventories }) => {
     await inventories.put(UUID, record('two'));
@@ -58,7 +58,7 @@ it.each(['the transaction fails', 'the writer dies in the middle of the file'])(
   expect(await store.inventories.find(UUID)).toEqual(record('three'));
 });
 
-it('of two writers the one that counts is whole, also when the slower one fails', async () => {
+it('keeps the committed inventory of two writers, even when the other one fails', async () => {
   await store.inventories.put(UUID, record('before'));
   let slow: Promise<void> | undefined;
   await store.transaction(async ({ inventories }) => {
@@ -73,14 +73,14 @@ it('of two writers the one that counts is whole, also when the slower one fails'
   expect(await store.inventories.find(UUID)).toEqual(record('right'));
 });
 
-it.each(['../escape', '/etc/passwd', `${UUID}/x`, `{${UUID}}`, ''])('%j is no name of a file', async (name) => {
+it.each(['../escape', '/etc/passwd', `${UUID}/x`, `{${UUID}}`, ''])('rejects %j as a file name', async (name) => {
   const wrong = { message: `${name} is not a UUID` };
   expect(await store.inventories.find(name)).toBeUndefined();
   await expect(store.inventories.put(name, record('x'))).rejects.toMatchObject(wrong);
   await expect(store.inventories.remove(name)).rejects.toMatchObject(wrong);
 });
 
-it('a folder that is not there is said, and is no database that is away', async () => {
+it('reports a missing directory as InventoryFolderFailure, not as a database failure', async () => {
   await store.inventories.put(UUID, record('one'));
   rmSync(folder, { recursive: true });
   await expect(store.transaction(({ inventories }) => inventories.put(UUID, record('two')))).rejects.toMatchObject({
@@ -96,7 +96,7 @@ it('a folder that is not there is said, and is no database that is away', async 
     });
 });
 
-it('leaves no half file of a writer that is refused', async () => {
+it('leaves no incomplete file when a write fails', async () => {
   await store.inventories.put(UUID, record('one'));
   const full = {
     toJSON: (): never => {
@@ -109,7 +109,7 @@ it('leaves no half file of a writer that is refused', async () => {
   expect(await store.inventories.find(UUID)).toEqual(record('one'));
 });
 
-it('follows no link', async () => {
+it('does not follow symbolic links', async () => {
   const elsewhere = join(folder, 'elsewhere');
   writeFileSync(elsewhere, JSON.stringify(record('secret')));
   await store.inventories.put(UUID, record('one'));
@@ -120,7 +120,7 @@ it('follows no link', async () => {
   expect(JSON.parse(readFileSync(elsewhere, 'utf8'))).toEqual(record('secret'));
 });
 
-it('is another place than the database: what is there is not seen here, nor the other way round', async () => {
+it('is independent of inventories in the database', async () => {
   const inside = database.store().inventories;
   await inside.put(UUID, record('inside'));
   expect(await store.inventories.find(UUID)).toBeUndefined();
@@ -131,7 +131,7 @@ it('is another place than the database: what is there is not seen here, nor the 
   expect(await inside.find(UUID)).toMatchObject(record('inside again'));
 });
 
-it('keeps nothing where nothing is to be kept', async () => {
+it('noInventories stores nothing', async () => {
   await noInventories.put(UUID, record('x'));
   await noInventories.remove(UUID);
   expect(await noInventories.find(UUID)).toBeUndefined();

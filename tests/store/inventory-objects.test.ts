@@ -28,7 +28,7 @@ function container(objects: Readonly<Record<string, string>> = {}): ObjectContai
   };
 }
 
-it("writes Ironic's objects, the inventory last", async () => {
+it('puts the objects that Ironic uses, the inventory last', async () => {
   const objects = container();
   await inventoriesAmong(objects).put(NODE, RECORD);
   expect(objects.calls).toEqual([`put ${PLUGIN}`, `put ${INVENTORY}`]);
@@ -37,14 +37,14 @@ it("writes Ironic's objects, the inventory last", async () => {
 });
 
 it.each([
-  ['nothing', {}],
+  ['no objects', {}],
   ['only the plugin data', { [PLUGIN]: '{}' }],
   ['only the inventory', { [INVENTORY]: '{}' }],
-])('finds no inventory where there is %s', async (_, objects) => {
+])('find returns undefined with %s', async (_, objects) => {
   expect(await inventoriesAmong(container(objects)).find(NODE)).toBeUndefined();
 });
 
-it('removes both objects', async () => {
+it('remove deletes both objects', async () => {
   const objects = container({ [PLUGIN]: '{}', [INVENTORY]: '{}', other: '' });
   await inventoriesAmong(objects).remove(NODE);
   expect(objects.content()).toEqual({ other: '' });
@@ -60,14 +60,14 @@ it.each([
   ['get', 'find', 'get object'],
   ['put', 'put', 'put object'],
   ['remove', 'remove', 'delete object'],
-] as const)('names a failed %s', async (member, operation, words) => {
+] as const)('a failed %s is a SwiftOperationError', async (member, operation, words) => {
   await expect(inventoriesAmong(broken(member))[operation](NODE, RECORD)).rejects.toMatchObject({
     name: 'SwiftOperationError',
     message: `Swift operation '${words}' failed: HTTP status 503`,
   });
 });
 
-it('does not write the inventory without its plugin data', async () => {
+it('put does not write the inventory if the plugin data fail', async () => {
   const objects = container();
   const failing: ObjectContainer = {
     ...objects,
@@ -80,7 +80,7 @@ it('does not write the inventory without its plugin data', async () => {
   expect(objects.content()).toEqual({});
 });
 
-it('an object that is not JSON is a failure', async () => {
+it('find fails for an object that is not JSON', async () => {
   const objects = container({ [PLUGIN]: '{}', [INVENTORY]: '<html>' });
   await expect(inventoriesAmong(objects).find(NODE)).rejects.toMatchObject({ name: 'SwiftOperationError' });
 });

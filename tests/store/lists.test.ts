@@ -45,7 +45,7 @@ beforeAll(async () => {
 });
 
 it.each<[string, NodeFilter, readonly string[]]>([
-  ['nothing: parents only', {}, ['a', 'b', 'C', 'ä']],
+  ['no filter: parents only', {}, ['a', 'b', 'C', 'ä']],
   ['all', { children: 'all' }, ['a', 'b', 'C', 'ä', 'child', 'grandchild']],
   ['children of one', { children: parent }, ['child']],
   ['a text', { where: { driver: 'ipmi' } }, ['a']],
@@ -69,12 +69,12 @@ it.each<[string, NodeFilter, readonly string[]]>([
   ['project', { project: 'red' }, ['a', 'b']],
   ['project and column', { project: 'red', where: { driver: 'redfish' } }, ['b']],
   ['limit', { limit: 2 }, ['a', 'b']],
-])('nodes by %s', async (_what, filter, names) => {
+])('lists nodes by %s', async (_what, filter, names) => {
   expect((await database.store().nodes.list(filter)).map((node) => node.name)).toEqual(names);
 });
 
 it.each<[string, PortFilter, readonly number[]]>([
-  ['nothing', {}, [0, 1, 2, 3]],
+  ['no filter', {}, [0, 1, 2, 3]],
   ['address in any case', { where: { address: '52:54:00:00:00:1F' } }, [1]],
   ['boolean and null', { where: { pxe_enabled: true, physical_network: null } }, [0, 3]],
   ['shards', { shards: ['s1', 's9'] }, [0, 1]],
@@ -82,7 +82,7 @@ it.each<[string, PortFilter, readonly number[]]>([
   ['conductor groups', { conductorGroups: ['g'] }, [2]],
   ['the empty group', { conductorGroups: [''] }, [0, 1, 3]],
   ['description', { descriptionContains: 'up_' }, [2]],
-])('ports by %s', async (_what, filter, wanted) => {
+])('lists ports by %s', async (_what, filter, wanted) => {
   const found = await database.store().ports.list(filter);
   expect(found).toEqual(wanted.map((index) => ports[index]));
 });
@@ -112,7 +112,7 @@ describe.each([
     table === 'nodes' ? database.store().nodes.list({ children: 'all', ...paging }) : database.store().ports.list(paging);
 
   it.each(keys.flatMap((key) => [[key, 'asc'] as const, [key, 'desc'] as const]))(
-    'sorted by %s %s, whole and by pages',
+    'are sorted by %s %s, completely and page by page',
     async (sortKey, sortDir) => {
       const all: readonly (NodeRecord | PortRecord)[] = table === 'nodes' ? nodes : ports;
       const wanted = [...all].sort((a, b) => compare({ ...a }, { ...b }, sortKey) * (sortDir === 'asc' ? 1 : -1));
@@ -128,14 +128,14 @@ describe.each([
     },
   );
 
-  it('sorts by id without being told, also downwards', async () => {
+  it('are sorted by id by default, in either direction', async () => {
     const ids = (await list({})).map(({ id }) => id);
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
     expect((await list({ sortDir: 'desc' })).map(({ id }) => id)).toEqual([...ids].reverse());
   });
 
   it.each(['extra', 'nothing', 'id; DROP TABLE nodes', '"id"', 'constructor', '__proto__', ''])(
-    'refuses to sort by %j',
+    'cannot be sorted by %j',
     async (sortKey) => {
       await expect(list({ sortKey })).rejects.toMatchObject({
         name: 'InvalidParameterValue',
@@ -144,14 +144,14 @@ describe.each([
     },
   );
 
-  it('refuses to filter by what is no column, and values that are none of the column', async () => {
+  it('cannot be filtered by unknown columns or invalid values', async () => {
     for (const name of ['extra', 'nothing', 'uuid" = uuid --']) await expect(list({ where: { [name]: 'x' } })).rejects.toThrow(TypeError);
     await expect(list({ where: { id: 'abc' } })).rejects.toMatchObject({ name: 'Invalid' });
     await expect(list({ where: { id: 1e300 } })).rejects.toMatchObject({ name: 'Invalid' });
     await expect(list({ where: { name: 'a\0' } })).rejects.toMatchObject({ name: 'Invalid' });
   });
 
-  it('knows no unknown marker', async () => {
+  it('cannot be listed after an unknown marker', async () => {
     const marker = randomUUID();
     await expect(list({ marker })).rejects.toMatchObject({ name: table === 'nodes' ? 'NodeNotFound' : 'PortNotFound' });
   });

@@ -6,7 +6,7 @@ const database = useDatabase({ poolSize: 20 });
 const nodes = () => database.store().nodes;
 const make = () => nodes().create({ uuid: randomUUID(), driver: 'fake-hardware' });
 
-it('locks once, raises the number, and says who holds it', async () => {
+it('reserve raises lock_fence, and fails with the holder while the node is reserved', async () => {
   const node = await nodes().create({ uuid: randomUUID(), driver: 'fake-hardware', name: 'by-name' });
   const held = await nodes().reserve('by-name', 'alpha');
   expect(held).toMatchObject({ uuid: node.uuid, reservation: 'alpha', lock_fence: 1, revision: 2 });
@@ -23,7 +23,7 @@ it('locks once, raises the number, and says who holds it', async () => {
   await expect(nodes().reserve('nobody', 'beta')).rejects.toMatchObject({ name: 'NodeNotFound', details: { node: 'nobody' } });
 });
 
-it('has one winner among fifty', async () => {
+it('reserve succeeds once among fifty simultaneous attempts', async () => {
   const node = await make();
   const tries = await Promise.allSettled(Array.from({ length: 50 }, (_, index) => nodes().reserve(node.uuid, `host${index}`)));
   const won = tries.filter((one): one is PromiseFulfilledResult<NodeRecord> => one.status === 'fulfilled');
@@ -39,7 +39,7 @@ it('has one winner among fifty', async () => {
   expect(await nodes().find(node.uuid)).toMatchObject({ reservation: holder, lock_fence: 1 });
 });
 
-it('never has two holders while many take and release', async () => {
+it('there are never two holders while many reserve and release', async () => {
   const node = await make();
   let holders = 0;
   let turns = 0;
@@ -62,7 +62,7 @@ it('never has two holders while many take and release', async () => {
   expect(turns).toBeGreaterThan(1);
 });
 
-describe('a holder whose lock was taken over', () => {
+describe('a holder whose reservation was taken over', () => {
   const takenOver = async () => {
     const node = await make();
     const old = await nodes().reserve(node.uuid, 'slow');
@@ -74,24 +74,24 @@ describe('a holder whose lock was taken over', () => {
     ['update', (uuid, fence) => nodes().update(uuid, { last_error: 'late' }, fence)],
     ['mergeInternal', (uuid, fence) => nodes().mergeInternal(uuid, { late: 1 }, fence)],
     ['remove', (uuid, fence) => nodes().remove(uuid, fence)],
-  ])('cannot %s', async (_what, write) => {
+  ])('cannot %s the node', async (_what, write) => {
     const { uuid, old, successor } = await takenOver();
     await expect(write(uuid, old)).rejects.toMatchObject({ name: 'NodeLocked', details: { node: uuid, host: 'quick' } });
     expect(await nodes().find(uuid)).toEqual(successor);
     await write(uuid, successor.lock_fence);
   });
-  it('cannot release its successor', async () => {
+  it('cannot release the reservation of its successor', async () => {
     const { uuid, old, successor } = await takenOver();
     await nodes().release(uuid, old);
     expect(await nodes().find(uuid)).toEqual(successor);
   });
-  it('writes nothing between the end of its lock and the next one either', async () => {
+  it('cannot write while nobody holds a reservation', async () => {
     const node = await make();
     const held = await nodes().reserve(node.uuid, 'slow');
     await nodes().releaseAll('slow');
     await expect(nodes().update(node.uuid, { last_error: 'late' }, held.lock_fence)).rejects.toMatchObject({ name: 'NodeLocked' });
   });
-  it('hears that the node is gone when it is', async () => {
+  it('gets NodeNotFound after the node was removed', async () => {
     const node = await make();
     const held = await nodes().reserve(node.uuid, 'h');
     await nodes().remove(node.uuid);
@@ -100,7 +100,7 @@ describe('a holder whose lock was taken over', () => {
   });
 });
 
-it('releaseAll ends the reservations of one host and answers them as they were', async () => {
+it('releaseAll ends the reservations of one host and returns the nodes as they were', async () => {
   await database.clear();
   const [first, second, other] = [await make(), await make(), await make()];
   await make();

@@ -29,7 +29,7 @@ it.each([
   ['2026-01-02 03:04:05+00', '2026-01-02T03:04:05.000000+00:00'],
   ['2026-01-02 03:04:05.1+00', '2026-01-02T03:04:05.100000+00:00'],
   ['2026-01-02 03:04:05.000001+00', '2026-01-02T03:04:05.000001+00:00'],
-])('reads the time %s', (text, wanted) => expect(isoTimestamp(text)).toBe(wanted));
+])('isoTimestamp reads %s', (text, wanted) => expect(isoTimestamp(text)).toBe(wanted));
 
 it.each<[object, string]>([
   [{ code: 'ECONNREFUSED', message: 'connect' }, 'TemporaryFailure'],
@@ -45,22 +45,22 @@ it.each<[object, string]>([
   [{ message: 'ROLLBACK - Client has encountered a connection error and is not queryable' }, 'TemporaryFailure'],
   [{ code: '22P05', message: 'insert … - unsupported' }, 'Invalid'],
   [{ code: '23505', constraint: 'nodes_name_unique', message: 'm' }, 'DuplicateName'],
-])('makes a fault of %j', (error, name) => expect(toFault(error, { name: 'n' })).toMatchObject({ name }));
+])('toFault of %j', (error, name) => expect(toFault(error, { name: 'n' })).toMatchObject({ name }));
 
-it('leaves other errors as they are, but for the values in them', () => {
+it('toFault returns other errors without the values in them', () => {
   const error = Object.assign(new Error('null value'), { code: '23502', detail: 'Failing row contains (secret)' });
   expect(toFault(error)).toBe(error);
   expect(error).not.toHaveProperty('detail');
 });
 
-it('says its versions, and leaves the way others read values alone', async () => {
+it('version returns the versions of PostgreSQL and schema, and type parsers of others stay unchanged', async () => {
   const store = await open(database.connection());
   expect(await store.version()).toEqual({ postgres: expect.stringMatching(/^\d+(\.\d+)?$/) as string, schema: LATEST });
   await store.close();
   expect((types.getTypeParser as (oid: number) => (text: string) => unknown)(20)('5')).toBe('5');
 });
 
-it('makes the schema once, whoever starts at the same moment', () =>
+it('openStore creates the schema once even if several start simultaneously', () =>
   onNew(async (connection) => {
     await expect(open(connection, { migrate: false })).rejects.toThrow(
       /^The database \w+ at .* cannot be used: its schema is older than this program needs \(0001_first_tables is missing\)$/,
@@ -72,7 +72,7 @@ it('makes the schema once, whoever starts at the same moment', () =>
     await (await open(connection, { migrate: false })).close();
   }));
 
-it("does not wait for a lock of knex's own that a killed process left", () =>
+it('openStore ignores the migration lock of knex that a killed process left', () =>
   onNew(async (connection) => {
     await (await open(connection)).close();
     const client = new Client({ connectionString: connection });
@@ -85,7 +85,7 @@ it("does not wait for a lock of knex's own that a killed process left", () =>
     await store.close();
   }));
 
-it('refuses a newer schema, and touches nothing', () =>
+it('openStore rejects a newer schema', () =>
   onNew(async (connection) => {
     await (await open(connection)).close();
     const client = new Client({ connectionString: connection });
@@ -97,7 +97,7 @@ it('refuses a newer schema, and touches nothing', () =>
     await client.end();
   }));
 
-describe('a database that cannot be used', () => {
+describe('openStore fails for an unusable database:', () => {
   const secret = 'hush-hush';
   const failure = (connection: string): Promise<string> =>
     open(connection).then(
@@ -117,7 +117,7 @@ describe('a database that cannot be used', () => {
     expect(await failure(connection)).toBe(message);
   });
 
-  it('has no such database, or no such user', async () => {
+  it('a missing database or user', async () => {
     expect(await failure(otherDatabase(database.connection(), 'nothing'))).toMatch(/cannot be used: database "nothing" does not exist$/);
     const stranger = database.connection().replace(/\/\/[^@]*@/, '//stranger@');
     expect(await failure(stranger)).toMatch(/cannot be used: .*stranger/);
@@ -149,14 +149,14 @@ describe('a database that cannot be used', () => {
   };
   const text = (...parts: readonly string[]): Buffer => Buffer.from(parts.map((part) => `${part}\0`).join(''));
 
-  it('refuses the password', async () => {
+  it('a refused password', async () => {
     const refusal = message('E', text('SFATAL', 'C28P01', 'Mpassword authentication failed for user "u"', ''));
     expect(await answering(() => refusal)).toMatch(/^The database d at 127\.0\.0\.1:\d+ cannot be used: wrong user or password$/);
   });
-  it('is no PostgreSQL', async () => {
+  it('a server that is not PostgreSQL', async () => {
     expect(await answering(() => undefined)).toMatch(/^The database d at 127\.0\.0\.1:\d+ cannot be used: Connection terminated/);
   });
-  it('is too old', async () => {
+  it('a PostgreSQL that is too old', async () => {
     const int16 = (value: number) => Buffer.from([value >> 8, value & 255]);
     const int32 = (value: number) => Buffer.concat([int16(value >> 16), int16(value & 65535)]);
     const column = (name: string, type: number) =>
@@ -183,7 +183,7 @@ function linesOf(): readonly [readonly string[], Log] {
   const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
   return [lines, log];
 }
-it('lets its connections be cut, and answers again afterwards', async () => {
+it('a transaction fails when its connection is terminated, and the store works again afterwards', async () => {
   const [, log] = linesOf();
   const store = await open(database.connection(), { log });
   try {
@@ -203,7 +203,7 @@ it('lets its connections be cut, and answers again afterwards', async () => {
   }
 });
 
-it('uses no other database that appears at its address', () =>
+it('the store refuses another database at its address, until the first is back', () =>
   onNew((connection) =>
     onNew(async (other) => {
       const [lines, log] = linesOf();
@@ -244,4 +244,4 @@ it.each<[string, string]>([
   ['58030', 'The database cannot read or write its files at the moment, please retry.'],
   ['57014', 'The database did not answer in time, please retry.'],
   ['57P03', 'The database cannot be reached at the moment, please retry.'],
-])('says what is the matter (%s)', (code, message) => expect(toFault({ code, message: 'm' })).toMatchObject({ status: 503, message }));
+])('toFault tells the cause (%s)', (code, message) => expect(toFault({ code, message: 'm' })).toMatchObject({ status: 503, message }));

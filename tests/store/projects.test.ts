@@ -60,7 +60,7 @@ it.each<[string, number, (on: typeof TABLES) => Promise<readonly unknown[]>]>([
   ['volume targets', 20, (on) => on.volumeTargets(db, systemClock).list({ nodeScope: { project: 'red' }, limit: 1000 })],
   ['allocations', 10, (on) => on.allocations(db, systemClock).list({ where: { owner: 'red' }, limit: 1000 })],
   ['runbooks', 50, (on) => on.runbooks(db, systemClock).list({ ownedOrPublic: 'red', limit: 1000 })],
-])('%s', async (_, count, work) => {
+])('a list of %s of a project uses indexes and reads no other rows', async (_, count, work) => {
   const plan = await planOf(work);
   expect(plan.count).toBe(count);
   const scans = plan.steps.filter((step) => step['Relation Name'] !== undefined);
@@ -78,7 +78,7 @@ it.each<[string, string, (marker: string) => Promise<readonly unknown[]>]>([
   ],
   ['allocations', 'AllocationNotFound', (marker) => TABLES.allocations(db, systemClock).list({ where: { owner: 'red' }, marker })],
   ['runbooks', 'RunbookNotFound', (marker) => TABLES.runbooks(db, systemClock).list({ ownedOrPublic: 'red', marker })],
-])('begins the next page of %s at own records only', async (_, name, list) => {
+])('the list of %s rejects a marker of another project', async (_, name, list) => {
   const [own, foreign] = (
     await database.query<{ uuid: string }>(
       "SELECT min(uuid) FILTER (WHERE owner = 'red') AS uuid FROM nodes UNION ALL SELECT min(uuid) FROM nodes WHERE owner = 'p2'",

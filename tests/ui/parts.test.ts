@@ -30,13 +30,13 @@ it.each([
   ['text=fan+ann', []],
   ['maintenance=true', ['b']],
   ['owner=ann', ['rack1-2']],
-])('the view %j shows %j', (search, expected) => expect(names(search)).toEqual(expected));
+])('rowsOf with the view %j are %j', (search, expected) => expect(names(search)).toEqual(expected));
 
-it.each(['', 'text=a+b&state=active%2Cavailable&order=-power', 'columns=name%2Cuuid'])('the URL %j is the view that it names', (search) =>
+it.each(['', 'text=a+b&state=active%2Cavailable&order=-power', 'columns=name%2Cuuid'])('searchOf(viewOf(%j)) is unchanged', (search) =>
   expect(searchOf(viewOf(search))).toBe(search),
 );
-it('ignores columns that do not exist', () => expect(viewOf('columns=evil').columns).toEqual(NO_VIEW.columns));
-it('counts, the most frequent first', () =>
+it('viewOf ignores unknown columns', () => expect(viewOf('columns=evil').columns).toEqual(NO_VIEW.columns));
+it('countsOf sorts by descending count', () =>
   expect(countsOf(ROWS, ({ state }) => state)).toEqual([
     ['available', 2],
     ['active', 1],
@@ -48,7 +48,7 @@ it.each([
   [{ top: 299_700, height: 300 }, 10_000, { first: 9980, end: 10_000 }],
   [{ top: 5000, height: 300 }, 3, { first: 2, end: 3 }],
   [{ top: 0, height: 300 }, 0, { first: 0, end: 0 }],
-])('at %j of %i rows it draws %j', (scroll, count, expected) => expect(windowOf(scroll, 30, count)).toEqual(expected));
+])('windowOf(%j) of %i rows is %j', (scroll, count, expected) => expect(windowOf(scroll, 30, count)).toEqual(expected));
 
 describe('events', () => {
   const deploying = row('a', { provision_state: 'deploying', last_error: 'old' });
@@ -65,8 +65,8 @@ describe('events', () => {
       { progress: { step: 'deploy.write_image', percent: 40, bytes: { done: 4, of: 10 } } },
     ],
     ['progress', { step: 'deploy.write_image', percent: 40 }, { progress: { step: 'deploy.write_image', percent: 40 } }],
-  ])('%s %j changes %j', (kind, payload, expected) => expect(applyEvent(deploying, { kind, payload })).toMatchObject(expected));
-  it('leaves the row as it is when nothing of it changes', () =>
+  ])('%s event %j changes %j', (kind, payload, expected) => expect(applyEvent(deploying, { kind, payload })).toMatchObject(expected));
+  it('an event that changes no shown field returns the same row', () =>
     expect(applyEvent(deploying, { kind: 'hardware', payload: { count: 1 } })).toBe(deploying));
   it('a stable state ends the progress', () => {
     const busy = applyEvent(deploying, { kind: 'step', payload: { step: 'deploy.deploy', number: 1, of: 6 } });
@@ -79,7 +79,7 @@ describe('events', () => {
     ['clean wait', 'waiting'],
     ['cleaning', 'working'],
     ['enroll', 'idle'],
-  ])('%s is %s', (state, expected) => expect(classOf({ state })).toBe(expected));
+  ])('classOf state "%s" is "%s"', (state, expected) => expect(classOf({ state })).toBe(expected));
 });
 
 it.each([
@@ -89,10 +89,10 @@ it.each([
   ['power off', 'available', 'it is in power off already'],
   ['delete', 'active', 'its state is active'],
   ['no maintenance', 'active', 'it is not in maintenance'],
-])('the action %s on a node in %s: %s', (id, state, refusal) =>
+])('refusal of the action "%s" for a node in "%s": %s', (id, state, refusal) =>
   expect(ACTIONS.find((action) => action.id === id)!.refusal(row('a', { provision_state: state }))).toBe(refusal),
 );
-it('reports the outcome for each node', async () => {
+it('runAction reports the outcome for each node', async () => {
   const outcomes: Outcome[] = [];
   const send = async (_: string, path: string): Promise<never> => {
     if (path.includes('uuid-b')) throw new Error('locked');
@@ -117,9 +117,9 @@ it.each([
   ['{"error": {"message": "no"}}', 'no'],
   ['{"faultstring": "too large"}', 'too large'],
   ['<html>', '<html>'],
-])('the message in %s is %s', (text, expected) => expect(messageIn(text)).toBe(expected));
+])('messageIn(%s) is "%s"', (text, expected) => expect(messageIn(text)).toBe(expected));
 
-it('makes a node of a form, without empty fields', () => {
+it('machineIn builds a node and ports from a form, without empty fields', () => {
   const form = { name: 'a', driver: 'redfish', redfish_address: ' https://x ', redfish_password: '', owner: '', macs: '52:54:00:00:00:01' };
   expect(machineIn(form)).toEqual({
     node: { name: 'a', driver: 'redfish', driver_info: { redfish_address: 'https://x' } },
@@ -128,7 +128,7 @@ it('makes a node of a form, without empty fields', () => {
   expect(() => machineIn({ ...form, macs: 'x' })).toThrow('x is no MAC address');
 });
 
-it('sends the members that changed, and no others', () => {
+it('patchOf contains only changed members', () => {
   const before = { name: 'a', owner: 'ann', description: '', driver_info: { user: 'x', password: '******', 'a/b': 1, gone: 2 } };
   const after = { name: 'b', owner: null, description: null, driver_info: { user: 'x', password: '******', 'a/b': 3 } };
   expect(patchOf(before, after)).toEqual([
@@ -141,13 +141,13 @@ it('sends the members that changed, and no others', () => {
 
 const RIGHTS = { any: ['a'], owned: ['a', 'b'], leased: ['c'] };
 it.each<[string, string | null, string, object, boolean]>([
-  ['what is allowed everywhere', null, 'a', {}, true],
-  ['what is allowed to owners, of an own node', 'p', 'b', { owner: 'p' }, true],
-  ['what is allowed to owners, of a leased node', 'p', 'b', { owner: 'q', lessee: 'p' }, false],
-  ['what is allowed to lessees, of a leased node', 'p', 'c', { owner: 'q', lessee: 'p' }, true],
-  ['what is allowed to owners, of what nobody owns', null, 'b', { owner: null }, false],
-  ['what is allowed to owners, of what has no owner', 'p', 'b', {}, false],
-])('offers %s', (_, project, policy, resource, expected) => {
+  ['a right for all nodes', null, 'a', {}, true],
+  ["a right for owners, on the project's own node", 'p', 'b', { owner: 'p' }, true],
+  ['no right for owners, on a leased node', 'p', 'b', { owner: 'q', lessee: 'p' }, false],
+  ['a right for lessees, on a leased node', 'p', 'c', { owner: 'q', lessee: 'p' }, true],
+  ['no right for owners without a project, on a node without an owner', null, 'b', { owner: null }, false],
+  ['no right for owners, on a resource without an owner field', 'p', 'b', {}, false],
+])('isAllowed: %s', (_, project, policy, resource, expected) => {
   expect(isAllowed(RIGHTS, project, policy, resource)).toBe(expected);
 });
 
@@ -161,7 +161,7 @@ const FOUND = {
   },
   plugin_data: { parsed_lldp: { eth0: { switch_system_name: 'leaf1', switch_port_id: 'Ethernet1' }, eth1: null } },
 };
-it('lists the parts of an inventory', () =>
+it('partsOf lists the parts of an inventory', () =>
   expect(partsOf(FOUND)).toEqual([
     { part: 'system', name: 'R1', details: 'ACME, 7' },
     { part: 'processor', name: 'CPU', details: '8 CPUs, x86_64' },
@@ -169,10 +169,10 @@ it('lists the parts of an inventory', () =>
     { part: 'disk', name: '/dev/sda', details: '10 GiB, Disk' },
     { part: 'interface', name: 'eth0', details: '52:54:00:00:00:01, 1000 Mb/s' },
   ]));
-it('lists the neighbours of interfaces', () =>
+it('neighboursOf lists the LLDP neighbours of interfaces', () =>
   expect(neighboursOf(FOUND)).toEqual([{ interface: 'eth0', switch_system_name: 'leaf1', switch_port_id: 'Ethernet1' }]));
 it.each([{}, { inventory: null, plugin_data: null }, { inventory: [], plugin_data: { parsed_lldp: [] } }])(
-  'finds nothing in %j',
+  'partsOf and neighboursOf are empty for %j',
   (found) => {
     expect([partsOf(found), neighboursOf(found)]).toEqual([[], []]);
   },
@@ -183,9 +183,9 @@ it.each([
   [{ model: 'a' }, null, [{ field: 'model', before: 'a' }]],
   ['1.0', '1.1', [{ field: 'value', before: '1.0', after: '1.1' }]],
   [null, null, []],
-])('the difference of %j and %j is %j', (before, after, expected) => expect(differencesOf(before, after)).toEqual(expected));
+])('differencesOf(%j, %j) is %j', (before, after, expected) => expect(differencesOf(before, after)).toEqual(expected));
 
-it('keeps samples of the fleet for a day, the older the fewer', () => {
+it('withSample keeps samples for a day, and thins out older ones', () => {
   const [one, two] = [ROWS.slice(0, 2), ROWS];
   const samples = withSample(withSample(withSample([], 20_000, one), 29_999, two), 30_000, one);
   expect(samples.map(({ at, counts }) => [at, counts.active, counts.available])).toEqual([
@@ -200,7 +200,7 @@ it('keeps samples of the fleet for a day, the older the fewer', () => {
   expect(many.filter(({ at }) => at <= 90_000_000 - 86_400_000)).toHaveLength(1);
   expect(beginOf(many, 90_000_000)).toBe(90_000_000 - 86_400_000);
 });
-it('joins what the server counted with its own samples, by the clock of the browser', () => {
+it("withServerCounts merges the server's counts with own samples by the browser's clock", () => {
   const own = withSample([], 1_000_000, ROWS);
   const joined = withServerCounts(own, 1_002_000, {
     now: '2026-03-01T10:00:02+00:00',
@@ -218,14 +218,14 @@ it('joins what the server counted with its own samples, by the clock of the brow
   // A second time, as after a lost connection.
   expect(withServerCounts(joined, 1_002_000, { now: '2026-03-01T10:00:02+00:00', state_counts: [] })).toEqual(joined);
 });
-it('draws the counts of before the first day from its beginning', () => {
+it('stackedAreas starts at the beginning of the shown day with the last earlier counts', () => {
   const [active, available] = [ROWS.slice(1, 2), ROWS.slice(0, 1)];
   const samples = withSample(withSample([], 0, active), 129_600_000, available);
   expect(stackedAreas(samples, 172_800_000)[0]!.path).toBe(
     'M0.00 0.00 L50.00 0.00 L50.00 100.00 L100.00 100.00 L100.00 100.00 L50.00 100.00 L50.00 100.00 L0.00 100.00 Z',
   );
 });
-it('draws the kinds above each other', () => {
+it('stackedAreas stacks the kinds of states', () => {
   const samples = withSample(withSample([], 0, ROWS.slice(1, 2)), 50_000, ROWS.slice(0, 2));
   const areas = Object.fromEntries(stackedAreas(samples, 100_000).map(({ name, path }) => [name, path]));
   expect(areas['active']).toBe(
@@ -236,7 +236,7 @@ it('draws the kinds above each other', () => {
   );
   expect(stackedAreas([], 1)).toEqual([]);
 });
-it('accepts a machine with what its form has', async () => {
+it('acceptMachine patches the node with the values of the form and requests "manage"', async () => {
   const sent: unknown[] = [];
   const api = { get: () => Promise.reject(new Error('no')), send: async (...words: unknown[]) => void sent.push(words) } as unknown as Api;
   await acceptMachine(api, 'u', { name: ' a ', ipmi_address: '192.0.2.1', ipmi_password: '' });
@@ -253,7 +253,7 @@ it('accepts a machine with what its form has', async () => {
   ]);
 });
 
-it('keeps the values of each sensor, at most an hour of them', () => {
+it('withReadings keeps up to an hour of values of each sensor', () => {
   const reading = (sensor: string, value: number) => ({ kind: 'fan', sensor, entity: 'CPU', unit: 'rpm', value });
   const first = withReadings([], 0, [reading('a', 1), reading('b', 2)]);
   const second = withReadings(first, 10, [reading('b', 4), reading('c', 5)]);
@@ -300,7 +300,7 @@ it.each([
     [4000, 6000, 8000, 10_000, 12_000],
     [0, 87.5],
   ],
-])('a chart of %j has axes with round values', (numbers, times, values, heights) => {
+])('chartOf(%j) has axes with round values', (numbers, times, values, heights) => {
   const { points, horizontal, vertical } = chartOf(numbers.map((value, index) => ({ at: 1000 + index * 400, value })));
   expect(horizontal.map(({ place }) => place)).toEqual(times);
   expect(horizontal.map(({ place, value }) => (numbers.length === 1 ? value : value - place * 4))).toEqual(times.map(() => 1000));
@@ -309,7 +309,7 @@ it.each([
   for (const [index, height] of heights.entries()) expect(points[index]!.y).toBeCloseTo(height, 9);
 });
 
-describe('states and steps as spans', () => {
+describe('spans of states and steps', () => {
   const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
   const state = (seconds: number, before: string, now: string) => ({
     ...{ at: at(seconds), kind: 'state' },
@@ -333,12 +333,12 @@ describe('states and steps as spans', () => {
     progress(70, 'deploy.write_image', 50, { bytes: 5, bytes_of: 10 }),
     progress(71, 'another', 99),
   ];
-  it('a step lasts over the waits in it, until the next one', () =>
+  it('spansOf: a step lasts until the next one, including waits', () =>
     expect(spansOf(events).filter(({ kind }) => kind === 'step')).toEqual([
       { kind: 'step', name: 'deploy.deploy', from: 1000, to: 61_000 },
       { kind: 'step', name: 'deploy.write_image', from: 61_000, percent: 50, bytes: { done: 5, of: 10 } },
     ]));
-  it('a stable state ends states and steps', () => {
+  it('spansOf: a stable state ends states and steps', () => {
     const spans = spansOf([...events, state(80, 'deploying', 'active')]);
     expect(spans.slice(-3)).toEqual([
       { kind: 'state', name: 'deploying', from: 60_000, to: 80_000 },
@@ -346,14 +346,14 @@ describe('states and steps as spans', () => {
       { kind: 'state', name: 'active', from: 80_000 },
     ]);
   });
-  it('nothing of events without meaning', () =>
+  it('spansOf ignores events without a state or step', () =>
     expect(
       spansOf([
         { at: at(0), kind: 'progress', payload: {} },
         { at: at(0), kind: 'power', payload: { power_state: 'power on' } },
       ]),
     ).toEqual([]));
-  it('places spans in the time of all', () => {
+  it('placeOf returns position and width of a span in percent', () => {
     expect(placeOf({ kind: 'step', name: 'x', from: 50, to: 75 }, { from: 0, to: 100 })).toEqual({ x: 50, width: 25 });
     expect(placeOf({ kind: 'step', name: 'x', from: 100 }, { from: 0, to: 100 })).toEqual({ x: 100, width: 0 });
   });
@@ -363,11 +363,11 @@ it.each([
   [184_000, '3 min 4 s'],
   [3_720_000, '1 h 2 min'],
   [-5, '0.0 s'],
-])('%i ms are %s', (milliseconds, text) => expect(durationText(milliseconds)).toBe(text));
+])('durationText(%i) is "%s"', (milliseconds, text) => expect(durationText(milliseconds)).toBe(text));
 it.each([
   [0, '0 B'],
   [1023, '1023 B'],
   [1536, '1.5 KiB'],
   [2 ** 31, '2.0 GiB'],
   [2 ** 62, '4194304.0 TiB'],
-])('%d bytes are %s', (bytes, text) => expect(sizeText(bytes)).toBe(text));
+])('sizeText(%d) is "%s"', (bytes, text) => expect(sizeText(bytes)).toBe(text));

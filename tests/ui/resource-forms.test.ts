@@ -24,11 +24,11 @@ it.each([
   ['deploy_templates', TEMPLATE],
   ['runbooks', { name: 'r', steps: [{ interface: 'deploy', step: 's', args: {}, order: 1 }], public: true, disable_ramdisk: false }],
   ['inspection_rules', RULE],
-])('a form of %s makes the value that it shows', (id, entry) => {
+])('valueOf returns the entry of %s that textsOf converted', (id, entry) => {
   const fields = FORMS[id]!;
   expect(valueOf(fields, textsOf(fields, entry))).toEqual({ value: entry, mistakes: {} });
 });
-it('says where mistakes are', () => {
+it('valueOf reports mistakes with their fields', () => {
   const fields = FORMS['deploy_templates']!;
   const rows = [
     { interface: 'deploy', step: ' ', args: '{', priority: '-1' },
@@ -45,31 +45,32 @@ it('says where mistakes are', () => {
   });
   expect(valueOf(fields, { fields: { name: 'x' }, rows: {} }).mistakes).toEqual({ steps: 'needs at least one row' });
 });
-it('a new row has what is usual', () =>
+it('newRow contains default values', () =>
   expect(newRow(FORMS['runbooks']!.find(({ name }) => name === 'steps')!)).toEqual({
     interface: 'deploy',
     step: '',
     args: '{}',
     order: '',
   }));
-it('checks a rule as the API does', () => {
+it('ruleMistakes reports the same problems as the API', () => {
   expect(ruleMistakes(RULE)).toEqual([]);
   expect(ruleMistakes({ ...RULE, actions: [{ op: 'fail', args: {} }], priority: 10_000 })).toEqual([
     'Priority must be between 0 and 9999 for user-defined rules.',
     'Invalid parameters for action operator fail: missing required argument(s): msg',
   ]);
 });
-it('finds the fields that an error names', () => {
+it('fieldsNamedIn finds the fields in an error message', () => {
   const fields = FORMS['deploy_templates']!;
   expect(fieldsNamedIn(fields, "Schema error for steps: [] should be non-empty, named 'x'")).toEqual(['steps']);
   expect(fieldsNamedIn(fields, 'Deploy template name must be a trait')).toEqual(['name']);
 });
 it.each([
-  ['nothing', TEMPLATE, TEMPLATE, []],
+  ['no change', TEMPLATE, TEMPLATE, []],
   ['a new value', { a: 1 }, { a: 2 }, [{ op: 'replace', path: '/a', value: 2 }]],
-  ['a value that is gone', { a: 1 }, {}, [{ op: 'remove', path: '/a' }]],
-  ['what was not there and is empty', { conditions: null, extra: null }, { conditions: [], uuid: 'x' }, []],
-])('a patch for %s', (_, before, after, patch) => expect(resourcePatch(before, after)).toEqual(patch));
-it('a patch of some members only', () =>
+  ['a removed value', { a: 1 }, {}, [{ op: 'remove', path: '/a' }]],
+  ['a missing member that is empty now', { conditions: null, extra: null }, { conditions: [], uuid: 'x' }, []],
+])('resourcePatch for %s', (_, before, after, patch) => expect(resourcePatch(before, after)).toEqual(patch));
+it('resourcePatch considers only the given members', () =>
   expect(resourcePatch({ a: 1, b: 1 }, { b: 2 }, ['b'])).toEqual([{ op: 'replace', path: '/b', value: 2 }]));
-it('shows nothing that the server sets', () => expect(withoutServerFields({ uuid: 'u', links: [], name: 'n' })).toEqual({ name: 'n' }));
+it('withoutServerFields omits the fields that the server sets', () =>
+  expect(withoutServerFields({ uuid: 'u', links: [], name: 'n' })).toEqual({ name: 'n' }));

@@ -32,7 +32,7 @@ it.each<[BiosSetting, string, string | undefined]>([
   [TAG, 'a', 'has fewer than 2 characters'],
   [TAG, 'abcde', 'has more than 4 characters'],
   [{ name: 'Any', value: null }, 'anything', undefined],
-])('%j with the value %s: %s', (setting, text, mistake) => expect(biosMistake(setting, text)).toBe(mistake));
+])('biosMistake(%j, %s) is %s', (setting, text, mistake) => expect(biosMistake(setting, text)).toBe(mistake));
 it.each<[BiosSetting, readonly string[] | undefined, string]>([
   [BOOT, ['Uefi', 'Bios'], ''],
   [{ ...BOOT, value: 'Odd' }, ['Odd', 'Uefi', 'Bios'], ''],
@@ -41,8 +41,10 @@ it.each<[BiosSetting, readonly string[] | undefined, string]>([
   [RETRIES, undefined, '0 to 9'],
   [TAG, undefined, '2 to 4 characters'],
   [{ name: 'Any', value: null }, undefined, ''],
-])('%j allows %j, %s', (setting, choices, text) => expect([choicesOf(setting), boundsText(setting)]).toEqual([choices, text]));
-it('makes steps of what differs', () => {
+])('choicesOf and boundsText of %j are %j and "%s"', (setting, choices, text) =>
+  expect([choicesOf(setting), boundsText(setting)]).toEqual([choices, text]),
+);
+it('biosSteps and firmwareSteps contain only changed values', () => {
   const changes = changedSettings([BOOT, RETRIES, TAG], { BootMode: 'Bios', Retries: '3', Tag: '' });
   expect(changes).toEqual([{ name: 'BootMode', value: 'Bios' }]);
   expect(biosSteps(changes)).toEqual([{ interface: 'bios', step: 'apply_configuration', args: { settings: changes } }]);
@@ -55,8 +57,8 @@ it.each([
   ['active', 'firmware', 'service'],
   ['active', 'raid', undefined],
   ['available', 'bios', undefined],
-] as const)('in %s the %s is changed by %s', (state, kind, verb) => expect(verbFor(state, kind)).toBe(verb));
-it('asks with the steps that a view prepared', () => {
+] as const)('verbFor a node in state %s and kind %s is %s', (state, kind, verb) => expect(verbFor(state, kind)).toBe(verb));
+it('stepsAction is prefilled with the given steps', () => {
   const { id, title, inputs } = stepsAction('service', 'Change 1 setting', [{ interface: 'bios', step: 'factory_reset' }]);
   expect([id, title, JSON.parse(inputs![0]!.initial!)]).toEqual([
     'service',
@@ -68,7 +70,7 @@ it.each([
   [{}, []],
   [null, []],
   [{ logical_disks: [{ size_gb: 1 }] }, [{ size_gb: 1 }]],
-])('the logical disks of %j are %j', (config, disks) => expect(logicalDisks(config)).toEqual(disks));
+])('logicalDisks(%j) is %j', (config, disks) => expect(logicalDisks(config)).toEqual(disks));
 
 const IMAGE = {
   uuid: 'i',
@@ -85,7 +87,7 @@ const PATCH = [
   { op: 'remove', path: '/instance_info/image_os_hash_algo' },
   { op: 'remove', path: '/instance_info/image_os_hash_value' },
 ];
-it('leaves no checksum of another image', () => {
+it('imagePatch removes the checksum of another image', () => {
   expect(imagePatch(BEFORE, IMAGE)).toEqual(PATCH);
   expect(imagePatch({ image_source: 'http://x/d', image_checksum: 'http://x/SUMS' }, IMAGE)).toEqual([]);
 });
@@ -93,11 +95,11 @@ it.each([
   ['', { image_source: 's' }],
   ['http://x/SUMS', { image_source: 's', image_checksum: 'http://x/SUMS' }],
   ['ab', { image_source: 's', image_os_hash_algo: 'sha256', image_os_hash_value: 'ab' }],
-])('an image that is typed with %j is %j', (hash, image) => expect(typedImage('s', hash)).toEqual(image));
+])('typedImage with the checksum "%s" is %j', (hash, image) => expect(typedImage('s', hash)).toEqual(image));
 
 const row = (fields: Readonly<Record<string, unknown>>) =>
   rowOf({ uuid: 'u', name: 'a', provision_state: 'available', power_state: null, driver: 'ipmi', ...fields });
-it('deploys with the image that is chosen, and says what becomes of the node', async () => {
+it('the action "active" deploys with the chosen image, and shows the change of state', async () => {
   const sent: unknown[] = [];
   const api = {
     get: async (path: string) => (path === 'v1/images/i' ? IMAGE : { instance_info: BEFORE }),
@@ -111,13 +113,13 @@ it('deploys with the image that is chosen, and says what becomes of the node', a
     ['PUT', 'v1/nodes/u/states/provision', { target: 'active' }],
   ]);
 });
-it('shows columns that have a value, and those that the user chose', () => {
+it('columnsOf returns default columns, columns with a value, and chosen columns', () => {
   const ids = (search: string, rows: readonly ReturnType<typeof row>[]) => columnsOf(viewOf(search), rows).map(({ id }) => id);
   expect(ids('', [row({})])).toEqual(['name', 'state', 'power', 'hardware', 'error']);
   expect(ids('', [row({}), row({ owner: 'web' })])).toContain('owner');
   expect(ids('columns=name,shard', [row({})])).toEqual(['name', 'shard']);
 });
-it('names the interfaces that are not valid first', () =>
+it('validationsOf lists invalid interfaces first', () =>
   expect(
     validationsOf({
       boot: { result: true, reason: null },
@@ -133,4 +135,4 @@ it.each([
   ['celsius', '°C'],
   ['other', ''],
   ['rpm', 'rpm'],
-])('the unit %s is written %s', (unit, text) => expect(unitText(unit)).toBe(text));
+])('unitText(%s) is "%s"', (unit, text) => expect(unitText(unit)).toBe(text));

@@ -1,7 +1,7 @@
 import { urlHost, withHost } from '../../wire/addresses';
 import { formatIpv6, ipv6At, ipv6Bytes, macOfAddress, parseIpv6 } from '../../wire/ipv6';
 
-it('IPv6 addresses stand in brackets in URLs', () => {
+it('urlHost puts IPv6 addresses in brackets', () => {
   expect(['10.0.0.1', 'fd00::1', 'name'].map(urlHost)).toEqual(['10.0.0.1', '[fd00::1]', 'name']);
 });
 it.each([
@@ -14,7 +14,7 @@ it.each([
     '1.1.1.1',
     'http://10.0.0.10/ http://x10.0.0.1/ 10.0.0.1 http://u@10.0.0.1/',
   ],
-])('the host of URLs in %s is replaced', (text, from, to, expected) => {
+])('withHost replaces the host of URLs in %s', (text, from, to, expected) => {
   expect(withHost(text, from, to)).toBe(expected);
 });
 
@@ -29,11 +29,11 @@ it.each([
   ['fe80::', 'fe80::'],
   ['::ffff:129.144.52.38', '::ffff:8190:3426'],
   ['1:2:3:4:5:6:77.77.88.88', '1:2:3:4:5:6:4d4d:5858'],
-])('%s is written as %s', (text, canonical) => {
+])('formatIpv6 writes %s as %s', (text, canonical) => {
   expect(formatIpv6(parseIpv6(text)!)).toBe(canonical);
   expect(ipv6At(ipv6Bytes(text))).toBe(canonical);
 });
-it.each(['10.0.0.1', 'fe80::1%eth0', ':::', '1:2:3', ''])('%s is no IPv6 address', (text) => {
+it.each(['10.0.0.1', 'fe80::1%eth0', ':::', '1:2:3', ''])('parseIpv6 rejects %s', (text) => {
   expect(parseIpv6(text)).toBeUndefined();
 });
 it.each([
@@ -41,6 +41,6 @@ it.each([
   ['fe80::216:c2ff:fe25:d596', '00:16:c2:25:d5:96'],
   ['fe80::1', undefined],
   ['not', undefined],
-])('%s has the MAC address %s', (address, mac) => {
+])('macOfAddress(%s) is %s', (address, mac) => {
   expect(macOfAddress(address)).toBe(mac);
 });

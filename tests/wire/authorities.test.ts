@@ -24,20 +24,20 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it('reads a file, and the regular files of a folder in the order of their names', async () => {
+it('readAuthorities reads a file, and the regular files of a directory ordered by name', async () => {
   expect(await readAuthorities(inside('good', 'b.pem'), /\.pem$/)).toEqual(['B']);
   expect(await readAuthorities(inside('good'), /\.(?:pem|crt)$/)).toEqual(['A', 'B']);
   expect(await readAuthorities(inside('good'), /(?:)/)).toEqual(['A', 'B', 'N']);
 });
 
-it.each(['pipe', 'link', 'many', 'large', 'large/x.pem', 'heavy', 'none'])('refuses %s', async (name) => {
+it.each(['pipe', 'link', 'many', 'large', 'large/x.pem', 'heavy', 'none'])('readAuthorities rejects %s', async (name) => {
   await expect(readAuthorities(inside(name), /(?:)/)).rejects.toThrow();
 });
-it.each(['/dev/zero', '/dev/null'])('refuses %s', async (path) => {
+it.each(['/dev/zero', '/dev/null'])('readAuthorities rejects the device %s', async (path) => {
   await expect(readAuthorities(path, /(?:)/)).rejects.toThrow('not a regular file');
 });
 
-it('reads a file of the largest size, and names one that is larger', async () => {
+it('readRegularFile reads a file of the maximum size, and names a larger one in its error', async () => {
   expect(await readRegularFile(inside('good', 'b.pem'), 1)).toBe('B');
   await expect(readRegularFile(inside('good', 'b.pem'), 0)).rejects.toThrow(`${inside('good', 'b.pem')} is larger than 0 bytes`);
 });
@@ -46,6 +46,6 @@ it.each<[string, boolean | undefined]>([
   ...['0', 'f', 'false', 'off', 'n', 'no', 'NO'].map((word): [string, boolean] => [word, false]),
   ['/etc/ca.pem', undefined],
   ['', undefined],
-])('verify_ca %j verifies: %s', (setting, expected) => {
+])('verifies(%j) is %s', (setting, expected) => {
   expect(verifies(setting)).toBe(expected);
 });

@@ -28,16 +28,16 @@ it.each<[string, unknown]>([
   ['"', 'SyntaxError'],
   ['"\\', 'SyntaxError'],
   [']]]]', 'SyntaxError'],
-])('%s', (text, expected) => expect(parse(text)).toEqual(expected));
+])('parseSmallJson parses or rejects %s', (text, expected) => expect(parse(text)).toEqual(expected));
 
-it('refuses megabytes of blanks in large JSON', async () => {
+it('parseStrictJson rejects megabytes of whitespace in large JSON', async () => {
   const limits = { values: 10, depth: 10 };
   for (const text of [`${' '.repeat(1 << 20)}1`, `[1,${'\n'.repeat(1 << 20)}2]`])
     await expect(parseStrictJson(Buffer.from(text), limits)).rejects.toThrow('blanks');
 });
-it('replaces bytes that are no UTF-8', () =>
+it('parseSmallJson replaces invalid UTF-8', () =>
   expect(parseSmallJson(Buffer.from([0x22, 0xff, 0x22]), { values: 1, depth: 1 })).toBe('\uFFFD'));
-it('refuses bytes that are no UTF-8 where it is strict', async () => {
+it('parseStrictJson rejects invalid UTF-8', async () => {
   await expect(parseStrictJson(Buffer.from([0x22, 0xff, 0x22]), { values: 1, depth: 1 })).rejects.toThrow(TypeError);
 });
 
@@ -59,7 +59,7 @@ it.each([
   '\uFEFF["é\\u00e9日",{"a":["é\\u00e9日",1]}]',
   '[[1,2],[3,4],[[5,6],7]]',
   '{"long name":"long \\\\\\u00e9 日本 \\\"text","\\ud83d\\ude00 as name":["a text",{"__proto__":"a text"}]}',
-])('parses %s in pieces as at once, and refuses what is wrong in it', (text) => {
+])('parsing %s in pieces gives the same result as JSON.parse, also after each change of one character', (text) => {
   const differing: unknown[] = [];
   const tokens = ['', ',', ']', '}', '[', '{', ':', '1', '"', '\u00a0', ' '];
   for (let at = 0; at <= text.length; at++)
@@ -73,11 +73,11 @@ it.each([
     }
   expect(differing).toEqual([]);
 });
-it('does not let a name become the prototype', () => {
+it('a member "__proto__" does not change the prototype of the result', () => {
   const parsed = parseSmallJson(Buffer.from('{"a":1,"__proto__":{"b":1,"c":2},"__proto__":3}'), LIMITS, PIECE);
   expect([Object.getPrototypeOf(parsed), Object.keys(parsed as object)]).toEqual([Object.prototype, ['a', '__proto__']]);
 });
-it('gives other work its turn', async () => {
+it('parseJson yields to other work while it parses a large text', async () => {
   const large = Buffer.from(`[${'"abcdefgh",'.repeat(400_000)}1]`);
   let turns = 0;
   const counting = setInterval(() => turns++);

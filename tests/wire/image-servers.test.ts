@@ -31,11 +31,11 @@ it.each<[string, readonly string[], boolean, boolean]>([
   ['http://ima\tges.example.com/x', ['images.example.com'], true, false],
   ['http://user:word@images.example.com/x', ['images.example.com'], true, true],
   ['http://', [], true, false],
-])('%s with the hosts %j (unknown ones: %s) gets the login: %s', (url, hosts, permitsUnknown, gets) => {
+])('imageServerLogin(%s) with the hosts %j (unknown ones permitted: %s) returns the login: %s', (url, hosts, permitsUnknown, gets) => {
   expect(imageServerLogin(url, given(hosts, permitsUnknown))).toEqual(gets ? LOGIN : undefined);
 });
 
-it('nobody gets it by default', () => {
+it('imageServerLogin returns nothing with the strategy noauth', () => {
   const noauth = given([], true, { 'deploy.image_server_auth_strategy': 'noauth' });
   expect(imageServerLogin('http://x/y', noauth)).toBeUndefined();
 });
@@ -43,22 +43,22 @@ it('nobody gets it by default', () => {
 it.each<[Partial<Options>, string]>([
   [{ 'deploy.image_server_user': null }, "['image_server_user']"],
   [{ 'deploy.image_server_user': '', 'deploy.image_server_password': null }, "['image_server_user', 'image_server_password']"],
-])('a login that is not whole is an error: %j', (changes, missing) => {
+])('imageServerLogin rejects an incomplete login: %j', (changes, missing) => {
   expect(() => imageServerLogin('http://x/y', given([], true, changes))).toThrow(
     `Missing ${missing} fields from HTTP(S) basic auth config`,
   );
 });
 
-describe('at the start', () => {
+describe('checkImageServerLogin', () => {
   it.each<[ImageServerOptions, number]>([
     [given([], true), 1],
     [given([], false), 0],
     [given(['images.example.com'], true), 0],
     [given([], true, { 'deploy.image_server_auth_strategy': 'noauth', 'deploy.image_server_user': null }), 0],
-  ])('warns when every host gets the login', (options, warnings) => {
+  ])('warns only if every host gets the login, case %#', (options, warnings) => {
     expect(checkImageServerLogin(options)).toHaveLength(warnings);
   });
-  it('refuses a login that is not whole', () => {
+  it('rejects an incomplete login', () => {
     expect(() => checkImageServerLogin(given([], false, { 'deploy.image_server_password': null }))).toThrow(
       '[deploy]image_server_auth_strategy = http_basic needs [deploy]image_server_password',
     );

@@ -8,7 +8,7 @@ const volume = (changes: Readonly<Record<string, unknown>> = {}) => ({
   ...changes,
 });
 
-describe('root paths', () => {
+describe('iscsiVolume', () => {
   it.each<[string, Readonly<Record<string, unknown>>, readonly string[]]>([
     ['an address with its port', {}, [`iscsi:192.0.2.5::3260:1:${IQN}`]],
     ['an address without a port', { target_portal: '192.0.2.5' }, [`iscsi:192.0.2.5:::1:${IQN}`]],
@@ -28,7 +28,7 @@ describe('root paths', () => {
       { target_portals: ['192.0.2.5:3260', '192.0.2.6:3260'] },
       [`iscsi:192.0.2.5::3260:1:${IQN}`, `iscsi:192.0.2.6::3260:1:${IQN}`],
     ],
-  ])('%s', (_name, changes, rootPaths) => expect(iscsiVolume(volume(changes))).toEqual({ rootPaths }));
+  ])('builds root paths from %s', (_name, changes, rootPaths) => expect(iscsiVolume(volume(changes))).toEqual({ rootPaths }));
 
   it.each<[string, Readonly<Record<string, unknown>>]>([
     ['target_portal is missing', { target_portal: undefined }],
@@ -46,10 +46,10 @@ describe('root paths', () => {
     ['target_lun is not an integer from 0 to 16383', { target_lun: '1x' }],
     ['auth_password is not a text of at most 255 bytes', { auth_password: 'ü'.repeat(128) }],
     ['auth_username is not a text of at most 255 bytes', { auth_username: 7 }],
-  ])('%s: %j', (reason, changes) => expect(() => iscsiVolume(volume(changes))).toThrow(reason));
+  ])('fails because %s: %j', (reason, changes) => expect(() => iscsiVolume(volume(changes))).toThrow(reason));
 });
 
-describe('the volumes of a machine', () => {
+describe('iscsiBoot', () => {
   const target = (index: number, changes: object = {}) => ({
     uuid: `target-${index}`,
     volume_type: 'iscsi',
@@ -62,7 +62,7 @@ describe('the volumes of a machine', () => {
     { type: 'iqn', connector_id: 'iqn.2017-08.org.example:node' },
   ];
 
-  it('are in the order of their boot index, with credentials', () => {
+  it('returns the volumes in the order of their boot index, with credentials', () => {
     const secrets = { ...volume(), auth_username: 'u', auth_password: 'p', auth_method: 'CHAP' };
     expect(iscsiBoot(connectors, [target(1), target(0, { properties: secrets })])).toEqual({
       initiator: 'iqn.2017-08.org.example:node',
@@ -72,12 +72,12 @@ describe('the volumes of a machine', () => {
       ],
     });
   });
-  it('need a volume that boots', () => {
+  it('returns undefined without an iSCSI boot volume', () => {
     expect(iscsiBoot(connectors, [target(1)])).toBeUndefined();
     expect(iscsiBoot(connectors, [target(0, { volume_type: 'fibre_channel' }), target(1)])).toBeUndefined();
     expect(iscsiBoot([], [target(0), target(1, { volume_type: 'fibre_channel' })])?.volumes).toHaveLength(1);
   });
-  it('name what is wrong', () => {
+  it('names the invalid target property or connector in its error', () => {
     expect(() => iscsiBoot([], [target(0, { properties: {} })])).toThrow('Volume target target-0: target_portal is missing');
     expect(() => iscsiBoot([{ type: 'iqn', connector_id: 'x ${y}' }], [target(0)])).toThrow(
       'The volume connector of type iqn is not the name of an initiator',

@@ -23,7 +23,7 @@ it.each([
   ['https://keystone/identity/v3/', 'https://keystone/identity'],
   ['https://keystone/identity', 'https://keystone/identity'],
   ['https://keystone/v31', 'https://keystone/v31'],
-])('%s without its version is %s', (url, expected) => {
+])('withoutVersion(%s) is %s', (url, expected) => {
   expect(withoutVersion(url)).toBe(expected);
 });
 
@@ -59,12 +59,16 @@ it.each<[string, object, object]>([
   ],
   ['a URL with TLS', { ...USER, auth_url: 'https://keystone' }, { authUrl: 'https://keystone' }],
   [
-    'files of a client',
+    'a client certificate',
     { ...USER, certfile: '/cert', keyfile: '/key' },
     { tls: { caFile: null, certFile: '/cert', keyFile: '/key', insecure: false } },
   ],
-  ['files', { ...USER, cafile: '/ca', insecure: true }, { tls: { caFile: '/ca', certFile: null, keyFile: null, insecure: true } }],
-])('settings name %s', (_, values, expected) => {
+  [
+    'a CA file and insecure',
+    { ...USER, cafile: '/ca', insecure: true },
+    { tls: { caFile: '/ca', certFile: null, keyFile: null, insecure: true } },
+  ],
+])('keystoneSettings reads %s', (_, values, expected) => {
   expect(settingsOf(values as Record<string, unknown>)).toMatchObject(expected);
 });
 
@@ -102,7 +106,7 @@ it.each<[object, string]>([
     { auth_type: 'v3applicationcredential', application_credential_id: 'i', application_credential_secret: 's', project_id: 'q' },
     '[neutron]project_name: an application credential has a scope of its own',
   ],
-])('settings refuse %p', (values, message) => {
+])('keystoneSettings rejects %p', (values, message) => {
   expect(() => settingsOf(values as Record<string, unknown>)).toThrow(message);
 });
 
@@ -133,11 +137,11 @@ it.each([
   [{ interfaces: ['public'], serviceName: 'other' }, 'http://other'],
   [{ interfaces: [], endpointOverride: 'http://given/' }, 'http://given'],
   [{ interfaces: ['public'], serviceType: 'network' }, undefined],
-])('the catalog has for %j: %s', (selector, expected) => {
+])('endpointOf(catalog, %j) is %s', (selector, expected) => {
   expect(endpointOf(CATALOG, { serviceType: 'identity', ...selector })).toBe(expected);
 });
 
-it('the rows of keystoneauth serve any section, and the secrets among them are marked', () => {
+it('the rows of keystoneauth apply to any section, and its secret options are marked', () => {
   const rows = inSection('neutron', AUTH_ROWS);
   expect(rows.find(({ name }) => name === 'username')).toMatchObject({ section: 'neutron', formerly: 'neutron.user_name' });
   const secrets = [...AUTH_ROWS, ...TLS_ROWS].filter((row) => 'secret' in row).map(({ name }) => name);

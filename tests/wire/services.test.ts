@@ -55,10 +55,10 @@ async function ask(options: Readonly<Record<string, unknown>>, call?: ServiceCal
 }
 
 it.each([
-  ['no credentials', {}, undefined],
+  ['unset', {}, undefined],
   ['none', { auth_type: 'none' }, undefined],
   ['http_basic', { auth_type: 'http_basic', username: 'a', password: 'b' }, `Basic ${Buffer.from('a:b').toString('base64')}`],
-])('with %s a request goes to the fixed URL', async (_, options, authorization) => {
+])('with auth_type %s, a request goes to endpoint_override with the expected headers', async (_, options, authorization) => {
   expect(
     await ask({ ...options, endpoint_override: `${url}/net/v2.0/` }, { method: 'POST', body: { a: 1 }, globalRequestId: 'req-1' }),
   ).toBe(200);
@@ -74,13 +74,17 @@ it.each<[string, Reply, object]>([
     { reason: 'HTTP status 409: Port is bound.' },
   ],
   ['Nova', { status: 400, body: { badRequest: { code: 400, message: 'no' } } }, { reason: 'HTTP status 400: no' }],
-  ['a list', { status: 503, body: { errors: [{ title: 'busy\n' }] } }, { reason: 'HTTP status 503: busy', kind: 'failing', status: 503 }],
-  ['nothing', { status: 500, body: {} }, { reason: 'HTTP status 500' }],
-])('the reason of an error response of %s', async (_, reply, expected) => {
+  [
+    'a list of errors',
+    { status: 503, body: { errors: [{ title: 'busy\n' }] } },
+    { reason: 'HTTP status 503: busy', kind: 'failing', status: 503 },
+  ],
+  ['an empty object', { status: 500, body: {} }, { reason: 'HTTP status 500' }],
+])('the reason of an error response in the format of %s is read', async (_, reply, expected) => {
   replies = [reply];
   expect(await ask({ endpoint_override: url })).toMatchObject(expected);
 });
-it('bytes are sent as they are, with the type that the caller names', async () => {
+it('a body of bytes is sent unchanged, with the content type of the caller', async () => {
   await ask({ endpoint_override: url }, { method: 'PUT', body: Buffer.from('{bytes'), headers: { 'content-type': 'text/plain' } });
   await ask({ endpoint_override: url }, { method: 'POST', body: Buffer.from('x') });
   expect(requests.map(({ body, headers }) => [body, headers['content-type']])).toEqual([
@@ -88,7 +92,7 @@ it('bytes are sent as they are, with the type that the caller names', async () =
     ['x', undefined],
   ]);
 });
-it('the endpoint of a service has its version behind it', async () => {
+it('endpoint returns the URL without a trailing slash', async () => {
   const parts = { clock: { now: () => 0, sleep: async () => {} }, signal: new AbortController().signal };
   const services = createServices(
     Object.fromEntries(
@@ -105,21 +109,21 @@ it('the endpoint of a service has its version behind it', async () => {
   await Promise.all(Object.values(services).map((one) => one.close()));
 });
 it.each<[string, Reply, object | number]>([
-  ['a redirection, which is not followed', { status: 302, location: '/elsewhere' }, { kind: 'failing', status: 302 }],
-  ['credentials that are refused', { status: 401 }, { kind: 'failing', status: 401 }],
-  ['too much that was asked', { status: 413, body: 'too large' }, { kind: 'failing', status: 413, reason: 'HTTP status 413' }],
-  ['garbage', { status: 200, body: '<html>' }, 200],
-  ['an error in garbage', { status: 500, body: '<html>' }, { kind: 'failing', status: 500, reason: 'HTTP status 500' }],
-  ['too much', { status: 200, body: `"${'x'.repeat(5 * 1024 * 1024)}"` }, { kind: 'away' }],
-  ['nothing at all', SILENT, { kind: 'away' }],
-])('an answer that is %s', async (_, reply, expected) => {
+  ['a redirect, which is not followed', { status: 302, location: '/elsewhere' }, { kind: 'failing', status: 302 }],
+  ['status 401', { status: 401 }, { kind: 'failing', status: 401 }],
+  ['status 413', { status: 413, body: 'too large' }, { kind: 'failing', status: 413, reason: 'HTTP status 413' }],
+  ['a body that is not JSON', { status: 200, body: '<html>' }, 200],
+  ['status 500 and a body that is not JSON', { status: 500, body: '<html>' }, { kind: 'failing', status: 500, reason: 'HTTP status 500' }],
+  ['a body beyond the size limit', { status: 200, body: `"${'x'.repeat(5 * 1024 * 1024)}"` }, { kind: 'away' }],
+  ['no bytes before the timeout', SILENT, { kind: 'away' }],
+])('the outcome of a response with %s', async (_, reply, expected) => {
   replies = [reply];
   const answer = await ask({ endpoint_override: url, timeout: reply === SILENT ? 0.05 : 60 });
   if (typeof expected === 'number') expect(answer).toBe(expected);
   else expect(answer).toMatchObject(expected);
   expect(requests).toHaveLength(1);
 });
-it.each([302, 404, 500])('neither streams nor uploads take the status %i', async (status) => {
+it.each([302, 404, 500])('stream and upload fail with status %i', async (status) => {
   const parts = { clock: { now: () => 0, sleep: async () => {} }, signal: new AbortController().signal };
   const { swift } = createServices({ 'swift.endpoint_override': url, 'swift.auth_type': 'none' }, parts);
   const error = { kind: 'failing', status };
@@ -128,7 +132,7 @@ it.each([302, 404, 500])('neither streams nor uploads take the status %i', async
   await expect(swift.upload('/a', { body: Readable.from([Buffer.from('x')]), size: 1 }, {}, parts.signal)).rejects.toMatchObject(error);
   await swift.close();
 });
-it('a status can be accepted', async () => {
+it('request accepts a status that the caller lists', async () => {
   replies = [{ status: 404 }];
   expect(await ask({ endpoint_override: url }, { accept: [404] })).toBe(404);
 });
@@ -138,13 +142,13 @@ it.each([
   [{ status_code_retries: 2, retriable_status_codes: ['503'] }, [503, 503, 200], 200, [500, 1000]],
   [{ status_code_retries: 1, retriable_status_codes: ['503'], status_code_retry_delay: 3 }, [503, 503], 503, [3000]],
   [{ status_code_retries: 2, retriable_status_codes: ['503'] }, [500], 500, []],
-])('retries with %j after %j', async (options, statuses, last, expected) => {
+])('request with %j, after responses %j, retries as expected', async (options, statuses, last, expected) => {
   replies = statuses.map((status) => ({ status }));
   const answer = await ask({ ...options, endpoint_override: url });
   expect(answer instanceof ServiceError ? answer.status : answer).toBe(last);
   expect(pauses).toEqual(expected);
 });
-it('a connection that fails is tried again', async () => {
+it('request retries a failed connection', async () => {
   const closed = 'http://127.0.0.1:1';
   expect(await ask({ endpoint_override: closed, connect_retries: 2, connect_retry_delay: 1 })).toMatchObject({ kind: 'away' });
   expect(pauses).toEqual([1000, 1000]);
@@ -155,13 +159,13 @@ it.each([
   [{ auth_type: 'http_basic', endpoint_override: 'http://127.0.0.1' }, '[neutron]username: it is not set'],
   [{ auth_type: 'password' }, '[neutron]auth_url: it is not set'],
   [{ auth_section: 'nothing' }, '[neutron]auth_section: this program knows no section [nothing]'],
-])('incomplete options %j are named', async (options, message) => {
+])('request names the option that is missing or invalid in %j', async (options, message) => {
   const error = await ask(options);
   expect(error).toMatchObject({ kind: 'refused' });
   expect((error as Error).message).toContain(message);
 });
 
-it.each(['request', 'upload', 'stream'] as const)('%s: a caller that aborts does not wait for the authentication', async (way) => {
+it.each(['request', 'upload', 'stream'] as const)('%s: an abort by the caller ends the wait for the authentication', async (way) => {
   // The server reads the request and never answers.
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

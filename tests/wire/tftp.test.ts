@@ -20,28 +20,28 @@ const PACKETS: readonly (readonly [string, string, TftpPacket])[] = [
 ];
 const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex');
 
-it.each(PACKETS)('%s: decodes and encodes', (_, hex, packet) => {
+it.each(PACKETS)('decodeTftp and encodeTftp: %s', (_, hex, packet) => {
   expect(decodeTftp(bytes(hex))).toEqual(packet);
   expect(encodeTftp(packet)).toEqual(bytes(hex));
 });
 
 it.each([
-  ['nothing', ''],
+  ['an empty packet', ''],
   ['one octet', '00'],
   ['an opcode alone', '0001'],
   ['half an acknowledgment', '0004 00'],
   ['opcode 0', '0000 0001'],
   ['opcode 7', '0007 0001'],
-  ['a file name that is not ended', '0001 6161 6161'],
+  ['a file name without a final zero', '0001 6161 6161'],
   ['a file without mode', '0001 6161 00'],
   ['an empty file name', '0001 00 6f63746574 00'],
   ['an option without value', '0001 61 00 6f63746574 00 7473697a65 00'],
-  ['a value that is not ended', '0001 61 00 6f63746574 00 7473697a65 00 30'],
-  ['an endless request', `0001 ${'61'.repeat(2000)} 00 6f63746574 00`],
+  ['a value without a final zero', '0001 61 00 6f63746574 00 7473697a65 00 30'],
+  ['a request that is too long', `0001 ${'61'.repeat(2000)} 00 6f63746574 00`],
   ['an option acknowledgment without value', '0006 7473697a65 00'],
-])('%s is malformed', (_, hex) => expect(decodeTftp(bytes(hex))).toBeUndefined());
+])('decodeTftp rejects %s', (_, hex) => expect(decodeTftp(bytes(hex))).toBeUndefined());
 
-it('reads names without regard to case, and an error without its final zero', () => {
+it('decodeTftp ignores the case of mode and option names, and accepts an error without its final zero', () => {
   expect(decodeTftp(bytes('0001 61 00 4f43544554 00 5453495a45 00 30 00'))).toEqual({
     kind: 'rrq',
     file: 'a',
@@ -51,7 +51,7 @@ it('reads names without regard to case, and an error without its final zero', ()
   expect(decodeTftp(bytes('0005 0008 6162'))).toEqual({ kind: 'error', code: 8, message: 'ab' });
 });
 
-it('never throws, whatever comes', () => {
+it('decodeTftp never throws for random bytes, and each packet is unchanged after encode and decode', () => {
   let seed = 1;
   const octet = (): number => (seed = (seed * 48271) % 2147483647) & 255;
   for (let i = 0; i < 5000; i++) {
@@ -63,7 +63,7 @@ it('never throws, whatever comes', () => {
   }
 });
 
-it('writes a data header in place', () => {
+it('writeDataHeader writes a data header in place', () => {
   const buffer = Buffer.alloc(6);
   writeDataHeader(buffer, 1, 513);
   expect(buffer).toEqual(bytes('00 0003 0201 00'));

@@ -7,7 +7,7 @@ import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-it('aborts in time, however much garbage is collected meanwhile', async () => {
+it('timeoutSignal aborts after the timeout even if garbage is collected meanwhile', async () => {
   const other = new AbortController();
   const signals = Array.from({ length: 20 }, () => timeoutSignal(50, other.signal));
   const aborted = Promise.all(signals.map((signal) => once(signal, 'abort')));
@@ -19,7 +19,7 @@ it('aborts in time, however much garbage is collected meanwhile', async () => {
   expect(signals.map(({ reason }) => (reason as Error).name)).toEqual(Array(20).fill('TimeoutError'));
 });
 
-it('aborts with another signal, for its reason, before or after', () => {
+it('timeoutSignal aborts with the reason of the other signal, aborted before or after', () => {
   const other = new AbortController();
   const before = timeoutSignal(60_000, other.signal);
   const reason = new Error('no more');
@@ -28,14 +28,14 @@ it('aborts with another signal, for its reason, before or after', () => {
   expect(timeoutSignal(60_000, other.signal).reason).toBe(reason);
 });
 
-describe('work that others may wait for too', () => {
+describe('unlessAborted', () => {
   const never = new Promise<number>(() => {});
   const reason = new Error('no more');
-  it.each([undefined, new AbortController().signal])('is waited for while nothing aborts: %p', async (signal) => {
+  it.each([undefined, new AbortController().signal])('returns the outcome of the work while nothing aborts: %p', async (signal) => {
     expect(await unlessAborted(Promise.resolve(1), signal)).toBe(1);
     await expect(unlessAborted(Promise.reject(reason), signal)).rejects.toBe(reason);
   });
-  it('is no longer waited for when the signal aborts, before or after', async () => {
+  it('rejects when the signal aborts before or during the wait', async () => {
     expect.assertions(2);
     const other = new AbortController();
     const waiting = expect(unlessAborted(never, other.signal)).rejects.toBe(reason);

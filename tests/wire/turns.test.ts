@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { createTurns } from '../../wire/turns';
 
-it('lets so many callers continue in a turn of the event loop, in their order', async () => {
+it('createTurns lets at most two callers continue in a turn of the event loop, in order', async () => {
   const next = createTurns(2);
   const continued: number[] = [];
   const all = Array.from({ length: 5 }, async (_, at) => {

@@ -92,7 +92,7 @@ const renew = (who: Who, address: string): DhcpPacket => from(who, { messageType
 
 describe('unknown machines', () => {
   const macOf = (index: number): string => `52:54:00:ff:00:${index.toString(16).padStart(2, '0')}`;
-  it('get no address beyond their limit, so that known machines do; and again after a lease time', async () => {
+  it('get no address beyond their limit until a lease time has passed, while known machines still do', async () => {
     const { store } = dhcpStore({ ports: [MACS.boots], boots: [MACS.boots] });
     const refused: string[] = [];
     let now = START;
@@ -118,7 +118,7 @@ describe('unknown machines', () => {
   });
 });
 
-it('an unknown machine counts while it renews its lease, and no longer once it is known', async () => {
+it('limitUnknownMachines counts a machine while it renews its lease, and no longer after it becomes known', async () => {
   const known = new Set<string>();
   let now = START;
   const lookup = limitUnknownMachines(async (mac) => ({ known: known.has(mac), boots: 'ipxe' }), {
@@ -134,7 +134,7 @@ it('an unknown machine counts while it renews its lease, and no longer once it i
   expect([await boots('one'), await boots('other')]).toEqual([true, true]);
 });
 
-describe('the boot file', () => {
+describe('boot file', () => {
   const tftp = (bootFileName: string) => ({
     siaddr: '10.0.0.3',
     file: bootFileName,
@@ -159,34 +159,42 @@ describe('the boot file', () => {
     ['iPXE from snponly.efi: the script', sent('snponlyDiscover', 'boots'), ipxe],
     ['iPXE without HTTP: the loader', from('boots', { ...pxe(0), ipxe: new Map([[33, Buffer.from([1])]]) }), tftp('undionly.kpxe')],
     ['iPXE that says only its user class: the script', from('boots', { ...pxe(0), userClass: Buffer.from('\x04iPXE') }), ipxe],
-    ['OVMF by PXE: the loader by TFTP', sent('ovmfPxeDiscover', 'boots'), tftp('snponly.efi')],
-    ['OVMF by HTTP: the loader by HTTP', sent('ovmfHttpDiscover', 'boots'), http],
-    ['a BIOS', from('boots', pxe(0)), tftp('undionly.kpxe')],
-    ['a BIOS that says so in its vendor class', from('boots', pxe(undefined, 'PXEClient:Arch:00000:UNDI:002001')), tftp('undionly.kpxe')],
-    ['UEFI that says so in its vendor class', from('boots', pxe(undefined, 'PXEClient:Arch:00007:UNDI:003000')), tftp('snponly.efi')],
-    ['firmware that says nothing', from('boots', pxe()), tftp('undionly.kpxe')],
-    ['UEFI, number 9', from('boots', pxe(9)), tftp('snponly.efi')],
-    ['UEFI on arm64', from('boots', pxe(11)), tftp('snp-arm64.efi')],
-    ['UEFI on arm64 by HTTP', from('boots', pxe(19, 'HTTPClient')), { file: 'http://10.0.0.1:8080/snp-arm64.efi' }],
-    ['UEFI of a CPU without a loader of its own', from('boots', pxe(27)), tftp('snponly.efi')],
-    ['an architecture of the future', from('boots', pxe(999)), tftp('snponly.efi')],
-    ['PXELINUX for a BIOS, by CPU and mode', from('pxe', pxe(0)), tftp('lpxelinux.0')],
-    ['PXELINUX for an iPXE in a ROM too', sent('ipxeRomDiscover', 'pxe'), tftp('lpxelinux.0')],
-    ['GRUB for UEFI', sent('ovmfPxeDiscover', 'pxe'), tftp('bootx64.efi')],
-    ['GRUB for UEFI on arm64, by CPU', from('pxe', pxe(11)), tftp('grubaa64.efi')],
-    ['GRUB for UEFI of a CPU without a loader of its own', from('pxe', pxe(27)), tftp('bootx64.efi')],
-    ['the system of a machine that boots by GRUB: only an address', discover('pxe'), nothing],
-    ['the ramdisk of a machine that boots: only an address', discover('boots'), nothing],
-    ['the system of a machine that does not boot now: only an address', discover('idle'), nothing],
-  ])('%s', async (_, packet, expected) => {
+    ['OVMF with PXE: the loader by TFTP', sent('ovmfPxeDiscover', 'boots'), tftp('snponly.efi')],
+    ['OVMF with HTTP boot: the loader by HTTP', sent('ovmfHttpDiscover', 'boots'), http],
+    ['a BIOS: its loader', from('boots', pxe(0)), tftp('undionly.kpxe')],
+    [
+      'a BIOS, known by its vendor class: its loader',
+      from('boots', pxe(undefined, 'PXEClient:Arch:00000:UNDI:002001')),
+      tftp('undionly.kpxe'),
+    ],
+    ['UEFI, known by its vendor class: its loader', from('boots', pxe(undefined, 'PXEClient:Arch:00007:UNDI:003000')), tftp('snponly.efi')],
+    ['firmware of unknown architecture: the loader for a BIOS', from('boots', pxe()), tftp('undionly.kpxe')],
+    ['UEFI with architecture 9: its loader', from('boots', pxe(9)), tftp('snponly.efi')],
+    ['UEFI on arm64: the loader of this CPU', from('boots', pxe(11)), tftp('snp-arm64.efi')],
+    [
+      'UEFI on arm64 with HTTP boot: the loader of this CPU by HTTP',
+      from('boots', pxe(19, 'HTTPClient')),
+      { file: 'http://10.0.0.1:8080/snp-arm64.efi' },
+    ],
+    ['UEFI of a CPU without its own loader: the loader for UEFI', from('boots', pxe(27)), tftp('snponly.efi')],
+    ['an architecture without a name: the loader for UEFI', from('boots', pxe(999)), tftp('snponly.efi')],
+    ['a BIOS with the method pxe: the loader by CPU and boot mode', from('pxe', pxe(0)), tftp('lpxelinux.0')],
+    ['iPXE in a ROM with the method pxe: PXELINUX', sent('ipxeRomDiscover', 'pxe'), tftp('lpxelinux.0')],
+    ['UEFI with the method pxe: GRUB', sent('ovmfPxeDiscover', 'pxe'), tftp('bootx64.efi')],
+    ['UEFI on arm64 with the method pxe: GRUB of this CPU', from('pxe', pxe(11)), tftp('grubaa64.efi')],
+    ['UEFI of a CPU without its own loader with the method pxe: GRUB', from('pxe', pxe(27)), tftp('bootx64.efi')],
+    ['the operating system of a machine with the method pxe: only an address', discover('pxe'), nothing],
+    ['the ramdisk of a machine with a boot record: only an address', discover('boots'), nothing],
+    ['the operating system of a machine without a boot record: only an address', discover('idle'), nothing],
+  ])('for %s', async (_, packet, expected) => {
     expect(given(await server().ask(packet))).toMatchObject(expected);
   });
-  it('a system gets no boot options at all', async () => {
+  it('an operating system gets no boot options', async () => {
     const { options } = given(await server().ask(discover('idle')));
     for (const name of ['bootFileName', 'tftpServerName', 'tftpServerAddresses', 'vendorClass', 'ipxe'])
       expect(options).not.toHaveProperty(name);
   });
-  it('a URL longer than the field stands in the option alone', async () => {
+  it('a URL longer than the field "file" is only in the option', async () => {
     const httpUrl = `http://${'a'.repeat(120)}`;
     const { file, options } = given(await server({ httpUrl }).ask(sent('ipxeRomDiscover', 'boots')));
     expect(file).toBe('');
@@ -194,7 +202,7 @@ describe('the boot file', () => {
   });
 });
 
-describe('who is answered', () => {
+describe('which packets are answered', () => {
   it.each<['ignore' | 'discover', keyof typeof PACKETS, Who, string | undefined]>([
     ['ignore', 'udhcpcDiscover', 'unknown', 'no node has this MAC address'],
     ['ignore', 'ipxeRomDiscover', 'unknown', 'no node has this MAC address'],
@@ -209,7 +217,7 @@ describe('who is answered', () => {
     ['ignore', 'ovmfHttpDiscover', 'boots', undefined],
     ['ignore', 'ovmfHttpDiscover', 'inspected', undefined],
     ['ignore', 'udhcpcDiscover', 'boots', undefined],
-  ])('%s: %s of a machine that is %s', async (unknownMacs, name, who, reason) => {
+  ])('dhcp_unknown_macs "%s": %s of a machine that is %s', async (unknownMacs, name, who, reason) => {
     const outcome = await server({ filter: filterWith({ 'boot.dhcp_unknown_macs': unknownMacs }) }).ask(sent(name, who));
     expect(outcome).toMatchObject(reason === undefined ? { kind: 'answer' } : { kind: 'silence', reason });
   });
@@ -221,15 +229,15 @@ describe('who is answered', () => {
     ['an offer', from('boots', { messageType: MESSAGE.offer }), 'no message type that a server answers'],
     ['a message type of the future', from('boots', { messageType: 77 }), 'no message type that a server answers'],
     ['a relay of another subnet', { ...discover('boots'), giaddr: '10.0.1.1' }, 'no addresses for the subnet of this relay'],
-    ['a request for no address', from('boots', { messageType: MESSAGE.request }), 'a request for no address'],
-    ['an INFORM from elsewhere', from('boots', { messageType: MESSAGE.inform }, { ciaddr: '8.8.8.8' }), 'informs from elsewhere'],
-  ])('silence for %s', async (_, packet, reason) => {
+    ['a request without an address', from('boots', { messageType: MESSAGE.request }), 'a request for no address'],
+    ['an INFORM from another subnet', from('boots', { messageType: MESSAGE.inform }, { ciaddr: '8.8.8.8' }), 'informs from elsewhere'],
+  ])('no answer to %s', async (_, packet, reason) => {
     expect(await server().ask(packet)).toEqual({ kind: 'silence', reason });
   });
 });
 
-describe('the exchange', () => {
-  it('an offer has what RFC 2131 §4.3.1 asks for, and echoes what has to be echoed', async () => {
+describe('message exchange', () => {
+  it('an offer has the options of RFC 2131 §4.3.1 and echoes the fields that it must', async () => {
     const offer = given(await server().ask(sent('ipxeRomDiscover', 'boots', { xid: 7, flags: 0x8000, secs: 9 })));
     expect(offer).toMatchObject({
       op: 2,
@@ -257,12 +265,12 @@ describe('the exchange', () => {
       clientMachineIdentifier: Buffer.from('0002b76279b959c74aaf09d8194b1448db', 'hex'),
     });
   });
-  it('without gateway and name servers there are no such options', async () => {
+  it('an offer without gateway and name servers omits these options', async () => {
     const { options } = given(await server({ gateway: null, dns: [] }).ask(discover('boots')));
     expect(options).not.toHaveProperty('routers');
     expect(options).not.toHaveProperty('domainNameServers');
   });
-  it('the request is acknowledged with the address that was offered, and costs no query', async () => {
+  it('a request is acknowledged with the offered address without another query', async () => {
     const { ask, queries } = server();
     const { yiaddr } = given(await ask(discover('boots')));
     const before = { ...queries };
@@ -273,14 +281,14 @@ describe('the exchange', () => {
     });
     expect(queries).toEqual(before);
   });
-  it('a request long after its offer is asked of the store again', async () => {
+  it('a request long after its offer queries the store again', async () => {
     const { ask, queries, wait } = server();
     const { yiaddr } = given(await ask(discover('boots')));
     wait(11);
     given(await ask(request('boots', yiaddr)));
     expect(queries).toEqual({ ports: 2, boots: 2 });
   });
-  it('firmware, loader, ramdisk and system of a machine have one address', async () => {
+  it('firmware, loader, ramdisk and operating system of a machine get the same address', async () => {
     const { ask, wait } = server();
     const addresses = [];
     for (const name of ['ovmfPxeDiscover', 'snponlyDiscover', 'udhcpcDiscover', 'dhclientDiscover'] as const) {
@@ -290,12 +298,12 @@ describe('the exchange', () => {
     }
     expect(new Set(addresses).size).toBe(1);
   });
-  it('machines have different addresses', async () => {
+  it('machines get different addresses', async () => {
     const { ask } = server({ filter: DISCOVERS });
     const offers = await Promise.all((['boots', 'idle', 'unknown'] as const).map(async (who) => given(await ask(discover(who))).yiaddr));
     expect(new Set(offers).size).toBe(3);
   });
-  it('the address that the client asks for is offered when it is free', async () => {
+  it('the requested address is offered if it is free', async () => {
     const { ask } = server();
     expect(given(await ask(from('boots', { messageType: MESSAGE.discover, requestedAddress: '10.0.0.150' }))).yiaddr).toBe('10.0.0.150');
     expect(given(await ask(from('idle', { messageType: MESSAGE.discover, requestedAddress: '10.0.0.150' }))).yiaddr).not.toBe('10.0.0.150');
@@ -303,7 +311,7 @@ describe('the exchange', () => {
       '10.0.0.5',
     );
   });
-  it('a request of another server ends our offer', async () => {
+  it('a request for another server withdraws our offer', async () => {
     const pool = poolOf('10.0.0.100', '10.0.0.100');
     const { ask } = server({}, pool);
     given(await ask(discover('boots')));
@@ -314,7 +322,7 @@ describe('the exchange', () => {
     });
     given(await ask(discover('idle')));
   });
-  it('renewal is answered at the address itself, rebinding too', async () => {
+  it("a renewal is acknowledged by unicast to the client's address", async () => {
     const { ask } = server();
     const { yiaddr } = given(await ask(discover('boots')));
     given(await ask(request('boots', yiaddr)));
@@ -325,7 +333,7 @@ describe('the exchange', () => {
       to: `${yiaddr}:68`,
     });
   });
-  it('INFORM: parameters without a lease, at the address that the machine has', async () => {
+  it("an INFORM is answered with parameters but no lease, at the client's address", async () => {
     const outcome = given(await server().ask(from('idle', { messageType: MESSAGE.inform }, { ciaddr: '10.0.0.77' })));
     expect(outcome).toMatchObject({
       yiaddr: '0.0.0.0',
@@ -339,17 +347,17 @@ describe('the exchange', () => {
 
 describe('NAK', () => {
   it.each<[string, DhcpPacket]>([
-    ['init-reboot with an address of another subnet', from('boots', { messageType: MESSAGE.request, requestedAddress: '192.168.1.5' })],
-    ['init-reboot with an address outside the pool', from('boots', { messageType: MESSAGE.request, requestedAddress: '10.0.0.5' })],
-    ['renewal of an address outside the pool', renew('boots', '192.168.1.5')],
-    ['our offer with another address', request('boots', '10.0.0.5')],
-  ])('%s', async (_, packet) => {
+    ['an init-reboot with an address of another subnet', from('boots', { messageType: MESSAGE.request, requestedAddress: '192.168.1.5' })],
+    ['an init-reboot with an address outside the pool', from('boots', { messageType: MESSAGE.request, requestedAddress: '10.0.0.5' })],
+    ['a renewal of an address outside the pool', renew('boots', '192.168.1.5')],
+    ['a request for another address than the offered one', request('boots', '10.0.0.5')],
+  ])('answers %s', async (_, packet) => {
     const refused = given(await server().ask(packet));
     expect(refused).toMatchObject({ yiaddr: '0.0.0.0', ciaddr: '0.0.0.0', siaddr: '0.0.0.0', file: '', to: '255.255.255.255:68' });
     expect(refused.options).toMatchObject({ messageType: MESSAGE.nak, serverIdentifier: '10.0.0.1' });
     expect(refused.options).not.toHaveProperty('leaseTime');
   });
-  it('an address that another machine has', async () => {
+  it('answers a request for an address that another machine has', async () => {
     const { ask } = server();
     const { yiaddr } = given(await ask(discover('boots')));
     given(await ask(request('boots', yiaddr)));
@@ -358,10 +366,10 @@ describe('NAK', () => {
       MESSAGE.nak,
     );
   });
-  it('none for a machine that we do not serve', async () => {
+  it('is not sent to a machine that we do not serve', async () => {
     expect(await server().ask(renew('unknown', '192.168.1.5'))).toMatchObject({ kind: 'silence' });
   });
-  it('a free address that the machine says it has becomes its lease: the store may have been lost', async () => {
+  it('is not sent for a free address that the machine claims, which becomes its lease', async () => {
     expect(given(await server().ask(renew('boots', '10.0.0.120')))).toMatchObject({
       yiaddr: '10.0.0.120',
       options: { messageType: MESSAGE.ack },
@@ -372,18 +380,18 @@ describe('NAK', () => {
 describe('relays', () => {
   const relayed = { giaddr: '10.0.0.253', hops: 1 };
   const relayAgentInformation = Buffer.from('0104deadbeef', 'hex');
-  it('are answered at their address and port 67, with their information', async () => {
+  it('get the reply at their address and port 67, with their information', async () => {
     const offer = given(await server().ask(from('boots', { messageType: MESSAGE.discover, relayAgentInformation }, relayed)));
     expect(offer).toMatchObject({ to: '10.0.0.253:67', giaddr: '10.0.0.253', hops: 0 });
     expect(offer.options.relayAgentInformation).toEqual(relayAgentInformation);
   });
-  it('are asked to broadcast a NAK', async () => {
+  it('get a NAK with the broadcast flag', async () => {
     const refused = given(
       await server().ask(from('boots', { messageType: MESSAGE.request, requestedAddress: '1.2.3.4', relayAgentInformation }, relayed)),
     );
     expect(refused).toMatchObject({ to: '10.0.0.253:67', flags: 0x8000, options: { messageType: MESSAGE.nak, relayAgentInformation } });
   });
-  it('alone are answered where the interface is not in the subnet; renewals come straight', async () => {
+  it('are required for an interface outside the subnet, but renewals may come directly', async () => {
     const { ask } = server({ server: '172.16.0.1' });
     expect(await ask(discover('boots'))).toMatchObject({ kind: 'silence', reason: 'no addresses for the subnet of this relay' });
     const { yiaddr } = given(await ask({ ...discover('boots'), ...relayed }));
@@ -395,8 +403,8 @@ describe('relays', () => {
   });
 });
 
-describe('giving back', () => {
-  it('a released address goes to another machine only when no other is left', async () => {
+describe('release and decline', () => {
+  it('a released address is given to another machine only when no other is free', async () => {
     const { ask, pool } = server({ filter: DISCOVERS }, poolOf('10.0.0.100', '10.0.0.101'));
     const { yiaddr } = given(await ask(discover('boots')));
     given(await ask(request('boots', yiaddr)));
@@ -409,14 +417,14 @@ describe('giving back', () => {
     expect(second.yiaddr).not.toBe(yiaddr);
     expect(given(await ask(discover('unknown'))).yiaddr).toBe(yiaddr);
   });
-  it('a machine releases only what it has', async () => {
+  it('a machine can release only its own address', async () => {
     const { ask, pool } = server();
     const { yiaddr } = given(await ask(discover('boots')));
     given(await ask(request('boots', yiaddr)));
     await ask(from('idle', { messageType: MESSAGE.release, serverIdentifier: '10.0.0.1' }, { ciaddr: yiaddr }));
     expect(pool.find(MACS.boots, START)).toMatchObject({ state: 'bound' });
   });
-  it('a declined address is set aside, and the operator hears of it', async () => {
+  it('a declined address is not offered again, and is reported to the operator', async () => {
     const { ask } = server();
     const { yiaddr } = given(await ask(discover('boots')));
     given(await ask(request('boots', yiaddr)));
@@ -427,8 +435,8 @@ describe('giving back', () => {
   });
 });
 
-describe('the lookup', () => {
-  it('asks for many machines at once, and hands a failure to each', async () => {
+describe('createMachineLookup', () => {
+  it('queries many machines in one batch, and passes a failure to each caller', async () => {
     const { store, queries } = dhcpStore({ ports: [MACS.boots], boots: [MACS.boots] });
     const lookup = createMachineLookup(store, DISCOVERS);
     const first = lookup(MACS.unknown);
@@ -447,7 +455,7 @@ describe('the lookup', () => {
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     await expect(broken('a')).rejects.toThrow('gone');
   });
-  it('a boot row whose MAC address no port has counts', async () => {
+  it('finds a boot record for a MAC address that no port has', async () => {
     const { store } = dhcpStore({ ports: [], boots: [MACS.boots] });
     expect(await createMachineLookup(store, filterWith())(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });
   });
@@ -468,30 +476,30 @@ describe('several subnets', () => {
   const all = [near, far, other];
   const linkSelection = Buffer.from('05040a050000', 'hex');
   it.each<[string, Partial<DhcpPacket>, string, object]>([
-    ['that of the interface', {}, 'eth1', near],
-    ['that of another interface', {}, 'eth2', other],
-    ["that of the relay's address", { giaddr: '10.5.0.254' }, 'eth1', far],
-    ['that of the link selection (RFC 3527)', { giaddr: '10.0.0.9', options: { relayAgentInformation: linkSelection } }, 'eth1', far],
-    ['that of the client that renews', { ciaddr: '10.5.0.101' }, 'eth2', far],
-    ['none of another interface', {}, 'eth3', far],
-    ['that of the interface for an address of no subnet', { ciaddr: '192.0.2.1' }, 'eth2', other],
-  ])('an answer is from %s', (_, packet, name, expected) => {
+    ['the subnet of the interface', {}, 'eth1', near],
+    ['the subnet of another interface', {}, 'eth2', other],
+    ["the subnet of the relay's address", { giaddr: '10.5.0.254' }, 'eth1', far],
+    ['the subnet of the link selection (RFC 3527)', { giaddr: '10.0.0.9', options: { relayAgentInformation: linkSelection } }, 'eth1', far],
+    ["the subnet of a renewing client's address", { ciaddr: '10.5.0.101' }, 'eth2', far],
+    ['a subnet without an interface, for an interface without a subnet', {}, 'eth3', far],
+    ['the subnet of the interface for an address in no subnet', { ciaddr: '192.0.2.1' }, 'eth2', other],
+  ])('subnetFor chooses %s', (_, packet, name, expected) => {
     expect(subnetFor(all, name, { ...template, options: {}, ...packet })).toBe(expected);
   });
-  it('a direct packet gets none where all subnets are behind relays', async () => {
+  it('a direct packet gets no answer where all subnets are behind relays', async () => {
     const { ask } = server({ network: far.policy.network, gateway: '10.5.0.254' }, far.pool);
     expect(await ask(from('boots', { messageType: MESSAGE.discover }))).toMatchObject({
       reason: 'no addresses for the subnet of this relay',
     });
   });
-  it('link selection is echoed, and the answer goes to the relay', async () => {
+  it('link selection is echoed, and the offer goes to the relay', async () => {
     const { ask } = server({ network: far.policy.network, gateway: '10.5.0.254' }, far.pool);
     const relayAgentInformation = Buffer.concat([linkSelection, Buffer.from('0104deadbeef', 'hex')]);
     const offer = given(await ask(from('boots', { messageType: MESSAGE.discover, relayAgentInformation }, { giaddr: '10.0.0.9' })));
     expect(offer).toMatchObject({ to: '10.0.0.9:67', options: { relayAgentInformation, routers: ['10.5.0.254'] } });
     expect(offer.yiaddr).toMatch(/^10\.5\.0\.1\d\d$/);
   });
-  it('a relay can be the server for its machines (RFC 5107)', async () => {
+  it('the server identifier override of a relay is used and accepted only through the relay (RFC 5107)', async () => {
     const { ask } = server();
     const relayed = { giaddr: '10.0.0.253', hops: 1 };
     const relayAgentInformation = Buffer.from('0b040a0000fd', 'hex');
@@ -503,7 +511,7 @@ describe('several subnets', () => {
       reason: 'meant for another server',
     });
   });
-  it('routes, domain and MTU are sent; the routes have the gateway first (RFC 3442)', async () => {
+  it('an offer contains routes, domain and MTU, with the gateway as the first route (RFC 3442)', async () => {
     const routes = [{ destination: '10.9.0.0', width: 16, router: '10.0.0.253' }];
     const { options } = given(await server({ routes, domain: 'lab.example', mtu: 9000 }).ask(discover('boots')));
     expect(options).toMatchObject({

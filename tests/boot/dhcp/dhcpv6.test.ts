@@ -81,8 +81,8 @@ const PXE = { vendorClass: { enterprise: 343, data: [Buffer.from('PXEClient:Arch
 const HTTP = { vendorClass: { enterprise: 343, data: [Buffer.from('HTTPClient:Arch:00016:UNDI:003001')] }, clientArchitectures: [16] };
 const IPXE = { ...PXE, userClass: [Buffer.from('iPXE')] };
 
-describe('four messages', () => {
-  it('give an address for the lease time, with what the client asks for', async () => {
+describe('message exchange', () => {
+  it('Solicit and Request give an address for the lease time and the requested options', async () => {
     const { ask, lookups } = server();
     const advertised = given(await ask({ type: 'solicit', options: { optionRequest: [23, 24] } }));
     expect(advertised).toMatchObject({
@@ -106,13 +106,13 @@ describe('four messages', () => {
     // The offer carries the decision of the PXE filter: the request needs no second lookup.
     expect(lookups).toEqual([MAC]);
   });
-  it('become two with rapid commit', async () => {
+  it('Solicit with rapid commit gives a lease at once', async () => {
     const { ask, subnet } = server();
     const reply = given(await ask({ type: 'solicit', options: { rapidCommit: true } }));
     expect(reply).toMatchObject({ type: MESSAGE6.reply, options: { rapidCommit: true } });
     expect(subnet.pool.find(MAC, START)).toMatchObject({ state: 'bound', address: subnet.form.toNumber(addressIn(reply)!) });
   });
-  it('give firmware, iPXE and the system of a machine the same address', async () => {
+  it('firmware, iPXE and operating system of a machine get the same address', async () => {
     const { ask } = server();
     const first = addressIn(
       given(await ask({ type: 'solicit', options: { ...PXE, clientIdentifier: Buffer.from('00040102', 'hex'), rapidCommit: true } })),
@@ -122,50 +122,50 @@ describe('four messages', () => {
   });
 });
 
-describe('the boot file', () => {
+describe('boot file', () => {
   it.each<[string, Machine, Option6Values, string | undefined]>([
-    ['of firmware with TFTP', BOOTS, PXE, 'tftp://[fd00:77::1]/snponly.efi'],
-    ['of firmware with another CPU', BOOTS, { ...PXE, clientArchitectures: [11] }, 'tftp://[fd00:77::1]/snp-arm64.efi'],
-    ['of firmware with HTTP', BOOTS, HTTP, 'http://[fd00:77::1]:8080/snponly.efi'],
-    ['of iPXE', BOOTS, IPXE, 'http://[fd00:77::1]:8080/ipxe/52-54-00-aa-00-01'],
-    ['of GRUB', { known: true, boots: 'pxe' }, PXE, 'tftp://[fd00:77::1]/bootx64.efi'],
-    ['of a system', BOOTS, {}, undefined],
-    ['of a system that boots nothing', IDLE, {}, undefined],
-  ])('%s', async (_, machine, options, url) => {
+    ['firmware with TFTP', BOOTS, PXE, 'tftp://[fd00:77::1]/snponly.efi'],
+    ['firmware of another CPU', BOOTS, { ...PXE, clientArchitectures: [11] }, 'tftp://[fd00:77::1]/snp-arm64.efi'],
+    ['firmware with HTTP boot', BOOTS, HTTP, 'http://[fd00:77::1]:8080/snponly.efi'],
+    ['iPXE', BOOTS, IPXE, 'http://[fd00:77::1]:8080/ipxe/52-54-00-aa-00-01'],
+    ['firmware with the method pxe', { known: true, boots: 'pxe' }, PXE, 'tftp://[fd00:77::1]/bootx64.efi'],
+    ['an operating system', BOOTS, {}, undefined],
+    ['an operating system without a boot record', IDLE, {}, undefined],
+  ])('of %s is the expected URL', async (_, machine, options, url) => {
     const reply = given(await server(machine).ask({ type: 'solicit', options }));
     expect(reply.options.bootFileUrl).toBe(url);
     expect(reply.options.vendorClass).toEqual(options === HTTP ? { enterprise: 343, data: [Buffer.from('HTTPClient')] } : undefined);
   });
-  it('is also given to who wants no address', async () => {
+  it('is also sent in reply to an Information-request', async () => {
     const reply = given(await server().ask({ type: 'informationRequest', options: PXE, more: { addresses: [] } }));
     expect(reply).toMatchObject({ type: MESSAGE6.reply, options: { bootFileUrl: 'tftp://[fd00:77::1]/snponly.efi' } });
   });
 });
 
-describe('no answer for', () => {
+describe('no answer to', () => {
   it.each<[string, Machine, Request, string]>([
     ['an unknown machine', UNKNOWN, { type: 'solicit' }, 'no node has this MAC address'],
-    ['firmware that is not to boot', IDLE, { type: 'solicit', options: PXE }, 'the machine is not meant to boot from the network now'],
-    ['another server', BOOTS, { type: 'request', options: { serverIdentifier: THEIRS } }, 'meant for another server'],
-    ['nobody', BOOTS, { type: 'request' }, 'no server identifier'],
-    ['a solicit with a server', BOOTS, { type: 'solicit', options: toUs }, 'a server identifier where none may be'],
-    ['a client without a name', BOOTS, { type: 'solicit', options: { clientIdentifier: undefined } }, 'no client identifier'],
-    ['an answer', BOOTS, { type: 'reply' }, 'no message type that a server answers'],
-    ['a confirm of nothing', BOOTS, { type: 'confirm' }, 'nothing to confirm'],
+    ['firmware without a boot record', IDLE, { type: 'solicit', options: PXE }, 'the machine is not meant to boot from the network now'],
+    ['a Request for another server', BOOTS, { type: 'request', options: { serverIdentifier: THEIRS } }, 'meant for another server'],
+    ['a Request without a server identifier', BOOTS, { type: 'request' }, 'no server identifier'],
+    ['a Solicit with a server identifier', BOOTS, { type: 'solicit', options: toUs }, 'a server identifier where none may be'],
+    ['a Solicit without a client identifier', BOOTS, { type: 'solicit', options: { clientIdentifier: undefined } }, 'no client identifier'],
+    ['a Reply', BOOTS, { type: 'reply' }, 'no message type that a server answers'],
+    ['a Confirm without addresses', BOOTS, { type: 'confirm' }, 'nothing to confirm'],
   ])('%s', async (_, machine, request, reason) => {
     expect(await server(machine).ask(request)).toEqual({ kind: 'silence', reason });
   });
-  it('a client that shows no MAC address', async () => {
+  it('a client whose MAC address cannot be determined', async () => {
     const request: Request = { type: 'solicit', options: { clientIdentifier: Buffer.from('0004f81d4fae7dec11d0a76500a0c91e6bf6', 'hex') } };
     expect(await server().ask(request, 'fe80::1')).toEqual({ kind: 'silence', reason: 'the client shows no MAC address' });
   });
-  it('a link of no subnet', async () => {
+  it('a link without a subnet', async () => {
     const asked = answerDhcpv6(undefined, async () => BOOTS, packetOf({ type: 'solicit' }), LINK_LOCAL, { now: () => START });
     expect(await asked).toMatchObject({ reason: 'no addresses for the link of this relay' });
   });
 });
 
-describe('a lease', () => {
+describe('lease', () => {
   async function bound() {
     const one = server();
     const address = addressIn(given(await one.ask({ type: 'solicit', options: { rapidCommit: true } })))!;
@@ -180,7 +180,7 @@ describe('a lease', () => {
     expect(addressIn(given(await ask({ type, addresses: [address], options })))).toBe(address);
     expect(subnet.pool.find(MAC, START + 1_500_000)).toMatchObject({ state: 'bound' });
   });
-  it('that is not the client’s ends at once', async () => {
+  it('of an address that the client does not have gets lifetime 0', async () => {
     const { ask, subnet } = await bound();
     subnet.pool.bind('52:54:00:aa:00:02', 3, START);
     const other = subnet.form.toText(3);
@@ -194,7 +194,7 @@ describe('a lease', () => {
       },
     ]);
   });
-  it('is confirmed on its link only', async () => {
+  it('is confirmed only for addresses on the link', async () => {
     const { ask, address } = await bound();
     const codeOf = async (addresses: readonly string[]) => given(await ask({ type: 'confirm', addresses })).options.status?.code;
     expect([await codeOf([address]), await codeOf([address, 'fd00:99::1'])]).toEqual([STATUS6.success, STATUS6.notOnLink]);
@@ -202,13 +202,13 @@ describe('a lease', () => {
   it.each([
     ['release', 'ended'],
     ['decline', 'declined'],
-  ] as const)('is given up by %s', async (type, state) => {
+  ] as const)('ends with %s', async (type, state) => {
     const { ask, address, subnet } = await bound();
     const reply = given(await ask({ type, addresses: [address], options: toUs }));
     expect(reply.options.status).toMatchObject({ code: STATUS6.success });
     expect(subnet.pool.counts(START)).toMatchObject({ bound: 0, [state]: 1 });
   });
-  it('of an exhausted pool is none', async () => {
+  it('is refused with NoAddrsAvail when the pool is exhausted', async () => {
     const { ask, subnet } = server(BOOTS, subnetOf(1));
     subnet.pool.bind('52:54:00:aa:00:02', 0, START);
     expect(given(await ask({ type: 'solicit' }))).toMatchObject({
@@ -217,7 +217,7 @@ describe('a lease', () => {
     });
     expect(given(await ask({ type: 'request', options: toUs })).associations.addresses[0]!.status!.code).toBe(STATUS6.noAddresses);
   });
-  it('is one for each interface; prefixes and temporary addresses are none', async () => {
+  it('is one per network interface, and never for prefixes or temporary addresses', async () => {
     const more = {
       addresses: [1, 2].map((iaid) => ({ iaid, t1: 0, t2: 0, addresses: [] })),
       temporary: [{ iaid: 3, t1: 0, t2: 0, addresses: [] }],
@@ -233,7 +233,7 @@ describe('a lease', () => {
       STATUS6.noPrefixes,
     ]);
   });
-  it('a flood of DUIDs from one interface takes one address', async () => {
+  it('is only one for many DUIDs of one network interface', async () => {
     const { ask, subnet } = server();
     for (let index = 0; index < 200; index += 1)
       await ask({
@@ -244,23 +244,23 @@ describe('a lease', () => {
   });
 });
 
-describe('who and where', () => {
+describe('identification and subnets', () => {
   const relay = { hops: 0, link: '::', peer: 'fe80::5054:ff:feaa:2', options: {} };
   const packet = (...relays: Dhcpv6Packet['relays']): Dhcpv6Packet => packetOf({ type: 'solicit', relays });
   it.each<[string, Dhcpv6Packet, string, object | undefined]>([
-    ['the address of the link', packet(), LINK_LOCAL, { mac: MAC, key: MAC }],
-    ['the peer of the relay', packet(relay), 'fd00::1', { mac: '52:54:00:aa:00:02', key: '52:54:00:aa:00:02' }],
+    ['the link-local address', packet(), LINK_LOCAL, { mac: MAC, key: MAC }],
+    ['the peer address of the relay', packet(relay), 'fd00::1', { mac: '52:54:00:aa:00:02', key: '52:54:00:aa:00:02' }],
     [
-      'the option of the relay',
+      'the link-layer option of the relay',
       packet({ ...relay, options: { clientLinkLayer: Buffer.from('0001525400aa0003', 'hex') } }),
       'fd00::1',
       { mac: '52:54:00:aa:00:03', key: '52:54:00:aa:00:03' },
     ],
-    ['the DUID, with the IAID', packet(), 'fe80::1', { mac: MAC, key: `${MAC}/00000001` }],
-  ])('a client is known by %s', (_, asked, from, expected) => {
+    ['the DUID with the IAID', packet(), 'fe80::1', { mac: MAC, key: `${MAC}/00000001` }],
+  ])('identify uses %s', (_, asked, from, expected) => {
     expect(identify(asked, from)).toEqual(expected);
   });
-  it('the subnet is that of the nearest relay that names a link, else of the interface', () => {
+  it('subnetFor6 uses the nearest relay with a link address, else the interface', () => {
     const near = subnetOf();
     const far = subnetOf(16, { policy: { ...POLICY, network: parseIpv6('fd00:5::')! }, interface: undefined });
     const find = (...relays: Dhcpv6Packet['relays']) => subnetFor6([near, far], 'eth1', packet(...relays));
@@ -272,7 +272,7 @@ describe('who and where', () => {
   });
 });
 
-describe('the lines of IPv6 subnets', () => {
+describe('planSubnets6', () => {
   const LINKS: Readonly<Record<string, readonly string[]>> = { eth1: ['fe80::1', 'fd00:77::1'], eth2: ['fe80::2'] };
   const plan = (lines: readonly string[], more: Partial<DhcpOptions> = {}) =>
     planSubnets6(
@@ -287,7 +287,7 @@ describe('the lines of IPv6 subnets', () => {
       }),
       (name) => LINKS[name],
     );
-  it('have a pool, URLs with an address of the subnet, and an advertisement', () => {
+  it('plans a pool, URLs with an address of the subnet, and a router advertisement', () => {
     const plans = plan([
       'fd00:77::5/64 range=fd00:77::-fd00:77::ff dns=fd00:77::53 mtu=9000 lease=600 slaac=true',
       'fd00:5::/48 range=fd00:5::1-fd00:5::9',
@@ -310,10 +310,10 @@ describe('the lines of IPv6 subnets', () => {
     ['fd00:77::/64 range=fd00:78::1-fd00:78::2', 'the range is not in fd00:77::/64'],
     ['fd00:77::/64 range=fd00:77::1-fd00:77::2 interface=eth9', 'interface eth9: there is no such interface'],
     ['fd00:77::/64 range=fd00:77::1-fd00:77::2 interface=eth2', 'interface eth2: it has no IPv6 address but that of its link'],
-  ])('refuse %s', (line, why) => {
+  ])('rejects %s', (line, why) => {
     expect(() => plan([line])).toThrow(expect.objectContaining({ message: `[boot]dhcp_subnet = ${line}: ${why}` }) as Error);
   });
-  it('refuse ranges that overlap', () => {
+  it('rejects overlapping ranges', () => {
     const lines = ['fd00:77::/64 range=fd00:77::10-fd00:77::20', 'fd00:77::/64 range=fd00:77::1-fd00:77::99'];
     expect(() => plan(lines)).toThrow('[boot]dhcp_subnet: the ranges fd00:77::10-fd00:77::20 and fd00:77::1-fd00:77::99 overlap');
   });

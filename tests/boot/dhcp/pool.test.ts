@@ -32,7 +32,7 @@ function take(pool: Pool<string>, machine: number, now: number): number | undefi
   return offered;
 }
 
-it('gives every address of the range once, never an excluded one', () => {
+it('offers each address of the range once, and no excluded one', () => {
   const pool = poolOf(10, [], 0, [address(3), address(9)]);
   const given = Array.from({ length: 9 }, (_, machine) => take(pool, machine, 0));
   expect(given.slice(0, 8).sort()).toEqual([0, 1, 2, 4, 5, 6, 7, 8].map(address));
@@ -47,7 +47,7 @@ it('counts addresses by state', () => {
   expect(pool.counts(0)).toEqual({ ...none, free: 5, offered: 1, bound: 2, ended: 1 });
   expect(pool.counts(LEASE + 1)).toEqual({ ...none, free: 6, ended: 3 });
 });
-it('gives a machine the same address while others are left, also when nothing is known any more', () => {
+it('offers a machine its former address while others are free, even without stored leases', () => {
   const one = take(poolOf(50), 7, 0);
   expect(take(poolOf(50), 7, 0)).toBe(one);
   const pool = poolOf(50);
@@ -55,7 +55,7 @@ it('gives a machine the same address while others are left, also when nothing is
   for (let machine = 100; machine < 140; machine += 1) take(pool, machine, LEASE + 1);
   expect(take(pool, 7, 2 * LEASE)).toBe(one);
 });
-it('an exhausted pool takes the lease that ended longest ago', () => {
+it('an exhausted pool reuses the address whose lease ended first', () => {
   const pool = poolOf(3);
   const [first, second] = [take(pool, 1, 0), take(pool, 2, 1000), take(pool, 3, 2000)];
   take(pool, 1, 3000);
@@ -65,7 +65,7 @@ it('an exhausted pool takes the lease that ended longest ago', () => {
   expect(pool.find(mac(2), 2000 + LEASE)).toBeUndefined();
   expect(pool.find(mac(1), 2000 + LEASE)).toMatchObject({ address: first, state: 'bound' });
 });
-it('an offer holds for 30 s, and leaves nothing behind', () => {
+it('an offer expires after 30 s and is not stored', () => {
   const pool = poolOf(1);
   expect(pool.offer(mac(1), 0, 0, 'a')).toMatchObject({ state: 'offered', note: 'a' });
   expect(pool.offer(mac(2), 0, OFFER - 1, 'b')).toBeUndefined();
@@ -73,13 +73,13 @@ it('an offer holds for 30 s, and leaves nothing behind', () => {
   expect(pool.find(mac(1), OFFER)).toBeUndefined();
   expect(pool.changes()).toEqual([]);
 });
-it('an offer does not shorten a lease that runs', () => {
+it('an offer does not shorten a running lease', () => {
   const pool = poolOf(5);
   take(pool, 1, 0);
   pool.offer(mac(1), 0, 1000, 'again');
   expect(pool.find(mac(1), 2 * OFFER)).toMatchObject({ state: 'bound', until: LEASE, note: 'again' });
 });
-it('a declined address rests for an hour', () => {
+it('a declined address is not offered for an hour', () => {
   const pool = poolOf(1);
   const given = take(pool, 1, 0)!;
   expect(pool.decline(mac(2), given, 10)).toBe(false);
@@ -89,7 +89,7 @@ it('a declined address rests for an hour', () => {
   expect(pool.offer(mac(1), given, 3_600_010, '')).toBeDefined();
   expect(pool.changes()).toEqual([{ address: numberToAddress(given), lease: undefined }]);
 });
-it('a machine that takes another address leaves the first', () => {
+it('a machine that binds another address loses its first one', () => {
   const pool = poolOf(2);
   expect(pool.bind(mac(1), address(0), 0)).toBe(true);
   expect(pool.bind(mac(1), address(1), 0)).toBe(true);
@@ -100,8 +100,8 @@ it('a machine that takes another address leaves the first', () => {
   ]);
 });
 
-describe('leases of an earlier run', () => {
-  it('go on, and those that ended are used last', () => {
+describe('stored leases', () => {
+  it('continue, and addresses of ended ones are used last', () => {
     const pool = poolOf(3, [lease(1, 0, 5000), lease(2, 1, -5000), lease(3, 2, -9000)]);
     expect(pool.find(mac(1), 0)).toMatchObject({ state: 'bound', until: 5000 });
     expect(take(pool, 2, 0)).toBe(address(1));
@@ -114,14 +114,14 @@ describe('leases of an earlier run', () => {
       ['10.0.0.100', mac(5)],
     ]);
   });
-  it('outside the range are forgotten; none runs longer than a lease time', () => {
+  it('outside the range are deleted, and none runs longer than a lease time', () => {
     const pool = poolOf(2, [lease(1, 7, 5000), lease(2, 0, 100 * LEASE)]);
     expect(pool.find(mac(1), 0)).toBeUndefined();
     expect(pool.find(mac(2), LEASE - 1)).toMatchObject({ state: 'bound' });
     expect(pool.find(mac(2), LEASE)).toMatchObject({ state: 'ended' });
     expect(pool.changes()).toEqual([{ address: '10.0.0.107', lease: undefined }]);
   });
-  it('of the same machine: the one that ends last stays', () => {
+  it('of one machine are reduced to the one that ends last', () => {
     const pool = poolOf(3, [lease(1, 0, 5000), lease(1, 1, 9000)]);
     expect(pool.find(mac(1), 0)).toMatchObject({ address: address(1) });
     expect(pool.changes()).toEqual([{ address: '10.0.0.100', lease: undefined }]);
@@ -129,7 +129,7 @@ describe('leases of an earlier run', () => {
   });
 });
 
-it('20,000 random steps: no address has two machines, and the store learns all', () => {
+it('after 20,000 random operations, no address has two machines and the stored leases are correct', () => {
   let seed = 7;
   const random = (below: number): number => {
     seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
@@ -175,8 +175,8 @@ it('20,000 random steps: no address has two machines, and the store learns all',
   expect(machines.filter((each) => !all.some((binding) => binding.mac === each))).toEqual([]);
 });
 
-describe('the writer', () => {
-  it('writes what changed together, and the rest when it stops', async () => {
+describe('createLeaseWriter', () => {
+  it('writes changes together, and the remaining ones on stop', async () => {
     const { store, leases } = dhcpStore({ ports: [], boots: [] });
     const pool = poolOf(10);
     const clock = testClock();
@@ -192,7 +192,7 @@ describe('the writer', () => {
     writer.schedule();
     expect(clock.sleeping()).toBe(0);
   });
-  it('says that a write failed, and writes again', async () => {
+  it('logs a failed write and retries it', async () => {
     const { store, leases } = dhcpStore({ ports: [], boots: [] });
     const pool = poolOf(10);
     let failures = 2;

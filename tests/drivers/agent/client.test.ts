@@ -24,8 +24,8 @@ async function against(
 }
 const succeed = (): Answer => ({ body: result('sync', 'SUCCEEDED') });
 
-describe('a command', () => {
-  it('goes with its parameters and the token', async () => {
+describe('command', () => {
+  it('sends the parameters and the agent token', async () => {
     const { task, agent } = await against(succeed);
     const answer = await withAgent(task, (one) => one.command('standby.sync', { a: 1 }, { wait: true }));
     expect(answer).toMatchObject({ command_name: 'sync', command_status: 'SUCCEEDED' });
@@ -38,20 +38,20 @@ describe('a command', () => {
       },
     ]);
   });
-  it('is sent again when the connection breaks and the agent does not run it', async () => {
+  it('sends the command again when the connection breaks and the agent does not execute it', async () => {
     const { task, agent } = await against(({ method }, times) =>
       times === 1 ? 'hang up' : method === 'GET' ? { body: { commands: [] } } : succeed(),
     );
     await withAgent(task, (one) => one.command('standby.sync', {}));
     expect(agent.asked.map(({ method }) => method)).toEqual(['POST', 'GET', 'POST']);
   });
-  it('is not sent again when the agent turns out to run it', async () => {
+  it('does not send the command again when the agent already executes it', async () => {
     const running = result('execute_clean_step', 'RUNNING');
     const { task, agent } = await against((_, times) => (times === 1 ? 'hang up' : { body: { commands: [running] } }));
     expect(await withAgent(task, (one) => one.command('clean.execute_clean_step', {}))).toEqual(running);
     expect(agent.asked.map(({ method }) => method)).toEqual(['POST', 'GET']);
   });
-  it('fails after the tries that the option allows', async () => {
+  it('fails after [agent]max_command_attempts', async () => {
     const { task, agent } = await against(() => 'hang up', { options: { 'agent.max_command_attempts': 2 } });
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({
       kind: 'connection',
@@ -61,7 +61,7 @@ describe('a command', () => {
     });
     expect(agent.asked.filter(({ method }) => method === 'POST')).toHaveLength(2);
   });
-  it('fails in time when the agent says nothing', async () => {
+  it('fails after the timeout when the agent does not answer', async () => {
     const { task } = await against(() => 'say nothing');
     await expect(withAgent(task, (one) => one.command('standby.sync', {}, { attempts: 1, timeout: 0.1 }))).rejects.toMatchObject({
       kind: 'connection',
@@ -92,11 +92,11 @@ describe('a command', () => {
       'refused',
       `Agent API for node ${NODE_UUID} returned HTTP status code 403 with error: Invalid agent response`,
     ],
-  ])('answered %i %j is %s', async (status, body, kind, message) => {
+  ])('maps the answer %i %j to a failure of kind %s', async (status, body, kind, message) => {
     const { task } = await against(() => ({ status, body }));
     await expect(withAgent(task, (one) => one.command('a.b', {}))).rejects.toMatchObject({ kind, message });
   });
-  it('does not show the token that an agent quotes', async () => {
+  it('masks the agent token that an error message quotes', async () => {
     const { task } = await against((asked) => ({ status: 401, body: { message: `wrong token in ${JSON.stringify(asked.query)}` } }));
     await expect(withAgent(task, (one) => one.command('a.b', {}))).rejects.toMatchObject({
       message: expect.stringMatching(/wrong token in .*"agent_token":"\*{6}"/) as unknown,
@@ -109,40 +109,40 @@ describe('a command', () => {
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'refused' });
     expect([agent.asked.length, elsewhere.asked.length]).toEqual([1, 0]);
   });
-  it('takes no answer without end', async () => {
+  it('fails on an answer that exceeds the size limit', async () => {
     const { task } = await against(() => ({ body: 'x'.repeat(17 * 1024 * 1024) }), { options: { 'agent.max_command_attempts': 1 } });
     await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'connection' });
   });
-  it('ends when the server stops', async () => {
+  it('fails with the reason of the stop when the server stops', async () => {
     const { task, stop } = await against(() => 'say nothing');
     const work = withAgent(task, (one) => one.command('standby.sync', {}));
     setImmediate(() => stop(new Error('going down')));
     await expect(work).rejects.toThrow('going down');
   });
-  it('needs an agent that is known', async () => {
+  it('fails for a node without an agent URL', async () => {
     const { task } = testTask();
     await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'connection' });
   });
 });
 
-describe('waiting for a command', () => {
+describe('finished', () => {
   const started = { command_name: 'install_bootloader', command_status: 'RUNNING' };
-  it('asks for it once, and the agent answers when it is over', async () => {
+  it('sends one GET that waits until the command has ended', async () => {
     const { task, agent } = await against(() => ({ body: result('install_bootloader', 'SUCCEEDED') }));
     expect(await withAgent(task, (one) => one.finished({ ...started, id: 'a/b' }))).toMatchObject({ command_status: 'SUCCEEDED' });
     expect(agent.asked).toMatchObject([{ method: 'GET', path: '/v1/commands/a%2Fb', query: { wait: 'true' } }]);
   });
-  it('looks again at an agent that does not wait, through lost connections', async () => {
+  it('polls an agent that does not wait, and tolerates a broken connection', async () => {
     const { task } = await against((_, times) =>
       times === 2 ? 'hang up' : { body: result('install_bootloader', times < 4 ? 'RUNNING' : 'FAILED') },
     );
     expect(await withAgent(task, (one) => one.finished({ ...started, id: 'x' }))).toMatchObject({ command_status: 'FAILED' });
   });
-  it('looks in the list for one without an id', async () => {
+  it('finds a command without an id in the list of commands', async () => {
     const { task } = await against(() => ({ body: { commands: [result('install_bootloader', 'SUCCEEDED'), result('other', 'RUNNING')] } }));
     expect(await withAgent(task, (one) => one.finished(started))).toMatchObject({ command_status: 'SUCCEEDED' });
   });
-  it('does not wait for ever', async () => {
+  it('fails after the timeout when the command does not end', async () => {
     const { task } = await against(() => ({ body: result('install_bootloader', 'RUNNING') }));
     await expect(withAgent(task, (one) => one.finished({ ...started, id: 'x' }))).rejects.toThrow(
       `Timeout executing command install_bootloader on node ${NODE_UUID}`,
@@ -150,7 +150,7 @@ describe('waiting for a command', () => {
   });
 });
 
-describe('TLS', () => {
+describe('TLS verification', () => {
   const own = ownCertificate('127.0.0.1', 'agent', Date.now(), randomBytes);
   const other = ownCertificate('127.0.0.1', 'agent', Date.now(), randomBytes);
   const elsewhere = ownCertificate('127.0.0.2', 'agent', Date.now(), randomBytes);
@@ -163,31 +163,31 @@ describe('TLS', () => {
   const once = { 'agent.max_command_attempts': 1 };
 
   it.each([
-    ['the certificate of its heartbeat', () => ({ internal: { agent_verify_ca: own.certificate }, info: { agent_verify_ca: '/none' } })],
-    ['a file that the node names', () => ({ info: { agent_verify_ca: join(folder, 'ca.pem') } })],
-    ['a folder that the node names', () => ({ info: { agent_verify_ca: folder } })],
-    ['a file of the configuration', () => ({ options: { 'agent.verify_ca': join(folder, 'ca.pem') } })],
-    ['nothing, as the node wants', () => ({ info: { agent_verify_ca: false } })],
-    ['nothing, as the configuration wants', () => ({ options: { 'agent.verify_ca': 'False' } })],
-  ])('is held against %s', async (_, given) => {
+    ['the certificate from its heartbeat', () => ({ internal: { agent_verify_ca: own.certificate }, info: { agent_verify_ca: '/none' } })],
+    ['the file in driver_info', () => ({ info: { agent_verify_ca: join(folder, 'ca.pem') } })],
+    ['the folder in driver_info', () => ({ info: { agent_verify_ca: folder } })],
+    ['the file in [agent]verify_ca', () => ({ options: { 'agent.verify_ca': join(folder, 'ca.pem') } })],
+    ['verification disabled in driver_info', () => ({ info: { agent_verify_ca: false } })],
+    ['verification disabled by [agent]verify_ca', () => ({ options: { 'agent.verify_ca': 'False' } })],
+  ])("accepts the agent's certificate with %s", async (_, given) => {
     const { task } = await against(succeed, { ...given(), tls: own });
     expect(await withAgent(task, (one) => one.command('standby.sync', {}))).toMatchObject({ command_status: 'SUCCEEDED' });
   });
   it.each([
-    ['another certificate', own, () => ({ internal: { agent_verify_ca: other.certificate }, options: once })],
-    ["the system's authorities", own, () => ({ options: once })],
-    ['a certificate of another address', elsewhere, () => ({ internal: { agent_verify_ca: elsewhere.certificate }, options: once })],
-  ])('fails against %s', async (_, tls, given) => {
+    ['another trusted certificate', own, () => ({ internal: { agent_verify_ca: other.certificate }, options: once })],
+    ["only the system's authorities", own, () => ({ options: once })],
+    ['a certificate for another address', elsewhere, () => ({ internal: { agent_verify_ca: elsewhere.certificate }, options: once })],
+  ])('refuses the connection with %s', async (_, tls, given) => {
     const { task, agent } = await against(succeed, { ...given(), tls });
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'connection' });
     expect(agent.asked).toEqual([]);
   });
-  it('refuses a path that the agent sent, which it would have to open', async () => {
+  it('refuses a file path in the agent_verify_ca that the agent sent', async () => {
     const { task, agent } = await against(succeed, { internal: { agent_verify_ca: join(folder, 'ca.pem') }, tls: own });
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ status: 400 });
     expect(agent.asked).toEqual([]);
   });
-  it('refuses a path that is none', async () => {
+  it('refuses an agent_verify_ca path that does not exist', async () => {
     const { task } = await against(succeed, { info: { agent_verify_ca: '/none' }, tls: own });
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({
       status: 400,
@@ -204,6 +204,6 @@ it.each([
   [{ details: 'x'.repeat(6 * 2 ** 20) }, 'x'.repeat(2 ** 16)],
   [{ odd: 1 }, 'Invalid agent response'],
   [null, 'Invalid agent response'],
-])('command error %# reads its text', (command_error, expected) => {
+])('commandError extracts the error text, case %#', (command_error, expected) => {
   expect(commandError({ command_name: 'x', command_status: 'FAILED', command_error })).toBe(expected);
 });

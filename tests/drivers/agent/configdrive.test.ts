@@ -67,7 +67,7 @@ describe('ISO image', () => {
   it.each([
     ['primary', 16],
     ['Joliet', 17],
-  ])('holds every file in its %s tree', (_, sector) => {
+  ])('contains every file in its %s directory tree', (_, sector) => {
     const files = {
       'a/b/meta_data.json': Buffer.from('{"x":1}'),
       'a/user_data': Buffer.from('#!'),
@@ -80,12 +80,12 @@ describe('ISO image', () => {
       files: Object.fromEntries(Object.entries(files).map(([path, bytes]) => [path, bytes.toString()])),
     });
   });
-  it('lets no record cross a sector in a folder of many files', () => {
+  it('keeps each directory record within one sector in a directory of many files', () => {
     const names = Array.from({ length: 150 }, (_, at) => `folder/file-${String(at).padStart(4, '0')}`);
     const image = isoImage('many', Object.fromEntries(names.map((one) => [one, Buffer.from(one)])), NOW);
     for (const sector of [16, 17]) expect(read(image, sector).files).toEqual(Object.fromEntries(names.map((one) => [one, one])));
   });
-  it('has path tables in the order of the standard', () => {
+  it('has path tables in the order that ECMA-119 requires', () => {
     const image = isoImage('v', { 'b/z/1': Buffer.from('1'), 'a/y/2': Buffer.from('2'), 'a/x/3': Buffer.from('3') }, NOW);
     expect(folders(image, 16)).toEqual([
       ['\0', 1, true],
@@ -96,7 +96,7 @@ describe('ISO image', () => {
       ['z', 3, true],
     ]);
   });
-  it('is the same for the same content and time', () => {
+  it('is identical for the same content and time', () => {
     const make = () => isoImage('v', { 'a/b': Buffer.from('x') }, NOW);
     expect(make().equals(make())).toBe(true);
   });
@@ -106,7 +106,7 @@ describe('config drive', () => {
   const uuid = 'u-1';
   const meta = { uuid, name: 'n1' };
   it.each([
-    ['nothing', {}, { 'meta_data.json': meta }],
+    ['no parts', {}, { 'meta_data.json': meta }],
     ['its own uuid and name', { meta_data: { uuid: 'mine', name: 'me', a: 1 } }, { 'meta_data.json': { uuid: 'mine', name: 'me', a: 1 } }],
     ['null metadata', { meta_data: null }, { 'meta_data.json': meta }],
     [
@@ -115,14 +115,14 @@ describe('config drive', () => {
       { 'meta_data.json': meta, 'network_data.json': { links: [] }, user_data: { users: [] }, 'vendor_data2.json': { v: 1 } },
     ],
     ['empty parts', { network_data: {}, user_data: '', vendor_data: {} }, { 'meta_data.json': meta }],
-  ])('with %s', (_, given, expected) => {
+  ])('contains the default and given metadata files with %s', (_, given, expected) => {
     const files = configdriveFiles(given, { uuid, name: 'n1' });
     for (const version of ['latest', '2012-08-10']) {
       const own = Object.entries(files).filter(([path]) => path.startsWith(`openstack/${version}/`));
       expect(Object.fromEntries(own.map(([path, bytes]) => [path.split('/')[2], JSON.parse(bytes.toString())]))).toEqual(expected);
     }
   });
-  it('keeps user data of a text as it is', () => {
+  it('keeps text user_data unchanged', () => {
     expect(configdriveFiles({ user_data: '#cloud-config\n' }, { uuid, name: null })['openstack/latest/user_data']?.toString()).toBe(
       '#cloud-config\n',
     );
@@ -130,23 +130,23 @@ describe('config drive', () => {
   it.each([
     ['a URL', 'http://x/cd', 'http://x/cd'],
     ['base64', 'H4sIAAAA', 'H4sIAAAA'],
-    ['none', undefined, undefined],
-    ['an empty text', '', undefined],
-    ['null', null, undefined],
+    ['undefined', undefined, undefined],
+    ['an empty string as undefined', '', undefined],
+    ['null as undefined', null, undefined],
   ])('passes on %s', async (_, given, expected) => {
     expect(await configdriveOf(testTask({ node: { instance_info: { configdrive: given } }, recorder: RECORDER }).task)).toBe(expected);
   });
-  it('packs an object as base64 of a gzipped image', async () => {
+  it('packs an object as base64 of a gzipped ISO image', async () => {
     const packed = await configdriveOf(testTask({ node: { instance_info: { configdrive: { user_data: 'hello' } } } }).task);
     const { volume, files } = read(gunzipSync(Buffer.from(packed!, 'base64')), 17);
     expect([volume, files['openstack/latest/user_data']]).toEqual(['config-2', 'hello']);
   });
   it.each([
-    ['beside nothing', undefined, RECORDER],
-    ['beside what the client gives', { a: 1 }, { ...RECORDER, a: 1 }],
-    ['not where the client gives its own', { 'bloomery-recorder': null }, { 'bloomery-recorder': null }],
-    ['not in a text', '{}', {}],
-  ])('tells the recorder on the host who it is: %s', async (_, vendor_data, expected) => {
+    ['without vendor_data of the client', undefined, RECORDER],
+    ['together with vendor_data of the client', { a: 1 }, { ...RECORDER, a: 1 }],
+    ['not if the client sets bloomery-recorder', { 'bloomery-recorder': null }, { 'bloomery-recorder': null }],
+    ['not if vendor_data is a string', '{}', {}],
+  ])("adds the recorder's settings to vendor_data: %s", async (_, vendor_data, expected) => {
     const configdrive = { user_data: 'hello', ...(vendor_data === undefined ? {} : { vendor_data }) };
     const packed = await configdriveOf(testTask({ node: { instance_info: { configdrive } }, recorder: RECORDER }).task);
     const { files } = read(gunzipSync(Buffer.from(packed!, 'base64')), 17);
@@ -154,7 +154,7 @@ describe('config drive', () => {
   });
 });
 
-describe('the network data of a config drive that is an image', () => {
+describe('network_data.json of a config drive that is an ISO image', () => {
   const made = { links: [{ id: 'iface0', mtu: 1450 }] };
   const NETWORK_DATA = 'openstack/latest/network_data.json';
   const others = {
@@ -180,8 +180,8 @@ describe('the network data of a config drive that is an image', () => {
   };
   it.each([
     ['is empty', '{}', {}],
-    ['is no JSON', '{', undefined],
-  ])('is completed when it %s, and every other file stays', async (_, text, before) => {
+    ['is not JSON', '{', undefined],
+  ])('is completed by the network interface when it %s, and all other files are kept', async (_, text, before) => {
     const { asked, given } = await run(drive({ ...others, [NETWORK_DATA]: text }));
     expect(asked).toEqual([{ network_data: before }]);
     const { volume, files } = read(gunzipSync(Buffer.from(given!, 'base64')), 17);
@@ -191,15 +191,15 @@ describe('the network data of a config drive that is an image', () => {
   it.each<readonly [string, string, object]>([
     ['is complete', drive({ ...others, [NETWORK_DATA]: '{"links":[{"mtu":1500}]}' }), {}],
     ['is missing', drive(others), {}],
-    ['is not checked', drive({ [NETWORK_DATA]: '{}' }), { 'conductor.disable_configdrive_check': true }],
-    ['is in no ISO image', gzipSync(Buffer.alloc(100_000)).toString('base64'), {}],
-    ['is in nothing that is gzipped', 'AAAA', {}],
+    ['is excluded by disable_configdrive_check', drive({ [NETWORK_DATA]: '{}' }), { 'conductor.disable_configdrive_check': true }],
+    ['is not in an ISO image', gzipSync(Buffer.alloc(100_000)).toString('base64'), {}],
+    ['is in data that is not gzipped', 'AAAA', {}],
     ['is in more than 64 MiB', gzipSync(Buffer.alloc((64 << 20) + 1)).toString('base64'), {}],
     ['is behind a URL', 'http://x/cd', {}],
-  ])('stays when it %s', async (_, configdrive, options) => {
+  ])('stays unchanged when it %s', async (_, configdrive, options) => {
     expect((await run(configdrive, options)).given).toBe(configdrive);
   });
-  it('stays when the network interface changes nothing', async () => {
+  it('stays unchanged when the network interface changes nothing', async () => {
     const configdrive = drive({ ...others, [NETWORK_DATA]: '{"networks":[]}' });
     const network = { ...noopNetwork, completeConfigdrive: async (_: unknown, parts: JsonObject): Promise<JsonObject> => ({ ...parts }) };
     const { task } = testTask({ node: { instance_info: { configdrive } }, driver: { network } });

@@ -64,7 +64,7 @@ describe('validate', () => {
         driver_info: { image_http_proxy: '10.0.0.9:3128', image_https_proxy: 'https://p', image_no_proxy: '.x.y, 10.0.0.1:80' },
       },
     ],
-  ])('takes %s', async (_, node) => {
+  ])('accepts %s', async (_, node) => {
     await expect(directDeploy.validate!(testTask({ node }).task)).resolves.toBeUndefined();
   });
   it.each([
@@ -74,7 +74,7 @@ describe('validate', () => {
       `Node ${NODE_UUID} failed to validate deploy image info. Some parameters were missing. Missing are: ['instance_info.image_source']`,
     ],
     [
-      'a kind of image that is none',
+      'an unknown image_type',
       { instance_info: { ...good, image_type: 'tape' } },
       'Invalid image_type "tape", valid are whole-disk, partition',
     ],
@@ -89,34 +89,34 @@ describe('validate', () => {
       `image_source's "image_checksum", or "image_os_hash_algo" and "image_os_hash_value" must be provided in instance_info for node ${NODE_UUID}`,
     ],
     [
-      'a file elsewhere',
+      'a file outside the allowed paths',
       { instance_info: { image_source: 'file:///tmp/x' } },
       'Validation of image href file:///tmp/x failed, reason: Security: Path /tmp/x is not allowed for image source file URLs',
     ],
     [
-      'a bad capability',
+      'malformed capabilities',
       { instance_info: { ...good, capabilities: 'x' } },
       `Error parsing capabilities from Node ${NODE_UUID} instance_info field. A dictionary or a "jsonified" dictionary is expected.`,
     ],
     [
-      'a bad source',
+      'an invalid image_download_source',
       { instance_info: good, driver_info: { image_download_source: 'post' } },
       'Invalid value for image_download_source: "post". Valid values are swift, http or local.',
     ],
     [
-      'a bad proxy',
+      'an invalid proxy URL',
       { instance_info: good, driver_info: { image_http_proxy: 'ftp://p' } },
       "Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: {'image_http_proxy': 'ftp://p'}.",
     ],
     [
-      'a bad list of hosts',
+      'an invalid image_no_proxy',
       { instance_info: good, driver_info: { image_no_proxy: '.*.x' } },
       "image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list .*.x is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. '.*').",
     ],
-  ])('refuses %s', async (_, node, message) => {
+  ])('rejects %s', async (_, node, message) => {
     await expect(directDeploy.validate!(testTask({ node }).task)).rejects.toMatchObject(told(message));
   });
-  it('refuses bad root device hints, naming their place', async () => {
+  it('rejects invalid root device hints and names the field that contains them', async () => {
     for (const place of ['instance_info', 'properties'] as const) {
       const node = { instance_info: good, [place]: { ...(place === 'instance_info' ? good : {}), root_device: { colour: 'red' } } };
       await expect(directDeploy.validate!(testTask({ node }).task)).rejects.toMatchObject({
@@ -127,7 +127,7 @@ describe('validate', () => {
       });
     }
   });
-  it('asks the boot interface first', async () => {
+  it('calls the validation of the boot interface first', async () => {
     const { task } = testTask({ ports: [], driver: { boot: ipxeBoot } });
     await expect(directDeploy.validate!(task)).rejects.toThrow('does not have any port associated with it');
   });
@@ -147,7 +147,7 @@ describe('prepare', () => {
       driver: { boot: ipxeBoot, ...more.driver },
     });
 
-  it('gets image, network and ramdisk ready', async () => {
+  it('powers off, resolves the image URL and creates the boot record of the ramdisk', async () => {
     const { task, events, node, boots } = prepared({ image_source: `${base}/moved.img`, image_checksum: MD5 });
     await directDeploy.prepare!(task);
     expect(events).toEqual(['power: power off', 'boot device: pxe once']);
@@ -166,12 +166,12 @@ describe('prepare', () => {
   it.each([
     ['a file', () => ({ image_source: `file://${join(folder, 'disk.img')}` }), {}, () => join(folder, 'disk.img')],
     [
-      'a URL that shall come from here',
+      'a URL with image_download_source "local"',
       () => ({ image_source: `${base}/disk.img`, image_checksum: MD5 }),
       { image_download_source: 'local' },
       () => `${base}/disk.img`,
     ],
-  ])('serves %s', async (_, instance, driver_info, expected) => {
+  ])('serves %s through the boot service until cleanUp', async (_, instance, driver_info, expected) => {
     for (const boot of [ipxeBoot, fakeBoot]) {
       const { task, node, boots } = prepared(instance(), { node: { driver_info }, driver: { boot } });
       await directDeploy.prepare!(task);
@@ -182,7 +182,7 @@ describe('prepare', () => {
       expect(boots.size).toBe(0);
     }
   });
-  it('serves no image of an earlier deployment', async () => {
+  it('removes the image of an earlier deployment from the boot record', async () => {
     const { task, boots } = prepared({ image_source: `${base}/disk.img`, image_checksum: MD5 });
     boots.set(NODE_UUID, {
       node_uuid: NODE_UUID,
@@ -198,22 +198,22 @@ describe('prepare', () => {
   });
   it.each([
     [
-      'a wrong URL',
+      'an image URL that answers 404',
       () => ({ image_source: `${base}/none.img`, image_checksum: MD5 }),
       'Got HTTP code 404 instead of 200 in response to HEAD request.',
     ],
-    ['a file that is not there', () => ({ image_source: `file://${join(folder, 'none')}` }), 'Specified image file not found.'],
+    ['a file that does not exist', () => ({ image_source: `file://${join(folder, 'none')}` }), 'Specified image file not found.'],
     [
-      'a wrong URL of a checksum file',
+      'a checksum URL that answers 404',
       () => ({ image_source: `${base}/disk.img`, image_checksum: `${base}/SUMS` }),
       'Failed to download image',
     ],
-  ])('fails for %s before the machine is touched', async (_, instance, message) => {
+  ])("fails for %s before it changes the machine's power or boot", async (_, instance, message) => {
     const { task, events, boots } = prepared(instance());
     await expect(directDeploy.prepare!(task)).rejects.toThrow(message);
     expect([events, boots.size]).toEqual([[], 0]);
   });
-  it('of an active node only says what it boots from', async () => {
+  it('changes no power state or boot device of an active node', async () => {
     const { task, events } = prepared({}, { node: { provision_state: 'active' } });
     await directDeploy.prepare!(task);
     expect(events).toEqual([]);
@@ -221,7 +221,7 @@ describe('prepare', () => {
 });
 
 describe('steps', () => {
-  it('are those of Ironic, and may all run again', () => {
+  it('have the names and priorities of Ironic, and all are resumable', () => {
     expect(directDeploy.steps!.map(({ step: name, priority, resumable }) => [name, priority, resumable])).toEqual([
       ['deploy', { deploy: 100 }, true],
       ['write_image', { deploy: 80 }, true],
@@ -235,7 +235,7 @@ describe('steps', () => {
     [{ power_state: 'power off' as const }, 'power on'],
     [{ power_state: 'power on' as const }, 'rebooting'],
     [{ power_state: 'power off' as const, disable_power_off: true }, 'rebooting'],
-  ])('deploy boots the ramdisk: %j by %s', async (node, order) => {
+  ])('deploy boots the ramdisk of a node with %j by the power action "%s"', async (node, order) => {
     const { task, events } = testTask({ node });
     expect(await step('deploy')(task)).toEqual({ kind: 'wait' });
     expect(events).toEqual([`power: ${order}`]);
@@ -243,12 +243,12 @@ describe('steps', () => {
   it.each([
     [false, 'power on'],
     [true, 'rebooting'],
-  ])('boot_instance, off forbidden %s: %s', async (disable_power_off, order) => {
+  ])('boot_instance with disable_power_off %s executes the power action "%s"', async (disable_power_off, order) => {
     const { task, events } = testTask({ node: { disable_power_off } });
     expect(await step('boot_instance')(task)).toEqual({ kind: 'done' });
     expect(events).toEqual([`power: ${order}`]);
   });
-  it('switch_to_tenant_network says why it failed', async () => {
+  it('switch_to_tenant_network fails with the error of the network interface', async () => {
     const network = { ...noopNetwork, configureTenantNetworks: async () => Promise.reject(new Error('no switch')) };
     expect(await step('switch_to_tenant_network')(testTask({ driver: { network } }).task)).toEqual({
       kind: 'failed',
@@ -272,7 +272,7 @@ describe('write_image', () => {
     const { step: asked } = agent!.asked[0]!.body!.params as { step: { step: string; interface: string; args: JsonObject } };
     return asked;
   };
-  it('tells the agent all that it needs', async () => {
+  it('sends the complete image information to the agent', async () => {
     const { task } = await withAgentTask(running, {
       node: {
         instance_info: {
@@ -310,10 +310,10 @@ describe('write_image', () => {
     });
   });
   it.each([
-    ['an image server', () => `${base}/disk.img`, ['127.0.0.1'], true],
-    ['an image server that is not named', () => `${base}/disk.img`, ['elsewhere'], false],
+    ['a host in image_server_auth_hosts', () => `${base}/disk.img`, ['127.0.0.1'], true],
+    ['a host outside image_server_auth_hosts', () => `${base}/disk.img`, ['elsewhere'], false],
     ['the HTTP boot service', () => 'http://10.0.0.1:8080/boot/x/image', [], false],
-  ])('has the login for %s: %s %j %s', async (_, url, hosts, has) => {
+  ])('for %s, the agent gets the login of the image server: %s %j %s', async (_, url, hosts, has) => {
     const { task } = await withAgentTask(running, {
       node: { instance_info: { image_source: `${base}/disk.img`, image_url: url(), image_checksum: MD5 } },
       options: {
@@ -329,7 +329,7 @@ describe('write_image', () => {
       has ? { image_server_auth_strategy: 'http_basic', image_server_user: 'u', image_server_password: 'p' } : {},
     );
   });
-  it('says the sum of a file, and the format that the operator gave', async () => {
+  it('sends the computed checksum of a local file and the image_disk_format of the operator', async () => {
     const { task } = await withAgentTask(running, {
       node: {
         instance_info: { image_source: `file://${join(folder, 'disk.img')}`, image_url: 'http://x/image', image_disk_format: 'gpt' },
@@ -355,7 +355,7 @@ describe('prepare_instance_boot', () => {
   it.each([
     ['BIOS', bios, ['standby.get_partition_uuids']],
     ['UEFI', {}, ['standby.get_partition_uuids', 'image.install_bootloader']],
-  ])('in %s', async (_, node, expected) => {
+  ])('gets the root UUID, installs the boot loader only with UEFI, and boots from disk: %s', async (_, node, expected) => {
     const {
       task,
       node: after,
@@ -390,7 +390,7 @@ describe('prepare_instance_boot', () => {
       });
     }
   });
-  it('fails with what the agent says of the boot loader', async () => {
+  it("fails with the agent's error when install_bootloader fails", async () => {
     const { task, events } = await withAgentTask(({ body }) =>
       body?.name === 'standby.get_partition_uuids'
         ? { body: result('get_partition_uuids', 'SUCCEEDED') }
@@ -402,7 +402,7 @@ describe('prepare_instance_boot', () => {
     });
     expect(events).toEqual([]);
   });
-  it('fails when the machine cannot be told to boot from its disk', async () => {
+  it('fails when the boot interface cannot set the boot device', async () => {
     const { task } = await withAgentTask(() => uuids, {
       node: bios,
       driver: { boot: { ...fakeBoot, prepareInstance: async () => Promise.reject(new Error('no such device')) } },
@@ -425,11 +425,11 @@ describe('tear_down_agent', () => {
   });
   const fine = (): Answer => ({ body: result('power_off', 'SUCCEEDED') });
   it.each([
-    ['goes off by itself', telling('power on', 'power on', 'power off'), 750, 0],
+    ['powers off by itself', telling('power on', 'power on', 'power off'), 750, 0],
     ['is off already', telling('power off'), 0, 0],
-    ['has a BMC that is busy at first', telling(new Error('busy'), 'power off'), 300, 1],
-    ['does not go off', telling('power on'), 30_000, 1],
-  ])('a machine that %s', async (_, power, milliseconds, complaints) => {
+    ['has a BMC that first reports an error', telling(new Error('busy'), 'power off'), 300, 1],
+    ['does not power off by itself', telling('power on'), 30_000, 1],
+  ])('powers off a machine that %s', async (_, power, milliseconds, complaints) => {
     const made = await withAgentTask(fine, { driver: { power } });
     const before = made.task.clock.now();
     expect(await step('tear_down_agent')(made.task)).toEqual({ kind: 'done' });
@@ -437,7 +437,7 @@ describe('tear_down_agent', () => {
     expect(made.events).toEqual(['power: power off']);
     expect(made.complaints).toHaveLength(complaints);
   });
-  it('does not wait for the last word of an agent whose machine is off', async () => {
+  it("does not wait for the agent's answer after the machine is off", async () => {
     const made = await withAgentTask(() => 'say nothing', { driver: { power: telling('power on', 'power off') } });
     expect(await step('tear_down_agent')(made.task)).toEqual({ kind: 'done' });
     expect(made.events).toEqual(['power: power off']);
@@ -447,33 +447,33 @@ describe('tear_down_agent', () => {
   it.each([
     [{ driver_info: { deploy_forces_oob_reboot: 'true' } }, ['standby.sync'], ['power: power off']],
     [{ disable_power_off: true }, ['system.lockdown'], []],
-  ])('%j: tells the agent %j', async (node, commands, expected) => {
+  ])('for a node with %j, sends the agent %j', async (node, commands, expected) => {
     const { task, events } = await withAgentTask(fine, { node });
     expect(await step('tear_down_agent')(task)).toEqual({ kind: 'done' });
     expect([commandsSent(), events]).toEqual([commands, expected]);
   });
-  it('switches off a machine whose agent is gone', async () => {
+  it('powers off a machine whose agent is unknown, with two warnings', async () => {
     const { task, events, complaints } = testTask({ driver: { power: telling('power on') } });
     expect(await step('tear_down_agent')(task)).toEqual({ kind: 'done' });
     expect([events, complaints.length]).toEqual([['power: power off'], 2]);
   });
-  it('ends when the server stops', async () => {
+  it('fails with the reason of the stop when the server stops', async () => {
     const { task, stop } = await withAgentTask(() => 'say nothing', { driver: { power: telling('power on') } });
     stop(new Error('going down'));
     await expect(step('tear_down_agent')(task)).rejects.toThrow('going down');
   });
 });
 
-describe('the end of an instance, and cleaning', () => {
+describe('tearDown and cleaning', () => {
   it.each([
     [false, ['power: power off']],
     [true, []],
-  ])('tearDown, off forbidden %s', async (disable_power_off, expected) => {
+  ])('tearDown with disable_power_off %s executes the expected power actions', async (disable_power_off, expected) => {
     const { task, events } = testTask({ node: { disable_power_off, provision_state: 'deleting' } });
     expect(await directDeploy.tearDown(task)).toEqual({ kind: 'done' });
     expect(events).toEqual(expected);
   });
-  it('prepareCleaning tells the agent how to erase, and boots it', async () => {
+  it('prepareCleaning sets the erase options and boots the ramdisk', async () => {
     const { task, events, node } = testTask({ options: { 'deploy.shred_random_overwrite_iterations': 3 } });
     expect(await directDeploy.prepareCleaning(task)).toEqual({ kind: 'wait' });
     expect(events).toEqual(['power: rebooting']);
@@ -493,7 +493,7 @@ describe('the end of an instance, and cleaning', () => {
     [{ fault: 'clean failure' }, []],
     [{ disable_power_off: true }, ['power: rebooting']],
     [{ disable_power_off: true, fault: 'clean failure' }, []],
-  ])('tearDownCleaning %j', async (node, expected) => {
+  ])('tearDownCleaning of a node with %j executes the expected power actions', async (node, expected) => {
     const { task, events } = testTask({ node });
     await directDeploy.tearDownCleaning(task);
     expect(events).toEqual(expected);

@@ -1,4 +1,4 @@
-/** Every answer of an introspection service, honest or not, and what becomes of the node that waits for it. */
+/** Every answer of an introspection service, valid or not, and what happens to the node that waits for it. */
 import { randomBytes } from 'node:crypto';
 import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/agent/discoverd';
 import { fakePower } from '../../../drivers/fake/fake';
@@ -49,21 +49,25 @@ const quiet = null;
 const away = { away: /does not answer/ };
 
 it.each<[string, Reply, unknown]>([
-  ['takes it', { status: 202, body: '' }, { internal: { discoverd_asked: SINCE } }],
-  ['takes it as old ones do', { status: 200, body: '{}' }, { internal: { discoverd_asked: SINCE } }],
-  ['says why not', { status: 400, body: error('Invalid provision state') }, failed('Failed to start inspection: Invalid provision state')],
+  ['accepts the request', { status: 202, body: '' }, { internal: { discoverd_asked: SINCE } }],
+  ['accepts the request with status 200, as old versions do', { status: 200, body: '{}' }, { internal: { discoverd_asked: SINCE } }],
   [
-    'knows no such node',
+    'rejects the request with a reason',
+    { status: 400, body: error('Invalid provision state') },
+    failed('Failed to start inspection: Invalid provision state'),
+  ],
+  [
+    'does not know the node',
     { status: 404, body: error('Node x was not found in Ironic') },
     failed('Failed to start inspection: Node x was not found in Ironic'),
   ],
   [
-    'is another program',
+    'is another program that answers 404',
     { status: 404, body: '<html>nothing\nhere' },
     failed('Failed to start inspection: HTTP status 404: <html>nothing here'),
   ],
   [
-    'lets nobody in',
+    'requires authentication',
     { status: 401, body: error('Authentication required') },
     failed('Failed to start inspection: Authentication required'),
   ],
@@ -72,15 +76,15 @@ it.each<[string, Reply, unknown]>([
     { status: 302, headers: { location: 'http://192.0.2.1/\u00e4' } },
     failed('Failed to start inspection: HTTP status 302: it redirects to http://192.0.2.1/\u00e4'),
   ],
-  ['redirects nowhere', { status: 307 }, failed('Failed to start inspection: HTTP status 307: it redirects')],
-  ['says nothing with its refusal', { status: 418 }, failed('Failed to start inspection: HTTP status 418: no reason given')],
-  ['is busy with the node', { status: 409, body: error('Node is locked') }, undefined],
+  ['redirects without a location', { status: 307 }, failed('Failed to start inspection: HTTP status 307: it redirects')],
+  ['rejects the request without a reason', { status: 418 }, failed('Failed to start inspection: HTTP status 418: no reason given')],
+  ['reports that the node is locked', { status: 409, body: error('Node is locked') }, undefined],
   ['is overloaded', { status: 429 }, undefined],
-  ['is broken', { status: 500, body: error('database is locked') }, undefined],
-  ['is behind a proxy that misses it', { status: 502, body: '<html>' }, undefined],
-  ['is silent', 'hang', away],
-  ['ends in the midst', 'cut', away],
-])('asked for an introspection, a service that %s', async (_, reply, expected) => {
+  ['answers 500', { status: 500, body: error('database is locked') }, undefined],
+  ['is behind a proxy that answers 502', { status: 502, body: '<html>' }, undefined],
+  ['does not answer', 'hang', away],
+  ['closes the connection in the middle of its answer', 'cut', away],
+])('the periodic check requests an introspection from a service that %s', async (_, reply, expected) => {
   service.answers.set('start', reply);
   service.answers.set('status', { status: 404, body: error('unknown') });
   const { task, complaints } = waiting(false, patience(reply));
@@ -90,48 +94,56 @@ it.each<[string, Reply, unknown]>([
   expect(complaints.length).toBe(expected === undefined || expected === away ? 1 : 0);
 });
 
-it('takes an introspection for its own that is under way already', async () => {
+it('the periodic check adopts an introspection that already runs', async () => {
   service.answers.set('start', { status: 400, body: error('Can not transition from state starting on event start') });
   expect(await periodic!.check!(waiting(false).task)).toEqual({ internal: { discoverd_asked: SINCE } });
 });
 
 const long = 'x'.repeat(5000);
 it.each<[string, Reply, unknown]>([
-  ['works on it', { body: { finished: false, error: null } }, quiet],
-  ['works on it, and says more', { body: { finished: false, error: null, state: 'waiting', links: [], uuid: NODE_UUID } }, quiet],
-  ['has finished', { body: { finished: true, error: null } }, over],
-  ['has finished, as old ones say it', { body: { finished: true } }, over],
-  ['has finished with an empty error', { body: { finished: true, error: '' } }, over],
-  ['failed', { body: { finished: true, error: 'Timeout' } }, failed('discoverd inspection failed: Timeout')],
-  ['failed, and goes on', { body: { finished: false, error: 'no lookup' } }, failed('discoverd inspection failed: no lookup')],
+  ['has not finished', { body: { finished: false, error: null } }, quiet],
   [
-    'sends control characters',
+    'has not finished and sends more fields',
+    { body: { finished: false, error: null, state: 'waiting', links: [], uuid: NODE_UUID } },
+    quiet,
+  ],
+  ['has finished', { body: { finished: true, error: null } }, over],
+  ['has finished and omits the error, as old versions do', { body: { finished: true } }, over],
+  ['has finished with an empty error', { body: { finished: true, error: '' } }, over],
+  ['reports an error', { body: { finished: true, error: 'Timeout' } }, failed('discoverd inspection failed: Timeout')],
+  [
+    'reports an error before it has finished',
+    { body: { finished: false, error: 'no lookup' } },
+    failed('discoverd inspection failed: no lookup'),
+  ],
+  [
+    'sends an error with control characters',
     { body: { finished: true, error: 'a\u001b[31m\r\nb\u0000' } },
     failed('discoverd inspection failed: a [31m b'),
   ],
-  ['sends nothing else', { body: { finished: true, error: '\n' } }, failed('discoverd inspection failed: no reason given')],
-  ['sends a long text', { body: { finished: true, error: long } }, failed(`discoverd inspection failed: ${long.slice(0, 1000)}…`)],
+  ['sends an error of only a newline', { body: { finished: true, error: '\n' } }, failed('discoverd inspection failed: no reason given')],
+  ['sends a long error', { body: { finished: true, error: long } }, failed(`discoverd inspection failed: ${long.slice(0, 1000)}…`)],
   [
-    'has forgotten it',
+    'no longer knows the introspection',
     { status: 404, body: error('Node not in cache') },
     failed('discoverd inspection failed: the service knows of none: Node not in cache'),
   ],
-  ['is another program', { status: 404, body: '<html>' }, undefined],
-  ['lets nobody in any more', { status: 403, body: error('no') }, undefined],
+  ['is another program that answers 404', { status: 404, body: '<html>' }, undefined],
+  ['answers 403', { status: 403, body: error('no') }, undefined],
   ['redirects', { status: 301, headers: { location: 'http://192.0.2.1/' } }, undefined],
-  ['sends an error that is no text', { body: { finished: true, error: { a: 1 } } }, undefined],
-  ['sends no truth', { body: { finished: 'yes', error: null } }, undefined],
-  ['sends a list', { body: [{ finished: true }] }, undefined],
+  ['sends an error that is not a string', { body: { finished: true, error: { a: 1 } } }, undefined],
+  ['sends a non-Boolean "finished"', { body: { finished: 'yes', error: null } }, undefined],
+  ['sends an array', { body: [{ finished: true }] }, undefined],
   ['sends null', { body: 'null' }, undefined],
-  ['sends no JSON', { body: '{"finished": tr' }, undefined],
-  ['sends nothing', { body: '' }, undefined],
-  ['sends what is deep', { body: '['.repeat(50_000) }, undefined],
+  ['sends invalid JSON', { body: '{"finished": tr' }, undefined],
+  ['sends an empty body', { body: '' }, undefined],
+  ['sends deeply nested JSON', { body: '['.repeat(50_000) }, undefined],
   ['sends __proto__', { body: '{"__proto__": {"finished": true}}' }, undefined],
-  ['is broken', { status: 503 }, undefined],
-  ['sends too much', { body: `{"finished": true, "error": null, "x": "${'x'.repeat(2 << 20)}"}` }, away],
-  ['is silent', 'hang', away],
-  ['ends in the midst', 'cut', away],
-])('asked how it stands, a service that %s', async (_, reply, expected) => {
+  ['answers 503', { status: 503 }, undefined],
+  ['sends more than the size limit', { body: `{"finished": true, "error": null, "x": "${'x'.repeat(2 << 20)}"}` }, away],
+  ['does not answer', 'hang', away],
+  ['closes the connection in the middle of its answer', 'cut', away],
+])('the periodic check reads the status from a service that %s', async (_, reply, expected) => {
   service.answers.set('status', reply);
   const { task, complaints } = waiting(true, patience(reply));
   if (expected === away) await expect(periodic!.check!(task)).rejects.toThrow(ServiceUnavailable);
@@ -140,7 +152,7 @@ it.each<[string, Reply, unknown]>([
   expect(complaints.length).toBe(expected === undefined || expected === away ? 1 : 0);
 });
 
-it('takes no answer of random bytes for an end', async () => {
+it('the periodic check never takes an answer of random bytes for success', async () => {
   for (let one = 0; one < 200; one++) {
     service.answers.set('status', {
       status: 200 + (randomBytes(2).readUInt16BE() % 400),
@@ -151,27 +163,27 @@ it('takes no answer of random bytes for an end', async () => {
 });
 
 it.each<[string, Reply, RegExp | undefined]>([
-  ['does it', { status: 202 }, undefined],
-  ['knows no such node', { status: 404, body: error('not found') }, undefined],
+  ['aborts the introspection', { status: 202 }, undefined],
+  ['does not know the node', { status: 404, body: error('not found') }, undefined],
   [
-    'is busy with it',
+    'reports that the node is locked',
     { status: 409, body: error('Node is locked, please, retry later') },
     /did not abort: HTTP status 409: Node is locked/,
   ],
-  ['is broken', { status: 500 }, /did not abort/],
-  ['is silent', 'hang', /did not abort/],
-])('asked to abort, a service that %s', async (_, reply, text) => {
+  ['answers 500', { status: 500 }, /did not abort/],
+  ['does not answer', 'hang', /did not abort/],
+])('abort handles a service that %s', async (_, reply, text) => {
   service.answers.set('abort', reply);
   const { task } = waiting(true, patience(reply));
   await (text ? expect(discoverdInspect.abort!(task)).rejects.toThrow(text) : discoverdInspect.abort!(task));
   expect(service.asked).toEqual([`abort ${NODE_UUID}`]);
 });
-it('aborts nothing that was not asked for, or has ended', async () => {
+it('abort sends no request if this inspection was not requested or the service is disabled', async () => {
   await discoverdInspect.abort!(waiting(false).task);
   await discoverdInspect.abort!(waiting(true, { 'discoverd.enabled': false }).task);
   expect(service.asked).toEqual([]);
 });
-it('waits no longer than the conductor runs', async () => {
+it('the periodic check ends when the conductor stops', async () => {
   service.answers.set('status', 'hang');
   const { task, stop } = waiting(true);
   const looked = periodic!.check!(task);
@@ -179,7 +191,7 @@ it('waits no longer than the conductor runs', async () => {
   await expect(looked).rejects.toThrow('The conductor is stopping.');
 });
 
-it('logs in as the options say, and asks under any form of the URL', async () => {
+it('requests use the configured credentials, and any form of the service URL', async () => {
   for (const url of ['', '/', '/v1', '/v1/'].map((path) => service.url.replace(/\/v1$/, path))) {
     const { task } = waiting(false, {
       ...{ 'discoverd.service_url': url, 'discoverd.auth_type': 'http_basic' },
@@ -192,7 +204,7 @@ it('logs in as the options say, and asks under any form of the URL', async () =>
   expect(service.heard.headers['authorization']).toBeUndefined();
 });
 
-describe('set up', () => {
+describe('configuration', () => {
   it.each<[string | null, RegExp | undefined]>([
     ['http://127.0.0.1:5050/v1', undefined],
     ['https://[::1]:5050', undefined],
@@ -202,16 +214,16 @@ describe('set up', () => {
     ['ftp://127.0.0.1', /neither http/],
     ['http://a:b@127.0.0.1', /user name or password/],
     ['http://127.0.0.1/v1?x', /query/],
-  ])('with %j', (url, text) => {
+  ])('cannotLoad checks the service URL %j', (url, text) => {
     const refused = discoverdInspect.cannotLoad!(driverOptions({ 'discoverd.enabled': true, 'discoverd.service_url': url }));
     expect(refused ?? '').toMatch(text ?? /^$/);
     expect(discoverdInspect.cannotLoad!(driverOptions({ 'discoverd.service_url': url }))).toBeUndefined();
     expect(url !== null && url !== '' && urlProblem(url) === undefined).toBe(text === undefined);
   });
-  it('with authorities that cannot be read, starts nothing', () => {
+  it('discoverdService throws when the CA file cannot be read', () => {
     expect(() => discoverdService(options({ 'discoverd.cafile': '/nonexistent' }))).toThrow(/cannot read \[discoverd\]cafile/);
   });
-  it('disabled, refuses to inspect and says what is missing', async () => {
+  it('a disabled service makes validate, inspect and the periodic check fail with the missing option', async () => {
     const { task } = waiting(false, { 'discoverd.enabled': false });
     await expect(discoverdInspect.validate!(task)).rejects.toThrow(/disabled: it needs \[discoverd\]enabled = true/);
     expect(await discoverdInspect.inspect(task)).toMatchObject({ kind: 'failed', reason: expect.stringContaining('disabled') as string });
@@ -220,7 +232,7 @@ describe('set up', () => {
   it.each([
     ['fake', fakePower, undefined],
     ['agent', agentPower, /needs a power interface that powers machines on and off/],
-  ])('with the power interface %s', async (_, power, text) => {
+  ])('validate accepts the power interface only if it can power machines on and off: %s', async (_, power, text) => {
     const { task } = waiting(false, {}, { driver: { power } });
     await (text ? expect(discoverdInspect.validate!(task)).rejects.toThrow(text) : discoverdInspect.validate!(task));
     expect(await discoverdInspect.inspect(task)).toEqual({ kind: 'wait' });

@@ -1,4 +1,4 @@
-/** Agents that already run in the machine, and running instances that an agent replaces: what is booted, and what stays as it is. */
+/** Agents that already run in the machine, and running instances that an agent replaces: which power actions follow. */
 import { customAgentDeploy } from '../../../drivers/agent/deploy';
 import { agentAlreadyRunning, done, wait } from '../../../drivers/interfaces';
 import { isFastTrack } from '../../../drivers/agent/fast-track';
@@ -11,21 +11,25 @@ const spoken = { agent_url: 'http://192.0.2.9:9999', agent_last_heartbeat: NOW }
 const there: Partial<NodeRecord> = { driver_info: { fast_track: true }, driver_internal_info: spoken, power_state: 'power on' };
 
 it.each<[boolean, string, Partial<NodeRecord>]>([
-  [true, 'speaks', {}],
-  [true, 'was inspected just now', { driver_internal_info: {}, inspection_finished_at: NOW }],
-  [false, 'is not wanted', { driver_info: {} }],
+  [true, 'sent a recent heartbeat', {}],
+  [true, 'has just finished an inspection', { driver_internal_info: {}, inspection_finished_at: NOW }],
+  [false, 'runs without fast_track in driver_info', { driver_info: {} }],
   [false, 'is in a machine that is off', { power_state: 'power off' }],
-  [false, 'was forgotten when the machine was switched off', { driver_internal_info: { agent_last_heartbeat: NOW } }],
-  [false, 'has not spoken for long', { driver_internal_info: { ...spoken, agent_last_heartbeat: '2026-02-03T03:59:59.000000' } }],
-  [false, 'is where something went wrong', { last_error: 'x' }],
-  [false, 'serves an instance', { provision_state: 'servicing' }],
-  [false, 'updates firmware', { driver_internal_info: { ...spoken, redfish_fw_updates: [] } }],
-])('%s: an agent that %s is gone on with', async (expected, _, node) => {
+  [false, 'has no URL since its machine was powered off', { driver_internal_info: { agent_last_heartbeat: NOW } }],
+  [
+    false,
+    'sent its last heartbeat too long ago',
+    { driver_internal_info: { ...spoken, agent_last_heartbeat: '2026-02-03T03:59:59.000000' } },
+  ],
+  [false, 'runs on a node with last_error', { last_error: 'x' }],
+  [false, 'runs on a node in the state servicing', { provision_state: 'servicing' }],
+  [false, 'runs on a node with an unfinished firmware update', { driver_internal_info: { ...spoken, redfish_fw_updates: [] } }],
+])('isFastTrack returns %s for an agent that %s', async (expected, _, node) => {
   expect(await isFastTrack(testTask({ node: { ...there, ...node } }).task)).toBe(expected);
 });
 
 const stepOf = (one: TestTask, name: string) => customAgentDeploy.steps!.find(({ step }) => step === name)!.run(one.task, {});
-it('is deployed to without a boot', async () => {
+it('a deployment powers the machine off and on only without fast track', async () => {
   const one = testTask({ node: there });
   await customAgentDeploy.prepare!(one.task);
   expect(await stepOf(one, 'deploy')).toEqual(agentAlreadyRunning);
@@ -35,7 +39,7 @@ it('is deployed to without a boot', async () => {
   expect(await stepOf(cold, 'deploy')).toEqual(wait);
   expect(cold.events).toEqual(['power: power off', 'power: power on']);
 });
-it('is cleaned by without a boot, and stays', async () => {
+it('cleaning with fast track uses the running agent and leaves it running', async () => {
   const one = testTask({ node: { ...there, provision_state: 'cleaning' } });
   expect(await customAgentDeploy.prepareCleaning(one.task)).toEqual(agentAlreadyRunning);
   expect(one.node().driver_internal_info).toMatchObject({ agent_enable_ata_secure_erase: true, agent_erase_skip_read_only: false });
@@ -46,7 +50,7 @@ it.each([
   [{}, ['power: power off']],
   [{ disable_power_off: true }, ['power: rebooting']],
   [{ fault: 'clean failure' }, []],
-])('cleaned: %j', async (node, events) => {
+])('tearDownCleaning without fast track, of a node with %j, executes the expected power actions', async (node, events) => {
   const one = testTask({ node: { ...node, provision_state: 'cleaning', power_state: 'power on' } });
   await customAgentDeploy.tearDownCleaning(one.task);
   expect(one.events).toEqual(events);
@@ -59,14 +63,14 @@ describe('servicing', () => {
   it.each([
     [{}, ['power: power off', 'power: power on'], ['power: power off', 'power: power on']],
     [{ fault: 'service failure' }, ['power: power off', 'power: power on'], []],
-  ])('boots the ramdisk in the place of the instance, and brings it back: %j', async (node, begin, end) => {
+  ])('boots the ramdisk, and boots the instance again unless the service failed: %j', async (node, begin, end) => {
     const one = testTask({ node: { ...servicing, ...node } });
     expect(await customAgentDeploy.prepareService!(one.task)).toEqual(wait);
     expect(one.events.splice(0)).toEqual(begin);
     await customAgentDeploy.tearDownService!(one.task);
     expect(one.events).toEqual(end);
   });
-  it('reboots where off is forbidden, once the agent answers nobody any more', async () => {
+  it('reboots with disable_power_off, after the lockdown of the agent', async () => {
     agent = await startFakeAgent(() => ({ body: result('lockdown', 'SUCCEEDED') }));
     const one = testTask({ node: { ...servicing, disable_power_off: true, driver_internal_info: { agent_url: agent.url } } });
     expect(await customAgentDeploy.prepareService!(one.task)).toEqual(wait);
@@ -76,7 +80,7 @@ describe('servicing', () => {
   });
 });
 
-it('the agent that was there is heard of, whatever it did before', async () => {
+it('onHeartbeat completes deploy.deploy for an agent whose last command was a clean step', async () => {
   const agent = await startFakeAgent(() => ({ body: { commands: [result('execute_clean_step', 'SUCCEEDED')] } }));
   const one = testTask({ node: { driver_internal_info: { agent_url: agent.url } } });
   expect(await customAgentDeploy.onHeartbeat!(one.task, 'deploy', { interface: 'deploy', step: 'deploy', priority: 100 })).toEqual(done);

@@ -33,7 +33,7 @@ const incapable = { validateInspection: async () => Promise.reject(new Fault('In
 const unmanaged: Given = { options: { 'inspector.require_managed_boot': false } };
 
 describe('inspect', () => {
-  it('boots the ramdisk with the callback URL', async () => {
+  it('boots the ramdisk with the callback URL and the extra kernel parameters', async () => {
     const { task, events, args, node } = inspecting({ options: { 'inspector.extra_kernel_params': 'ipa-debug=1 quiet' } });
     expect(await agentInspect.inspect(task)).toEqual({ kind: 'wait' });
     expect(events).toEqual(['power: power off', 'network', 'ramdisk', 'power: power on']);
@@ -43,26 +43,26 @@ describe('inspect', () => {
   it.each([
     ['', '1'],
     ['ipa-collect-lldp=0', '0'],
-  ])('collects LLDP where it forces DHCP, unless %j', async (parameters, collects) => {
+  ])('requests LLDP collection with force_dhcp, unless extra_kernel_params has %j', async (parameters, collects) => {
     const { task, args } = inspecting({ options: { 'inspector.force_dhcp': true, 'inspector.extra_kernel_params': parameters } });
     await agentInspect.inspect(task);
     expect(args).toMatchObject([{ 'ipa-collect-lldp': collects }]);
   });
-  it('reboots a machine that may not be off', async () => {
+  it('reboots a machine with disable_power_off', async () => {
     const { task, events } = inspecting({ node: { disable_power_off: true } });
     await agentInspect.inspect(task);
     expect(events).toEqual(['network', 'ramdisk', 'power: rebooting']);
   });
   it.each([
     ['a fake boot interface', {}],
-    ['one without what it needs', incapable],
-  ])('without managed boot needed, leaves %s to the network', async (_, boot) => {
+    ['a boot interface that cannot boot the ramdisk', incapable],
+  ])('leaves the boot to the network with require_managed_boot = false and %s', async (_, boot) => {
     const { task, events, node } = inspecting(unmanaged, boot);
     expect(await agentInspect.inspect(task)).toEqual({ kind: 'wait' });
     expect(events).toEqual(['power: power off', 'boot device: pxe once', 'power: power on']);
     expect(node().driver_internal_info).toMatchObject({ inspector_manage_boot: false });
   });
-  it('says what it could not do', async () => {
+  it('returns a failed outcome with the error of the boot interface', async () => {
     const { task } = inspecting(
       {},
       { validateInspection: async () => {}, prepareRamdisk: async () => Promise.reject(new Error('no file')) },
@@ -76,11 +76,16 @@ describe('inspect', () => {
 
 describe('validate', () => {
   it.each([
-    ['a boot interface that can', { validateInspection: async () => {} }, {}, undefined],
-    ['one that cannot', {}, {}, 'Driver fake-hardware does not support validate_inspection (disabled or not implemented).'],
-    ['one without what it needs', incapable, {}, 'no ramdisk known'],
-    ['one that cannot, where none is needed', {}, unmanaged, undefined],
-  ])('%s', async (_, boot, given, message) => {
+    ['a boot interface that supports inspection', { validateInspection: async () => {} }, {}, undefined],
+    [
+      'a boot interface that does not support inspection',
+      {},
+      {},
+      'Driver fake-hardware does not support validate_inspection (disabled or not implemented).',
+    ],
+    ['a boot interface without a ramdisk', incapable, {}, 'no ramdisk known'],
+    ['a boot interface without support, with require_managed_boot = false', {}, unmanaged, undefined],
+  ])('checks %s', async (_, boot, given, message) => {
     const { task } = inspecting(given, boot);
     const validated = agentInspect.validate!(task);
     if (message === undefined) await expect(validated).resolves.toBeUndefined();
@@ -88,14 +93,14 @@ describe('validate', () => {
   });
 });
 
-describe('afterwards', () => {
+describe('finish and abort', () => {
   it.each([
     ['finish', true, {}, ['no ramdisk', 'no network', 'power: power off']],
     ['abort', true, {}, ['no ramdisk', 'no network', 'power: power off']],
     ['finish', false, {}, ['power: power off']],
     ['finish', true, { node: { disable_power_off: true } }, ['no ramdisk', 'no network', 'power: rebooting']],
     ['finish', true, { options: { 'inspector.power_off': false } }, ['no ramdisk', 'no network']],
-  ] as const)('%s, boot managed %s, %j', async (end, managed, given: Given, expected) => {
+  ] as const)('%s, boot managed %s, %j: executes the expected clean-up', async (end, managed, given: Given, expected) => {
     const driver_internal_info = { inspector_manage_boot: managed, lookup_bmc_addresses: ['10.1.1.1'], agent_version: '1' };
     const { task, events, node } = inspecting({ ...given, node: { ...given.node, driver_internal_info } });
     await agentInspect[end]!(task);
@@ -115,7 +120,7 @@ describe('BMC addresses', () => {
     [{ ipmi_address: '127.0.0.1', redfish_address: 'http://[::1]:1', a_address: 'localhost' }, []],
     [{ ipmi_address: 5, b_address: '' }, []],
     [{ ipmi_address: 'bmc.invalid' }, ['bmc.invalid']],
-  ])('%j: %j', async (driver_info, expected) => {
+  ])('bmcAddresses of driver_info %j are %j', async (driver_info, expected) => {
     const { task } = testTask({ node: { driver_info } });
     // The test's clock jumps, so that a name server which does not answer is given up at once.
     expect(await bmcAddresses(task.node, task)).toEqual(expected);
@@ -126,6 +131,6 @@ it.each([
   ['', {}],
   ['a b=c', { a: '', b: 'c' }],
   ['  x=1=2   y="a b" z ', { x: '1=2', y: '"a b"', z: '' }],
-])('kernel parameters %j', (text, expected) => {
+])('kernelParameters parses %j', (text, expected) => {
   expect(kernelParameters(text)).toEqual(expected);
 });

@@ -17,10 +17,17 @@ const given = (info: JsonObject, properties: JsonObject, options: Partial<Option
 
 it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null]>([
   ['all nodes', {}, ARM, COMMON, { kernel: '/k', ramdisk: '/r', trusted: true }, null],
-  ['its architecture', {}, ARM, { ...COMMON, ...BY_ARCH }, { kernel: '/ak', ramdisk: '/ar', trusted: true }, null],
-  ['another architecture', {}, { cpu_arch: 'x86_64' }, { ...COMMON, ...BY_ARCH }, { kernel: '/k', ramdisk: '/r', trusted: true }, null],
+  ["the node's architecture", {}, ARM, { ...COMMON, ...BY_ARCH }, { kernel: '/ak', ramdisk: '/ar', trusted: true }, null],
   [
-    'a name of every object',
+    'all nodes, for an architecture without a setting',
+    {},
+    { cpu_arch: 'x86_64' },
+    { ...COMMON, ...BY_ARCH },
+    { kernel: '/k', ramdisk: '/r', trusted: true },
+    null,
+  ],
+  [
+    'all nodes, for the architecture "constructor"',
     {},
     { cpu_arch: 'constructor' },
     { ...COMMON, ...BY_ARCH },
@@ -35,9 +42,23 @@ it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null
     { kernel: 'http://k', ramdisk: 'http://r', trusted: false },
     null,
   ],
-  ['half of the node', { deploy_kernel: 'http://k' }, {}, COMMON, { kernel: '/k', ramdisk: '/r', trusted: true }, OWN_HALF],
-  ['half of its architecture', {}, ARM, { ...COMMON, ...HALF_BY_ARCH }, { kernel: '/k', ramdisk: '/r', trusted: true }, ARCH_HALF],
-])('kernel and ramdisk come from the options of %s', (_, info, properties, options, expected, warning) => {
+  [
+    'all nodes, if the node names only a kernel',
+    { deploy_kernel: 'http://k' },
+    {},
+    COMMON,
+    { kernel: '/k', ramdisk: '/r', trusted: true },
+    OWN_HALF,
+  ],
+  [
+    'all nodes, if its architecture has only a ramdisk',
+    {},
+    ARM,
+    { ...COMMON, ...HALF_BY_ARCH },
+    { kernel: '/k', ramdisk: '/r', trusted: true },
+    ARCH_HALF,
+  ],
+])('ramdiskOf takes kernel and ramdisk from the settings of %s', (_, info, properties, options, expected, warning) => {
   const { task, complaints } = given(info, properties, options);
   expect(ramdiskOf(task, 'deploy')).toEqual(expected);
   expect(complaints).toEqual(warning === null ? [] : [`${warning} {}`]);
@@ -46,7 +67,7 @@ it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null
 it.each<[JsonObject, Partial<Options>, string]>([
   [{ deploy_kernel: 'http://k' }, COMMON, OWN_HALF],
   [{}, { ...COMMON, ...HALF_BY_ARCH }, ARCH_HALF],
-])('half a pair is an error with [conductor]error_on_ramdisk_config_inconsistency: %j', (info, options, message) => {
+])('ramdiskOf rejects an incomplete pair with [conductor]error_on_ramdisk_config_inconsistency: %j', (info, options, message) => {
   expect(() => ramdiskOf(given(info, ARM, { ...options, ...STRICT }).task, 'deploy')).toThrow(
     expect.objectContaining({ name: 'MissingParameterValue', message }) as Error,
   );
@@ -55,6 +76,6 @@ it.each<[JsonObject, Partial<Options>, string]>([
 it.each<[RamdiskMode, Partial<Options>]>([
   ['deploy', { 'conductor.rescue_kernel_by_arch': { aarch64: '/k' }, 'conductor.rescue_ramdisk_by_arch': { aarch64: '/r' } }],
   ['rescue', { ...COMMON, ...BY_ARCH }],
-])('the purpose %s has options of its own', (mode, options) => {
+])('ramdiskOf does not use the options of other purposes for the purpose %s', (mode, options) => {
   expect(() => ramdiskOf(given({}, ARM, options).task, mode)).toThrow(`Missing are: ['${mode}_kernel', '${mode}_ramdisk']`);
 });

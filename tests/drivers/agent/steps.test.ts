@@ -24,7 +24,7 @@ const offered = (steps: unknown, version: unknown = { generic: '1.0' }): Answer 
 });
 
 describe('agentSteps', () => {
-  it('asks for them, shows the node without secrets, and keeps them', async () => {
+  it('requests the steps with a masked node, and caches them in driver_internal_info', async () => {
     const { task, node } = await against(() =>
       offered({ Generic: [{ ...erase, abortable: true }], Other: [{ ...erase, step: 'x', interface: 'raid' }] }),
     );
@@ -52,13 +52,13 @@ describe('agentSteps', () => {
     });
     expect(Object.keys(params['node'] as object)).not.toContain('lock_fence');
   });
-  it('says so when the agent is busy', async () => {
+  it('returns undefined when the agent is busy', async () => {
     const { task } = await against(() => ({ status: 409, body: { faultstring: 'busy' } }));
     expect(await agentSteps(task, 'deploy')).toBeUndefined();
   });
   it.each([
     [
-      'no steps',
+      'an answer without steps',
       { body: result('get_clean_steps', 'SUCCEEDED', { command_result: {} }) },
       'Keys: clean_steps and hardware_manager_version are needed.',
     ],
@@ -67,17 +67,17 @@ describe('agentSteps', () => {
       offered({ G: [{ step: 'x', interface: 'deploy' }] }),
       'invalid clean step. Keys: interface, step and priority are needed',
     ],
-    ['a step that is none', offered({ G: [null] }), 'invalid clean step'],
-    ['too many', offered({ G: Array.from({ length: 501 }, () => erase) }), 'It offers 501 steps'],
-    ['a failure', { body: result('get_clean_steps', 'FAILED', { command_error: { details: 'no disks' } }) }, 'no disks'],
-  ] as const)('refuses %s', async (_, answer, message) => {
+    ['a step that is null', offered({ G: [null] }), 'invalid clean step'],
+    ['too many steps', offered({ G: Array.from({ length: 501 }, () => erase) }), 'It offers 501 steps'],
+    ['a failed command', { body: result('get_clean_steps', 'FAILED', { command_error: { details: 'no disks' } }) }, 'no disks'],
+  ] as const)('rejects %s', async (_, answer, message) => {
     const { task } = await against(() => answer);
     await expect(agentSteps(task, 'clean')).rejects.toThrow(message);
   });
 });
 
 describe('runAgentStep', () => {
-  it('sends the step with the versions that the agent gave', async () => {
+  it('sends the step with the hardware manager versions of the agent', async () => {
     const { task } = await against(() => ({ body: result('execute_deploy_step', 'RUNNING') }), { hardware_manager_version: { g: '1' } });
     expect(await runAgentStep(task, 'deploy', erase)).toEqual({ kind: 'wait' });
     expect(agent!.asked).toMatchObject([
@@ -91,10 +91,10 @@ describe('runAgentStep', () => {
     ]);
   });
   it.each([
-    ['its own step, sent before', 'execute_clean_step', 'RUNNING', true],
-    ['something else', 'sync', 'RUNNING', false],
-    ['nothing any more', 'execute_clean_step', 'SUCCEEDED', false],
-  ])('a busy agent that runs %s', async (_, name, status, fine) => {
+    ['the same step', 'execute_clean_step', 'RUNNING', true],
+    ['another command', 'sync', 'RUNNING', false],
+    ['a step that has ended', 'execute_clean_step', 'SUCCEEDED', false],
+  ])('waits for a busy agent only if it executes the same step: %s', async (_, name, status, fine) => {
     const { task } = await against(({ method }) =>
       method === 'POST' ? { status: 409, body: { faultstring: 'busy' } } : { body: { commands: [result(name, status)] } },
     );
@@ -112,11 +112,11 @@ describe('onHeartbeat', () => {
   const here = `Clean step deploy.erase_devices failed on node ${NODE_UUID}.`;
 
   it.each([
-    ['percent', {}, undefined],
-    ['bytes too', { bytes: { done: 4, of: 10 } }, { done: 4, of: 10 }],
-    ['bytes that are none', { bytes: { done: '4', of: 10 } }, undefined],
-    ['more bytes than there are', { bytes: { done: 11, of: 10 } }, undefined],
-  ])('tells how far it is, when the agent says so: %s', async (_, more, bytes) => {
+    ['a percentage', {}, undefined],
+    ['a percentage and bytes', { bytes: { done: 4, of: 10 } }, { done: 4, of: 10 }],
+    ['a percentage without the invalid bytes', { bytes: { done: '4', of: 10 } }, undefined],
+    ['a percentage without bytes beyond the total', { bytes: { done: 11, of: 10 } }, undefined],
+  ])('reports the progress of a running step: %s', async (_, more, bytes) => {
     const commands = [got, execute('RUNNING', { command_result: { progress: 40, ...more } })];
     const { task } = await against(() => ({ body: { commands } }));
     const told: unknown[] = [];
@@ -126,31 +126,31 @@ describe('onHeartbeat', () => {
   });
   it.each([
     ['runs', [got, execute('RUNNING')], { kind: 'wait' }],
-    ['is over', [got, ended(erase)], { kind: 'done' }],
-    ['was not begun; the last was another', [got, ended({ ...erase, step: 'other' })], { kind: 'wait' }],
-    ['is over, without saying which', [got, execute('SUCCEEDED')], { kind: 'wait' }],
+    ['succeeded', [got, ended(erase)], { kind: 'done' }],
+    ['has not begun, after another step', [got, ended({ ...erase, step: 'other' })], { kind: 'wait' }],
+    ['succeeded, without the name of the step', [got, execute('SUCCEEDED')], { kind: 'wait' }],
     ['failed', [got, execute('FAILED', { command_error: { message: 'm', details: 'disk gone' } })], failure(`${here} disk gone`)],
-    ['failed in silence', [got, execute('FAILED')], failure(`${here} Invalid agent response`)],
+    ['failed without an error', [got, execute('FAILED')], failure(`${here} Invalid agent response`)],
     [
-      'has an odd status',
+      'has an unknown status',
       [got, execute('MAYBE')],
       failure(`Agent returned unknown status for clean step deploy.erase_devices on node ${NODE_UUID} : MAYBE.`),
     ],
     ['is not the last command', [got, ended(erase), result('sync', 'RUNNING')], { kind: 'wait' }],
-    ['was lost with its agent', [], failure(`${here} The agent was restarted while the step ran`)],
-    ['was lost with its agent, which was asked for steps', [got], failure(`${here} The agent was restarted while the step ran`)],
-  ])('a step that %s', async (_, commands, expected) => {
+    ['was lost when the agent restarted', [], failure(`${here} The agent was restarted while the step ran`)],
+    ['was lost when the agent restarted and listed its steps', [got], failure(`${here} The agent was restarted while the step ran`)],
+  ])('determines the outcome of a step that %s', async (_, commands, expected) => {
     const { task } = await against(() => ({ body: { commands } }));
     expect(await onHeartbeat(task, 'clean', erase)).toEqual(expected);
   });
   it.each([
-    ['nothing', []],
-    ['the steps', [result('get_deploy_steps', 'SUCCEEDED')]],
-  ])('the ramdisk of a deployment is up, asked for %s', async (_, commands) => {
+    ['empty', []],
+    ['only get_deploy_steps', [result('get_deploy_steps', 'SUCCEEDED')]],
+  ])('completes deploy.deploy for an agent whose commands are %s', async (_, commands) => {
     const { task } = await against(() => ({ body: { commands } }));
     expect(await onHeartbeat(task, 'deploy', { step: 'deploy', interface: 'deploy', priority: 100 })).toEqual({ kind: 'done' });
   });
-  it('reboots after a step that asks for it, and goes on when the ramdisk is back', async () => {
+  it('reboots after a step with reboot_requested, and completes the step when the agent is back', async () => {
     let commands = [got, ended(erase)];
     const { task, events, node } = await against(() => ({ body: { commands } }));
     const step = { ...erase, reboot_requested: true };
@@ -163,18 +163,18 @@ describe('onHeartbeat', () => {
   });
   it.each([
     [
-      'another version: the step is begun anew',
+      'another version: it sends the step again',
       { g: '2' },
       { kind: 'wait' },
       ['GET', 'POST clean.get_clean_steps', 'POST clean.execute_clean_step'],
     ],
     [
-      'the same version: it failed',
+      'the same version: the step fails',
       { g: '1' },
       failure(`${here} The agent takes no step of its own version`),
       ['GET', 'POST clean.get_clean_steps'],
     ],
-  ])('an agent that says a version mismatch, with %s', async (_, version, expected, requests) => {
+  ])('handles CLEAN_VERSION_MISMATCH from an agent with %s', async (_, version, expected, requests) => {
     const { task } = await against(
       ({ method, body }) =>
         method === 'GET'

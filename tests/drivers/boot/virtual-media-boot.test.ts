@@ -64,8 +64,8 @@ const imageOf = (id: string): unknown => drives.at(`${SYSTEM}/VirtualMedia/${id}
 const contentOf = (media: TestTask['media'], role: string): MediumRecord['content'] | undefined => media.get(role)?.content;
 const boot = (): JsonObject => (service.resources[SYSTEM] as { readonly Boot: JsonObject }).Boot;
 
-describe('the ramdisk', () => {
-  it('boots from a CD that is made for the node, with a token that no other machine has', async () => {
+describe('ramdisk', () => {
+  it('boots from a CD image built for the node with a pregenerated agent token', async () => {
     const { task, media, events, node } = bench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, { 'ipa-debug': '1' });
     const { agent_secret_token: token, agent_secret_token_pregenerated: pregenerated } = node().driver_internal_info;
@@ -93,7 +93,7 @@ describe('the ramdisk', () => {
     expect(events[0]).toBe('power: power off');
     expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Cd', BootSourceOverrideEnabled: 'Once' });
   });
-  it('is told other URLs where BMCs and their ramdisks reach us by them', async () => {
+  it('uses external_http_url for the image and external_callback_url for the API', async () => {
     const { task, media } = bench({
       info: { ...KERNEL, external_http_url: 'http://outside:1/' },
       options: { 'deploy.external_callback_url': 'http://callback:2/' },
@@ -104,13 +104,13 @@ describe('the ramdisk', () => {
     expect(args).toContain('ipa-api-url=http://callback:2 ');
     expect(args).toContain('ipa-inspection-callback-url=http://callback:2/v1/continue_inspection ');
   });
-  it('of an ISO that is given is as it is, without a token', async () => {
+  it('is a given deploy_iso without changes, so that there is no pregenerated token', async () => {
     const { task, media, node } = bench({ info: { deploy_iso: file('boot.iso') } });
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     expect(contentOf(media, 'boot')).toEqual({ kind: 'image', source: join(folder, 'boot.iso') });
     expect(node().driver_internal_info).not.toHaveProperty('agent_secret_token');
   });
-  it('reads its parameters from a USB stick where that is asked for', async () => {
+  it('gets its parameters from a USB image with config_via_removable', async () => {
     const { task, media } = bench({ info: { deploy_iso: file('boot.iso'), config_via_removable: 'true' } });
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     expect(contentOf(media, 'parameters')).toMatchObject({
@@ -121,7 +121,7 @@ describe('the ramdisk', () => {
     await redfishVirtualMediaBoot.cleanUpRamdisk(task);
     expect([imageOf('Cd'), imageOf('Usb'), media.size]).toEqual([null, null, 0]);
   });
-  it('finds its network where the operator described it', async () => {
+  it('gets network_data.json of the node on its CD', async () => {
     const { task, media } = bench({ node: { network_data: { links: [] } } });
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     expect(Object.keys((contentOf(media, 'boot') as { readonly files: object }).files)).toEqual(['openstack/latest/network_data.json']);
@@ -133,7 +133,7 @@ describe('the ramdisk', () => {
     ['deploying', { networkData: async () => ({ neutron: 1 }) }, { neutron: 1 }],
     ['deploying', { networkData: async () => ({}) }, undefined],
   ] as const)(
-    'has network data of the node or its network, but none for an inspection by DHCP: %s, %j',
+    'gets the network data of the network interface or node, but not for inspection with force_dhcp: state %s, %j',
     async (state, interfaceParts, expected) => {
       const { task, media } = bench({
         node: { network_data: { own: 1 }, provision_state: state },
@@ -145,7 +145,7 @@ describe('the ramdisk', () => {
       expect(text === undefined ? undefined : JSON.parse(text)).toEqual(expected);
     },
   );
-  it('has the authorities of the API on its CD, where agents look for them', async () => {
+  it('gets [agent]api_ca_file on its CD at the paths where agents read it', async () => {
     const options = { 'agent.api_ca_file': join(folder, 'api.pem') };
     const { task, media } = bench({ options });
     await expect(redfishVirtualMediaBoot.prepareRamdisk(task, {})).rejects.toThrow(/\[agent\]api_ca_file: cannot read .*api\.pem: ENOENT/);
@@ -156,7 +156,7 @@ describe('the ramdisk', () => {
       'etc/ironic-python-agent.d/ironic-tls.conf': '[DEFAULT]\ncafile = /etc/ironic-python-agent/ironic.crt\n',
     });
   });
-  it('is off and gone at the end; a rescue system runs on', async () => {
+  it('cleanUpRamdisk powers the machine off, but not in rescue', async () => {
     const { task, events } = bench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     await redfishVirtualMediaBoot.cleanUpRamdisk(task);
@@ -167,20 +167,20 @@ describe('the ramdisk', () => {
   });
 });
 
-describe('an instance', () => {
-  it('boots from its disk', async () => {
+describe('instance', () => {
+  it("boots from disk, after the ejection of the ramdisk's CD", async () => {
     const { task, media } = bench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     await redfishVirtualMediaBoot.prepareInstance(task);
     expect([imageOf('Cd'), media.size]).toEqual([null, 0]);
     expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Continuous' });
   });
-  it('is left alone when it runs already', async () => {
+  it('that is already active causes no request to the BMC', async () => {
     await redfishVirtualMediaBoot.prepareInstance(bench({ node: { provision_state: 'active' } }).task);
     expect(service.asked).toEqual([]);
   });
   const inMemory = { driver: { deploy: ramdiskDeploy } };
-  it('in memory boots from a CD, with its config drive beside it', async () => {
+  it('in memory boots from a CD, with its config drive as a USB image', async () => {
     const data = gzipSync('config drive').toString('base64');
     const { task, media } = bench({ ...inMemory, node: { instance_info: { boot_iso: file('boot.iso'), configdrive: data } } });
     await redfishVirtualMediaBoot.prepareInstance(task);
@@ -191,7 +191,7 @@ describe('an instance', () => {
     await redfishVirtualMediaBoot.cleanUpInstance(task);
     expect([imageOf('Cd'), imageOf('Usb'), media.size]).toEqual([null, null, 0]);
   });
-  it('in memory may be a kernel and a ramdisk', async () => {
+  it('in memory may consist of a kernel and a ramdisk', async () => {
     const instance = { kernel: file('kernel'), ramdisk: file('ramdisk'), ramdisk_kernel_arguments: 'quiet' };
     const { task, media } = bench({ ...inMemory, node: { instance_info: instance } });
     await redfishVirtualMediaBoot.prepareInstance(task);
@@ -200,7 +200,7 @@ describe('an instance', () => {
       kernel_args: expect.stringMatching(/root=\/dev\/ram0 .*quiet$/) as unknown,
     });
   });
-  it('whose config drive cannot be given is not deployed', async () => {
+  it('in memory fails if there is no virtual USB drive for its config drive', async () => {
     drives.put(SYSTEM, { Cd: {} });
     const { task } = bench({ ...inMemory, node: { instance_info: { boot_iso: file('boot.iso'), configdrive: 'H4sI' } } });
     await expect(redfishVirtualMediaBoot.prepareInstance(task)).rejects.toMatchObject({
@@ -222,19 +222,19 @@ describe('validate', () => {
     ['an ISO', { info: { deploy_iso: 'http://h/x.iso' } }, 'fine'],
     ['an ISO under its older name', { info: { redfish_deploy_iso: 'http://h/x.iso' } }, 'fine'],
     [
-      'nothing',
+      'no ramdisk',
       { info: {} },
       "Error validating Redfish virtual media. Some parameters were missing in node's driver_info. Missing are: ['deploy_kernel', 'deploy_ramdisk']",
     ],
     [
-      'Swift',
+      'use_swift without [swift]auth_type',
       { options: { 'redfish.use_swift': true } },
       '[redfish]use_swift needs [swift]auth_type: images for virtual media are uploaded to Swift',
     ],
-  ])('%s', async (_, given, message) => {
+  ])('checks the boot settings: %s', async (_, given, message) => {
     expect(await error(given)).toBe(message);
   });
-  it('an ISO that cannot be made is a clear error, before anything is inserted', async () => {
+  it('prepareRamdisk without a UEFI boot loader fails before anything is inserted', async () => {
     const uefi = bench({ info: { ...KERNEL, bootloader: '' } });
     await expect(redfishVirtualMediaBoot.prepareRamdisk(uefi.task, {})).rejects.toMatchObject({
       message: `Creating a UEFI bootable ISO image for node ${NODE_UUID} needs a boot loader: driver_info/bootloader or [conductor]bootloader, an image of an EFI system partition or an EFI program`,
@@ -248,7 +248,7 @@ describe('by HTTP', () => {
   beforeEach(() => {
     Object.assign(boot(), { 'BootSourceOverrideTarget@Redfish.AllowableValues': ['Hdd', 'UefiHttp'], HttpBootUri: null });
   });
-  it('the firmware is told the URL', async () => {
+  it('sets HttpBootUri for the ramdisk, and removes it for the instance', async () => {
     const { task, media, node } = bench(http);
     await redfishHttpsBoot.validate!(task);
     await redfishHttpsBoot.prepareRamdisk(task, {});
@@ -262,7 +262,7 @@ describe('by HTTP', () => {
     expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Hdd', HttpBootUri: null });
     expect(media.size).toBe(0);
   });
-  it('firmware that cannot is refused', async () => {
+  it('validate rejects firmware without UefiHttp', async () => {
     Object.assign(boot(), { 'BootSourceOverrideTarget@Redfish.AllowableValues': ['Hdd', 'Pxe'] });
     await expect(redfishHttpsBoot.validate!(bench(http).task)).rejects.toMatchObject({
       status: 400,
@@ -317,7 +317,7 @@ describe('[redfish]use_swift', () => {
     };
     return bench({ options: { ...options, ...more }, services, info });
   };
-  it('uploads what the BMC reads, gives it a temporary URL, and removes it', async () => {
+  it('uploads images to Swift, inserts their temporary URLs, and deletes them on clean-up', async () => {
     const { task } = swiftBench({ ...KERNEL, config_via_removable: 'true' });
     await redfishVirtualMediaBoot.validate!(task);
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
@@ -335,7 +335,7 @@ describe('[redfish]use_swift', () => {
     await redfishVirtualMediaBoot.cleanUpRamdisk(task);
     expect([...objects.keys()]).toEqual(['/v1/AUTH_p/c']);
   });
-  it('leaves an ISO that the BMC fetches elsewhere', async () => {
+  it('does not upload an ISO that the BMC downloads directly', async () => {
     const { task } = swiftBench({ deploy_iso: `${url}/x.iso` }, { 'deploy.ramdisk_image_download_source': 'http' });
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     expect(imageOf('Cd')).toBe(`${url}/x.iso`);
@@ -344,7 +344,7 @@ describe('[redfish]use_swift', () => {
   it.each([
     ['v1', "Swift operation 'put object' failed: [swift] HTTP status 403"],
     ['media', "Swift operation 'put object' failed: Got HTTP code 403 instead of 200 in response to GET request."],
-  ])('fails when %s refuses, and inserts nothing', async (kind, message) => {
+  ])('fails when %s refuses the request, and inserts nothing', async (kind, message) => {
     refused = { [kind]: 403 };
     await expect(redfishVirtualMediaBoot.prepareRamdisk(swiftBench().task, {})).rejects.toMatchObject({
       name: 'SwiftOperationError',
@@ -355,7 +355,7 @@ describe('[redfish]use_swift', () => {
   it.each<readonly [string, Partial<Options>]>([
     ['use_swift', { 'redfish.use_swift': false }],
     ['the container', { 'redfish.swift_container': 'another' }],
-  ])('removes an image from its container though %s has changed since', async (_, changed) => {
+  ])('removes an image from its container after a change of %s', async (_, changed) => {
     const { task } = swiftBench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     expect([...objects.keys()]).toContain(`/v1/AUTH_p/c/boot-${NODE_UUID}.iso`);
@@ -363,14 +363,14 @@ describe('[redfish]use_swift', () => {
     await redfishVirtualMediaBoot.cleanUpRamdisk(later);
     expect([...objects.keys()]).toEqual(['/v1/AUTH_p/c']);
   });
-  it('removes what an upload left whose temporary URL failed', async () => {
+  it('removes the uploaded image after its temporary URL could not be made', async () => {
     const { task } = swiftBench();
     key = '';
     await expect(redfishVirtualMediaBoot.prepareRamdisk(task, {})).rejects.toMatchObject({ name: 'MissingParameterValue' });
     await redfishVirtualMediaBoot.cleanUpRamdisk(task);
     expect([...objects.keys()]).toEqual(['/v1/AUTH_p/c']);
   });
-  it('an image that Swift does not remove expires', async () => {
+  it('logs a warning and deletes the media row when Swift does not delete an image', async () => {
     const { task, media, complaints } = swiftBench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     refused = { v1: 503 };

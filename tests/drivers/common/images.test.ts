@@ -50,7 +50,7 @@ describe('locate', () => {
     ['HTTPS://x/y.img', { kind: 'http', url: 'HTTPS://x/y.img' }],
     ['file:///var/lib/ironic/y.img', { kind: 'file', path: '/var/lib/ironic/y.img' }],
     ['file:///var/lib/ironic/a%20b', { kind: 'file', path: '/var/lib/ironic/a b' }],
-  ])('%s', (href, expected) => {
+  ])('accepts %s', (href, expected) => {
     expect(locate(href, ['/var/lib/ironic/'])).toEqual(expected);
   });
   it.each([
@@ -63,30 +63,30 @@ describe('locate', () => {
     ['file:///var/lib/ironic-not/x', 'Security: Path /var/lib/ironic-not/x is not allowed for image source file URLs'],
     ['file://host/var/lib/ironic/x', 'File URL host must be "localhost" or empty on linux'],
     ['file:///var/lib/ironic/a%2fb', 'File URL path must not include encoded / characters'],
-  ])('%s is refused', (href, reason) => {
+  ])('rejects %s', (href, reason) => {
     expect(() => locate(href, ['/var/lib/ironic'])).toThrow(`Validation of image href ${href} failed, reason: ${reason}`);
   });
 });
 
 describe('checkLocation', () => {
-  it('follows redirections', async () => {
+  it('follows redirects', async () => {
     expect(await checkLocation({ kind: 'http', url: `${base}/moved` }, null, never)).toEqual({ kind: 'http', url: `${base}/image` });
   });
-  it('finds a file', async () => {
+  it('accepts an existing file', async () => {
     const location = { kind: 'file', path: join(folder, 'a.img') } as const;
     expect(await checkLocation(location, null, never)).toEqual(location);
     expect(await checkLocation(location, [folder], never)).toEqual(location);
   });
   it.each([
     ['a missing URL', () => `${base}/none`, 'Got HTTP code 404 instead of 200 in response to HEAD request.'],
-    ['a server that is not there', () => 'http://127.0.0.1:21399/x', 'ECONNREFUSED'],
-  ])('refuses %s', async (_, url, reason) => {
+    ['a server that cannot be reached', () => 'http://127.0.0.1:21399/x', 'ECONNREFUSED'],
+  ])('rejects %s', async (_, url, reason) => {
     await expect(checkLocation({ kind: 'http', url: url() }, null, never)).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining(reason) as string,
     });
   });
-  it('keeps credentials to itself', async () => {
+  it('uses credentials in the URL but hides them in errors', async () => {
     const url = `${base.replace('//', '//user:hunter2@')}/none`;
     const error = await checkLocation({ kind: 'http', url }, null, never).catch((one: unknown) => one);
     expect((error as Error).message).toContain(base);
@@ -94,7 +94,7 @@ describe('checkLocation', () => {
     const secret = { kind: 'http', url: url.replace('/none', '/secret') } as const;
     expect(await checkLocation(secret, null, never)).toBe(secret);
   });
-  it('logs in as [deploy]image_server_auth_strategy says, and nowhere else', async () => {
+  it('sends the login of [deploy]image_server_auth_strategy only to image_server_auth_hosts', async () => {
     const location = { kind: 'http', url: `${base}/secret` } as const;
     const login = {
       'deploy.image_server_auth_strategy': 'http_basic',
@@ -110,7 +110,7 @@ describe('checkLocation', () => {
       message: `Validation of image href ${location.url} failed, reason: Missing ['image_server_password'] fields from HTTP(S) basic auth config`,
     });
   });
-  it('waits for a server as long as [DEFAULT]webserver_verify_timeout says', async () => {
+  it('fails after [DEFAULT]webserver_verify_timeout without an answer', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/image`;
@@ -119,13 +119,13 @@ describe('checkLocation', () => {
     silent.closeAllConnections();
     silent.close();
   });
-  it('refuses a missing file, and a folder', async () => {
+  it('rejects a missing file and a directory', async () => {
     for (const path of [join(folder, 'none'), folder]) {
       await expect(checkLocation({ kind: 'file', path }, [folder], never)).rejects.toThrow('Specified image file not found.');
     }
   });
 
-  describe('behind links', () => {
+  describe('with symbolic links', () => {
     const check = (path: string, allowed: readonly string[] | null) => checkLocation({ kind: 'file', path }, allowed, never);
     let images: string;
     beforeAll(() => {
@@ -139,7 +139,7 @@ describe('checkLocation', () => {
       symlinkSync('nothing', join(images, 'dangling'));
       symlinkSync(images, join(folder, 'linked'));
     });
-    it('finds a file in the allowed folder, however many links lead to it', async () => {
+    it('accepts a file whose links all lead into the allowed directory', async () => {
       const found = { kind: 'file', path: join(images, 'b.img') };
       expect(await check(join(images, 'inner/within'), [images])).toEqual(found);
       expect(await check(join(folder, 'linked/inner/within'), [join(folder, 'linked')])).toEqual(found);
@@ -149,21 +149,21 @@ describe('checkLocation', () => {
       ['up/a.img', (path: string) => `Security: Path ${path} is not allowed for image source file URLs`],
       ['passwd', () => 'Security: The path /etc is not permitted in file URLs'],
       ['dangling', () => 'Specified image file not found.'],
-    ])('refuses %s', async (name, reason) => {
+    ])('rejects the link %s that leads outside the allowed directory or nowhere', async (name, reason) => {
       const path = join(images, name);
       await expect(check(path, [images])).rejects.toMatchObject({
         status: 400,
         message: `Validation of image href file://${path} failed, reason: ${reason(path)}`,
       });
     });
-    it("follows the links of the operator's own files", async () => {
+    it('follows any link in a path that the operator configured', async () => {
       const path = join(images, 'outside');
       expect(await check(path, null)).toEqual({ kind: 'file', path });
     });
   });
 });
 
-describe('web servers with TLS', () => {
+describe('TLS of web servers', () => {
   let secure: TlsWebServer;
   beforeAll(async () => {
     secure = await startTlsServer(join(folder, 'web.pem'), (request, response) =>
@@ -174,14 +174,14 @@ describe('web servers with TLS', () => {
   const verifying = (verifyCa: string) => ({ ...never, options: optionsOf({ 'DEFAULT.webserver_verify_ca': verifyCa }) });
   const image = () => ({ kind: 'http', url: `${secure.url}/image` }) as const;
 
-  it('are verified by the authorities of the system', async () => {
+  it('is verified with the CA certificates of the system by default', async () => {
     for (const setting of ['True', 'yes', ''])
       await expect(checkLocation(image(), null, verifying(setting))).rejects.toThrow(/self-signed certificate/);
   });
-  it('are not verified with false', async () => {
+  it('is not verified with webserver_verify_ca = False', async () => {
     expect(await checkLocation(image(), null, verifying('False'))).toEqual(image());
   });
-  it.each(['web.pem', ''])('are verified by those of [DEFAULT]webserver_verify_ca: %j in a folder', async (name) => {
+  it.each(['web.pem', ''])('is verified with [DEFAULT]webserver_verify_ca: %j below a directory', async (name) => {
     const trusting = verifying(join(folder, name));
     expect(await checkLocation(image(), null, trusting)).toEqual(image());
     const sums = { image_source: image().url, image_checksum: `${secure.url}/SUMS` };
@@ -189,7 +189,7 @@ describe('web servers with TLS', () => {
     expect(await formatOf(image(), trusting)).toBe('raw');
     expect(await checkLocation({ kind: 'http', url: `${base}/image` }, null, trusting)).toMatchObject({ kind: 'http' });
   });
-  it('are not reached with a file that cannot be read, and are once it can', async () => {
+  it('fails while the CA file cannot be read, and works after it can', async () => {
     const trusting = verifying(join(folder, 'later.pem'));
     await expect(checkLocation(image(), null, trusting)).rejects.toThrow(
       /\[DEFAULT\]webserver_verify_ca: cannot read .*later\.pem: ENOENT/,
@@ -211,7 +211,7 @@ describe('requireChecksum', () => {
     [{ image_source: 'http://x/y', image_os_hash_value: SHA256 }, false],
     [{ image_source: 'http://x/y', image_os_hash_value: SHA256, image_checksum: MD5 }, false],
     [{ image_source: 'http://x/y', image_os_hash_algo: 'sha256', image_checksum: MD5 }, false],
-  ])('%j: %s', (instance_info, fine) => {
+  ])('for %j, is satisfied: %s', (instance_info, fine) => {
     const check = () => requireChecksum(nodeRecord({ instance_info }));
     if (fine) expect(check).not.toThrow();
     else expect(check).toThrow(said);
@@ -228,14 +228,14 @@ describe('checksumOf', () => {
     [{ image_checksum: MD5 }, { checksum: MD5 }],
     [{ image_checksum: SHA256 }, { checksum: SHA256, os_hash_algo: 'sha256', os_hash_value: SHA256 }],
     [{ image_checksum: SHA512 }, { checksum: SHA512, os_hash_algo: 'sha512', os_hash_value: SHA512 }],
-  ])('%j', async (instance, expected) => {
+  ])('reads %j', async (instance, expected) => {
     expect(await checksumOf(instance, http, never)).toEqual(expected);
   });
-  it('reads a checksum file', async () => {
+  it('downloads a checksum file', async () => {
     const instance = { image_source: 'http://y/image', image_checksum: `${base}/SUMS` };
     expect(await checksumOf(instance, http, never)).toMatchObject({ os_hash_algo: 'sha256', os_hash_value: SHA256 });
   });
-  it('computes that of a file', async () => {
+  it('computes the checksum of a local file', async () => {
     const location = { kind: 'file', path: join(folder, 'a.img') } as const;
     expect(await checksumOf({}, location, never)).toEqual({
       os_hash_algo: 'sha256',
@@ -243,11 +243,11 @@ describe('checksumOf', () => {
     });
   });
   it.each([
-    ['a sum of no known length', () => 'abc', 'abc is not an MD5, SHA-256 or SHA-512 checksum'],
-    ['other characters', () => 'x'.repeat(64), 'is not an MD5, SHA-256 or SHA-512 checksum'],
-    ['a missing file', () => `${base}/none`, 'Got HTTP code 404 instead of 200'],
-    ['a file without end', () => `${base}/huge`, 'The file is larger than'],
-  ])('refuses %s', async (_, sum, reason) => {
+    ['a checksum of unknown length', () => 'abc', 'abc is not an MD5, SHA-256 or SHA-512 checksum'],
+    ['a checksum with invalid characters', () => 'x'.repeat(64), 'is not an MD5, SHA-256 or SHA-512 checksum'],
+    ['a missing checksum file', () => `${base}/none`, 'Got HTTP code 404 instead of 200'],
+    ['a checksum file beyond the size limit', () => `${base}/huge`, 'The file is larger than'],
+  ])('rejects %s', async (_, sum, reason) => {
     await expect(checksumOf({ image_source: 'http://y/image', image_checksum: sum() }, http, never)).rejects.toMatchObject({
       name: 'InvalidParameterValue',
       message: expect.stringContaining(reason) as string,
@@ -257,21 +257,25 @@ describe('checksumOf', () => {
 
 describe('findChecksum', () => {
   it.each([
-    ['only the sum', `${SHA256}\n`, SHA256],
+    ['only the checksum', `${SHA256}\n`, SHA256],
     ['GNU', `${MD5}  other\n${SHA256}  image.raw\n`, SHA256],
     ['GNU, binary', `${SHA512} *image.raw`, SHA512],
     ['BSD', `SHA256 (other) = ${'c'.repeat(64)}\nSHA256 (image.raw) = ${SHA256}\n`, SHA256],
-    ['comments', `# image.raw: 5 bytes\n# ${MD5}  image.raw\n${SHA256}  image.raw`, SHA256],
-    ['carriage returns', `${MD5}  other\r\n${SHA256}  image.raw\r\n`, SHA256],
-  ])('%s', (_, text, expected) => {
+    ['GNU with comments', `# image.raw: 5 bytes\n# ${MD5}  image.raw\n${SHA256}  image.raw`, SHA256],
+    ['GNU with carriage returns', `${MD5}  other\r\n${SHA256}  image.raw\r\n`, SHA256],
+  ])('finds the checksum of the image in the format: %s', (_, text, expected) => {
     expect(findChecksum(text, 'http://x/path/image.raw?y=1', 'http://x/SUMS')).toBe(expected);
   });
   it.each([
     ['an empty file', '\n\n', 'Checksum file empty.'],
-    ['a word', 'hello', 'Invalid checksum file (No valid checksum found)'],
-    ['no such name', `${SHA256}  image.raw.sig\n${MD5}  Ximage.raw`, 'Checksum file does not contain name image.raw'],
-    ['a name without sum', 'image.raw is good\nso it is', 'Checksum file does not contain name image.raw'],
-  ])('refuses %s', (_, text, reason) => {
+    ['text without a checksum', 'hello', 'Invalid checksum file (No valid checksum found)'],
+    [
+      'a file without the name of the image',
+      `${SHA256}  image.raw.sig\n${MD5}  Ximage.raw`,
+      'Checksum file does not contain name image.raw',
+    ],
+    ['the name of the image without a checksum', 'image.raw is good\nso it is', 'Checksum file does not contain name image.raw'],
+  ])('rejects %s', (_, text, reason) => {
     expect(() => findChecksum(text, 'http://x/image.raw', 'http://x/SUMS')).toThrow(
       `Failed to download image http://x/SUMS, reason: ${reason}`,
     );
@@ -282,10 +286,10 @@ describe('formatOf', () => {
   it.each([
     ['a raw file', () => ({ kind: 'file', path: join(folder, 'a.img') }) as const, 'raw'],
     ['a qcow2 file', () => ({ kind: 'file', path: join(folder, 'a.qcow2') }) as const, 'qcow2'],
-    ['a raw URL, whose server knows no ranges', () => ({ kind: 'http', url: `${base}/image` }) as const, 'raw'],
+    ['a raw URL whose server ignores Range requests', () => ({ kind: 'http', url: `${base}/image` }) as const, 'raw'],
     ['a qcow2 URL', () => ({ kind: 'http', url: `${base}/qcow2` }) as const, 'qcow2'],
     ['a missing URL', () => ({ kind: 'http', url: `${base}/none` }) as const, undefined],
-  ])('%s', async (_, location, expected) => {
+  ])('detects the format of %s', async (_, location, expected) => {
     expect(await formatOf(location(), never)).toBe(expected);
   });
 });

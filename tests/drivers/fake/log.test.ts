@@ -1,4 +1,4 @@
-/** [fake]step_log: which lines are written, by which conductor, and that the steps for tests exist only with this option. */
+/** [fake]step_log: which entries are written, by which conductor, and that the steps for tests exist only with this option. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,12 +18,12 @@ const task = {
   save: async () => {},
 } as unknown as Task;
 
-it('is nothing without a file', () => {
+it('without a file, the interfaces are unchanged and have no count_step', () => {
   expect(withStepLog(INTERFACES, null)).toBe(INTERFACES);
   expect(INTERFACES.vendor['fake']!.steps!.map(({ step }) => step)).not.toContain('count_step');
 });
 
-it('writes a line before and after each step and power order, with its fence', async () => {
+it('writes an entry before and after each step and power action, with the fencing number', async () => {
   const file = join(folder, 'log');
   const { vendor, power } = withStepLog(INTERFACES, file);
   const steps = vendor['fake']!.steps!;
@@ -45,7 +45,7 @@ it('writes a line before and after each step and power order, with its fence', a
   expect(new Set(events.map(({ run }) => run)).size).toBe(2);
 });
 
-it('has no line of the end of what was cut off', async () => {
+it('writes no end entry for a power action that failed', async () => {
   const file = join(folder, 'cut');
   const { power } = withStepLog(INTERFACES, file);
   const broken = { ...task, save: async () => Promise.reject(new Error('the lock was lost')) } as unknown as Task;

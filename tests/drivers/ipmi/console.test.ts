@@ -58,7 +58,7 @@ const range = async (): Promise<{ readonly first: number; readonly text: string 
   return { first, text: `${first}:${first + 2}` };
 };
 
-it('connects one client to the machine, and the next one afterwards', async () => {
+it('connects one client at a time to the serial console, until it disconnects', async () => {
   const port = await freePort();
   const { task, serial } = await bench({ ipmi_terminal_port: port });
   await ipmiConsole.start(task);
@@ -85,7 +85,7 @@ it('connects one client to the machine, and the next one afterwards', async () =
   await ipmiConsole.stop(task);
   await expect(client(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
-it('takes a port of the range, keeps it in driver_internal_info, and listens again after a restart', async () => {
+it('takes a port of [console]port_range, stores it in driver_internal_info, and listens again after a restart', async () => {
   const { first, text } = await range();
   const { task, node, consoles } = await bench({}, { 'console.port_range': [text] });
   await ipmiConsole.start(task);
@@ -96,7 +96,7 @@ it('takes a port of the range, keeps it in driver_internal_info, and listens aga
   await ipmiConsole.stop(task);
   expect(node().driver_internal_info).not.toHaveProperty('allocated_ipmi_terminal_port');
 });
-it('says that no port is free', async () => {
+it('start fails when no port of the range is free', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   stops.push(() => new Promise((done) => taken.close(done)));
@@ -104,33 +104,33 @@ it('says that no port is free', async () => {
   const { task } = await bench({}, { 'console.port_range': [`${port}:${port + 1}`] });
   await expect(ipmiConsole.start(task)).rejects.toMatchObject({ name: 'NoFreeIPMITerminalPorts' });
 });
-it('tells the client what is wrong with the BMC, and no password', async () => {
+it('sends the login error of the BMC to the client, without the password', async () => {
   const port = await freePort();
   const { task } = await bench({ ipmi_terminal_port: port, ipmi_password: 'hidden' });
   await ipmiConsole.start(task);
-  const it = await client(port);
-  await it.ended;
-  expect(it.text()).toBe('wrong password (RAKP 2 HMAC)\r\n');
+  const peer = await client(port);
+  await peer.ended;
+  expect(peer.text()).toBe('wrong password (RAKP 2 HMAC)\r\n');
 });
-it('sends a silent client away', async () => {
+it('disconnects an idle client after [console]terminal_timeout', async () => {
   const port = await freePort();
   const { task } = await bench({ ipmi_terminal_port: port }, { 'console.terminal_timeout': 0.2 });
   await ipmiConsole.start(task);
-  const it = await client(port);
-  await it.ended;
-  expect(it.text()).toContain('no traffic for too long');
+  const peer = await client(port);
+  await peer.ended;
+  expect(peer.text()).toContain('no traffic for too long');
 });
-it('ends a session in time, whatever its traffic', async () => {
+it('disconnects an active client after [console]max_session_time', async () => {
   const port = await freePort();
   const { task } = await bench({ ipmi_terminal_port: port }, { 'console.max_session_time': 0.3 });
   await ipmiConsole.start(task);
-  const it = await client(port);
-  const typing = setInterval(() => it.socket.write('x'), 20);
-  await it.ended;
+  const peer = await client(port);
+  const typing = setInterval(() => peer.socket.write('x'), 20);
+  await peer.ended;
   clearInterval(typing);
-  expect(it.text()).toContain('the session took too long');
+  expect(peer.text()).toContain('the session took too long');
 });
-it.each(['127.0.0.1', ''])('listens on loopback (%p)', async (address) => {
+it.each(['127.0.0.1', ''])('listens on loopback with socat_address %p', async (address) => {
   const port = await freePort();
   const { task } = await bench({ ipmi_terminal_port: port }, { 'console.socat_address': address });
   expect(optionsOf()['console.socat_address']).toBe('127.0.0.1');
@@ -151,7 +151,7 @@ it.each<[JsonObject, object, string, string]>([
     "Serial over lan only works with IPMI protocol version 2.0. Check the 'ipmi_protocol_version' parameter in node's driver_info",
   ],
   [{ ipmi_terminal_port: 'abc' }, {}, 'InvalidParameterValue', 'ipmi_terminal_port "abc" is not a valid port.'],
-])('%j with %j is refused as Ironic refuses it', async (info, options, name, message) => {
+])('validate rejects driver_info %j with options %j like Ironic', async (info, options, name, message) => {
   const { task } = await bench(info, options);
   await expect(ipmiConsole.validate!(task)).rejects.toMatchObject({ name, message });
 });

@@ -9,7 +9,7 @@ import { bmcTask } from '../bmc-task';
 
 const A = { ipmi_address: '192.0.2.7' };
 
-/** A BMC as the pool shows it: requests as hexadecimal words, `NetFn Command data…`. */
+/** A BMC behind a connection pool: requests as hexadecimal bytes, `NetFn Command data…`. */
 function bench(
   given: {
     readonly info?: JsonObject;
@@ -82,7 +82,7 @@ describe('driver_info', () => {
       { ...A, ipmi_bridging: 'dual', ipmi_target_channel: '1', ipmi_target_address: '2' },
       "['ipmi_transit_channel', 'ipmi_transit_address'] not provided",
     ],
-  ])('%j is refused as Ironic refuses it', async (info, message) => {
+  ])('validate rejects %j with the message of Ironic', async (info, message) => {
     const { task } = bench({ node: { driver_info: info } });
     for (const one of [ipmiPower, ipmiManagement, ipmiVendor])
       await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
@@ -95,7 +95,7 @@ describe('driver_info', () => {
     [{ ipmi_hex_kg_key: '00'.repeat(21) }, 'ipmi_hex_kg_key'],
     [{ ipmi_username: {} }, 'ipmi_username is not a text.'],
     [{ ipmi_password: ['secret'] }, 'ipmi_password is not a text.'],
-  ])('%j is refused in words of our own', async (info, part) => {
+  ])('validate rejects %j with a message of our own', async (info, part) => {
     await expect(ipmiPower.validate!(bench({ info }).task)).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining(part) as unknown,
@@ -145,13 +145,13 @@ describe('driver_info', () => {
     ],
     [{ ipmi_hex_kg_key: '00ff' }, { kg: Buffer.from([0, 255]) }],
     [{ ipmi_bridging: 'no', ipmi_hex_kg_key: '' }, {}],
-  ])('%j is taken', (info, expected) => {
+  ])('ipmiTarget accepts %j', (info, expected) => {
     const target = ipmiTarget(nodeRecord({ driver_info: { ...A, ...info } }));
     expect(target).toMatchObject(expected);
     expect('kg' in target).toBe('kg' in expected);
   });
   it.each(['bad host name ;', '-x', 'a b', 'a\nb', '[::1]', 'a_b.c', 'a'.repeat(64), '$x'])(
-    'the address %j is refused by power, and only by power',
+    'only the power interface rejects the address %j',
     async (address) => {
       const { task } = bench({ info: { ipmi_address: address } });
       await expect(ipmiPower.validate!(task)).rejects.toMatchObject({
@@ -161,7 +161,7 @@ describe('driver_info', () => {
       await ipmiManagement.validate!(task);
     },
   );
-  it.each(['::1', 'fe80::1%eth0', '300.1.1.1', 'a.', 'nonexistent.invalid'])('the address %j is taken', (address) =>
+  it.each(['::1', 'fe80::1%eth0', '300.1.1.1', 'a.', 'nonexistent.invalid'])('the power interface accepts the address %j', (address) =>
     ipmiPower.validate!(bench({ info: { ipmi_address: address } }).task),
   );
 });
@@ -170,7 +170,7 @@ describe('power', () => {
   it.each([
     [true, 'power on'],
     [false, 'power off'],
-  ] as const)('on is %s: %s', async (startsOn, state) => {
+  ] as const)('get with the machine on = %s returns %s', async (startsOn, state) => {
     const { task, sent } = bench({ startsOn });
     expect(await ipmiPower.get(task)).toBe(state);
     expect(sent).toEqual(['00 01']);
@@ -182,15 +182,15 @@ describe('power', () => {
     ['rebooting', {}, ['00 02 00', '00 01', '00 02 01']],
     ['rebooting', { disable_power_off: true }, ['00 02 03']],
     ['soft rebooting', {}, ['00 02 05', '00 01', '00 02 01']],
-  ])('%s of a machine with %j', async (state, node, expected) => {
+  ])('set to "%s" of a machine with %j sends the expected chassis control commands', async (state, node, expected) => {
     const { task, sent } = bench({ node });
     await ipmiPower.set(task, state);
     expect(sent).toEqual(expected);
   });
-  it('is not read from an empty answer', async () => {
+  it('get fails on an empty response', async () => {
     await expect(ipmiPower.get(bench({ answer: () => Buffer.alloc(0) }).task)).rejects.toMatchObject({ status: 500 });
   });
-  it('says when the machine does not go off', async () => {
+  it('set fails within the timeout when the machine does not power off', async () => {
     const { task, slept } = bench({ answer: (words) => (words === '00 01' ? Buffer.from([1]) : Buffer.alloc(0)) });
     await expect(ipmiPower.set(task, 'rebooting', 10)).rejects.toMatchObject({
       status: 409,
@@ -213,7 +213,7 @@ describe('boot device', () => {
     ['cdrom', false, bios, '00 08 05 80 14 00 00 00'],
     ['bios', false, bios, '00 08 05 80 18 00 00 00'],
     ['safe', true, bios, '00 08 05 c0 0c 00 00 00'],
-  ])('%s, persistent %s, %j', async (device, persistent, node, expected) => {
+  ])('setBootDevice of %s, persistent %s, for a node with %j sends the expected boot flags', async (device, persistent, node, expected) => {
     const { task, sent } = bench({ node });
     await ipmiManagement.setBootDevice(task, device, persistent);
     expect(sent).toEqual(['00 08 03 08', expected]);
@@ -224,12 +224,12 @@ describe('boot device', () => {
     [{ ipmi_disable_boot_timeout: 'False' }, true, 1],
     [{ ipmi_disable_boot_timeout: true }, false, 2],
     [{ ipmi_disable_boot_timeout: 'maybe' }, true, 1],
-  ])('the 60 s timer, with %j and the option %s', async (info, option, commands) => {
+  ])('setBootDevice disables the 60 s timer according to driver_info %j and the option %s', async (info, option, commands) => {
     const { task, sent } = bench({ info, options: { 'ipmi.disable_boot_timeout': option } });
     await ipmiManagement.setBootDevice(task, 'pxe', false);
     expect(sent.length).toBe(commands);
   });
-  it('takes no other', async () => {
+  it('setBootDevice rejects an unknown device', async () => {
     await expect(ipmiManagement.setBootDevice(bench().task, 'floppy', false)).rejects.toMatchObject({
       status: 400,
       message: 'Invalid boot device floppy specified.',
@@ -242,12 +242,12 @@ describe('boot device', () => {
     [[0x80, 0x0c], { device: 'safe', persistent: false }],
     [[0, 0], { device: null, persistent: false }],
     [[], { device: null, persistent: false }],
-  ])('%j is read as %j', async (flags, expected) => {
+  ])('getBootDevice decodes the boot flags %j as %j', async (flags, expected) => {
     const { task, sent } = bench({ answer: () => Buffer.from([1, 5, ...flags]) });
     expect(await ipmiManagement.getBootDevice(task)).toEqual(expected);
     expect(sent).toEqual(['00 09 05 00 00']);
   });
-  it('is said again before each start, when the node asks for that', async () => {
+  it('is set again before each power-on with ipmi_force_boot_device', async () => {
     const { task, sent, node } = bench({ info: { ipmi_force_boot_device: 'true', ipmi_disable_boot_timeout: false } });
     await ipmiManagement.setBootDevice(task, 'disk', true);
     expect(node().driver_internal_info).toMatchObject({ persistent_boot_device: 'disk' });
@@ -264,21 +264,21 @@ describe('boot device', () => {
   });
 });
 
-describe('a BMC in trouble', () => {
-  it.each([0xc0, 0xc3, 0xc4, 0xd2])('that answers %i is asked again every min_command_interval', async (code) => {
+describe('BMC errors', () => {
+  it.each([0xc0, 0xc3, 0xc4, 0xd2])('completion code %i is retried every min_command_interval', async (code) => {
     const { task, sent, slept } = bench({ answer: (_, count) => (count < 4 ? busy(code) : undefined) });
     expect(await ipmiPower.get(task)).toBe('power on');
     expect(sent.length).toBe(4);
     expect(slept).toEqual([5000, 5000, 5000]);
   });
-  it('that has no free session is asked again', async () => {
+  it('"no free session" is retried', async () => {
     const { task, sent } = bench({
       answer: (_, count) => (count < 2 ? new IpmiError('refused', 'no free session', { rakpStatus: 1 }) : undefined),
     });
     await ipmiPower.get(task);
     expect(sent.length).toBe(2);
   });
-  it('is given up after command_retry_timeout', async () => {
+  it('retries end after command_retry_timeout', async () => {
     const { task, sent } = bench({ answer: () => busy(0xc0), options: { 'ipmi.command_retry_timeout': 20 } });
     await expect(ipmiPower.get(task)).rejects.toMatchObject({ status: 500, message: 'IPMI call failed: power status. Reason: node busy' });
     expect(sent.length).toBe(4);
@@ -288,27 +288,27 @@ describe('a BMC in trouble', () => {
     ['power soft', (task) => ipmiPower.set(task, 'soft power off')],
     ['chassis bootparam get 5', (task) => ipmiManagement.getBootDevice(task)],
     ['raw 0x00 0x08 0x03 0x08', (task) => ipmiManagement.setBootDevice(task, 'pxe', false)],
-  ])('fails %s with its name in the error', async (what, act) => {
+  ])('the failure of %s names the operation', async (what, act) => {
     const { task, sent } = bench({ answer: () => new IpmiError('refused', 'wrong password (RAKP 2 HMAC)') });
     await expect(act(task)).rejects.toMatchObject({ message: `IPMI call failed: ${what}. Reason: wrong password (RAKP 2 HMAC)` });
     expect(sent.length).toBe(1);
   });
-  it('leaves when the task is stopped', async () => {
+  it('retries end when the conductor stops', async () => {
     const { task, stop } = bench({ answer: () => busy(0xc0) });
     stop(new Error('shutting down'));
     await expect(ipmiPower.get(task)).rejects.toThrow('shutting down');
   });
 });
 
-describe('a non-maskable interrupt', () => {
-  it('is the diagnostic chassis control', async () => {
+describe('injectNmi', () => {
+  it('sends the chassis control "diagnostic interrupt"', async () => {
     const { task, sent } = bench();
     await ipmiManagement.injectNmi!(task);
     expect(sent).toEqual(['00 02 04']);
   });
 });
 
-describe('who made the machine', () => {
+describe('detectVendor', () => {
   const deviceId = (manufacturer: string): Buffer => Buffer.from(`2001010002bf${manufacturer}`, 'hex');
   it.each([
     ['7c2a00', 'super micro computer inc.'],
@@ -318,21 +318,21 @@ describe('who made the machine', () => {
     ['000000', undefined],
     ['ffff0f', undefined],
     ['a2', undefined],
-  ])('%s is %s', async (manufacturer, vendor) => {
+  ])('maps the manufacturer ID %s to %s', async (manufacturer, vendor) => {
     const { task, sent } = bench({ answer: () => deviceId(manufacturer) });
     expect(await ipmiManagement.detectVendor!(task)).toBe(vendor);
     expect(sent).toEqual(['06 01']);
   });
 });
 
-describe("the vendor's methods", () => {
+describe('vendor methods', () => {
   it.each<[method: string, args: JsonObject, sent: string]>([
     ['send_raw', { raw_bytes: '0x06 0x01' }, '06 01'],
     ['send_raw', { raw_bytes: ' 0x2E 1   255 ' }, '2e 01 ff'],
     ['bmc_reset', {}, '06 03'],
     ['bmc_reset', { warm: 'true' }, '06 03'],
     ['bmc_reset', { warm: false }, '06 02'],
-  ])('%s %j sends %s', async (name, args, words) => {
+  ])('%s with %j sends %s', async (name, args, words) => {
     const { task, sent } = bench();
     const method = ipmiVendor.methods![name]!;
     await method.validate!(task, args);
@@ -340,7 +340,7 @@ describe("the vendor's methods", () => {
     expect(sent).toEqual([words]);
   });
   it.each([undefined, '', 5, '0x06', '0x06 0x100', '6 256', '0x06 zz', '-1 2', '0x06 ; 0x01', '1 '.repeat(300)])(
-    'no bytes are %j',
+    'send_raw rejects raw_bytes %j',
     async (raw) => {
       const { task, sent } = bench();
       await expect(ipmiVendor.methods!.send_raw!.validate!(task, { raw_bytes: raw })).rejects.toMatchObject({ status: 400 });
@@ -348,7 +348,7 @@ describe("the vendor's methods", () => {
       expect(sent).toEqual([]);
     },
   );
-  it('say what the BMC said', async () => {
+  it('send_raw fails with the error of the BMC', async () => {
     const { task } = bench({ answer: () => new IpmiError('completion', 'invalid command', { completionCode: 0xc1 }) });
     await expect(ipmiVendor.methods!.send_raw!.run(task, { raw_bytes: '0x30 0x01' }, 'POST')).rejects.toThrow(
       'IPMI call failed: raw 0x30 0x01. Reason: invalid command',

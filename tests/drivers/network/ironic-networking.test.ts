@@ -68,7 +68,7 @@ it.each<readonly [Operation, Given, readonly string[]]>([
   ['addCleaningNetwork', { ports: [{ local_link_connection: LINK }] }, ['update sw p1 access 12 (10)']],
   ['configureTenantNetworks', { ports: [{ local_link_connection: LINK }] }, []],
   ['addInspectionNetwork', { ports: [{ local_link_connection: LINK }] }, []],
-])('%s of %j', async (operation, given, expected) => {
+])('%s with %j sends the expected changes of switch ports', async (operation, given, expected) => {
   const { task, done } = bench(given);
   await ironicNetworking[operation](task);
   expect(done).toEqual(expected);
@@ -85,14 +85,14 @@ it.each<readonly [Operation, string]>([
     'unconfigureTenantNetworks',
     'Failed to reset ports for tenant network, errors: ["Failed to reset tenant network for port port-2: Failed to configure network port: refused"]',
   ],
-])('%s fails with the reason of the switch, after it tried every port', async (operation, reason) => {
+])('%s fails with the error of the switch after it tried every port', async (operation, reason) => {
   const ports = ['p1', 'p2', 'p3'].map((port) => ({ local_link_connection: { ...LINK, port_id: port }, extra: TENANT }));
   const { task, done } = bench({ ports, bad: 'p2' });
   await expect(ironicNetworking[operation](task)).rejects.toMatchObject({ name: 'NetworkError', message: reason });
   expect(done).toHaveLength(2);
 });
 it.each(['addCleaningNetwork', 'removeCleaningNetwork', 'configureTenantNetworks'] as const)(
-  '%s fails for a port whose place is not whole, and passes over one without any',
+  '%s fails for a port with an incomplete local_link_connection, and skips a port without one',
   async (operation) => {
     const port = { extra: TENANT };
     const { task, done } = bench({
@@ -108,11 +108,11 @@ it.each(['addCleaningNetwork', 'removeCleaningNetwork', 'configureTenantNetworks
   },
 );
 
-it('without drivers is an error that names the option', async () => {
+it('addCleaningNetwork without switch drivers fails', async () => {
   const { task } = testTask({ options: NETWORKS, ports: [portRecord({ local_link_connection: LINK })] });
   await expect(ironicNetworking.addCleaningNetwork(task)).rejects.toThrow(/^No switch drivers are available/);
 });
-it('a network that is none is refused', async () => {
+it('addCleaningNetwork rejects an invalid cleaning_network', async () => {
   const { task } = bench({ info: { cleaning_network: '12' } });
   await expect(ironicNetworking.addCleaningNetwork(task)).rejects.toThrow("Invalid cleaning network value '12'.");
 });
@@ -136,7 +136,7 @@ describe('validate', () => {
     [{ extra: { switchport: [] } }, 'available', undefined],
     [{ extra: { switchport: 'access' } }, 'available', "for port port-1: 'access' is not of type 'object'"],
     [{ extra: { switchport: { mode: 'x' } } }, 'available', 'Invalid switchport configuration for port port-1: '],
-  ])('%j in %s', async (port, state, problem) => {
+  ])('checks the port %j in state %s', async (port, state, problem) => {
     const { task } = bench({ ports: [port], state });
     const attempt = ironicNetworking.validate!(task);
     if (problem === undefined) await attempt;
@@ -144,7 +144,7 @@ describe('validate', () => {
   });
 });
 
-describe('validate of a portgroup', () => {
+describe('validate of a portgroup with LAG', () => {
   const LAG = { mode: 'access', native_vlan: 14, aggregation_mode: 'lacp' };
   const member = { portgroup_uuid: 'group', local_link_connection: LINK, extra: TENANT, pxe_enabled: false };
   it.each<readonly [unknown, readonly Partial<PortRecord>[], string | undefined]>([
@@ -169,7 +169,7 @@ describe('validate of a portgroup', () => {
       [{ ...member, local_link_connection: {} }],
       'Portgroup group has LAG configuration but: member ports port-1 lack proper local_link_connection with switch_id and port_id fields',
     ],
-  ])('%j with the ports %j: %s', async (lag, ports, problem) => {
+  ])('checks extra.lag %j with the ports %j: %s', async (lag, ports, problem) => {
     const { task } = bench({ ports, lag, state: 'inspecting' });
     const attempt = ironicNetworking.validate!(task);
     if (problem === undefined) await attempt;
@@ -180,7 +180,7 @@ describe('validate of a portgroup', () => {
 it.each([
   ['inspection', 'validateInspection'],
   ['rescuing', 'validateRescue'],
-] as const)('the network for %s is checked before', async (network, check) => {
+] as const)('the network for %s is validated by %s', async (network, check) => {
   const options = (value: string): Partial<Options> => ({ [`ironic_networking.${network}_network`]: value });
   await expect(ironicNetworking[check]!(bench({ options: options('access') }).task)).rejects.toThrow(
     `Invalid ${network} network value 'access'`,
@@ -191,15 +191,15 @@ it.each([
   expect(without.complaints).toEqual([`no port of the node has a switch port in a network {"network":"${network}"}`]);
 });
 
-describe('a changed port', () => {
+describe('portChanged', () => {
   const moved = { ...LINK, port_id: 'p2' };
   const other = { switchport: { mode: 'access', native_vlan: 15 } };
   it.each<readonly [string, NodeRecord['provision_state'], Partial<PortRecord>, Partial<PortRecord>, readonly string[]]>([
-    ['nothing of it', 'active', { extra: TENANT }, { extra: TENANT }, []],
-    ['a VLAN', 'active', { extra: TENANT }, { extra: other }, ['update sw p1 access 15 (10)']],
+    ['no change', 'active', { extra: TENANT }, { extra: TENANT }, []],
+    ['another VLAN', 'active', { extra: TENANT }, { extra: other }, ['update sw p1 access 15 (10)']],
     ['a first VLAN', 'active', { extra: {} }, { extra: other }, ['update sw p1 access 15 (10)']],
-    ['no VLAN any more', 'active', { extra: TENANT }, { extra: {} }, ['reset sw p1 access 14 (10)']],
-    ['no link any more', 'active', { extra: TENANT }, { extra: TENANT, local_link_connection: {} }, ['reset sw p1 access 14 (10)']],
+    ['the VLAN is removed', 'active', { extra: TENANT }, { extra: {} }, ['reset sw p1 access 14 (10)']],
+    ['the link is removed', 'active', { extra: TENANT }, { extra: TENANT, local_link_connection: {} }, ['reset sw p1 access 14 (10)']],
     [
       'another link',
       'active',
@@ -207,9 +207,9 @@ describe('a changed port', () => {
       { extra: TENANT, local_link_connection: moved },
       ['reset sw p1 access 14 (10)', 'update sw p2 access 14 (10)'],
     ],
-    ['a VLAN while it is cleaned', 'cleaning', { extra: TENANT }, { extra: other }, ['update sw p1 access 12 (10)']],
-    ['a VLAN of an idle node', 'available', { extra: TENANT }, { extra: other }, ['update sw p1 access 10 (10)']],
-  ])('%s, %s', async (_name, state, before, after, expected) => {
+    ['another VLAN', 'cleaning', { extra: TENANT }, { extra: other }, ['update sw p1 access 12 (10)']],
+    ['another VLAN of an idle node', 'available', { extra: TENANT }, { extra: other }, ['update sw p1 access 10 (10)']],
+  ])('applies a port change to the switch: %s, in state %s', async (_name, state, before, after, expected) => {
     const { task, done } = bench({ state });
     const port = (changes: Partial<PortRecord>): PortRecord => portRecord({ local_link_connection: LINK, pxe_enabled: false, ...changes });
     await ironicNetworking.portChanged!(task, { before: port(before), after: port(after) });

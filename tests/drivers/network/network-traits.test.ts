@@ -57,24 +57,24 @@ it.each<readonly [string, Given, readonly string[]]>([
     ['p3'],
   ],
   [
-    'no port that has a VIF',
+    'a port without a VIF',
     { traits: ['CUSTOM_FAST'], ports: [port(1, { category: 'fast' }), port(3, { category: 'fast', ...taken })] },
     ['p1'],
   ],
   [
-    'the first trait that matches, by order',
+    'a port by the matching trait with the lowest order',
     { traits: ['CUSTOM_FAST', 'CUSTOM_RED'], ports: [port(1, { category: 'fast' })], vif: { tags: ['red'] } },
     ['p1'],
   ],
   [
-    'the next trait when the first does not match',
+    'a port by the next trait when the first does not match',
     { traits: ['CUSTOM_FAST', 'CUSTOM_RED'], ports: [port(1, { category: 'fast' })] },
     ['p1'],
   ],
   ['as many ports as max_count', { traits: ['CUSTOM_TWO'], ports: [port(1), port(2), port(3)] }, ['p3', 'p2']],
   ['a portgroup', { traits: ['CUSTOM_GROUP'], ports: [port(1)], portgroups: [group(1), group(2)] }, ['g2']],
   [
-    'ports of one physical network as a group',
+    'the ports of one physical network as a group',
     {
       traits: ['CUSTOM_BOND'],
       ports: [port(1, green), port(2, { ...green, physical_network: 'b' }), port(3, green), port(4)],
@@ -82,14 +82,14 @@ it.each<readonly [string, Given, readonly string[]]>([
     },
     ['p3+p1'],
   ],
-  ['the default, for an instance without traits', { ports: [port(1), port(2)] }, ['p2']],
-  ['the default, for traits that the file does not have', { traits: ['CUSTOM_X'], ports: [port(1)] }, ['p1']],
+  ['a port by the default trait, for an instance without traits', { ports: [port(1), port(2)] }, ['p2']],
+  ['a port by the default trait, for traits that the file does not contain', { traits: ['CUSTOM_X'], ports: [port(1)] }, ['p1']],
   [
-    'nothing, where that is allowed',
+    'no port, with raise_when_no_match = false',
     { traits: ['CUSTOM_FAST'], ports: [port(1)], options: { 'conductor.trait_based_networking_raise_when_no_match': false } },
     [],
   ],
-])('attaches %s', async (_name, given, expected) => {
+])('planAttachment selects %s', async (_name, given, expected) => {
   expect(await planned(given)).toEqual(expected);
 });
 it.each<readonly [Given, string]>([
@@ -106,7 +106,7 @@ it.each<readonly [Given, string]>([
   [{ traits: ['CUSTOM_BOND'], ports: [port(1, green), port(2, green)], vif: { name: 'other' } }, 'TBNNoPortMatchesFound'],
   [{ traits: ['CUSTOM_OLD'], ports: [port(1)] }, 'TraitBasedNetworkingException'],
   [{ ports: [port(1), port(2, { internal_info: { tenant_vif_port_id: 'vif' } })] }, 'VifAlreadyAttached'],
-])('%j: %s', async (given, name) => {
+])('planAttachment of %j throws %s', async (given, name) => {
   await expect(planned(given)).rejects.toMatchObject({ name });
 });
 
@@ -124,11 +124,11 @@ it.each([
     'must have a max_count',
   ],
   ['CUSTOM_A: { actions: [{ action: attach_port, filter: port.is_port, min_count: x }] }', 'min_count is no whole number'],
-])('the file %j is refused', (text, reason) => {
+])('parseTraits rejects the file %j', (text, reason) => {
   expect(() => parseTraits(text)).toThrow(reason);
 });
 
-it('the file is read again when it changes, and stays in force when it cannot be used', () => {
+it('openNetworkTraits reads a changed file again, and keeps the last valid content', () => {
   const folder = mkdtempSync(join(tmpdir(), 'network-traits-'));
   const file = join(folder, 'traits.yaml');
   const names = (): readonly string[] => opened.current(silentLog).map(({ name }) => name);

@@ -56,12 +56,12 @@ function started({ replies = {}, ports, node, options, portgroups, onlyProject, 
 }
 
 it.each([
-  ['is bound to nobody', {}, []],
+  ['is unbound', {}, []],
   ['is still bound', { 'binding:host_id': NODE_UUID }, ['PUT /ports/vif', 'PUT /ports/vif']],
   ['has a binding profile', { 'binding:profile': { local_link_information: [LINK] } }, ['PUT /ports/vif', 'PUT /ports/vif']],
   ["has the machine's address", { mac_address: '52:54:00:00:00:01' }, ['PUT /ports/vif', 'PUT /ports/vif']],
-  ['cannot be read', 500, ['PUT /ports/vif', 'PUT /ports/vif']],
-])('a VIF that %s when its instance ends is detached', async (_, view, changes) => {
+  ['Neutron cannot show', 500, ['PUT /ports/vif', 'PUT /ports/vif']],
+])('vifDetach clears the binding and MAC address in Neutron unless the VIF is unbound: a VIF that %s', async (_, view, changes) => {
   const port = portRecord({ local_link_connection: LINK, internal_info: { tenant_vif_port_id: 'vif' } });
   const free = { id: 'vif', mac_address: 'fa:16:3e:00:00:01', 'binding:host_id': '', 'binding:profile': {} };
   const replies = { 'GET /ports/vif': typeof view === 'number' ? view : { port: { ...free, ...view } } };
@@ -71,7 +71,7 @@ it.each([
   expect(task.ports[0]!.internal_info).toEqual({});
 });
 
-it('a port of a temporary network is made and bound by one request, after leftovers are gone', async () => {
+it('addProvisioningNetwork deletes leftover ports, then creates and binds a port with one request', async () => {
   const { task, sent } = started({ replies: { 'GET /ports?': { ports: [{ id: 'old' }] } } });
   await neutronNetwork.addProvisioningNetwork(task);
   expect(sent).toEqual([
@@ -94,14 +94,14 @@ it('a port of a temporary network is made and bound by one request, after leftov
   expect(task.ports[0]!.internal_info).toEqual({ provisioning_vif_port_id: 'new' });
 });
 
-it('removal deletes the ports of the network and those that the node names', async () => {
+it('removeProvisioningNetwork deletes the Neutron ports of the network and those in internal_info', async () => {
   const port = portRecord({ local_link_connection: LINK, internal_info: { provisioning_vif_port_id: 'named', tenant_vif_port_id: 'vif' } });
   const { task, lines } = started({ ports: [port], replies: { 'GET /ports?': { ports: [{ id: 'found' }] } } });
   await neutronNetwork.removeProvisioningNetwork(task);
   expect(lines().slice(2)).toEqual(['DELETE /ports/found', 'DELETE /ports/named']);
   expect(task.ports[0]!.internal_info).toEqual({ tenant_vif_port_id: 'vif' });
 });
-it('removal from a network that is not configured any more deletes what the node names', async () => {
+it('removeRescuingNetwork without a configured network deletes the Neutron ports in internal_info', async () => {
   const port = portRecord({ internal_info: { rescuing_vif_port_id: 'named' } });
   const { task, lines } = started({ ports: [port] });
   await neutronNetwork.removeRescuingNetwork(task);
@@ -109,16 +109,20 @@ it('removal from a network that is not configured any more deletes what the node
 });
 
 it.each<[string, Given, string]>([
-  ['a network is missing', { options: { 'neutron.provisioning_network': null } }, 'UUID or name of provisioning_network is not set'],
+  ['no network is configured', { options: { 'neutron.provisioning_network': null } }, 'UUID or name of provisioning_network is not set'],
   [
-    'Neutron has no such network',
+    'Neutron does not have the network',
     { replies: { [`GET /networks/${NETWORK}`]: 404 } },
     `provisioning_network with name or UUID ${NETWORK} was not found`,
   ],
   ['Neutron fails', { replies: { [`GET /networks/${NETWORK}`]: 500 } }, 'Could not retrieve network: HTTP status 500'],
-  ['no port boots', { ports: [portRecord({ pxe_enabled: false })] }, `No available PXE-enabled ports on node ${NODE_UUID}.`],
-  ['the port has no link', { ports: [portRecord()] }, "The local_link_connection is required for 'neutron' network interface"],
-  ['the port is refused', { replies: { 'POST /ports': 409 } }, '(HTTP status 409)'],
+  ['no port has pxe_enabled', { ports: [portRecord({ pxe_enabled: false })] }, `No available PXE-enabled ports on node ${NODE_UUID}.`],
+  [
+    'the port has no local_link_connection',
+    { ports: [portRecord()] },
+    "The local_link_connection is required for 'neutron' network interface",
+  ],
+  ['Neutron refuses the port', { replies: { 'POST /ports': 409 } }, '(HTTP status 409)'],
   [
     'the binding fails',
     {
@@ -133,14 +137,14 @@ it.each<[string, Given, string]>([
     { options: { 'neutron.provisioning_network_security_groups': ['g'] } },
     'Could not find these security groups',
   ],
-])('adding a network fails when %s', async (_, given, message) => {
+])('addProvisioningNetwork fails when %s', async (_, given, message) => {
   const { task, lines } = started(given);
   await expect(neutronNetwork.addProvisioningNetwork(task)).rejects.toThrow(message);
   if (message.startsWith('Binding')) expect(lines().at(-1)).toBe('DELETE /ports/new');
 });
 
 const attached = { internal_info: { tenant_vif_port_id: 'vif' }, local_link_connection: LINK };
-it('a portgroup is bound with the links of its members and its bond', async () => {
+it('configureTenantNetworks binds a portgroup with the links of its members and its bond properties', async () => {
   const group = portgroupRecord({
     address: '52:54:00:00:00:99',
     internal_info: { tenant_vif_port_id: 'vif' },
@@ -164,7 +168,7 @@ it('a portgroup is bound with the links of its members and its bond', async () =
     ],
   ]);
 });
-it('unplugging clears the binding first, then the address; a port that is gone is no failure', async () => {
+it('unconfigureTenantNetworks clears the binding, then the MAC address, and tolerates a deleted Neutron port', async () => {
   const { task, sent } = started({ ports: [portRecord(attached)] });
   await neutronNetwork.unconfigureTenantNetworks(task);
   expect(sent).toEqual([
@@ -173,7 +177,7 @@ it('unplugging clears the binding first, then the address; a port that is gone i
   ]);
   await neutronNetwork.unconfigureTenantNetworks(started({ ports: [portRecord(attached)], replies: { 'PUT /ports/vif': 404 } }).task);
 });
-it('flat binds host and address only, and fails without a VIF', async () => {
+it('flat: addProvisioningNetwork binds host and MAC address only, and fails without a VIF', async () => {
   const { task, sent } = started({ ports: [portRecord(attached)] });
   await flatNetwork.addProvisioningNetwork(task);
   expect(sent).toEqual([
@@ -182,23 +186,23 @@ it('flat binds host and address only, and fails without a VIF', async () => {
   await expect(flatNetwork.addProvisioningNetwork(started().task)).rejects.toThrow('Failed to bind any flat network ports');
 });
 
-it('a VIF that cannot be connected is not attached', async () => {
+it('vifAttach leaves the port without the VIF when Neutron refuses the change', async () => {
   const { task } = started({ replies: { 'PUT /ports/vif': 409 } });
   await expect(neutronNetwork.vifAttach(task, { id: 'vif' })).rejects.toThrow('can not update Neutron port vif MAC address');
   expect(task.ports[0]!.internal_info).toEqual({});
 });
-it('a VIF is placed on a port of its physical network', async () => {
+it('vifAttach rejects a VIF when no port is in its physical network', async () => {
   const other = portRecord({ local_link_connection: LINK, physical_network: 'physnet2' });
   await expect(neutronNetwork.vifAttach(started({ ports: [other] }).task, { id: 'vif' })).rejects.toThrow('not enough free physical ports');
 });
-it('a client may attach the VIFs of its own project only, where it is bound to one', async () => {
+it('vifAttach lets a client with a project attach only VIFs of this project', async () => {
   const replies = { 'GET /ports/vif': { port: { id: 'vif', network_id: NETWORK, project_id: 'mine' } } };
   await neutronNetwork.vifAttach(started({ replies, onlyProject: 'mine' }).task, { id: 'vif' });
   const { task } = started({ replies, onlyProject: 'other' });
   await expect(neutronNetwork.vifAttach(task, { id: 'vif' })).rejects.toThrow('Neutron port vif was not found');
   expect(task.ports[0]!.internal_info).toEqual({});
 });
-it('a changed address is changed in Neutron, and the binding restored', async () => {
+it('portChanged sets the new MAC address in Neutron and restores the binding', async () => {
   const bound = { id: 'vif', network_id: NETWORK, 'binding:host_id': 'h', 'binding:profile': { a: 1 } };
   const { task, sent } = started({ replies: { 'GET /ports/vif': { port: bound } } });
   const before = portRecord(attached);
@@ -209,7 +213,7 @@ it('a changed address is changed in Neutron, and the binding restored', async ()
   ]);
 });
 
-it('DHCP options are those of the IP versions of the port', async () => {
+it('neutronDhcp.update sends only the options for the IP versions of the Neutron port', async () => {
   const { task, sent } = started({ ports: [portRecord(attached)] });
   const option = (version: 4 | 6) => ({ opt_name: '67', opt_value: `v${version}`, ip_version: version });
   await neutronDhcp.update(task, [option(4), option(6)]);
@@ -217,7 +221,7 @@ it('DHCP options are those of the IP versions of the port', async () => {
   await expect(neutronDhcp.update(started().task, [option(4)])).rejects.toThrow('No VIFs found for node');
 });
 
-it('a VIF gets no port that the network interface cannot use', async () => {
+it('vifAttach does not use a port without local_link_connection', async () => {
   const { task } = started({ ports: [portRecord({ physical_network: 'physnet1' })] });
   await expect(neutronNetwork.vifAttach(task, { id: 'vif' })).rejects.toThrow('not enough free physical ports');
 });
@@ -230,7 +234,7 @@ describe('trait-based networking', () => {
     node: { instance_info: { traits: ['CUSTOM_BOND'] } },
     ports: [1, 2].map((id) => portRecord({ id, uuid: `p${id}`, local_link_connection: LINK })),
   };
-  it('makes a portgroup for a VIF, and removes it with the VIF', async () => {
+  it('vifAttach creates a dynamic portgroup, and vifDetach deletes it', async () => {
     const { task, lines } = started(given);
     await neutronNetwork.vifAttach(task, { id: 'vif' });
     const [group] = await task.portgroups();
@@ -242,12 +246,12 @@ describe('trait-based networking', () => {
     expect(await task.portgroups()).toEqual([]);
     expect(task.ports.map((port) => port.portgroup_uuid)).toEqual([null, null]);
   });
-  it('leaves no portgroup when Neutron refuses', async () => {
+  it('vifAttach leaves no portgroup when Neutron refuses the change', async () => {
     const { task } = started({ ...given, replies: { 'PUT /ports/vif': 409 } });
     await expect(neutronNetwork.vifAttach(task, { id: 'vif' })).rejects.toThrow('Could not seed network configuration');
     expect(await task.portgroups()).toEqual([]);
   });
-  it('attaches a VIF to one port by default', async () => {
+  it('vifAttach uses a single port for an instance without traits', async () => {
     const { task } = started({ ...given, node: { instance_info: {} } });
     await neutronNetwork.vifAttach(task, { id: 'vif' });
     expect(task.ports.map((port) => port.internal_info)).toEqual([{}, { tenant_vif_port_id: 'vif' }]);
@@ -283,7 +287,7 @@ describe('network data', () => {
     { id: 's6', network_id: NETWORK, type: 'ipv6', link, ip_address: '2001:db8::9', netmask: 'ffff:ffff:ffff:ffff::', routes: [] },
   ];
   const services = [{ type: 'dns', address: '10.0.0.53' }];
-  it('of a ramdisk is that of the VIFs in use, unless the node has its own', async () => {
+  it('of a ramdisk describes the VIFs in use, unless the node has its own network_data', async () => {
     const ports = [portRecord({ internal_info: { cleaning_vif_port_id: 'vif', tenant_vif_port_id: 'other' } })];
     const [{ uuid }] = ports as [PortRecord];
     expect(await neutronNetwork.networkData!(started({ ports, replies }).task)).toEqual({
@@ -309,31 +313,34 @@ describe('network data', () => {
   const whole = { links: [{ id: 'a', mtu: 1500 }], networks: [], services: [] };
   const noMtu = { links: [{ id: 'a', mtu: null }] };
   it.each<readonly [string, unknown, object, unknown]>([
-    ['has none', undefined, {}, made],
-    ['has an empty one', { links: [], networks: [] }, {}, made],
+    ['has no network_data', undefined, {}, made],
+    ['has empty network_data', { links: [], networks: [] }, {}, made],
     ['names no MTU', noMtu, {}, made],
-    ['names no MTU, which is not checked', noMtu, { 'conductor.disable_metadata_mtu_check': true }, noMtu],
-    ['has one', whole, {}, whole],
-    ['is not checked', undefined, { 'conductor.disable_configdrive_check': true }, undefined],
-  ])('of an instance whose config drive %s', async (_name, network_data, options, expected) => {
-    const { task } = started({ ...bonded, options });
-    expect(await neutronNetwork.completeConfigdrive!(task, { user_data: 'x', network_data })).toEqual({
-      user_data: 'x',
-      network_data: expected,
-    });
-  });
-  it('of an instance without VIFs stays as it is', async () => {
+    ['names no MTU, with disable_metadata_mtu_check', noMtu, { 'conductor.disable_metadata_mtu_check': true }, noMtu],
+    ['has complete network_data', whole, {}, whole],
+    ['is excluded by disable_configdrive_check', undefined, { 'conductor.disable_configdrive_check': true }, undefined],
+  ])(
+    'of an instance whose config drive %s: completeConfigdrive sets the expected network_data',
+    async (_name, network_data, options, expected) => {
+      const { task } = started({ ...bonded, options });
+      expect(await neutronNetwork.completeConfigdrive!(task, { user_data: 'x', network_data })).toEqual({
+        user_data: 'x',
+        network_data: expected,
+      });
+    },
+  );
+  it('of an instance without VIFs: completeConfigdrive changes nothing', async () => {
     expect(await neutronNetwork.completeConfigdrive!(started().task, { user_data: 'x' })).toEqual({ user_data: 'x' });
   });
 });
 
-describe('a Smart NIC', () => {
+describe('port of a Smart NIC', () => {
   const smart = portRecord({ is_smartnic: true, local_link_connection: { port_id: 'rep0-0', hostname: 'dpu1' } });
   const agents = (...alive: readonly boolean[]): (() => object) => {
     const left = [...alive];
     return () => ({ agents: [{ alive: left.shift() ?? true }] });
   };
-  it('is bound to its own host, when its agent is alive', async () => {
+  it('is bound to the host of the Smart NIC after its Neutron agent is alive', async () => {
     const { task, sent } = started({ ports: [smart], replies: { 'GET /agents?': agents(false, false, true) } });
     Object.assign(task.driver, { power: { ...task.driver.power, get: async () => 'power on' as const } });
     await neutronNetwork.addProvisioningNetwork(task);
@@ -344,7 +351,7 @@ describe('a Smart NIC', () => {
       { ports: [{ 'binding:vnic_type': 'smart-nic', 'binding:host_id': 'dpu1' }] },
     ]);
   });
-  it('is powered on while its ports change', async () => {
+  it('has its machine powered on while the Neutron port is created', async () => {
     const driver = { ...started().task.driver.power, get: async () => 'power off' as const };
     const { task, events, sent } = started({ ports: [smart], replies: { 'GET /agents?': agents(true, false, true) } });
     Object.assign(task.driver, { power: driver });
@@ -355,7 +362,7 @@ describe('a Smart NIC', () => {
   it.each([
     [{ is_smartnic: true, local_link_connection: LINK }, 'Smart NIC port must have port_id and hostname'],
     [{ is_smartnic: false, local_link_connection: smart.local_link_connection }, 'Only Smart NIC ports can have port_id and hostname'],
-  ])('has a link of its own kind: %j', async (changes, reason) => {
+  ])('is validated together with its local_link_connection: %j', async (changes, reason) => {
     const { task } = started({ ports: [portRecord(changes)] });
     Object.assign(task.driver, { power: { ...task.driver.power, get: async () => 'power on' as const } });
     await expect(neutronNetwork.addProvisioningNetwork(task)).rejects.toThrow(reason);

@@ -5,7 +5,7 @@ it.each([
   ['trunk/native_vlan=1/allowed_vlans=5,7-8', { mode: 'trunk', nativeVlan: 1, allowedVlans: [5, 7, 8] }, true],
   [' hybrid / native_vlan = 1 / other=x', { mode: 'hybrid', nativeVlan: 1, allowedVlans: null }, false],
   ['access/allowed_vlans=5', { mode: 'access', nativeVlan: null, allowedVlans: [5] }, false],
-])('the network %s', (text, expected, complete) => {
+])('switchPortOfNetwork parses %s', (text, expected, complete) => {
   const port = switchPortOfNetwork(text, 'cleaning');
   expect(port).toEqual(expected);
   expect(isComplete(port)).toBe(complete);
@@ -17,7 +17,7 @@ it.each([
   ['access/100', "expected key=value, got '100'"],
   ['access/native_vlan=x', "invalid literal for int() with base 10: 'x'"],
   ['trunk/native_vlan=1/allowed_vlans=0', 'VLAN ID must be between 1 and 4094, got 0'],
-])('the network %s is none', (text, reason) => {
+])('switchPortOfNetwork rejects %s', (text, reason) => {
   expect(() => switchPortOfNetwork(text, 'cleaning')).toThrow(
     `Invalid cleaning network value '${text}'. Expected: {access|trunk|hybrid}/native_vlan=VLAN_ID[/allowed_vlans=V1,V2,Vn-Vm,...]. Error: ${reason}`,
   );
@@ -34,13 +34,13 @@ it.each([
     { mode: 'trunk', native_vlan: 5, allowed_vlans: [6, '7', 9999] },
     { mode: 'trunk', nativeVlan: 5, allowedVlans: [6] },
   ],
-])('the switchport %j', (switchport, expected) => {
+])('switchPortOfPort reads %j', (switchport, expected) => {
   expect(switchPortOfPort(switchport)).toEqual(expected);
 });
 it.each([
   [{ mode: 'port' }, "Invalid switchport mode 'port'. Must be one of ('access', 'trunk', 'hybrid')."],
   [{ mode: 'access', native_vlan: '5' }, 'native_vlan must be an integer, got str.'],
-])('the switchport %j is none', (switchport, reason) => {
+])('switchPortOfPort rejects %j', (switchport, reason) => {
   expect(() => switchPortOfPort(switchport)).toThrow(reason);
 });
 it.each([
@@ -56,7 +56,7 @@ it.each([
   [{ mode: 'access', native_vlan: 5, mtu: 9217 }, '9217 is no mtu'],
   [{ mode: 'access', native_vlan: 5, lag_name: 5 }, '5 is no lag_name'],
   [{ mode: 'access', native_vlan: 5, more: 1 }, "Additional properties are not allowed ('more' was unexpected)"],
-])('the schema of switchport: %j', (switchport, problem) => {
+])('switchportProblem checks %j', (switchport, problem) => {
   if (problem instanceof RegExp) expect(switchportProblem(switchport)).toMatch(problem);
   else expect(switchportProblem(switchport)).toBe(problem);
 });
@@ -68,6 +68,6 @@ it.each([
   [{ mode: 'access', native_vlan: 4095, aggregation_mode: 'lacp' }, '4095 is not a VLAN from 1 to 4094'],
   [{ mode: 'access', aggregation_mode: 'lacp', lag_name: 'a' }, "Additional properties are not allowed ('lag_name' was unexpected)"],
   [{ aggregation_mode: 'lacp' }, "'mode' is a required property"],
-])('the schema of lag: %j', (lag, problem) => {
+])('lagProblem checks %j', (lag, problem) => {
   expect(lagProblem(lag)).toBe(problem);
 });

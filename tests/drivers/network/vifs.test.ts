@@ -18,24 +18,30 @@ const place = (vif: Vif, ports: readonly PortRecord[], portgroups: readonly Port
 const member = (uuid: string, changes: Partial<PortRecord> = {}) => port(uuid, { portgroup_uuid: 'g', ...changes });
 
 it.each<[string, string, readonly PortRecord[], readonly PortgroupRecord[], readonly string[]]>([
-  ['a port that boots', 'b', [port('a', { pxe_enabled: false }), port('b')], [], []],
-  ['the first of equal ones', 'a', [port('a'), port('b')], [], []],
-  ['one that is free', 'b', [port('a', with_('other')), port('b')], [], []],
-  ['a portgroup before a port', 'g', [port('a'), member('b')], [group('g')], []],
-  ['no portgroup without ports', 'a', [port('a')], [group('g')], []],
-  ['no portgroup that has a VIF', 'a', [port('a'), member('b')], [group('g', with_('other'))], []],
-  ['a free port where another of its portgroup has a VIF', 'b', [member('a', with_('other')), member('b')], [group('g')], []],
-  ['a physical network of its own', 'b', [port('a'), port('b', { physical_network: 'left' })], [], ['left']],
-  ['its network before a portgroup', 'a', [port('a', { physical_network: 'left' }), member('b')], [group('g')], ['left']],
-  ['no other physical network', 'a', [port('b', { physical_network: 'right' }), port('a')], [], ['left']],
-])('a VIF goes to %s', (_, expected, ports, portgroups, networks) =>
+  ['a port with pxe_enabled', 'b', [port('a', { pxe_enabled: false }), port('b')], [], []],
+  ['the first of equal ports', 'a', [port('a'), port('b')], [], []],
+  ['a port without a VIF', 'b', [port('a', with_('other')), port('b')], [], []],
+  ['a portgroup to a port', 'g', [port('a'), member('b')], [group('g')], []],
+  ['a port to a portgroup without members', 'a', [port('a')], [group('g')], []],
+  ['a port to a portgroup with a VIF', 'a', [port('a'), member('b')], [group('g', with_('other'))], []],
+  ['a free member if another member of the portgroup has a VIF', 'b', [member('a', with_('other')), member('b')], [group('g')], []],
+  ["a port in the VIF's physical network to one without", 'b', [port('a'), port('b', { physical_network: 'left' })], [], ['left']],
+  [
+    "a port in the VIF's physical network to a portgroup without",
+    'a',
+    [port('a', { physical_network: 'left' }), member('b')],
+    [group('g')],
+    ['left'],
+  ],
+  ['a port without a physical network to one in another', 'a', [port('b', { physical_network: 'right' }), port('a')], [], ['left']],
+])('choosePortOrPortgroup prefers %s', (_, expected, ports, portgroups, networks) =>
   expect(place({ id: 'v' }, ports, portgroups, networks)).toBe(expected),
 );
 
 it.each<[object, string]>([
   [{ port_uuid: 'a' }, 'a'],
   [{ portgroup_uuid: 'g' }, 'g'],
-])('a VIF goes where it shall: %j', (asked, expected) =>
+])('choosePortOrPortgroup returns the requested port or portgroup: %j', (asked, expected) =>
   expect(place({ id: 'v', ...asked }, [port('b'), port('a', { pxe_enabled: false }), member('c')], [group('h'), group('g')])).toBe(
     expected,
   ),
@@ -47,17 +53,17 @@ it.each<[object, readonly PortRecord[], readonly PortgroupRecord[]]>([
   [{ port_uuid: 'b' }, [port('a'), member('b')], [group('g')]],
   [{ portgroup_uuid: 'g' }, [port('a')], [group('g')]],
   [{ portgroup_uuid: 'g' }, [member('a', with_('other')), member('b')], [group('g')]],
-])('no place for %j among %j and %j', (asked, ports, portgroups) =>
+])('choosePortOrPortgroup throws without a free place for %j among the ports %j and portgroups %j', (asked, ports, portgroups) =>
   expect(() => place({ id: 'v', ...asked }, ports, portgroups)).toThrow('Unable to attach VIF v, not enough free physical ports.'),
 );
 it.each<[string, readonly PortRecord[], readonly PortgroupRecord[]]>([
   ['Port a', [port('b'), port('a', with_('v'))], []],
   ['Portgroup g', [member('a')], [group('g', with_('v'))]],
-])('a VIF is attached once: %s', (where, ports, portgroups) =>
+])('choosePortOrPortgroup rejects a VIF that is already attached to %s', (where, ports, portgroups) =>
   expect(() => place({ id: 'v' }, ports, portgroups)).toThrow(`Unable to attach VIF because VIF v is already attached to Ironic ${where}`),
 );
 
-it('tells which VIFs there are and where', () => {
+it('attachedVifs, portOrPortgroupOf and currentVif find the attached VIFs', () => {
   const all = { ports: [port('a', with_('v')), port('b')], portgroups: [group('g', with_('w'))] };
   expect(attachedVifs(all)).toEqual([{ id: 'v' }, { id: 'w' }]);
   expect(portOrPortgroupOf('w', 'n', all)).toMatchObject({ kind: 'portgroup', record: { uuid: 'g' } });
@@ -67,18 +73,18 @@ it('tells which VIFs there are and where', () => {
   expect(currentVif(port('a'))).toBeUndefined();
 });
 
-describe('a portgroup that allows no port for itself', () => {
+describe('a portgroup with standalone_ports_supported = false', () => {
   const strict = group('g', { standalone_ports_supported: false });
   const join = (changes: Partial<PortRecord>) =>
     checkPortChange({ before: port('a', changes), after: member('a', changes), portgroup: strict });
-  it('takes no port that boots or has a VIF', () => {
+  it('rejects a new member with pxe_enabled or a VIF', () => {
     expect(() => join({})).toThrow(
       "Port group g doesn't support standalone ports. This port a cannot be  a member of that port group because of: 'pxe_enabled' was set to True",
     );
     expect(() => join({ pxe_enabled: false, ...with_('v') })).toThrow(/because of: VIF v is attached to the port$/);
     expect(() => join({ pxe_enabled: false })).not.toThrow();
   });
-  it('is not made of one with such ports', () => {
+  it('cannot be made from a portgroup whose members have pxe_enabled', () => {
     const make = (...members: PortRecord[]) => checkPortgroupChange({ before: group('g'), after: strict, members });
     expect(() => make(member('a'))).toThrow(
       "standalone_ports_supported can not be set to False, because the port group g contains port with 'pxe_enabled' is set to True",

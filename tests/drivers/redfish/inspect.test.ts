@@ -106,7 +106,7 @@ async function found(given = bench()): Promise<InspectionFindings> {
   return outcome;
 }
 
-it('makes the inventory of a whole machine', async () => {
+it('returns the inventory of a complete machine', async () => {
   wholeMachine();
   expect(await found()).toEqual({
     kind: 'found',
@@ -173,8 +173,8 @@ it('makes the inventory of a whole machine', async () => {
   });
 });
 
-describe('what a service leaves out', () => {
-  it('stays away', async () => {
+describe('values that the service omits', () => {
+  it('are omitted from the inventory', async () => {
     system({ Boot: {} });
     const { inventory, properties, capabilities, pluginData } = await found();
     expect({ inventory, properties, capabilities, pluginData }).toEqual({
@@ -184,7 +184,7 @@ describe('what a service leaves out', () => {
       pluginData: {},
     });
   });
-  it('may stand in the settings', async () => {
+  it('are read from the settings resource', async () => {
     system({ Boot: {}, '@Redfish.Settings': { SettingsObject: ref('/settings') } });
     service.resources['/settings'] = { Boot: { BootSourceOverrideMode: 'Legacy' } };
     expect((await found()).capabilities).toEqual({ boot_mode: 'bios' });
@@ -211,8 +211,8 @@ describe.each<[string, () => void]>([
   ['no JSON', () => undefined],
   ['a list', () => undefined],
   ['hangs up', () => undefined],
-])('a part that answers %s', (how) => {
-  it.each(broken)('is lost alone: %s', async (_, path, part) => {
+])('a resource that fails with %s', (how) => {
+  it.each(broken)('causes only the loss of its own part: %s', async (_, path, part) => {
     wholeMachine();
     const before = parts(await found());
     service.reply = (asked, response) => {
@@ -234,8 +234,8 @@ describe.each<[string, () => void]>([
   });
 });
 
-describe('a service that means no good', () => {
-  it('gets no more than so many requests', async () => {
+describe('a hostile service', () => {
+  it('gets at most 1000 requests', async () => {
     let n = 0;
     service.reply = ({ path }) => {
       if (path === SYSTEM) return undefined;
@@ -250,18 +250,18 @@ describe('a service that means no good', () => {
     await found();
     expect(n).toBeLessThanOrEqual(1000);
   });
-  it('may go round in circles', async () => {
+  it('is read once per resource even with circular links', async () => {
     system({ Processors: ref('/c'), EthernetInterfaces: ref('/c') });
     service.resources['/c'] = { Members: [ref('/c'), ref(SYSTEM)], 'Members@odata.nextLink': '/c' };
     await found();
     expect(service.asked.filter(({ path }) => path === '/c').length).toBe(1);
   });
-  it('is not followed to another host', async () => {
+  it('gets no requests on other hosts', async () => {
     system({ Processors: ref('//evil.example/c'), EthernetInterfaces: ref('http://evil.example/e'), Storage: ref('/s') });
     service.resources['/s'] = { Members: [ref('https://evil.example/'), 5, null, 'x', [], { '@odata.id': 7 }] };
     expect((await found()).inventory.interfaces).toEqual([]);
   });
-  it('says what is no value', async () => {
+  it('has its invalid values ignored and its long texts truncated', async () => {
     system({
       ...{
         Manufacturer: { a: 1 },
@@ -282,7 +282,7 @@ describe('a service that means no good', () => {
   });
 });
 
-it('is over when the service goes away', async () => {
+it('fails when the service stops responding', async () => {
   wholeMachine();
   let asked = 0;
   service.reply = (_, response) => {
@@ -308,9 +308,9 @@ describe('local_gb', () => {
     service.resources['/d'] = { CapacityBytes: 50 * GIB };
   };
   it.each<[string, readonly unknown[], number]>([
-    ['the smallest volume of 4 GiB or more', [3 * GIB, 20 * GIB, 10 * GIB], 9],
-    ['a drive, where no volume is large enough', [3 * GIB, null, 'x'], 49],
-    ['parts of a GiB do not count', [10 * GIB + 5], 9],
+    ['the size of the smallest volume of at least 4 GiB, minus 1', [3 * GIB, 20 * GIB, 10 * GIB], 9],
+    ['the size of a drive, minus 1, if no volume is large enough', [3 * GIB, null, 'x'], 49],
+    ['rounded down to whole GiB', [10 * GIB + 5], 9],
   ])('is %s', async (_, sizes, expected) => {
     volumes(sizes);
     expect((await found()).properties['local_gb']).toBe(expected);

@@ -1,4 +1,4 @@
-/** Sensors by a Redfish service: Thermal and Power, the subsystems that took their place, drives, and nonsense. */
+/** Sensors by a Redfish service: Thermal and Power, the subsystems that replace them, drives, and invalid responses. */
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import type { JsonObject } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
@@ -52,7 +52,7 @@ const older = (): void => {
   });
 };
 
-it('Thermal and Power, as Ironic tells them', async () => {
+it('reads Thermal and Power in the format of Ironic', async () => {
   older();
   expect(await read()).toEqual({
     Extra: { Manufacturer: 'M', Model: 'N', UUID: 'u' },
@@ -98,7 +98,7 @@ it('Thermal and Power, as Ironic tells them', async () => {
   expect(paths().filter((path) => path.endsWith('/Thermal'))).toHaveLength(1);
 });
 
-it('asks only for what is wanted', async () => {
+it('reads only the requested kinds of sensors', async () => {
   older();
   expect(Object.keys(await read((kind) => kind === 'Power'))).toEqual(['Power']);
   expect(paths().filter((path) => /Thermal|Storage/.test(path))).toEqual([]);
@@ -107,7 +107,7 @@ it('asks only for what is wanted', async () => {
   expect(paths().filter((path) => path.includes('Chassis'))).toEqual([]);
 });
 
-it('ThermalSubsystem and PowerSubsystem, in the same shape', async () => {
+it('reads ThermalSubsystem and PowerSubsystem into the same format', async () => {
   const [thermal, power] = [`${CHASSIS}/ThermalSubsystem`, `${CHASSIS}/PowerSubsystem`];
   put(CHASSIS, { Id: 'C1', ThermalSubsystem: link(thermal), PowerSubsystem: link(power), Sensors: link(`${CHASSIS}/Sensors`) });
   put(thermal, { Fans: link(`${thermal}/Fans`), ThermalMetrics: link(`${thermal}/ThermalMetrics`) });
@@ -171,7 +171,7 @@ it('ThermalSubsystem and PowerSubsystem, in the same shape', async () => {
   });
 });
 
-it('drives: of SimpleStorage without enclosures, else of Storage; one without a state is enabled', async () => {
+it('reads drives from SimpleStorage, else from Storage, and omits enclosures', async () => {
   older();
   const system = service.resources[SYSTEM] as Record<string, unknown>;
   put(`${SYSTEM}/SimpleStorage`, { Members: [link(`${SYSTEM}/SimpleStorage/1`)] });
@@ -189,7 +189,7 @@ it('drives: of SimpleStorage without enclosures, else of Storage; one without a 
   expect((await read())['Drive']).toEqual({ 'd1:RAID@1': { name: 'd1', model: null, capacity_bytes: 7, state: 'Absent', health: null } });
 });
 
-it('a kind that is refused does not keep others away; a service that is gone is a failure', async () => {
+it('reads the other kinds when one fails, and fails when the service is unavailable', async () => {
   older();
   service.reply = ({ path }) => (path.endsWith('/Thermal') ? { status: 500, body: redfishError('no') } : undefined);
   expect(await read()).toMatchObject({ Fan: {}, Temperature: {}, Power: { '0:Power@C1': {} } });
@@ -198,14 +198,14 @@ it('a kind that is refused does not keep others away; a service that is gone is 
 });
 
 it.each([null, 5, [], 'x', { Fans: 5, Temperatures: [null, 5, {}], PowerSupplies: { a: 1 } }, { Fans: [{ MemberId: '__proto__' }] }])(
-  'nonsense: %j',
+  'tolerates the invalid body %j',
   async (body) => {
     older();
     for (const part of ['Thermal', 'Power']) service.resources[`${CHASSIS}/${part}`] = body;
     expect(Object.keys(await read())).toEqual(['Extra', 'Fan', 'Temperature', 'Power', 'Drive']);
   },
 );
-it('takes no more than a machine has', async () => {
+it('limits the number of sensors and the length of their names', async () => {
   older();
   put(`${CHASSIS}/Thermal`, { Fans: Array.from({ length: 5000 }, (_, n) => ({ MemberId: `${n}-`.repeat(100), Reading: n })) });
   const fans = (await read())['Fan'] as JsonObject;

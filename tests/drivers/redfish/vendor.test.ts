@@ -27,7 +27,7 @@ const call = async (name: string, args: JsonObject = {}, task = bench().task): P
 };
 const MINIMAL = { Destination: kept.Destination };
 
-it('are listed as Ironic lists them', () => {
+it('vendor methods are listed like those of Ironic', () => {
   expect(Object.entries(redfishVendor.methods!).map(([name, { http, async = true }]) => [name, http.join(), async])).toEqual([
     ['create_subscription', 'POST', false],
     ['delete_subscription', 'DELETE', false],
@@ -48,7 +48,7 @@ describe('subscriptions', () => {
       { ...MINIMAL, HttpHeaders: [], EventTypes: [] },
       { ...MINIMAL, Protocol: 'Redfish', Context: '', EventTypes: [] },
     ],
-  ])('%j is created; what is answered hides the headers', async (args, body) => {
+  ])('create_subscription with %j succeeds, without the headers in the response', async (args, body) => {
     offer();
     expect(await call('create_subscription', args)).toEqual(kept);
     expect(changes()).toEqual([body]);
@@ -63,12 +63,12 @@ describe('subscriptions', () => {
     [{ ...MINIMAL, HttpHeaders: { a: 'b' } }, "HttpHeaders {'a': 'b'} is not a list of headers"],
     [{ ...MINIMAL, EventTypes: ['Odd'] }, "EventTypes ['Odd'] is not a valid value, allowed values ['Alert', 'Other']"],
     [{ ...MINIMAL, EventTypes: 'Alert' }, "EventTypes Alert is not a valid value, allowed values ['Alert', 'Other']"],
-  ])('%j is refused', async (args, message) => {
+  ])('create_subscription rejects %j', async (args, message) => {
     offer(['Alert', 'Other']);
     await expect(call('create_subscription', args)).rejects.toMatchObject({ status: 400, message });
     expect(changes()).toEqual([]);
   });
-  it('that the service refuses fail without the headers', async () => {
+  it('create_subscription fails without the headers in the error', async () => {
     offer();
     service().reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('full') } : undefined);
     const error = await call('create_subscription', { ...MINIMAL, HttpHeaders: [{ authorization: 'hidden' }] }).catch(
@@ -81,17 +81,17 @@ describe('subscriptions', () => {
     expect((error as Error).message).toContain('full');
     expect((error as Error).message).not.toContain('hidden');
   });
-  it('are shown: all as the service has them, one without its headers', async () => {
+  it('get_all_subscriptions and get_subscription return subscriptions without headers', async () => {
     offer();
     expect(await call('get_all_subscriptions')).toEqual({ Members: [] });
     expect(await call('get_subscription', { id: '1' })).toEqual(kept);
   });
-  it('are deleted', async () => {
+  it('delete_subscription sends a DELETE', async () => {
     offer();
     await call('delete_subscription', { id: '1' });
     expect(service().asked.at(-1)).toMatchObject({ method: 'DELETE', path: `${SUBSCRIPTIONS}/1` });
   });
-  it.each(['7', '../../Systems/1', '..', 'a/b', 'a?b'])('the id %s is not found', async (id) => {
+  it.each(['7', '../../Systems/1', '..', 'a/b', 'a?b'])('delete_subscription and get_subscription do not find the id %s', async (id) => {
     offer();
     const said = (method: string): object => ({
       message: startsWith(
@@ -102,10 +102,10 @@ describe('subscriptions', () => {
     await expect(call('get_subscription', { id })).rejects.toMatchObject({ status: 500, ...said('get_subscription') });
     expect(service().asked.some(({ method, path }) => method === 'DELETE' || path.includes('/Systems'))).toBe(false);
   });
-  it.each(['delete_subscription', 'get_subscription'])('%s needs an id', async (name) => {
+  it.each(['delete_subscription', 'get_subscription'])('%s requires an id', async (name) => {
     await expect(call(name)).rejects.toMatchObject({ status: 400, message: "id can't be None" });
   });
-  it.each(['get_all_subscriptions', 'create_subscription'])('%s: there is no event service', async (name) => {
+  it.each(['get_all_subscriptions', 'create_subscription'])('%s fails without an EventService', async (name) => {
     await expect(call(name, MINIMAL)).rejects.toMatchObject({ status: 500, message: like(/EventService is missing from the resource/) });
   });
 });
@@ -117,7 +117,7 @@ describe('eject_vmedia', () => {
     ['DVD', ['cdrom']],
     ['usb', ['disk']],
     ['floppy', ['floppy']],
-  ])('of %s', async (device, expected) => {
+  ])('with boot_device %s ejects the expected media types', async (device, expected) => {
     const { task } = bench();
     const seen: unknown[] = [];
     const detach = async (_: unknown, types: unknown): Promise<void> => void seen.push(types);
@@ -125,7 +125,7 @@ describe('eject_vmedia', () => {
     await call('eject_vmedia', device === undefined ? {} : { boot_device: device }, task);
     expect(seen).toEqual([expected]);
   });
-  it('of nothing that there is', async () => {
+  it('rejects an unknown boot_device', async () => {
     await expect(call('eject_vmedia', { boot_device: 'tape' })).rejects.toMatchObject({
       status: 400,
       message: 'Boot device tape is not a valid value ',

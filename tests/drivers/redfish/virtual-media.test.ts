@@ -51,18 +51,18 @@ it.each([
   ['temp_url_sig%253d0a1B%2526', 'temp_url_sig%253d***%2526'],
   [encodeURIComponent(URL), encodeURIComponent(SHOWN.replace('***', 'TOKEN')).replace('TOKEN', '***')],
   ['/media/short', '/media/short'],
-])('the secret of a URL is hidden: %s', (text, expected) => {
+])('withoutTokens masks the secret in %s', (text, expected) => {
   expect(withoutTokens(text)).toBe(expected);
 });
 
-describe('inserting', () => {
-  it('says no more than it must', async () => {
+describe('insertMedium', () => {
+  it('sends only the required parameter Image', async () => {
     drives(SYSTEM, { Cd: {} });
     works();
     await insertMedium(bench().task, 'CD', URL);
     expect(sent()).toEqual([['POST', insertAt(CD), { Image: URL }]]);
   });
-  it('takes the system’s drives before the manager’s, and the manager’s where the system has none', async () => {
+  it('prefers drives of the system to those of the manager', async () => {
     managed();
     drives(MANAGER, { Cd: {} });
     works();
@@ -71,14 +71,14 @@ describe('inserting', () => {
     await insertMedium(bench().task, 'CD', URL);
     expect(sent().map(([, path]) => path)).toEqual([insertAt(`${MANAGER}/VirtualMedia/Cd`), insertAt(CD)]);
   });
-  it('takes the first drive for such media; one for DVDs takes CDs', async () => {
+  it('selects the first drive with the media type, or a DVD drive for a CD', async () => {
     drives(SYSTEM, { Usb: { types: ['USBStick'] }, Dvd: { types: ['DVD'] }, Cd: {} });
     works();
     await insertMedium(bench().task, 'CD', URL);
     await insertMedium(bench().task, 'USBStick', URL);
     expect(sent().map(([, path]) => path)).toEqual([insertAt(`${SYSTEM}/VirtualMedia/Dvd`), insertAt(`${SYSTEM}/VirtualMedia/Usb`)]);
   });
-  it('ejects what is in such drives before, and goes on where that fails', async () => {
+  it('ejects media in drives of this type first, and continues if that fails', async () => {
     drives(SYSTEM, { Cd: { image: 'http://old' }, Usb: { types: ['USBStick'], image: 'http://usb' } });
     works();
     await insertMedium(bench().task, 'CD', URL);
@@ -92,7 +92,7 @@ describe('inserting', () => {
     ['TransferProtocolType', 'The action requires the parameter TransferProtocolType', { TransferProtocolType: 'HTTP' }],
     ['TransferMethod', 'TransferMethod must be given', { TransferMethod: 'Stream' }],
     ['credentials', 'The action requires the parameter UserName', { UserName: 'none', Password: 'none' }],
-  ])('adds %s where the BMC misses it', async (_, message, added) => {
+  ])('adds %s if the BMC requires it', async (_, message, added) => {
     drives(SYSTEM, { Cd: {} });
     works(({ method, body }) =>
       method === 'POST' && Object.keys(body as object).length === 1 ? { status: 400, body: redfishError(message) } : undefined,
@@ -100,13 +100,13 @@ describe('inserting', () => {
     await insertMedium(bench().task, 'CD', URL);
     expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL }, { Image: URL, ...added }]);
   });
-  it('passes on credentials', async () => {
+  it('sends credentials to the BMC', async () => {
     drives(SYSTEM, { Cd: {} });
     works();
     await insertMedium(bench().task, 'CD', URL, { username: 'u', password: 'p' });
     expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, UserName: 'u', Password: 'p' }]);
   });
-  it('changes the resource where there is no action, if that is allowed', async () => {
+  it('changes the resource with PATCH if there is no action and PATCH is allowed', async () => {
     drives(SYSTEM, { Cd: { actions: false } });
     works(undefined, 'GET, PATCH');
     await insertMedium(bench().task, 'CD', URL);
@@ -114,13 +114,13 @@ describe('inserting', () => {
     await ejectMedia(bench().task);
     expect(sent()[1]).toEqual(['PATCH', CD, { Image: null, Inserted: false }]);
   });
-  it.each([400, 405])('takes the next drive when one answers %d', async (status) => {
+  it.each([400, 405])('tries the next drive when one answers %d', async (status) => {
     drives(SYSTEM, { Kvm: {}, Cd: {} });
     works(({ path }) => (path === insertAt(`${SYSTEM}/VirtualMedia/Kvm`) ? { status, body: redfishError('internal use') } : undefined));
     await insertMedium(bench().task, 'CD', URL);
     expect(drive(CD)['Image']).toBe(URL);
   });
-  it('tries again while the BMC is busy with what was ejected', async () => {
+  it('retries while the BMC is still busy with the ejection', async () => {
     let busy = 0;
     drives(SYSTEM, { Cd: {} });
     works(({ method }) => (method === 'POST' && busy++ < 2 ? { status: 500, body: redfishError('in progress') } : undefined));
@@ -128,7 +128,7 @@ describe('inserting', () => {
     await insertMedium(task, 'CD', URL);
     expect(slept).toEqual([3000, 3000]);
   });
-  it('waits for the BMC’s task, and for the drive to show it where it is told to', async () => {
+  it('waits for the task of the BMC, and with enable_vmedia_insert_polling for the drive', async () => {
     drives(SYSTEM, { Cd: {} });
     let looks = 0;
     works(({ method, path }) => {
@@ -143,7 +143,7 @@ describe('inserting', () => {
   it.each<[string, () => void, string]>([
     ['no drives', () => works(), `No suitable virtual media device found for node ${NODE_UUID} to mount image ${SHOWN}`],
     [
-      'no drive for it',
+      'no drive for the media type',
       () => {
         drives(SYSTEM, { Usb: { types: ['USBStick'] } });
         works();
@@ -151,7 +151,7 @@ describe('inserting', () => {
       `No suitable virtual media device found for node ${NODE_UUID} to mount image ${SHOWN}`,
     ],
     [
-      'a drive that does not offer it',
+      'a drive without the action',
       () => {
         drives(SYSTEM, { Cd: { actions: false } });
         works();
@@ -159,20 +159,20 @@ describe('inserting', () => {
       `No suitable virtual media device found for node ${NODE_UUID} to mount image ${SHOWN}`,
     ],
     [
-      'a refusal, which names the image',
+      'a refusal that contains the URL',
       () => {
         drives(SYSTEM, { Cd: {} });
         works(({ method }) => (method === 'POST' ? { status: 400, body: redfishError(`cannot upload ${URL}`) } : undefined));
       },
       `Virtual media mount failed for node ${NODE_UUID} with image ${SHOWN}. Error: `,
     ],
-  ])('with %s says so, without the secret in the URL', async (_, given, message) => {
+  ])('fails with %s, without the secret of the URL in the error', async (_, given, message) => {
     given();
     const error = await insertMedium(bench().task, 'CD', URL).catch((one: unknown) => one as Error);
     expect(error).toMatchObject({ status: 400, message: expect.stringContaining(message) as unknown });
     expect((error as Error).message).not.toContain('AAAA');
   });
-  it('tells the first and the last of several errors', async () => {
+  it('fails with the first and the last of several errors', async () => {
     drives(SYSTEM, { A: {}, B: {} });
     works(({ method, path }) =>
       method === 'POST' ? { status: 400, body: redfishError(path.includes('/A/') ? 'one' : 'two') } : undefined,
@@ -181,7 +181,7 @@ describe('inserting', () => {
       message: expect.stringMatching(/after multiple attempts\. First error: .*one.* Last error: .*two/) as unknown,
     });
   });
-  it('is no guess about a BMC that does not answer', async () => {
+  it('fails with a connection error when the BMC does not answer', async () => {
     const { task } = bench();
     await service.close();
     await expect(insertMedium(task, 'CD', URL)).rejects.toMatchObject({
@@ -191,8 +191,8 @@ describe('inserting', () => {
   });
 });
 
-describe('ejecting', () => {
-  it('empties the drives for such media, of the system and its managers', async () => {
+describe('ejectMedia', () => {
+  it('empties drives with the media type, of the system and its managers', async () => {
     managed();
     drives(SYSTEM, { Cd: { image: 'http://a' }, Usb: { types: ['USBStick'], image: 'http://b' } });
     drives(MANAGER, { Cd: { image: 'http://c' }, Empty: {} });
@@ -203,13 +203,13 @@ describe('ejecting', () => {
     expect(await ejectMedia(task)).toBe(true);
     expect(await ejectMedia(task)).toBe(false);
   });
-  it('sends an empty object to services that want one', async () => {
+  it('sends an empty object to services that require a body', async () => {
     drives(SYSTEM, { Cd: { image: 'http://a' } });
     works(({ method, body }) => (method === 'POST' && body === undefined ? { status: 415, body: redfishError('a body') } : undefined));
     await ejectMedia(bench().task);
     expect(sent().map(([, , body]) => body)).toEqual([undefined, {}]);
   });
-  it('believes the drive, not the error', async () => {
+  it('succeeds after an error if the drive is empty, and fails if it is not', async () => {
     drives(SYSTEM, { Cd: { image: 'http://a' } });
     works(({ method }) => {
       if (method !== 'POST') return undefined;
@@ -223,9 +223,9 @@ describe('ejecting', () => {
   });
 });
 
-describe('what clients see and do', () => {
+describe('virtual media for clients', () => {
   const media = redfishManagement.virtualMedia!;
-  it('lists the drives, without secrets', async () => {
+  it('listMedia returns the drives without secrets', async () => {
     drives(SYSTEM, { Cd: { image: URL }, Usb: { types: ['USBStick', 'Oem'] } });
     works();
     expect(await listMedia(bench().task)).toEqual([
@@ -233,10 +233,10 @@ describe('what clients see and do', () => {
       { media_types: ['USBStick', 'Oem'], inserted: false, image: null },
     ]);
   });
-  it('without drives there is nothing to list', async () => {
+  it('listMedia fails without drives', async () => {
     await expect(listMedia(bench().task)).rejects.toMatchObject({ status: 400, message: 'No suitable virtual media device found' });
   });
-  it.each(['local', 'http'] as const)('an image from %s', async (source) => {
+  it.each(['local', 'http'] as const)('attach and detach an image with image_download_source "%s"', async (source) => {
     drives(SYSTEM, { Cd: {} });
     works();
     const { task, media: published } = bench();
@@ -250,7 +250,7 @@ describe('what clients see and do', () => {
     await media.detach(task, ['cdrom']);
     expect([drive(CD)['Inserted'], published.size]).toEqual([false, 0]);
   });
-  it('a name and a password in the URL are for the server of the image, and told by nobody', async () => {
+  it("credentials in the URL are sent only to the image's server, and hidden in errors", async () => {
     drives(SYSTEM, { Cd: {} });
     works();
     const { task, media: published } = bench();
@@ -264,7 +264,7 @@ describe('what clients see and do', () => {
     expect(refused).not.toMatch(/u:|p%40ss|p@ss/);
     expect(String(await media.attach(task, 'cdrom', 'nfs://u:p@host/x', 'local').catch(String))).toContain('URL nfs://host/x uses');
   });
-  it('finds the first type for which there is a drive', async () => {
+  it('typeOfDrive returns the first type with a drive', async () => {
     drives(SYSTEM, { Floppy: { types: ['Floppy'] }, Cd: { image: URL } });
     works();
     const { task }: { readonly task: Task } = bench();
@@ -274,7 +274,7 @@ describe('what clients see and do', () => {
   });
 });
 
-it('does not fetch what only the BMC can', async () => {
+it('attach rejects an nfs URL with image_download_source "local"', async () => {
   const { task } = bench();
   await expect(redfishManagement.virtualMedia!.attach(task, 'cdrom', 'nfs://host/x.iso', 'local')).rejects.toThrow(
     "image_download_source is set to 'local' but the image URL nfs://host/x.iso uses the nfs protocol",

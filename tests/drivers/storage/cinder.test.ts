@@ -17,7 +17,7 @@ describe('with a Cinder in memory', () => {
   testCinder(() => cinder);
 });
 
-describe('validation', () => {
+describe('validate', () => {
   interface Row {
     readonly connectors?: readonly VolumeConnectorRecord[];
     readonly targets?: readonly VolumeTargetRecord[];
@@ -85,14 +85,14 @@ describe('validation', () => {
       { targets: [targetOf(VOLUME, { volume_type: 'rbd' })] },
     ],
     ['Cinder is not configured: [cinder]auth_type is not set.', { configured: false }],
-  ])('refuses: %s', async (reason, row) => {
+  ])('rejects: %s', async (reason, row) => {
     await expect(validate(row)).rejects.toMatchObject({
       message: `Failed to validate cinder storage interface for node ${NODE_UUID}. ${reason}`,
     });
   });
 });
 
-describe('the connector', () => {
+describe('connectorOf', () => {
   const { task } = testTask();
   it.each<[string, readonly VolumeConnectorRecord[], object]>([
     ['iSCSI', [IQN], { initiator: IQN.connector_id, host: NODE_UUID }],
@@ -106,15 +106,15 @@ describe('the connector', () => {
       [connector('wwpn'), connector('wwpn', 'w2'), connector('wwnn')],
       { wwpns: ['wwpn-1', 'w2'], wwnns: ['wwnn-1'], host: NODE_UUID, multipath: true },
     ],
-  ])('%s', (_name, connectors, expected) => expect(connectorOf(task, connectors)).toEqual(expected));
-  it('needs a name of an initiator', () => {
+  ])('builds a connector for %s', (_name, connectors, expected) => expect(connectorOf(task, connectors)).toEqual(expected));
+  it('throws without an initiator name', () => {
     expect(() => connectorOf(task, [connector('ip'), connector('mac')])).toThrow(
       `Insufficient or incompatible volume connection records for node ${NODE_UUID}. Valid connector types: wwpn, wwnn, iqn`,
     );
   });
 });
 
-describe('detachment', () => {
+describe('detachVolumes', () => {
   const failing = (count: number): ServiceClient => {
     const { client } = cinderInMemory();
     let left = count;
@@ -131,7 +131,7 @@ describe('detachment', () => {
     [3, 3, true],
     [4, 3, false],
     [1, 0, false],
-  ])('%i failures with %i retries: succeeds %s', async (failures, retries, succeeds) => {
+  ])('with %i failures and %i retries succeeds: %s', async (failures, retries, succeeds) => {
     const { task, done } = cinderTask({ client: failing(failures) }, [targetOf(VOLUME)], { options: { 'cinder.action_retries': retries } });
     const began = task.clock.now();
     const detached = cinderStorage.detachVolumes!(task).then(
@@ -143,12 +143,12 @@ describe('detachment', () => {
     expect(done).toEqual(Array(attempts).fill('show'));
     expect(task.clock.now() - began).toBe((attempts - 1) * 5000);
   });
-  it('of an active machine goes on after errors', async () => {
+  it('of an active machine logs errors and succeeds', async () => {
     const { task, complaints } = cinderTask({ client: failing(1) }, [targetOf(VOLUME)], { node: { provision_state: 'active' } });
     await cinderStorage.detachVolumes!(task);
     expect(complaints).toEqual([expect.stringContaining('it broke')]);
   });
-  it('needs nothing without volumes', async () => {
+  it('and attachVolumes send no request without volumes', async () => {
     const { task, done } = cinderTask({ client: failing(9) }, [], { connectors: [] });
     await cinderStorage.detachVolumes!(task);
     await cinderStorage.attachVolumes!(task);
@@ -157,9 +157,9 @@ describe('detachment', () => {
 });
 
 it.each([
-  ['no UUID', 'x/../../y', /the volume_id is not a UUID$/],
+  ['a volume_id that is not a UUID', 'x/../../y', /the volume_id is not a UUID$/],
   ['an unreachable service', VOLUME, /^Failed to connect to block storage service : \[cinder\] nothing answers$/],
-])('says why a volume is not attached: %s', async (_name, volume, reason) => {
+])('attachVolumes fails with the reason: %s', async (_name, volume, reason) => {
   const client: ServiceClient = {
     ...cinderInMemory().client,
     request: async () => Promise.reject(new ServiceError('cinder', 'away', 'nothing answers')),
@@ -171,7 +171,7 @@ it.each([
   });
 });
 
-it('a volume whose connection fails is free again, even when Cinder cannot end the connection', async () => {
+it('attachVolumes releases a volume whose connection failed, even if Cinder cannot terminate the connection', async () => {
   const cinder = cinderInMemory();
   const volume = await cinder.create();
   const client: ServiceClient = {
@@ -189,7 +189,7 @@ it('a volume whose connection fails is free again, even when Cinder cannot end t
   expect(node().driver_internal_info).not.toHaveProperty('attaching_volume');
 });
 
-it('recognises its reservation later, when Cinder refused to release it', async () => {
+it('detachVolumes releases a volume that attachVolumes reserved and could not release', async () => {
   const cinder = cinderInMemory();
   const volume = await cinder.create();
   let isAway = true;
@@ -212,7 +212,7 @@ it('recognises its reservation later, when Cinder refused to release it', async 
   expect(made.node().driver_internal_info).not.toHaveProperty('attaching_volume');
 });
 
-it('the end of a failed attachment goes on to the other volumes, also without retries', async () => {
+it('a failed attachVolumes releases the other volumes after an error, even without retries', async () => {
   const cinder = cinderInMemory();
   const [first, second] = [await cinder.create(), await cinder.create()];
   const client: ServiceClient = {
@@ -230,7 +230,7 @@ it('the end of a failed attachment goes on to the other volumes, also without re
   expect(await cinder.look(second)).toMatchObject({ status: 'available', attachments: 0 });
 });
 
-it('a deployment attaches the volume that it boots, and the end of the instance detaches and forgets it', async () => {
+it('a deployment attaches and boots the volume, and tearDown detaches it and deletes its target', async () => {
   const cinder = cinderInMemory();
   const id = await cinder.create();
   const made = testTask({

@@ -41,13 +41,13 @@ const make = (changes: Partial<NodeRecord> = {}, targets = [target()], boot = ip
   });
 const step = async (task: Task, name: string) => directDeploy.steps!.find((one) => one.step === name)!.run(task, {});
 
-describe('external', () => {
+describe('external storage interface', () => {
   it.each<[string, Partial<NodeRecord>, readonly VolumeTargetRecord[], boolean]>([
     ['a boot volume', {}, [target()], false],
     ['a boot volume and an image', { instance_info: { image_source: 'http://x' } }, [target()], true],
     ['a data volume', {}, [target({ boot_index: 1 })], true],
     ['no volume', {}, [], true],
-  ])('%s', async (_name, changes, targets, writes) => {
+  ])('shouldWriteImage with %s', async (_name, changes, targets, writes) => {
     const { task } = make(changes, [...targets]);
     expect(await externalStorage.shouldWriteImage(task)).toBe(writes);
   });
@@ -61,31 +61,31 @@ describe('external', () => {
       'To support network booting to an iSCSI volume, the boot interface must be set to ``ipxe``.',
     ],
     [
-      'a type that nothing boots',
+      'an unknown volume type',
       target({ volume_type: 'rbd' }),
       ipxeBoot,
       `Volume target ${target().uuid} is of an unknown type 'rbd'. Supported types: 'iscsi' or 'fibre_channel'`,
     ],
     [
-      'properties that are no place',
+      'invalid target properties',
       target({ properties: { ...PROPERTIES, target_portal: '' } }),
       ipxeBoot,
       `Volume target ${target().uuid}: target_portal is not an address with an optional port.`,
     ],
-  ])('refuses %s', async (_name, volume, boot, reason) => {
+  ])('validate rejects %s', async (_name, volume, boot, reason) => {
     await expect(externalStorage.validate!(make({}, [volume], boot).task)).rejects.toMatchObject({ message: `${FAILED}${reason}` });
   });
   it.each<[string, Partial<NodeRecord>, VolumeTargetRecord]>([
     ['an iSCSI volume', {}, target()],
     ['a Fibre Channel volume', {}, target({ volume_type: 'fibre_channel', properties: {} })],
-    ['anything beside an image', { instance_info: { image_source: 'http://x' } }, target({ properties: {} })],
-  ])('accepts %s', async (_name, changes, volume) => {
+    ['invalid properties if the node has an image', { instance_info: { image_source: 'http://x' } }, target({ properties: {} })],
+  ])('validate accepts %s', async (_name, changes, volume) => {
     await expect(externalStorage.validate!(make(changes, [volume]).task)).resolves.toBeUndefined();
   });
 });
 
 describe('deployment', () => {
-  it('boots no agent, writes no image, and boots the volume', async () => {
+  it('executes all steps without the agent, and boots the volume', async () => {
     const { task, events, boots, node: now } = make();
     await directDeploy.validate!(task);
     await directDeploy.prepare!(task);
@@ -98,7 +98,7 @@ describe('deployment', () => {
     // The boot services read the credentials from the volume targets.
     expect(JSON.stringify([row, now()])).not.toContain('secret');
   });
-  it('refuses a machine that cannot boot such volumes', async () => {
+  it('fails for a machine without the boot capability for the volume type', async () => {
     const { task, events } = make({ properties: {} });
     await expect(directDeploy.prepare!(task)).rejects.toMatchObject({
       name: 'StorageError',
@@ -108,7 +108,7 @@ describe('deployment', () => {
     await expect(directDeploy.prepare!(fibre)).rejects.toThrow('a Fibre Channel boot volume defined and no Fibre Channel boot support');
     expect(events).toEqual(['power: power off']);
   });
-  it('leaves a Fibre Channel volume to the machine', async () => {
+  it('boots a Fibre Channel volume from "disk", without a boot record', async () => {
     const fibre = target({ volume_type: 'fibre_channel', properties: {} });
     const { task, events, boots } = make({ properties: { capabilities: 'fibre_channel_boot:true' } }, [fibre]);
     await directDeploy.prepare!(task);
@@ -116,7 +116,7 @@ describe('deployment', () => {
     expect(events.at(-1)).toBe('boot device: disk for good');
     expect(boots.size).toBe(0);
   });
-  it('of an instance in memory boots the volume too', async () => {
+  it('with the ramdisk deploy interface boots the volume too', async () => {
     const { task, boots } = make({ deploy_interface: 'ramdisk' });
     const inMemory: Task = { ...task, driver: { ...task.driver, deploy: ramdiskDeploy } };
     await ramdiskDeploy.validate!(inMemory);
@@ -135,8 +135,8 @@ describe('deployment', () => {
   });
 });
 
-describe('the end of the instance', () => {
-  it('detaches and forgets its volumes when the machine is off', async () => {
+describe('tearDown', () => {
+  it('detaches the volumes after power-off and deletes their targets', async () => {
     const order: string[] = [];
     const storage = { ...externalStorage, detachVolumes: async () => void order.push(`detached, power ${task.node.power_state}`) };
     const made = make(
@@ -151,7 +151,7 @@ describe('the end of the instance', () => {
     expect(made.volumeTargets()).toEqual([]);
     expect(made.node().driver_internal_info).toEqual({});
   });
-  it('does not forget volumes that are still attached', async () => {
+  it('keeps volume targets whose detachment failed', async () => {
     const storage = { ...externalStorage, detachVolumes: async () => Promise.reject(new Error('no storage')) };
     const made = make({ provision_state: 'deleting' }, [target()], ipxeBoot, storage);
     await expect(directDeploy.tearDown(made.task)).rejects.toThrow('no storage');
@@ -159,7 +159,7 @@ describe('the end of the instance', () => {
   });
 });
 
-it('an instance that exists boots its volume again, and its machine is left alone', async () => {
+it('prepare of an adopted node creates the boot record of its volume without power actions', async () => {
   const { task, events, boots } = make({ provision_state: 'adopting' });
   await directDeploy.prepare!(task);
   expect(events).toEqual([]);

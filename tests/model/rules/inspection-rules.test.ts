@@ -21,11 +21,11 @@ it.each<[RuleStep, string | undefined]>([
     { op: 'is-none', args: { value: 1, constructor: 1 } },
     'Invalid parameters for condition operator is-none: unexpected argument(s): constructor',
   ],
-])('condition %j: %p', (condition, problem) => {
+])('checkedRule with condition %j finds the problem %p', (condition, problem) => {
   expect(wrong({ conditions: [condition] })).toEqual(problem === undefined ? [] : [problem]);
 });
 
-it('gives actions on plugin data the argument that is not the caller’s', () => {
+it('checkedRule adds the argument plugin_data to actions on plugin data', () => {
   const actions: RuleStep[] = [
     { op: 'set-plugin-data', args: { path: 'a', value: 1 } },
     { op: 'unset-plugin-data', args: ['a'] },
@@ -36,7 +36,7 @@ it('gives actions on plugin data the argument that is not the caller’s', () =>
   });
 });
 
-it('tells all that is wrong', () => {
+it('checkedRule reports all problems', () => {
   expect(wrong({ phase: 'early', priority: 10_000, actions: [{ op: 'log', args: {} }] })).toEqual([
     'Invalid phase: early. Valid phases are: main',
     'Priority must be between 0 and 9999 for user-defined rules.',

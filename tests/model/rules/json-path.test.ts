@@ -22,10 +22,10 @@ it.each<[string, readonly unknown[]]>([
   ['a|b', [DATA.a, DATA.b]],
   ['a,b', [DATA.a, DATA.b]],
   ['_x', []],
-])('%s', (path, found) => {
+])('parseJsonPath evaluates %s', (path, found) => {
   expect(parseJsonPath(path)(DATA)).toEqual(found);
 });
 
-it.each(['', 'a[', 'a.0', 'é', 'a]', 'a..', '[', 'x'.repeat(1025)])('refuses %j', (path) => {
+it.each(['', 'a[', 'a.0', 'é', 'a]', 'a..', '[', 'x'.repeat(1025)])('parseJsonPath rejects %j', (path) => {
   expect(() => parseJsonPath(path)).toThrow();
 });

@@ -46,17 +46,17 @@ it.each<readonly [string, FilteredPortOrPortgroup, boolean]>([
   // The rest is not evaluated once the answer is known.
   ["port.is_portgroup || port.vendor == 'b'", portgroup, true],
   ["port.is_port && port.vendor == 'b'", portgroup, false],
-])('%s of a %j', (text, carrier, expected) => {
+])('parseFilter("%s") of %j', (text, carrier, expected) => {
   expect(parseFilter(text)(carrier, network)).toBe(expected);
 });
-it.each([["network.name == 'x'"], ["network.tags == 'x'"]])('%s is true of any network', (text) => {
+it.each([["network.name == 'x'"], ["network.tags == 'x'"]])('parseFilter("%s") is true without a network', (text) => {
   expect(parseFilter(text)(port, null)).toBe(true);
 });
 it.each([
   ["port.vendor == 'b'", 'Could not retrieve attribute vendor from passed object'],
   ["network.tags >= 'a'", "Comparator '>=' can only be used with variables of type string, not a collection"],
   ["port.is_port =~ 'a'", 'Prefix match can only be used with variables of type string'],
-])('%s cannot be evaluated', (text, message) => {
+])('parseFilter("%s") throws when it is evaluated', (text, message) => {
   expect(() => parseFilter(text)(portgroup, network)).toThrow(message);
 });
 it.each([
@@ -64,6 +64,6 @@ it.each([
   ...['port.category', 'port.is_port()', 'network.is_port', 'port.is_portgroupx', "port.category = 'a'", "port.category == 'a' &&"],
   ...["&& port.category == 'a'", 'port.is_port & port.is_port', '(port.is_port', 'port.is_port)', 'port.is_port port.is_port'],
   ...["port . vendor == 'a'", "'a' == port.vendor", '('.repeat(10_000)],
-])('%s is no filter', (text) => {
+])('parseFilter("%s") throws', (text) => {
   expect(() => parseFilter(text)).toThrow(Error);
 });

@@ -11,14 +11,14 @@ import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ip
 import { COMMANDS } from '../../../wire/ipmi/constants';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 
-describe('reading', () => {
+describe('readFaults', () => {
   it.each([
     ['latency=300,loss=0.2', { latency: 300, loss: 0.2 }],
     ['hang wrong_password=false redfish_missing=Bios+Storage', { hang: true, redfish_missing: ['Bios', 'Storage'] }],
     ['redfish_error=*,flap=5000', { redfish_error: ['*'], flap: 5000 }],
     ['latency=0,hang=false,redfish_types=', {}],
     ['none', {}],
-  ])('%s', (text, faults) => {
+  ])('parses %s', (text, faults) => {
     expect(readFaults(parseFaults(text))).toEqual(faults);
   });
   it.each([
@@ -29,12 +29,12 @@ describe('reading', () => {
     ['hang=maybe', 'hang needs true or false'],
     ['redfish_missing=a/b', 'redfish_missing needs names of resources'],
     ['toString=1', 'there is no fault "toString"'],
-  ])('refuses %s', (text, message) => {
+  ])('rejects %s', (text, message) => {
     expect(() => readFaults(parseFaults(text))).toThrow(message);
   });
 });
 
-it('gives each value another type, and keeps links', async () => {
+it('corruptResponses changes the type of each value but keeps links', async () => {
   const body = { '@odata.id': '/redfish/v1', Name: 'x', Count: 3, On: true, Nothing: null, Members: [{ '@odata.id': '/a' }] };
   const server = createServer((_, response) => {
     corruptResponses(response, 'types');
@@ -55,7 +55,7 @@ it('gives each value another type, and keeps links', async () => {
   }
 });
 
-describe('a BMC with', () => {
+describe('BMC with the fault', () => {
   let fleet: Fleet;
   let pool: IpmiPool;
   /** The next random choices; later choices have no effect. */
@@ -91,28 +91,28 @@ describe('a BMC with', () => {
   };
   const SYSTEM = '/redfish/v1/Systems/sim-0';
 
-  it('latency answers, later', async () => {
+  it('latency: responds later', async () => {
     await begin({ latency: 20 });
     const before = performance.now();
     expect((await get(SYSTEM)).status).toBe(200);
     expect(performance.now() - before).toBeGreaterThan(18);
     expect((await status())[0]! & 1).toBe(0);
   });
-  it('loss is asked again: a packet that was lost is sent once more', async () => {
+  it('loss: an IPMI request succeeds after its packet is sent again', async () => {
     await begin({ loss: 0.5 });
     chances = [0.1, 0.9, 0.1];
     expect((await status())[0]! & 1).toBe(0);
   });
   it.each([
-    ['before it is heard', [0.1, 0.1]],
-    ['after it is heard', [0.1, 0.9]],
-  ])('loss drops the connection of a request %s', async (_, first) => {
+    ['before the request is handled', [0.1, 0.1]],
+    ['after the request is handled', [0.1, 0.9]],
+  ])('loss: the connection of an HTTP request breaks %s', async (_, first) => {
     await begin({ loss: 0.5 });
     chances = [...first];
     await expect(get(SYSTEM)).rejects.toThrow();
     expect((await get(SYSTEM)).status).toBe(200);
   });
-  it('hang never answers, and comes back', async () => {
+  it('hang: does not respond until the fault is removed', async () => {
     await begin({ hang: true });
     await expect(status(100)).rejects.toThrow();
     await expect(get(SYSTEM, timeoutSignal(100))).rejects.toThrow();
@@ -120,19 +120,19 @@ describe('a BMC with', () => {
     expect((await status())[0]! & 1).toBe(0);
     expect((await get(SYSTEM)).status).toBe(200);
   });
-  it('wrong_password refuses it by both protocols', async () => {
+  it('wrong_password: refuses the password over IPMI and Redfish', async () => {
     await begin({ wrong_password: true });
     await expect(status()).rejects.toThrow();
     expect((await get('/redfish/v1')).status).toBe(200);
     expect((await get(SYSTEM)).status).toBe(401);
   });
-  it('flap tells a power state that turns over, while the machine stays what it is', async () => {
+  it('flap: reports alternating power states while the machine stays off', async () => {
     await begin({ flap: 1 });
     const states = new Set<unknown>();
     while (states.size < 2) states.add((JSON.parse((await get(SYSTEM)).text) as { readonly PowerState: string }).PowerState);
     expect(fleet.machines[0]!.control.isOn()).toBe(false);
   });
-  it('half of its Redfish broken, as it is told', async () => {
+  it('redfish_missing, redfish_error, redfish_types, redfish_garbage: corrupts the named resources', async () => {
     await begin({
       redfish_missing: ['Managers'],
       redfish_error: ['Chassis'],

@@ -21,14 +21,14 @@ const start = (setup: Partial<FleetSetup>): Promise<Fleet> =>
     ...setup,
   });
 
-describe('a place', () => {
+describe('parseAddressRange', () => {
   it.each([
     ['20000', { host: '127.0.0.1', port: 20000, count: 'ports' }, 3, { host: '127.0.0.1', port: 20003 }],
     ['10.0.0.254:623', { host: '10.0.0.254', port: 623, count: 'ports' }, 1, { host: '10.0.0.254', port: 624 }],
     ['127.9.0.254+:623', { host: '127.9.0.254', port: 623, count: 'addresses' }, 3, { host: '127.9.1.1', port: 623 }],
     ['[::1]:8000', { host: '::1', port: 8000, count: 'ports' }, 0, { host: '::1', port: 8000 }],
     ['127.0.0.2', { host: '127.0.0.2', port: 0, count: 'ports' }, 7, { host: '127.0.0.2', port: 0 }],
-  ] as const)('%s', (text, place, index, at) => {
+  ] as const)('parses %s', (text, place, index, at) => {
     const parsed = parseAddressRange(text, 10, '127.0.0.1');
     expect(parsed).toEqual(place);
     expect(addressOfMachine(parsed, index)).toEqual(at);
@@ -39,13 +39,13 @@ describe('a place', () => {
     ['::1+:623', 'no PORT'],
     ['[::1]+:623', 'only IPv4 addresses count up'],
     ['127.0.0.1+', 'need a port'],
-  ])('is not %s', (text, message) => {
+  ])('rejects %s', (text, message) => {
     expect(() => parseAddressRange(text, 10, '127.0.0.1')).toThrow(message);
   });
 });
 
-describe('a seed', () => {
-  it('builds machines differently, and the same ones again', () => {
+describe('describeMachine with a seed', () => {
+  it('builds different machines, and the same ones again', () => {
     const builds = Array.from({ length: 50 }, (_, index) => describeMachine(index, '127.0.0.1', 7));
     expect(builds).toEqual(Array.from({ length: 50 }, (_, index) => describeMachine(index, '127.0.0.1', 7)));
     expect(new Set(builds.map(({ cpus, memoryMiB }) => `${cpus}/${memoryMiB}`)).size).toBeGreaterThan(10);
@@ -54,13 +54,13 @@ describe('a seed', () => {
   });
 });
 
-it('reads faults of all machines and of one', () => {
+it('startingFaults combines faults of all machines and of one', () => {
   const faults = startingFaults(['latency=5', 'sim-1:hang,latency=7']);
   expect([faults('sim-0'), faults('sim-1')]).toEqual([{ latency: 5 }, { latency: 7, hang: true }]);
   expect(() => startingFaults(['sim-1:bogus'])).toThrow('there is no fault "bogus"');
 });
 
-it('describes nodes for a server, by the BMCs that there are', async () => {
+it('nodeOf describes nodes for the BMC protocols of each machine', async () => {
   const fleet = await start({ count: 3, protocols: (index) => (index === 2 ? ['ipmi'] : ['ipmi', 'redfish']) });
   try {
     const nodes = fleet.machines.map((machine, index) => nodeOf(machine, protocolOf(machine, index)));
@@ -74,7 +74,7 @@ it('describes nodes for a server, by the BMCs that there are', async () => {
   }
 });
 
-describe('what machines remember', () => {
+describe('stored state of machines', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'bloomery-fleet-'));
@@ -83,7 +83,7 @@ describe('what machines remember', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is there after a restart: power, boot device, an agent with its token', async () => {
+  it('restores power, boot device and agent with its token after a restart', async () => {
     const ironic = await smallIronic();
     const boot = {
       node_uuid: NODE,
@@ -120,13 +120,13 @@ describe('what machines remember', () => {
       await ironic.close();
     }
   });
-  it('is refused when it is no state, with the name of the file', async () => {
+  it('is rejected with the name of the file if it is invalid', async () => {
     writeFileSync(join(folder, 'sim-0.json'), '{"version":');
     await expect(start({ stateFolder: folder })).rejects.toThrow('sim-0.json is no state of a simulated machine');
     writeFileSync(join(folder, 'sim-0.json'), '{"version":99}');
     await expect(start({ stateFolder: folder })).rejects.toThrow('another version');
   });
-  it('has nothing half written', async () => {
+  it('is complete despite a partly written file of an earlier run', async () => {
     writeFileSync(join(folder, 'sim-0.json.new'), '{');
     const fleet = await start({ stateFolder: folder });
     await fleet.machines[0]!.control.act('on');
@@ -136,8 +136,8 @@ describe('what machines remember', () => {
   });
 });
 
-describe('the control of a fleet', () => {
-  it('shows machines and changes their faults, their behaviour and their power', async () => {
+describe('HTTP control of a fleet', () => {
+  it('returns machines, and changes their faults, behaviour and power', async () => {
     const fleet = await start({ count: 2 });
     const remote = await serveRemote(fleet, { host: '127.0.0.1', port: 0, log: silentLog });
     const call = async (method: string, path: string, body?: unknown, headers = {}): Promise<readonly [number, unknown]> => {

@@ -36,11 +36,11 @@ async function serve(handle: RequestListener, port = 0): Promise<{ readonly url:
   return { url: `http://127.0.0.1:${(open.address() as AddressInfo).port}`, close };
 }
 
-describe('a fleet is registered', () => {
+describe('registerFleet', () => {
   it.each([
-    ['there', [200], 1],
+    ['ready', [200], 1],
     ['not yet ready', [503, 503, 200], 3],
-  ])('at a server that is %s', async (_, statuses, looks) => {
+  ])('creates nodes and ports at a server that is %s', async (_, statuses, looks) => {
     const { asked, handle } = server(...statuses);
     const { url, close } = await serve(handle);
     try {
@@ -50,7 +50,7 @@ describe('a fleet is registered', () => {
       await close();
     }
   });
-  it('at a server that does not listen yet', async () => {
+  it('waits for a server that does not listen yet', async () => {
     const port = await freePort();
     const { handle } = server(200);
     const clock = testClock();
@@ -64,11 +64,11 @@ describe('a fleet is registered', () => {
     await (await opened)!.close();
   });
   it.each([
-    ['nobody listens', undefined, /does not answer/],
-    ['never gets ready', Array<number>(1000).fill(503), /node sim-0: .* answers 503/],
-    ['refuses', [200, 400], /node sim-0: .* answers 400/],
-    ['wants credentials', [200, 401], /node sim-0: .* answers 401 \(set OS_TOKEN, or OS_USERNAME and OS_PASSWORD/],
-  ])('not where a server %s', async (_, statuses, reason) => {
+    ['does not listen', undefined, /does not answer/],
+    ['never becomes ready', Array<number>(1000).fill(503), /node sim-0: .* answers 503/],
+    ['rejects the node', [200, 400], /node sim-0: .* answers 400/],
+    ['requires credentials', [200, 401], /node sim-0: .* answers 401 \(set OS_TOKEN, or OS_USERNAME and OS_PASSWORD/],
+  ])('fails if the server %s', async (_, statuses, reason) => {
     const { handle } = server(...(statuses ?? []));
     const { url, close } = await serve(handle);
     if (!statuses) await close();
@@ -77,7 +77,7 @@ describe('a fleet is registered', () => {
   });
 });
 
-describe('a node of the same name', () => {
+describe('existing node with the same name', () => {
   const exchange = async (extra: object) => {
     const received: string[] = [];
     const { url, close } = await serve((request, response) => {
@@ -96,14 +96,14 @@ describe('a node of the same name', () => {
     expect(result).toEqual({ created: 0, updated: 1 });
     expect(received).toEqual(['GET', 'POST', 'GET', 'PATCH']);
   });
-  it.each([{}, { registered_by: 'somebody' }])('stays as it is with extra %j', async (extra) => {
+  it.each([{}, { registered_by: 'somebody' }])('is left unchanged with extra %j', async (extra) => {
     const { received, result } = await exchange(extra);
     expect(result).toMatch(/^node sim-0: the server has a node of this name that no fleet registered; it was not changed/);
     expect(received).toEqual(['GET', 'POST', 'GET']);
   });
 });
 
-describe("the server's boot service", () => {
+describe('findBootUrl', () => {
   const found = async (script: string | undefined): Promise<string | undefined> => {
     const { url, close } = await serve((request, response) => {
       if (request.url === '/boot.ipxe' && script === undefined) response.writeHead(404);
@@ -115,17 +115,17 @@ describe("the server's boot service", () => {
       await close();
     }
   };
-  it('is where its script says', async () => {
+  it('returns the URL in the script of the boot service', async () => {
     expect(await found(startScript('http://192.0.2.1:8081'))).toBe('http://192.0.2.1:8081');
   });
   it.each([undefined, 'another web server', ' '.repeat(2 ** 20) + startScript('http://192.0.2.1')])(
-    'is not found in %.20j',
+    'returns undefined for the script %.20j',
     async (text) => {
       expect(await found(text)).toBeUndefined();
     },
   );
 
-  describe('as the command finds it', () => {
+  describe('in the command "simulate"', () => {
     const folder = mkdtempSync(join(tmpdir(), 'bloomery-register-'));
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
     /** What the command prints until the server refuses its first node. @param configuration of a port */
@@ -143,13 +143,13 @@ describe("the server's boot service", () => {
       expect({ code, errors }).toMatchObject({ code: 1, errors: expect.stringContaining('node sim-0:') as string });
       return errors;
     };
-    it('the port of the configuration', async () => {
+    it('uses [boot]http_port of the configuration', async () => {
       expect(await printed((port) => `[boot]\nhttp_port = ${port}\n`)).toContain('the machines boot from http://192.0.2.1:8081 ');
     });
-    it('the URL of the configuration', async () => {
+    it('uses [deploy]http_url of the configuration', async () => {
       expect(await printed(() => '[deploy]\nhttp_url = http://192.0.2.2\n')).toContain('the machines boot from http://192.0.2.2 ');
     });
-    it('nowhere: what to do', async () => {
+    it('warns what to do if no boot service answers', async () => {
       const errors = await printed((port) => `[boot]\nhttp_port = ${port}\n`, 'elsewhere');
       expect(errors).toMatch(
         /warning: no boot service answers on port \d+ of 127\.0\.0\.1, .*set --boot-url .*, or name its --config-file$/m,

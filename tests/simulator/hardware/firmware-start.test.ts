@@ -37,32 +37,32 @@ const bench = () =>
   });
 const step = (redfishFirmware.steps as readonly Step[])[0]!;
 
-it('updates BIOS, network adapter and BMC of a simulated machine, one after the other', async () => {
-  const it = bench();
+it('firmware.update updates BIOS, network adapter and BMC of a simulated machine in order', async () => {
+  const made = bench();
   const settings = [
     { component: 'bios', url: `${bmc.filesUrl}/bios` },
     { component: 'nic:1', url: `${bmc.filesUrl}/nic` },
     { component: 'bmc', url: `${bmc.filesUrl}/bmc` },
   ];
-  let outcome = await step.run(it.task, { settings: settings });
+  let outcome = await step.run(made.task, { settings: settings });
   let starts = 0;
   for (let looks = 0; outcome.kind === 'wait' && looks < 60; looks++) {
     // Only the download runs in real time; the test's clock controls the rest.
     await new Promise((resolve) => setTimeout(resolve, 30));
     const seconds = outcome.pollEvery!;
     bmc.now += seconds * 1000;
-    await it.task.clock.sleep(seconds * 1000);
-    outcome = await step.poll!(it.task, {});
-    const ordered = it.events.filter((event) => event === 'power: rebooting').length;
+    await made.task.clock.sleep(seconds * 1000);
+    outcome = await step.poll!(made.task, {});
+    const ordered = made.events.filter((event) => event === 'power: rebooting').length;
     for (; starts < ordered; starts++) bmc.start();
   }
   expect(outcome).toEqual({ kind: 'done' });
-  expect(it.events.at(-1)).toMatch(/^firmware: bios=2\.1, bmc=3\.0, nic:[^=]+=4\.4/);
+  expect(made.events.at(-1)).toMatch(/^firmware: bios=2\.1, bmc=3\.0, nic:[^=]+=4\.4/);
   expect(starts).toBe(2);
-  expect(it.node().driver_internal_info).toEqual({});
+  expect(made.node().driver_internal_info).toEqual({});
 });
 
-it('reads the sensors of a simulated machine', async () => {
+it('sensors are read from a simulated machine', async () => {
   const found = (await redfishManagement.sensors!(bench().task)) as Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
   expect(Object.keys(found)).toEqual(['Extra', 'Fan', 'Temperature', 'Power', 'Drive']);
   for (const kind of ['Fan', 'Temperature', 'Power'])

@@ -62,38 +62,38 @@ const control = (value: number): Promise<readonly number[]> => bench.ask(COMMAND
 const setOption = (...data: readonly number[]): Promise<readonly number[]> => bench.ask(COMMANDS.setSystemBootOptions, ...data);
 const getOption = (parameter: number): Promise<readonly number[]> => bench.ask(COMMANDS.getSystemBootOptions, parameter, 0, 0);
 
-describe('chassis', () => {
-  it('shows and changes the power', async () => {
+describe('chassis commands', () => {
+  it('report and change the power state', async () => {
     expect((await bench.ask(COMMANDS.getChassisStatus))[0]! & 1).toBe(0);
     await control(1);
     expect((await bench.ask(COMMANDS.getChassisStatus))[0]! & 1).toBe(1);
     for (const value of [3, 2, 5]) await control(value);
     expect(bench.acts).toEqual(['on', 'reset', 'cycle', 'soft']);
   });
-  it.each([2, 3, 4])('cannot do %i with a machine that is off', (value) =>
+  it.each([2, 3, 4])('refuse the control %i while the machine is off', (value) =>
     expect(control(value)).rejects.toMatchObject({ completionCode: 0xd5 }),
   );
-  it('knows no other control', () => expect(control(9)).rejects.toMatchObject({ completionCode: 0xcc }));
-  it('says that the machine failed', async () => {
+  it('refuse an unknown control', () => expect(control(9)).rejects.toMatchObject({ completionCode: 0xcc }));
+  it('return completion code 0xff if the machine fails', async () => {
     bench.on = true;
     await expect(control(4)).rejects.toMatchObject({ completionCode: 0xff });
   });
 });
 
-describe('boot options', () => {
+describe('system boot options', () => {
   it.each<[string, readonly number[], BootSetting]>([
     ['pxe once, UEFI', [0xa0, 0x04], { device: 'pxe', persistent: false, mode: 'uefi' }],
-    ['pxe for good, UEFI', [0xe0, 0x04], { device: 'pxe', persistent: true, mode: 'uefi' }],
-    ['disk for good, BIOS', [0xc0, 0x08], { device: 'disk', persistent: true, mode: 'bios' }],
+    ['pxe persistent, UEFI', [0xe0, 0x04], { device: 'pxe', persistent: true, mode: 'uefi' }],
+    ['disk persistent, BIOS', [0xc0, 0x08], { device: 'disk', persistent: true, mode: 'bios' }],
     ['safe', [0x80, 0x0c], { device: 'safe', persistent: false, mode: 'bios' }],
     ['cdrom', [0x80, 0x14], { device: 'cdrom', persistent: false, mode: 'bios' }],
     ['bios', [0x80, 0x18], { device: 'bios', persistent: false, mode: 'bios' }],
-  ])('%s', async (_, flags, setting) => {
+  ])('set and return the boot flags: %s', async (_, flags, setting) => {
     await setOption(5, ...flags, 0, 0, 0);
     expect(bench.boot).toEqual(setting);
     expect(await getOption(5)).toEqual([1, 5, ...flags, 0, 0, 0]);
   });
-  it('flags without the valid bit, or without a device, end the override', async () => {
+  it('end the override for flags without the valid bit or without a device', async () => {
     for (const flags of [
       [0x40, 0x04],
       [0xe0, 0x00],
@@ -104,7 +104,7 @@ describe('boot options', () => {
     }
     expect(await getOption(5)).toEqual([1, 5, 0, 0, 0, 0, 0]);
   });
-  it('forgets the flags 60 s later', async () => {
+  it('clear the boot flags after 60 s', async () => {
     await setOption(5, 0xe0, 0x04, 0, 0, 0);
     bench.pass(59_000);
     expect((await getOption(5))[2]).toBe(0xe0);
@@ -112,7 +112,7 @@ describe('boot options', () => {
     expect((await getOption(5))[2]).toBe(0);
     expect(bench.boot).toEqual(NOTHING);
   });
-  it('keeps them when told to, and after a Chassis Control', async () => {
+  it('keep the boot flags with the "do not clear" parameter, and after a Chassis Control', async () => {
     await setOption(3, 0x08);
     expect(await getOption(3)).toEqual([1, 3, 8]);
     await setOption(5, 0xe0, 0x04, 0, 0, 0);
@@ -122,7 +122,7 @@ describe('boot options', () => {
     bench.pass(59_000);
     expect((await getOption(5))[2]).toBe(0xe0);
   });
-  it('has the other parameters', async () => {
+  it('support the parameters 0, 1, 2 and 4', async () => {
     await setOption(4, 0x01, 0x01);
     expect(await getOption(4)).toEqual([1, 4, 1, 1]);
     await setOption(0, 1);
@@ -135,13 +135,13 @@ describe('boot options', () => {
   it.each<[string, readonly number[], number]>([
     ['no data', [], 0xc7],
     ['short flags', [5, 0x80], 0xc7],
-    ['a device that there is not', [5, 0x80, 0x1c, 0, 0, 0], 0xcc],
+    ['an unsupported device', [5, 0x80, 0x1c, 0, 0, 0], 0xcc],
     ['an unknown parameter', [96, 0], 0x80],
-  ])('refuses %s', (_, data, completionCode) => expect(setOption(...data)).rejects.toMatchObject({ completionCode }));
+  ])('refuse %s', (_, data, completionCode) => expect(setOption(...data)).rejects.toMatchObject({ completionCode }));
 });
 
 describe('other commands', () => {
-  it('knows itself', async () => {
+  it('return device ID, self-test result, authentication capabilities and cipher suites', async () => {
     expect((await bench.ask(COMMANDS.getDeviceId))[4]).toBe(0x02);
     expect(await bench.ask(COMMANDS.getSelfTestResults)).toEqual([0x55, 0]);
     expect(await bench.ask(COMMANDS.getChannelAuthenticationCapabilities, 0x8e, 4)).toEqual([1, 0x95, 4, 3, 0, 0, 0, 0]);
@@ -153,7 +153,7 @@ describe('other commands', () => {
     expect(records.slice(-5)).toEqual([0xc0, 17, 3, 0x44, 0x81]);
     expect(records.length).toBe(9 * 5);
   });
-  it('answers 0xC1 to what it does not know', () => expect(bench.ask([0x0a, 0x7f])).rejects.toMatchObject({ completionCode: 0xc1 }));
+  it('return completion code 0xc1 if unknown', () => expect(bench.ask([0x0a, 0x7f])).rejects.toMatchObject({ completionCode: 0xc1 }));
 });
 
 describe('hostile packets', () => {
@@ -175,7 +175,7 @@ describe('hostile packets', () => {
     expect((await bench.ask(COMMANDS.getChassisStatus))[0]! & 1).toBe(0);
     return answers.filter((bytes) => !bytes.equals(last));
   };
-  it('are silence or a refusal, never the end', async () => {
+  it('cause no response or a refusal, and no failure of the BMC', async () => {
     const next = sameNumbers(17);
     const good = [...SUITE_3.packets, ...SUITE_17.packets].map(([, hex]) => Buffer.from(hex, 'hex'));
     const bent = good.flatMap((packet) =>
@@ -188,7 +188,7 @@ describe('hostile packets', () => {
     await throwAt([Buffer.alloc(0), Buffer.alloc(2000), ...good, ...bent]);
     expect(bench.acts).toEqual([]);
   });
-  it('cannot take all sessions for good', async () => {
+  it('cannot occupy all sessions permanently', async () => {
     const algorithms = { authentication: 1, integrity: 1, confidentiality: 1 };
     const open = (consoleId: number): Buffer =>
       encodeRmcpPlus(
@@ -205,14 +205,14 @@ describe('hostile packets', () => {
     pool = createIpmiPool({ log: silentLog, clock: { now: () => Date.now() }, random: randomBytes, resendMs: 100 });
     expect((await bench.ask(COMMANDS.getDeviceId))[4]).toBe(0x02);
   });
-  it('a RAKP 1 for no session is silence', async () => {
+  it('a RAKP 1 message without a session gets no response', async () => {
     const rakp1 = encodeRakp1({ tag: 0, bmcId: 77, consoleRandom: Buffer.alloc(16), role: 0x14, username: Buffer.from('admin') });
     expect(await throwAt([encodeRmcpPlus({ payloadType: 0x12, sessionId: 0, sequence: 0 }, rakp1)])).toEqual([]);
   });
-  it('a presence ping is answered', async () => expect(await throwAt([encodePing(5)])).toEqual([encodePong(5)]));
+  it('a presence ping gets a pong', async () => expect(await throwAt([encodePing(5)])).toEqual([encodePong(5)]));
 });
 
-it('says that the port is taken', async () => {
+it('serveIpmi fails if the port is in use', async () => {
   const { port } = bench.endpoint;
   const machine: MachineControl = { name: 'm', macs: [], isOn: () => false, act: async () => {}, boot: () => NOTHING, setBoot: () => {} };
   const clock = { now: () => 0, sleep: async () => {} };

@@ -96,7 +96,7 @@ afterEach(async () => {
 });
 
 describe('power', () => {
-  it('ends everything when it is switched off, whatever runs', async () => {
+  it('off stops the running agent', async () => {
     await agentUp();
     await machine().act('off');
     expect(machine().isOn()).toBe(false);
@@ -104,7 +104,7 @@ describe('power', () => {
     const callback = ironic.beats[0]!.callback_url;
     await expect(askAgent(`${callback}/v1/status`)).rejects.toThrow();
   });
-  it('is on once, starts over at a reset, and goes off softly', async () => {
+  it('actions have an effect only in matching states: on, reset, soft, off', async () => {
     await machine().act('on');
     await machine().act('on');
     await until('halted');
@@ -115,7 +115,7 @@ describe('power', () => {
     for (const action of ['reset', 'cycle', 'soft', 'off', 'diagnostic'] as const) await machine().act(action);
     expect(phases).toEqual(['firmware', 'halted', 'off', 'firmware', 'halted', 'off']);
   });
-  it('may ignore a soft power off', async () => {
+  it('soft may be ignored', async () => {
     machine().behave({ softOffMs: null });
     await machine().act('on');
     await until('halted');
@@ -128,7 +128,7 @@ describe('boot', () => {
   it.each([
     ['cdrom', (url: string) => machine().hardware.set(MEDIA, { Cd: { url, writeProtected: true } })],
     ['uefi-http', (url: string) => machine().hardware.set(HTTP_BOOT_URI, url)],
-  ] as const)('runs the agent that an image for %s holds', async (device, insert) => {
+  ] as const)('runs the agent of an image for %s', async (device, insert) => {
     const kernel = `menuentry "boot" {\n  linux /vmlinuz text ipa-api-url=${ironic.url} nofb --\n initrd /initrd\n}`;
     ironic.files.set('/boot.iso', Buffer.concat([randomBytes(70_000), Buffer.from(`\n${kernel}\n`), randomBytes(1000)]));
     insert(`${ironic.url}/boot.iso`);
@@ -137,7 +137,7 @@ describe('boot', () => {
     await ironic.beat(1);
     expect(phases).toEqual(['firmware', 'ramdisk', 'agent']);
   });
-  it('an agent from an image has the token that stands there, in the words of any loader', async () => {
+  it('gives an agent from an image the token of the kernel parameters in the image', async () => {
     await ironic.close();
     ironic = await smallIronic('******');
     ironic.files.set('/boot.iso', Buffer.from(`linux /vmlinuz 'ipa-api-url=${ironic.url}' 'ipa-agent-token=of-the-image'\n`));
@@ -147,7 +147,7 @@ describe('boot', () => {
     await ironic.beat(1);
     expect(ironic.beats[0]).toMatchObject({ agent_token: 'of-the-image' });
   });
-  it('runs another system from an image, and nothing from an empty drive', async () => {
+  it('runs another system from an image, and halts with an empty drive', async () => {
     ironic.files.set('/live.iso', randomBytes(1000));
     machine().hardware.set(MEDIA, { Cd: { url: `${ironic.url}/live.iso`, writeProtected: true } });
     machine().setBoot({ device: 'cdrom', persistent: true, mode: 'uefi' });
@@ -157,7 +157,7 @@ describe('boot', () => {
     await machine().act('reset');
     await until('halted');
   });
-  it('uses a setting for one boot once, and keeps a lasting one', async () => {
+  it('clears a one-time boot device after the boot, and keeps a persistent one', async () => {
     machine().setBoot({ device: 'pxe', persistent: false, mode: 'bios' });
     await machine().act('on');
     expect(machine().boot()).toEqual({ device: 'none', persistent: false, mode: 'bios' });
@@ -165,7 +165,7 @@ describe('boot', () => {
     await machine().act('reset');
     expect(machine().boot()).toEqual({ device: 'disk', persistent: true, mode: 'bios' });
   });
-  it('asks on its other interface too', async () => {
+  it('requests a script for the second network interface too', async () => {
     const [, second] = machine().macs;
     ironic.files.set(
       `/ipxe/${second!.replaceAll(':', '-')}`,
@@ -176,20 +176,20 @@ describe('boot', () => {
     await machine().act('on');
     await until('ramdisk');
   });
-  it('waits for somebody when it is to show its setup', async () => {
+  it('halts in the firmware setup with the boot device "bios"', async () => {
     offer('ramdisk');
     machine().setBoot({ device: 'bios', persistent: false, mode: null });
     await machine().act('on');
     await until('halted');
     expect(phases).toEqual(['firmware', 'halted']);
   });
-  it('gives up when kernel and ramdisk are not there', async () => {
+  it('halts when the ramdisk is missing', async () => {
     offer('ramdisk');
     ironic.files.delete(`/boot/${NODE}/ramdisk`);
     await machine().act('on');
     await until('halted');
   });
-  it('reads a script as iPXE does', () => {
+  it('readScript parses kernel, ramdisk and parameters of an iPXE script', () => {
     const text =
       '#!ipxe\n:a\nkernel http://h/k  a=1 b=x=y flag BOOTIF=${mac} || goto b\ninitrd --name ramdisk http://h/r || goto b\nboot\n';
     const script = readScript(text, '52:54:00:00:00:01')!;
@@ -200,7 +200,7 @@ describe('boot', () => {
 });
 
 describe('agent', () => {
-  it('posts its inventory until it is taken, then looks its node up', async () => {
+  it('posts its inventory until it is accepted, then looks its node up', async () => {
     ironic.refuse.push(404, 409, 503);
     offer('ramdisk', `ipa-api-url=${ironic.url} ipa-inspection-callback-url=${ironic.url}/v1/continue_inspection`);
     await machine().act('on');
@@ -214,13 +214,13 @@ describe('agent', () => {
     });
     expect(ironic.lookups).toEqual([machine().macs.join(',')]);
   });
-  it('looks its node up again while it is refused', async () => {
+  it('repeats the lookup while it is refused', async () => {
     ironic.refuse.push(409, 404);
     await agentUp();
     expect(ironic.lookups).toHaveLength(1);
     expect(ironic.beats[0]).toMatchObject({ agent_token: 'the token' });
   });
-  it('may never call, or call with a wrong token, which is told once', async () => {
+  it('never calls with neverCalls; with wrongToken, a refused heartbeat is logged once', async () => {
     const told: string[] = [];
     const log: Log = { ...silentLog, warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`), child: () => log };
     await fleet.close();
@@ -235,7 +235,7 @@ describe('agent', () => {
     await until('ramdisk');
     expect(ironic.beats.filter(({ agent_token: token }) => token === 'the token')).toEqual([]);
   });
-  it('stops when another has the token', async () => {
+  it('sends no heartbeat if the server has given the token to another agent', async () => {
     await ironic.close();
     ironic = await smallIronic('******');
     await fleet.close();
@@ -247,7 +247,7 @@ describe('agent', () => {
     expect(ironic.beats).toEqual([]);
   });
 
-  it('runs commands for whoever has the token, one at a time, and tells at once when one is over', async () => {
+  it('executes commands only with the token and one at a time, and sends a heartbeat when one ends', async () => {
     machine().behave({ stepMs: 3000 });
     const callback = await agentUp();
     expect((await askAgent(`${callback}/v1/commands/?agent_token=wrong`)).status).toBe(401);
@@ -269,7 +269,7 @@ describe('agent', () => {
     expect((await askAgent(url)).body).toMatchObject({ command_status: 'SUCCEEDED', command_result: { clean_step: params.step } });
   });
 
-  it('writes an image, and the machine runs it from its disk', async () => {
+  it('writes an image, which the machine then boots from its disk until the metadata are erased', async () => {
     const callback = await agentUp();
     const drive = Buffer.from('config drive');
     const written = await writeImage(
@@ -299,9 +299,15 @@ describe('agent', () => {
 
   it.each<[string, object, object, string, RegExp]>([
     ['a wrong checksum', { checksum: '0'.repeat(64) }, {}, 'ImageChecksumError', /failed to verify against checksum/],
-    ['an image that is not there', { urls: ['http://127.0.0.1:1/x'] }, {}, 'ImageDownloadError', /ECONNREFUSED/],
-    ['a server that refuses', { urls: ['/none'] }, {}, 'ImageDownloadError', /status code 404/],
-    ['no disk for the hints', {}, { properties: { root_device: { serial: 'none' } } }, 'DeviceNotFound', /No suitable device/],
+    ['an unreachable server', { urls: ['http://127.0.0.1:1/x'] }, {}, 'ImageDownloadError', /ECONNREFUSED/],
+    ['a missing image', { urls: ['/none'] }, {}, 'ImageDownloadError', /status code 404/],
+    [
+      'root device hints without a matching disk',
+      {},
+      { properties: { root_device: { serial: 'none' } } },
+      'DeviceNotFound',
+      /No suitable device/,
+    ],
   ])('fails write_image for %s, and leaves the disk empty', async (_, info, node, type, details) => {
     const callback = await agentUp();
     const urls = (info as { urls?: string[] }).urls?.map((url) => new URL(url, ironic.url).href);
@@ -310,14 +316,14 @@ describe('agent', () => {
     expect(error?.details).toMatch(details);
     expect(machine().content('/dev/sda')).toBeUndefined();
   });
-  it('fails write_image when it is told to', async () => {
+  it('fails write_image with failWriteImage', async () => {
     machine().behave({ failWriteImage: 'the disk is broken' });
     expect((await writeImage(await agentUp(), {})).command_error).toMatchObject({ details: 'the disk is broken' });
   });
   it.each([
     ['md5', 'md5'],
     ['sha512', 'sha512'],
-  ])('tells the algorithm of a checksum by its length: %s', async (_, algorithm) => {
+  ])('detects the algorithm of a checksum by its length: %s', async (_, algorithm) => {
     const callback = await agentUp();
     expect(await writeImage(callback, { checksum: createHash(algorithm).update(image).digest('hex') })).toMatchObject({
       command_status: 'SUCCEEDED',
@@ -327,7 +333,7 @@ describe('agent', () => {
   });
 });
 
-it('makes machines that differ, the same ones each time', async () => {
+it('startFleet creates machines with unique addresses, and the same ones each time', async () => {
   const first = fleet.machines[0]!;
   await fleet.close();
   await start({ count: 3 });

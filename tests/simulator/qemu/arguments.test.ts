@@ -29,13 +29,13 @@ it.each([
   ['pxe', ['n0', 'n1', 'd0', 'd1', 'cd']],
   ['uefi-http', ['n0', 'n1', 'd0', 'd1', 'cd']],
   ['cdrom', ['cd', 'd0', 'd1', 'n0', 'n1']],
-] as const)('boot order: %s', (device, expected) => {
+] as const)('qemuArguments sets the boot order for %s', (device, expected) => {
   const words = qemuArguments({ ...command, boot: { device }, cdFile: '/state/cd.iso' });
   expect(order(words)).toEqual(expected);
   expect(order(qemuArguments({ ...command, boot: { device } }))).toEqual(expected.filter((one) => one !== 'cd'));
 });
 
-it('is built as described, and names with commas stay whole', () => {
+it('qemuArguments describes the machine, and escapes commas in values', () => {
   const words = qemuArguments(command);
   const after = (word: string): string => words[words.indexOf(word) + 1]!;
   expect([after('-smp'), after('-m'), after('-uuid')]).toEqual(['2', '512', machine.uuid]);
@@ -47,10 +47,10 @@ it('is built as described, and names with commas stay whole', () => {
 it.each([
   ['BIOS', {}, [], ['pflash', 'opt/org.tianocore', 'romfile=']],
   ['UEFI', { uefi }, ['IPv6PXESupport', 'file=/ovmf/code.fd', 'file=/state/vars.fd', 'romfile='], ['IPv4PXESupport']],
-  ['UEFI with authorities', { uefi, authoritiesFile: '/a,b' }, ['-fw_cfg name=etc/edk2/https/cacerts,file=/a,,b'], []],
-  ['BIOS, which has none', { authoritiesFile: '/a' }, [], ['cacerts']],
+  ['UEFI with CA certificates', { uefi, authoritiesFile: '/a,b' }, ['-fw_cfg name=etc/edk2/https/cacerts,file=/a,,b'], []],
+  ['BIOS without CA certificates', { authoritiesFile: '/a' }, [], ['cacerts']],
   ['UEFI HTTP boot', { uefi, boot: { device: 'uefi-http' } }, ['IPv4PXESupport', 'IPv6PXESupport'], []],
-] as const)('firmware: %s', (_, changes, has, hasNot) => {
+] as const)('qemuArguments sets the firmware: %s', (_, changes, has, hasNot) => {
   const text = qemuArguments({ ...command, ...changes }).join(' ');
   for (const part of has) expect(text).toContain(part);
   for (const part of hasNot) expect(text).not.toContain(part);

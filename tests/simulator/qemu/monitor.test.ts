@@ -24,7 +24,7 @@ async function monitor(answer: (line: string, qemu: Socket) => void) {
   return { events, opened: openMonitor(client, (name, data) => events.push([name, data])) };
 }
 
-it('answers in turn, with events between, in whatever pieces they come', async () => {
+it('openMonitor matches responses to commands among events and split lines', async () => {
   const { events, opened } = await monitor((line, qemu) => {
     const { execute } = JSON.parse(line) as { readonly execute: string };
     if (execute === 'bad') qemu.write('{"error": {"class": "CommandNotFound", "desc": "no such command"}}\r\n');
@@ -40,10 +40,10 @@ it('answers in turn, with events between, in whatever pieces they come', async (
 });
 
 it.each([
-  ['ends', (qemu: Socket) => qemu.destroy()],
-  ['says what is no JSON', (qemu: Socket) => qemu.write('what?\r\n')],
+  ['closes the connection', (qemu: Socket) => qemu.destroy()],
+  ['sends invalid JSON', (qemu: Socket) => qemu.write('what?\r\n')],
   ['never ends a line', (qemu: Socket) => qemu.write('x'.repeat(1_100_000))],
-])('fails what waits when QEMU %s', async (_, act) => {
+])('execute fails when QEMU %s', async (_, act) => {
   const { opened } = await monitor((line, qemu) => {
     if (line.includes('capabilities')) qemu.write('{"return": {}}\n');
     else act(qemu);

@@ -25,7 +25,7 @@ function variables(bytes: Buffer): readonly (readonly [string, Buffer])[] {
   return found;
 }
 
-it('has the firmware boot from a URL next', () => {
+it('withHttpBoot sets a boot entry for the URL and BootNext', () => {
   const told = withHttpBoot(emptyFile(4096), 'http://10.0.0.1/a')!;
   const path = `03181500${Buffer.from('http://10.0.0.1/a').toString('hex')}7fff0400`;
   const title = Buffer.from('Redfish UefiHttp\0', 'utf16le').toString('hex');
@@ -34,23 +34,23 @@ it('has the firmware boot from a URL next', () => {
     ['BootNext', '9900'],
   ]);
 });
-it('takes the place of what was told before', () => {
+it('withHttpBoot replaces an earlier entry', () => {
   const again = withHttpBoot(withHttpBoot(emptyFile(4096), 'http://10.0.0.1/a')!, 'http://10.0.0.1/b')!;
   expect(variables(again).map(([name]) => name)).toEqual(['Boot0099', 'BootNext']);
   expect(variables(again)[0]![1].toString('latin1')).toContain('http://10.0.0.1/b');
 });
 it.each([
-  ['no room', emptyFile(200), 'http://10.0.0.1/a'],
+  ['a full store', emptyFile(200), 'http://10.0.0.1/a'],
   ['another file', Buffer.alloc(4096), 'http://10.0.0.1/a'],
   ['another store', emptyFile(4096).fill(0, STORE_AT, STORE_AT + 16), 'http://10.0.0.1/a'],
-  ['a URL without end', emptyFile(4096), `http://10.0.0.1/${'a'.repeat(3000)}`],
-])('is not told: %s', (_, file, url) => {
+  ['a URL that is too long', emptyFile(4096), `http://10.0.0.1/${'a'.repeat(3000)}`],
+])('withHttpBoot leaves the file unchanged for %s', (_, file, url) => {
   const before = Buffer.from(file);
   expect(withHttpBoot(file, url)).toBeUndefined();
   expect(file).toEqual(before);
 });
 
-it('is told whom to trust: a list of one X.509 certificate after the other', () => {
+it('signatureLists contains one list for each X.509 certificate', () => {
   const [one, other] = ['10.0.0.1', '10.0.0.2'].map((address) => ownCertificate(address, 'ca', Date.now(), randomBytes).certificate);
   const lists = signatureLists(`A comment\n${one!}\n${other!}`);
   const size = lists.readUInt32LE(16);
@@ -60,9 +60,9 @@ it('is told whom to trust: a list of one X.509 certificate after the other', () 
   expect(lists.subarray(size + 44)).toEqual(new X509Certificate(other!).raw);
 });
 it.each([
-  ['nothing', ''],
+  ['an empty text', ''],
   ['a key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
-  ['a broken one', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
-])('trusts no %s', (_, text) => {
+  ['an invalid certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
+])('signatureLists rejects %s', (_, text) => {
   expect(() => signatureLists(text)).toThrow();
 });

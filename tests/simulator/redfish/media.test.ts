@@ -12,7 +12,7 @@ afterEach(() => bmc.close());
 const insert = (body: object): Promise<Answered> => bmc.ask('POST', `${DRIVE}/Actions/VirtualMedia.InsertMedia`, body);
 const eject = (): Promise<Answered> => bmc.ask('POST', `${DRIVE}/Actions/VirtualMedia.EjectMedia`, {});
 
-it('holds an image ready, and shows it at the machine and at the BMC', async () => {
+it('InsertMedia shows the image at the system and the manager until EjectMedia', async () => {
   const url = `${bmc.filesUrl}/boot.iso`;
   expect((await insert({ Image: url, UserName: 'me', Password: 'secret' })).status).toBe(204);
   for (const owner of ['Systems', 'Managers'])
@@ -27,7 +27,7 @@ it('holds an image ready, and shows it at the machine and at the BMC', async () 
   expect(mediumIn(bmc.system.hardware, 'Cd')).toBeUndefined();
 });
 
-it('may hold an image that the machine does not see', async () => {
+it('InsertMedia with Inserted = false hides the image from the machine', async () => {
   expect((await insert({ Image: `${bmc.filesUrl}/boot.iso`, Inserted: false })).status).toBe(204);
   expect(await bmc.get('/Systems/sim-0/VirtualMedia/Cd')).toMatchObject({ Inserted: false, ConnectedVia: 'URI' });
   expect(mediumIn(bmc.system.hardware, 'Cd')).toBeUndefined();
@@ -35,19 +35,19 @@ it('may hold an image that the machine does not see', async () => {
 
 it.each<[string, object, string]>([
   ['no image', {}, 'ActionParameterMissing'],
-  ['an image that is not there', { Image: 'FILES/none' }, 'CouldNotEstablishConnection'],
+  ['a missing image', { Image: 'FILES/none' }, 'CouldNotEstablishConnection'],
   ['a server that does not listen', { Image: 'http://127.0.0.1:1/boot.iso' }, 'CouldNotEstablishConnection'],
   ['a file of the BMC', { Image: 'file:///etc/passwd' }, 'ActionParameterValueTypeError'],
   ['an upload', { Image: 'FILES/boot.iso', TransferMethod: 'Upload' }, 'ActionParameterValueNotInList'],
-  ['what it does not know', { Image: 'FILES/boot.iso', Colour: 'red' }, 'ActionParameterNotSupported'],
-])('refuses %s', async (_, body, message) => {
+  ['an unknown parameter', { Image: 'FILES/boot.iso', Colour: 'red' }, 'ActionParameterNotSupported'],
+])('InsertMedia rejects %s', async (_, body, message) => {
   const there = JSON.parse(JSON.stringify(body).replace('FILES', bmc.filesUrl)) as object;
   const answer = await insert(there);
   expect([answer.status, answer.body.error?.code]).toEqual([400, `Base.1.8.${message}`]);
   expect(await bmc.get('/Systems/sim-0/VirtualMedia/Cd')).toMatchObject({ Inserted: false });
 });
 
-it('tells the firmware where UEFI HTTP boot gets its image', async () => {
+it('a PATCH sets HttpBootUri for UEFI HTTP boot', async () => {
   const Boot = { BootSourceOverrideTarget: 'UefiHttp', BootSourceOverrideEnabled: 'Once', HttpBootUri: 'http://10.0.0.1/x.iso' };
   expect((await bmc.ask('PATCH', '/redfish/v1/Systems/sim-0', { Boot })).status).toBe(204);
   expect(await bmc.get('/Systems/sim-0')).toMatchObject({ Boot });

@@ -11,7 +11,7 @@ const patch = (path: string, body: object): Promise<Answered> => bmc.ask('PATCH'
 
 describe('secure boot', () => {
   const PATH = '/Systems/sim-0/SecureBoot';
-  it('is in force after the next start, as long as there is a platform key', async () => {
+  it('takes effect at the next boot while there is a platform key', async () => {
     expect((await patch(PATH, { SecureBootEnable: true })).status).toBe(204);
     expect(await bmc.get(PATH)).toMatchObject({ SecureBootEnable: true, SecureBootCurrentBoot: 'Disabled', SecureBootMode: 'UserMode' });
     bmc.start();
@@ -21,7 +21,7 @@ describe('secure boot', () => {
     bmc.start();
     expect(await bmc.get(PATH)).toMatchObject({ SecureBootEnable: true, SecureBootCurrentBoot: 'Disabled' });
   });
-  it('has databases, to which keys are added', async () => {
+  it('has databases to which certificates can be added', async () => {
     const keys = `${PATH}/SecureBootDatabases/db/Certificates`;
     const count = async (): Promise<unknown> => (await bmc.get(keys))['Members@odata.count'];
     expect(await count()).toBe(1);
@@ -39,12 +39,12 @@ describe('secure boot', () => {
   it.each([
     [{ SecureBootEnable: 'yes' }, 'PropertyValueTypeError'],
     [{ SecureBootMode: 'UserMode' }, 'PropertyNotWritable'],
-  ])('refuses %j', async (body, message) => {
+  ])('rejects %j', async (body, message) => {
     expect((await patch(PATH, body)).body.error?.code).toBe(`Base.1.8.${message}`);
   });
 });
 
-it('reads sensors, in each of the three ways, as the machine is on or off', async () => {
+it('Thermal, ThermalSubsystem and Sensors report the same readings for each power state', async () => {
   const chassis = '/Chassis/sim-0';
   const seen = async (): Promise<readonly unknown[]> => {
     const thermal = (await bmc.get(`${chassis}/Thermal`)) as unknown as {
@@ -70,7 +70,7 @@ describe('accounts', () => {
   });
   const status = async (method: string, path: string, as: Record<string, string>, body?: object): Promise<number> =>
     (await bmc.ask(method, `/redfish/v1${path}`, body, as)).status;
-  it('may do what their role allows', async () => {
+  it('have the privileges of their role', async () => {
     expect((await post('/AccountService/Accounts', { UserName: 'eve', Password: 'secret', RoleId: 'ReadOnly' })).status).toBe(201);
     const eve = login('eve', 'secret');
     expect(await status('GET', '/Systems/sim-0', eve)).toBe(200);
@@ -90,14 +90,14 @@ describe('accounts', () => {
     [{ UserName: 'a/b', Password: 'secret', RoleId: 'ReadOnly' }, 'PropertyValueFormatError'],
     [{ UserName: 'eve', Password: 'secret', RoleId: 'God' }, 'PropertyValueNotInList'],
     [{ UserName: 'eve', RoleId: 'ReadOnly' }, 'CreateFailedMissingReqProperties'],
-  ])('refuses %j', async (body, message) => {
+  ])('are rejected with %j', async (body, message) => {
     const answer = await post('/AccountService/Accounts', body);
     expect(answer.body.error?.code).toBe(`Base.1.8.${message}`);
     if ('Password' in body && body.Password.length > 1) expect(JSON.stringify(answer.body)).not.toContain(body.Password);
   });
 });
 
-it('sends test events to those who subscribed', async () => {
+it('test events are sent to subscribers', async () => {
   const heard = new Promise<{ readonly headers: unknown; readonly body: string }>((done) => {
     bmc.onPost = (headers, body) => done({ headers, body });
   });
@@ -116,7 +116,7 @@ it('sends test events to those who subscribed', async () => {
   expect((await bmc.get('/EventService/Subscriptions'))['Members@odata.count']).toBe(0);
 });
 
-it('notes starts of the machine, until its log is cleared', async () => {
+it('the log records the boots of the machine until it is cleared', async () => {
   const count = async (): Promise<unknown> => (await bmc.get('/Systems/sim-0/LogServices/SEL/Entries'))['Members@odata.count'];
   bmc.start();
   bmc.start();
@@ -126,15 +126,15 @@ it('notes starts of the machine, until its log is cleared', async () => {
   expect(await count()).toBe(0);
 });
 
-describe('the BMC', () => {
-  it('has a clock that can be put', async () => {
+describe('manager', () => {
+  it('has a clock that can be set', async () => {
     expect((await patch('/Managers/sim-0', { DateTime: '2026-01-02T03:04:05+02:00', DateTimeLocalOffset: '+02:00' })).status).toBe(204);
     bmc.now += 60_000;
     expect(await bmc.get('/Managers/sim-0')).toMatchObject({ DateTime: '2026-01-02T03:05:05+02:00', DateTimeLocalOffset: '+02:00' });
     for (const body of [{ DateTime: 'yesterday' }, { DateTimeLocalOffset: '+25:00' }, { DateTime: 5 }])
       expect((await patch('/Managers/sim-0', body)).status).toBe(400);
   });
-  it('forgets everything but volumes and firmware', async () => {
+  it('resets everything except volumes and firmware with ResetToDefaults', async () => {
     await patch('/Systems/sim-0', { AssetTag: 'mine' });
     bmc.system.hardware.set(FIRMWARE, { bios: '7' });
     expect((await post('/Managers/sim-0/Actions/Manager.ResetToDefaults', { ResetType: 'ResetAll' })).status).toBe(204);
@@ -143,7 +143,7 @@ describe('the BMC', () => {
   });
 });
 
-it('gives OData clients their documents without a login', async () => {
+it('the OData documents are readable without authentication', async () => {
   expect((await bmc.ask('GET', '/redfish/v1/odata', undefined, {})).body).toHaveProperty(['@odata.context'], '/redfish/v1/$metadata');
   const answer = await fetch(`${bmc.url}/redfish/v1/$metadata`);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/xml;charset=utf-8']);

@@ -19,7 +19,7 @@ const sensors = async (): Promise<readonly Sensor[]> => {
   return Promise.all(members.map(async (member) => (await bmc.ask('GET', member['@odata.id'])).body as unknown as Sensor));
 };
 
-it('Redfish reports the raw readings of IPMI as values', async () => {
+it('Redfish sensors convert the raw readings of IPMI to values', async () => {
   const off = await sensors();
   bmc.on = true;
   const on = await sensors();

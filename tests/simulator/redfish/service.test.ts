@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => bmc.close());
 
-it('has a resource behind each link', async () => {
+it('serves a resource for each link', async () => {
   const seen = new Set<string>();
   const visit = async (path: string): Promise<void> => {
     if (seen.has(path)) return;
@@ -23,7 +23,7 @@ it('has a resource behind each link', async () => {
   expect(seen.size).toBeGreaterThan(12);
 });
 
-it('shows the machine', async () => {
+it('shows the state of the machine', async () => {
   const { body } = await ask('GET', '/redfish/v1/Systems/sim-0');
   expect(body).toMatchObject({
     PowerState: 'Off',
@@ -46,7 +46,7 @@ it.each([
   ['PowerCycle', 'cycle'],
   ['PushPowerButton', 'on'],
   ['Nmi', 'diagnostic'],
-])('reset %s is %s', async (type, action) => {
+])('reset type %s executes "%s"', async (type, action) => {
   expect((await ask('POST', '/redfish/v1/Systems/sim-0/Actions/ComputerSystem.Reset', { ResetType: type })).status).toBe(204);
   expect(bmc.acted).toEqual([action]);
 });
@@ -54,13 +54,13 @@ it.each([
 it.each<[string, object, BootSetting]>([
   ['once', { BootSourceOverrideTarget: 'Pxe', BootSourceOverrideEnabled: 'Once' }, { device: 'pxe', persistent: false, mode: 'uefi' }],
   [
-    'for good',
+    'persistent',
     { BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideMode: 'Legacy' },
     { device: 'disk', persistent: true, mode: 'bios' },
   ],
-  ['no more', { BootSourceOverrideEnabled: 'Disabled' }, { device: 'none', persistent: false, mode: 'uefi' }],
-  ['in another mode', { BootSourceOverrideMode: 'Legacy' }, { device: 'none', persistent: false, mode: 'bios' }],
-])('sets the boot device: %s', async (_, change, expected) => {
+  ['disabled', { BootSourceOverrideEnabled: 'Disabled' }, { device: 'none', persistent: false, mode: 'uefi' }],
+  ['only the boot mode', { BootSourceOverrideMode: 'Legacy' }, { device: 'none', persistent: false, mode: 'bios' }],
+])('PATCH sets the boot device: %s', async (_, change, expected) => {
   expect((await ask('PATCH', '/redfish/v1/Systems/sim-0', { Boot: change })).status).toBe(204);
   expect(bmc.boot).toEqual(expected);
 });
@@ -68,23 +68,23 @@ it.each<[string, object, BootSetting]>([
 it.each<[string, string, string, unknown, number, string]>([
   ['an unknown target', 'PATCH', '/Systems/sim-0', { Boot: { BootSourceOverrideTarget: 'Tape' } }, 400, 'PropertyValueNotInList'],
   ['an unknown property', 'PATCH', '/Systems/sim-0', { Colour: 'x' }, 400, 'PropertyUnknown'],
-  ['nothing', 'PATCH', '/Systems/sim-0', {}, 400, 'NoOperation'],
-  ['no JSON', 'PATCH', '/Systems/sim-0', '{', 400, 'MalformedJSON'],
+  ['an empty change', 'PATCH', '/Systems/sim-0', {}, 400, 'NoOperation'],
+  ['invalid JSON', 'PATCH', '/Systems/sim-0', '{', 400, 'MalformedJSON'],
   ['a huge body', 'PATCH', '/Systems/sim-0', { Boot: 'x'.repeat(70_000) }, 400, 'MalformedJSON'],
   ['an unknown reset', 'POST', '/Systems/sim-0/Actions/ComputerSystem.Reset', { ResetType: 'Kick' }, 400, 'ActionParameterValueNotInList'],
   ['a reset without type', 'POST', '/Systems/sim-0/Actions/ComputerSystem.Reset', {}, 400, 'ActionParameterMissing'],
-  ['a read of an action', 'GET', '/Systems/sim-0/Actions/ComputerSystem.Reset', undefined, 405, 'OperationNotAllowed'],
-  ['a delete', 'DELETE', '/Systems/sim-0', undefined, 405, 'OperationNotAllowed'],
+  ['a GET of an action', 'GET', '/Systems/sim-0/Actions/ComputerSystem.Reset', undefined, 405, 'OperationNotAllowed'],
+  ['a DELETE of a system', 'DELETE', '/Systems/sim-0', undefined, 405, 'OperationNotAllowed'],
   ['an unknown machine', 'GET', '/Systems/none', undefined, 404, 'ResourceMissingAtURI'],
   ['an unknown collection', 'GET', '/constructor', undefined, 404, 'ResourceMissingAtURI'],
-  ['an unknown part', 'GET', '/Systems/sim-0/constructor', undefined, 404, 'ResourceMissingAtURI'],
-])('refuses %s', async (_, method, path, body, status, code) => {
+  ['an unknown subresource', 'GET', '/Systems/sim-0/constructor', undefined, 404, 'ResourceMissingAtURI'],
+])('rejects %s', async (_, method, path, body, status, code) => {
   const answer = await ask(method, `/redfish/v1${path}`, body);
   expect([answer.status, answer.body.error?.code]).toEqual([status, `Base.1.8.${code}`]);
   expect(bmc.acted).toEqual([]);
 });
 
-it('changes a resource only when it is as the client knows it', async () => {
+it('rejects a PATCH with an outdated ETag', async () => {
   const etag = (await ask('GET', '/redfish/v1/Systems/sim-0')).headers.get('etag')!;
   const change = { Boot: { BootSourceOverrideTarget: 'Pxe' } };
   expect((await ask('PATCH', '/redfish/v1/Systems/sim-0', change, { ...BASIC, 'if-match': '"old"' })).status).toBe(412);
@@ -92,7 +92,7 @@ it('changes a resource only when it is as the client knows it', async () => {
   expect((await ask('PATCH', '/redfish/v1/Systems/sim-0', change, { ...BASIC, 'if-match': etag })).status).toBe(412);
 });
 
-it('keeps sessions until they are ended or not used', async () => {
+it('keeps sessions until they are deleted or expire', async () => {
   const sessions = '/redfish/v1/SessionService/Sessions';
   expect((await ask('GET', '/redfish/v1/Systems', undefined, {})).status).toBe(401);
   expect((await ask('GET', '/redfish/v1/', undefined, {})).status).toBe(200);
@@ -112,7 +112,7 @@ it('keeps sessions until they are ended or not used', async () => {
   expect((await ask('GET', '/redfish/v1/Systems', undefined, second)).status).toBe(401);
 });
 
-it('takes BIOS settings at the next start, and not before', async () => {
+it('applies BIOS settings at the next boot', async () => {
   const bios = '/redfish/v1/Systems/sim-0/Bios';
   const shown = async (path: string): Promise<object> => (await ask('GET', path)).body['Attributes'] as object;
   expect((await ask('PATCH', `${bios}/Settings`, { Attributes: { TurboMode: 'Disabled', AdminPassword: 'secret' } })).status).toBe(204);
@@ -129,19 +129,19 @@ it('takes BIOS settings at the next start, and not before', async () => {
 
 it.each<[string, object, string]>([
   ['an unknown setting', { Colour: 'red' }, 'PropertyUnknown'],
-  ['a setting of the machine', { ProductName: 'mine' }, 'PropertyNotWritable'],
-  ['a word that is not offered', { TurboMode: 'Perhaps' }, 'PropertyValueNotInList'],
+  ['a read-only setting', { ProductName: 'mine' }, 'PropertyNotWritable'],
+  ['a value that is not allowed', { TurboMode: 'Perhaps' }, 'PropertyValueNotInList'],
   ['a number out of its range', { WatchdogMinutes: 61 }, 'PropertyValueOutOfRange'],
-  ['a number for a word', { TurboMode: 1 }, 'PropertyValueTypeError'],
+  ['a number for an enumeration', { TurboMode: 1 }, 'PropertyValueTypeError'],
   ['a text that is too long', { AssetTag: 'x'.repeat(64) }, 'PropertyValueFormatError'],
-])('refuses %s of the BIOS and takes nothing', async (_, wanted, message) => {
+])('rejects %s of the BIOS and applies nothing', async (_, wanted, message) => {
   const settings = '/redfish/v1/Systems/sim-0/Bios/Settings';
   const answer = await ask('PATCH', settings, { Attributes: { QuietBoot: true, ...wanted } });
   expect([answer.status, answer.body.error?.code]).toEqual([400, `Base.1.8.${message}`]);
   expect((await ask('GET', settings)).body['Attributes']).toEqual({});
 });
 
-it('gives a collection in parts', async () => {
+it('pages a collection with $top and $skip', async () => {
   const path = '/redfish/v1/Systems/sim-0/EthernetInterfaces';
   const first = (await ask('GET', `${path}?$top=1`)).body;
   expect(first).toMatchObject({ 'Members@odata.count': 2, Members: [{ '@odata.id': `${path}/1` }] });

@@ -22,7 +22,7 @@ const create = (raid: string, drives: readonly string[], more: object = {}): Pro
   bmc.ask('POST', `/redfish/v1${STORAGE}/Volumes`, { RAIDType: raid, Links: { Drives: drives.map(drive) }, ...more });
 const volumes = async (): Promise<unknown> => (await bmc.get(`${STORAGE}/Volumes`))['Members@odata.count'];
 
-it('makes and deletes volumes by tasks; the machine sees them in place of their drives', async () => {
+it('creates and deletes volumes by tasks, and the machine sees them instead of their drives', async () => {
   const made = await create('RAID1', ['sda', 'sdb'], { Name: 'root', CapacityBytes: 50 * GIB });
   expect(made.status).toBe(202);
   expect(await volumes()).toBe(0);
@@ -48,24 +48,24 @@ it('makes and deletes volumes by tasks; the machine sees them in place of their 
 });
 
 it.each<[string, RaidType, number, number | undefined, number | string]>([
-  ['all that there is', 'RAID0', 4, undefined, 400],
-  ['one parity', 'RAID5', 3, undefined, 200],
-  ['two parities', 'RAID6', 4, undefined, 200],
-  ['a mirror of stripes', 'RAID10', 4, undefined, 200],
-  ['two parities of two spans', 'RAID60', 8, undefined, 400],
-  ['what is asked for', 'RAID5', 3, 150, 150],
-  ['too much', 'RAID1', 2, 101, 'PropertyValueOutOfRange'],
-  ['too many for a mirror', 'RAID1', 3, undefined, 'PropertyValueNotInList'],
-  ['too few for a parity', 'RAID5', 2, undefined, 'PropertyValueNotInList'],
-  ['an odd number', 'RAID10', 5, undefined, 'PropertyValueNotInList'],
-])('plans a volume: %s', (_, raid, count, gib, expected) => {
+  ['RAID 0 uses all capacity', 'RAID0', 4, undefined, 400],
+  ['RAID 5 loses one drive', 'RAID5', 3, undefined, 200],
+  ['RAID 6 loses two drives', 'RAID6', 4, undefined, 200],
+  ['RAID 10 loses half of the drives', 'RAID10', 4, undefined, 200],
+  ['RAID 60 loses two drives in each span', 'RAID60', 8, undefined, 400],
+  ['the requested capacity is used', 'RAID5', 3, 150, 150],
+  ['too large a capacity is rejected', 'RAID1', 2, 101, 'PropertyValueOutOfRange'],
+  ['too many drives for RAID 1 are rejected', 'RAID1', 3, undefined, 'PropertyValueNotInList'],
+  ['too few drives for RAID 5 are rejected', 'RAID5', 2, undefined, 'PropertyValueNotInList'],
+  ['an odd number of drives for RAID 10 is rejected', 'RAID10', 5, undefined, 'PropertyValueNotInList'],
+])('planVolume: %s', (_, raid, count, gib, expected) => {
   const [subsystem] = subsystemsOf(withDisks(8));
   const names = ['sda', 'sdb', 'sdc', 'sdd', 'sde', 'sdf', 'sdg', 'sdh'].slice(0, count);
   const planned = planVolume(newHardware(), subsystem!, raid, names, gib === undefined ? undefined : gib * GIB);
   expect('bytes' in planned ? planned.bytes / GIB : planned.problem[0]).toBe(expected);
 });
 
-it('shares drives while there is room', async () => {
+it('volumes share drives while these have free space', async () => {
   expect((await create('RAID0', ['sda', 'sdb'], { CapacityBytes: 120 * GIB })).status).toBe(202);
   bmc.now += 10_000;
   expect((await create('RAID1', ['sda', 'sdb'], { CapacityBytes: 41 * GIB })).body.error?.code).toBe('Base.1.8.PropertyValueOutOfRange');
@@ -76,17 +76,17 @@ it('shares drives while there is room', async () => {
 });
 
 it.each<[string, object, string]>([
-  ['no type', { RAIDType: undefined }, 'CreateFailedMissingReqProperties'],
-  ['an unknown type', { RAIDType: 'RAID7' }, 'PropertyValueNotInList'],
-  ['a drive of elsewhere', { Links: { Drives: [{ '@odata.id': '/redfish/v1/Systems/other' }] } }, 'PropertyValueNotInList'],
+  ['no RAIDType', { RAIDType: undefined }, 'CreateFailedMissingReqProperties'],
+  ['an unknown RAIDType', { RAIDType: 'RAID7' }, 'PropertyValueNotInList'],
+  ['a drive of another subsystem', { Links: { Drives: [{ '@odata.id': '/redfish/v1/Systems/other' }] } }, 'PropertyValueNotInList'],
   ['drives that are no references', { Links: { Drives: ['sda'] } }, 'PropertyValueTypeError'],
-  ['no size', { CapacityBytes: 0 }, 'PropertyValueOutOfRange'],
-  ['what it does not know', { Colour: 'red' }, 'PropertyUnknown'],
-])('refuses %s', async (_, body, message) => {
+  ['a capacity of 0', { CapacityBytes: 0 }, 'PropertyValueOutOfRange'],
+  ['an unknown property', { Colour: 'red' }, 'PropertyUnknown'],
+])('rejects %s', async (_, body, message) => {
   expect((await create('RAID0', ['sda'], body)).body.error?.code).toBe(`Base.1.8.${message}`);
 });
 
-it('lights a drive, the machine and its chassis', async () => {
+it('sets the indicators of a drive, the system and its chassis', async () => {
   for (const path of [`${STORAGE}/Drives/sda`, '/Systems/sim-0', '/Chassis/sim-0']) {
     expect(await bmc.get(path)).toMatchObject({ IndicatorLED: 'Off', LocationIndicatorActive: false });
     expect((await bmc.ask('PATCH', `/redfish/v1${path}`, { IndicatorLED: 'Lit' })).status).toBe(204);

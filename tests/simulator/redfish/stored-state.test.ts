@@ -1,7 +1,7 @@
 /** The keys of the stored state: state folders of earlier versions have them. */
 import { testBmc } from '../redfish-bmc';
 
-it('every part keeps its key', async () => {
+it('each part of the stored state keeps its key', async () => {
   const bmc = await testBmc();
   const send = async (method: string, path: string, body: object): Promise<void> => {
     const { status, body: answer } = await bmc.ask(method, `/redfish/v1${path}`, body);

@@ -15,7 +15,7 @@ const started = async (file: string): Promise<string> => {
   return headers.get('location')!;
 };
 
-it('updates the BMC at once, and shows how far it is', async () => {
+it('updates the BMC at once, and reports the progress of its task', async () => {
   const monitor = await started('/bmc');
   await bmc.idle(monitor, 'Running');
   bmc.now += 5000;
@@ -40,7 +40,7 @@ it('updates the BMC at once, and shows how far it is', async () => {
   expect((await bmc.ask('GET', monitor)).status).toBe(404);
 });
 
-it('updates the BIOS when the machine starts', async () => {
+it('updates the BIOS at the next boot', async () => {
   const monitor = await started('/bios');
   await bmc.idle(monitor, 'Starting');
   bmc.now += 100_000;
@@ -54,7 +54,7 @@ it('updates the BIOS when the machine starts', async () => {
 it.each([
   ['/none', 'Update.1.0.TransferFailed'],
   ['/text', 'Update.1.0.VerificationFailed'],
-])('a task fails with its reason: %s', async (file, id) => {
+])('an update task fails with the reason: %s', async (file, id) => {
   const body = await bmc.idle(await started(file), 'Exception');
   expect(body).toMatchObject({ TaskStatus: 'Critical', Messages: [{ MessageId: id }] });
 });
@@ -64,13 +64,13 @@ it.each<[string, object, string]>([
   ['a file of the BMC', { ImageURI: 'file:///etc/passwd' }, 'ActionParameterValueTypeError'],
   ['an unknown protocol', { ImageURI: 'http://127.0.0.1/x', TransferProtocol: 'CIFS' }, 'ActionParameterValueNotInList'],
   ['another machine', { ImageURI: 'http://127.0.0.1/x', Targets: ['/redfish/v1/Systems/other'] }, 'ActionParameterValueNotInList'],
-  ['what it does not know', { ImageURI: 'http://127.0.0.1/x', Colour: 'red' }, 'ActionParameterNotSupported'],
-])('refuses %s', async (_, body, message) => {
+  ['an unknown parameter', { ImageURI: 'http://127.0.0.1/x', Colour: 'red' }, 'ActionParameterNotSupported'],
+])('rejects %s', async (_, body, message) => {
   const answer = await update(body);
   expect([answer.status, answer.body.error?.code]).toEqual([400, `Base.1.8.${message}`]);
 });
 
-it('what was being fetched when the BMC ended has failed after its restart', () => {
+it('failDownloads fails tasks that were downloading when the BMC stopped, and keeps staged ones', () => {
   const { hardware } = bmc.system;
   const started = { name: 'Firmware update', started: bmc.now, takes: 1 } as const;
   const work = { kind: 'fetch', url: 'http://192.0.2.1/bios' } as const;

@@ -80,7 +80,7 @@ const fill = async (): Promise<string> => {
   return uuid;
 };
 
-it.each([7, 1000, 1 << 20])('brings everything back, read in pieces of %i bytes', async (pieces) => {
+it.each([7, 1000, 1 << 20])('restores the whole database from a backup that is read in pieces of %i bytes', async (pieces) => {
   const uuid = await fill();
   if (pieces < 100) await database.store().inventories.put(uuid, { inventory: {}, plugin_data: {} } as never);
   const told: Progress[] = [];
@@ -107,7 +107,7 @@ it.each([7, 1000, 1 << 20])('brings everything back, read in pieces of %i bytes'
   });
 });
 
-it('is the database at one moment, whatever is written meanwhile', () =>
+it('is a consistent snapshot despite later writes', () =>
   on(database.connection(), async (db) => {
     await fill();
     const pieces = backup(db, NOW, () => {}, never);
@@ -117,7 +117,7 @@ it('is the database at one moment, whatever is written meanwhile', () =>
     expect(Buffer.concat(read).toString()).not.toContain('later');
   }));
 
-it('brings an older schema up to date, and keeps a backup of it', () =>
+it('with an older schema is migrated by the restore, and such a database can be backed up', () =>
   database.another(async (old) => {
     await on(old, (db) => migrate(db, MIGRATIONS.slice(0, 2)));
     await ask(old, "INSERT INTO nodes (uuid, driver, created_at, provision_state) VALUES ('u', 'x', now(), 'available')");
@@ -133,7 +133,7 @@ it('brings an older schema up to date, and keeps a backup of it', () =>
     });
   }));
 
-describe('is refused, and leaves the database as it was:', () => {
+describe('is rejected, and leaves the database unchanged:', () => {
   let file: Buffer;
   let before: Readonly<Record<string, unknown>>;
   beforeEach(async () => {
@@ -149,7 +149,7 @@ describe('is refused, and leaves the database as it was:', () => {
     const end = JSON.parse(all.at(-2)!) as object;
     return Buffer.from(`${body}${JSON.stringify({ ...end, sha256: createHash('sha256').update(body).digest('hex') })}\n`);
   };
-  it('a file that is not whole, or not ours', () =>
+  it('a damaged or truncated file, or another file', () =>
     database.another(async (connection) => {
       const cases: readonly (readonly [string, () => Buffer, RegExp])[] = [
         ['nothing', () => Buffer.alloc(0), /^it is truncated/],
@@ -188,7 +188,7 @@ describe('is refused, and leaves the database as it was:', () => {
       }
     }));
 
-  it('while it is read, on demand', async () => {
+  it('a backup or restore that is aborted', async () => {
     const controller = new AbortController();
     controller.abort(new Error('stopped'));
     await database.another((connection) => expect(restored(connection, file, { signal: controller.signal })).rejects.toThrow('stopped'));
@@ -198,7 +198,7 @@ describe('is refused, and leaves the database as it was:', () => {
   describe('into a database', () => {
     afterEach(async () => expect(await contents(database.connection())).toEqual(before));
 
-    it('that holds something, but with force', () =>
+    it('that is not empty, unless with force', () =>
       database.another(async (connection) => {
         await restored(connection, file);
         await expect(restored(connection, file)).rejects.toThrow(
@@ -208,7 +208,7 @@ describe('is refused, and leaves the database as it was:', () => {
         await restored(connection, file, { force: true });
         expect(await contents(connection)).toEqual(before);
       }));
-    it('that was made and never used: as into an empty one', () =>
+    it('that has a schema but no content (accepted like an empty one)', () =>
       database.another(async (connection) => {
         await on(connection, (db) => migrate(db));
         // A server without nodes writes these.
@@ -221,7 +221,7 @@ describe('is refused, and leaves the database as it was:', () => {
         /^a server uses the database \(it is connected\): stop it first$/,
       );
     });
-    it('that a conductor lives on', () =>
+    it('with a conductor that is alive', () =>
       database.another(async (connection) => {
         await restored(connection, file);
         const store = await openStore({ connection, poolSize: 1, clock: systemClock, log: silentLog });
@@ -229,7 +229,7 @@ describe('is refused, and leaves the database as it was:', () => {
         await store.close();
         await expect(restored(connection, file, { force: true })).rejects.toThrow('a server uses the database (host-1): stop it first');
       }));
-    it("with others' tables", () =>
+    it("with tables that are not Bloomery's", () =>
       database.another(async (connection) => {
         await ask(connection, 'CREATE TABLE precious (a int); INSERT INTO precious VALUES (1)');
         await expect(restored(connection, file, { force: true })).rejects.toThrow(
@@ -251,10 +251,10 @@ describe('is refused, and leaves the database as it was:', () => {
   });
 });
 
-it('has nothing to keep where there is nothing', () =>
+it('of a database without tables fails', () =>
   database.another((connection) => expect(saved(connection)).rejects.toThrow('it is not a database of Bloomery')));
 
-it('is text that can be read by other means', async () => {
+it('is text with a JSON header', async () => {
   await fill();
   const text = gunzipSync(gzipSync(await saved(database.connection()))).toString();
   expect(JSON.parse(text.split('\n')[0]!)).toEqual({

@@ -103,7 +103,7 @@ const supervisor = async (ending: string): Promise<{ child: ChildProcess; connec
   return { child, ...answer };
 };
 
-it('makes a database, keeps it, and leaves nothing running', async () => {
+it('creates a database, keeps its data over a restart, and leaves no process after stop', async () => {
   empty();
   const first = await start();
   expect(await nodesIn(first, true)).toBe(1);
@@ -116,7 +116,7 @@ it('makes a database, keeps it, and leaves nothing running', async () => {
   expect(said.filter((line) => line.startsWith('Creating'))).toHaveLength(1);
 });
 
-it('is open to nobody else: no TCP port, and folders for its user alone', async () => {
+it('listens on no TCP port, and restricts its directories to its user', async () => {
   await start();
   expect(readFileSync(join(data(), 'postmaster.pid'), 'utf8').split('\n')[5]).toBe('');
   for (const folder of ['data', 'run']) expect(statSync(join(stateDir, 'postgres', folder)).mode & 0o077).toBe(0);
@@ -125,7 +125,7 @@ it('is open to nobody else: no TCP port, and folders for its user alone', async 
 
 /** Only root starts the database as another user; otherwise it runs as the user of the test. */
 const isRoot = process.getuid?.() === 0;
-it('runs as nobody else does: as postgres and as nobody, its data and its socket are closed', async () => {
+it('runs as a user of its own, so that other users cannot access its socket and data', async () => {
   const server = await start();
   const { uid } = statSync(data());
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -149,7 +149,7 @@ it('runs as nobody else does: as postgres and as nobody, its data and its socket
   }
 });
 
-it('takes data that a shared user made, and gives it a user of its own', async () => {
+it('changes the owner of data that another user owns', async () => {
   const first = await start();
   await nodesIn(first, true);
   await first.stop();
@@ -164,7 +164,7 @@ it('takes data that a shared user made, and gives it a user of its own', async (
   expect(statSync(join(data(), 'base')).uid).toBe(before);
 });
 
-it('starts again after a crash, with what was committed', async () => {
+it('restarts after a crash without loss of committed data', async () => {
   const server = await start(stateDir, { durable: true });
   await nodesIn(server, true);
   const { pid } = server;
@@ -176,7 +176,7 @@ it('starts again after a crash, with what was committed', async () => {
   expect(await alive(server.pid)).toBe(false);
 });
 
-it('takes over what a killed supervisor left running', async () => {
+it('stops the database of a killed supervisor and starts its own', async () => {
   const orphan = await supervisor('stay');
   await nodesIn(orphan, true);
   orphan.child.kill('SIGKILL');
@@ -188,13 +188,13 @@ it('takes over what a killed supervisor left running', async () => {
   expect(said.join()).toContain(`process ${orphan.pid}) outlived its supervisor`);
 });
 
-it('does not touch what a living supervisor runs', async () => {
+it('refuses a state directory that a running supervisor uses', async () => {
   const owner = await supervisor('stay');
   await expect(start()).rejects.toThrow(`is in use by process ${owner.child.pid}: stop that, or choose another state directory`);
   expect(await nodesIn(owner, true)).toBe(1);
 });
 
-it('started twice at once where there is nothing yet: one has it, the other says so', async () => {
+it('succeeds only once of two simultaneous starts in an empty state directory', async () => {
   empty();
   const both = await Promise.allSettled([supervisor('stay'), start()]);
   const errors = both.map((one) => (one.status === 'rejected' ? String(one.reason) : ((one.value as { error?: string }).error ?? '')));
@@ -203,18 +203,18 @@ it('started twice at once where there is nothing yet: one has it, the other says
   expect(readdirSync(join(stateDir, 'postgres')).filter((name) => name.startsWith('data'))).toEqual(['data']);
 });
 
-it.each(['exit', 'idle', 'throw'])('ends with a supervisor that ends by itself (%s)', async (ending) => {
+it.each(['exit', 'idle', 'throw'])('stops when its supervisor ends without stop (%s)', async (ending) => {
   const { child, pid } = await supervisor(ending);
   if (running(child)) await new Promise((done) => child.once('exit', done));
   await until('the end of the process', async () => !(await alive(pid)));
   expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
 });
 
-describe('a postmaster.pid of a server that is gone', () => {
+describe('starts despite the postmaster.pid of a server that no longer runs', () => {
   it.each([
-    ['its number is free', () => 4_000_000],
-    ["its number is another process's", () => process.ppid],
-  ])('%s', async (_what, pid) => {
+    ['its process ID is free', () => 4_000_000],
+    ["its process ID is another process's", () => process.ppid],
+  ])('if %s', async (_what, pid) => {
     for (const path of [join(data(), 'postmaster.pid'), join(stateDir, 'postgres', 'run', '.s.PGSQL.5432.lock')]) {
       writeFileSync(path, [pid(), data(), 1, 5432, dirname(path), '', '  1  1', 'ready   ', ''].join('\n'), { mode: 0o600 });
       const { uid, gid } = statSync(data());
@@ -225,7 +225,7 @@ describe('a postmaster.pid of a server that is gone', () => {
   });
 });
 
-it("refuses another major version's data, and changes nothing", async () => {
+it('refuses data of another major version without changing them', async () => {
   const version = join(data(), 'PG_VERSION');
   writeFileSync(version, '17\n');
   const before = readdirSync(data(), { recursive: true }).map((name) => [name, statSync(join(data(), String(name))).mtimeMs]);
@@ -233,14 +233,14 @@ it("refuses another major version's data, and changes nothing", async () => {
   expect(readdirSync(data(), { recursive: true }).map((name) => [name, statSync(join(data(), String(name))).mtimeMs])).toEqual(before);
 });
 
-it('leaves alone what is no whole database', async () => {
+it('refuses a data directory without PG_VERSION without changing it', async () => {
   rmSync(join(data(), 'PG_VERSION'));
   const before = readdirSync(data()).sort();
   await expect(start()).rejects.toThrow(/data is not empty and no whole database \(PG_VERSION is missing\); nothing was changed/);
   expect(readdirSync(data()).sort()).toEqual(before);
 });
 
-it('says what is wrong with the data, in one line', async () => {
+it('fails with the message of PostgreSQL', async () => {
   chmodSync(data(), 0o777);
   const error = (await start().catch((reason: unknown) => reason)) as Error;
   expect(error.message).toMatch(/^The embedded PostgreSQL did not start: data directory ".*" has invalid permissions \(log: .*\)$/);
@@ -248,14 +248,14 @@ it('says what is wrong with the data, in one line', async () => {
   expect(await nodesIn(await start())).toBe(0);
 });
 
-it('begins anew after a first making that was cut off', async () => {
+it('removes an incomplete data directory and creates a new one', async () => {
   empty();
   mkdirSync(join(stateDir, 'postgres', 'data.new-4000000-abc', 'base'), { recursive: true });
   expect(await nodesIn(await start(), true)).toBe(1);
   expect(readdirSync(join(stateDir, 'postgres')).sort()).toEqual(['data', 'postgres.log', 'run']);
 });
 
-it('can live where its user cannot come to by the path', async () => {
+it('works below a directory that its user cannot enter', async () => {
   const folder = join(stateDir, 'closed', 'state');
   withData(folder);
   chmodSync(join(stateDir, 'closed'), 0o700);
@@ -265,7 +265,7 @@ it('can live where its user cannot come to by the path', async () => {
   expect(await nodesIn(await start(folder))).toBe(1);
 });
 
-it('has its socket elsewhere where its name would be too long', async () => {
+it('puts its socket elsewhere if the path is too long', async () => {
   const folder = join(stateDir, 'x'.repeat(100));
   withData(folder);
   const server = await start(folder);
@@ -277,7 +277,7 @@ it('has its socket elsewhere where its name would be too long', async () => {
   expect(existsSync(socket)).toBe(false);
 });
 
-it('can be told to give up while it starts', async () => {
+it('an abort during the start ends it and leaves no process and no incomplete data', async () => {
   empty();
   await expect(start(stateDir, { signal: AbortSignal.abort(new Error('no more')) })).rejects.toThrow('no more');
   const controller = new AbortController();
@@ -298,7 +298,7 @@ it('can be told to give up while it starts', async () => {
   }
 });
 
-it('tells a state directory of a server that runs, was stopped, and never was', async () => {
+it('findEmbedded distinguishes a state directory with a running, a stopped and no server', async () => {
   const folder = stateDir;
   expect(await findEmbedded(folder)).toEqual({});
   const server = await start(folder);
@@ -311,14 +311,14 @@ it('tells a state directory of a server that runs, was stopped, and never was', 
   expect(await findEmbedded(stateDir)).toBeUndefined();
 });
 
-it('needs a folder, and says which', async () => {
+it('fails with the path if a directory is missing or is a file', async () => {
   await expect(start(join(stateDir, 'none'))).rejects.toThrow(/no such file or directory.*none/);
   empty();
   writeFileSync(join(stateDir, 'postgres'), '');
   await expect(start()).rejects.toThrow(/postgres/);
 });
 
-it('makes the links between libraries that npm packages cannot hold', async () => {
+it('restoreLinks creates the symbolic links between libraries that npm packages cannot contain', async () => {
   const native = join(stateDir, 'native');
   mkdirSync(join(native, 'lib'), { recursive: true });
   writeFileSync(join(native, 'lib', 'libx.so.1.2'), 'library');

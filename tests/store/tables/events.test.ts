@@ -44,14 +44,14 @@ const TOLD: readonly (readonly [
   readonly (readonly [string, object])[],
 ])[] = [
   [
-    'a state',
+    'a provision state',
     {},
     { provision_state: 'verifying', target_provision_state: 'manageable', last_error: null },
     {},
     [['state', { provision_state: 'verifying', target_provision_state: 'manageable', previous_provision_state: 'enroll' }]],
   ],
   [
-    'power on its way',
+    'a power action in progress',
     { power_state: 'power off' },
     { target_power_state: 'power on' },
     {},
@@ -68,14 +68,14 @@ const TOLD: readonly (readonly [
       ['error', { last_error: 'no' }],
     ],
   ],
-  ['an error that goes', { last_error: 'no' }, { last_error: null }, {}, []],
+  ['a cleared error (none)', { last_error: 'no' }, { last_error: null }, {}, []],
   ['a step', {}, { deploy_step: running }, list, [['step', { flow: 'deploy', step: 'deploy.write', number: 2, of: 2 }]]],
-  ['a step that is done', { deploy_step: running }, { deploy_step: {} }, list, [['progress', { flow: 'deploy', done: 1, of: 2 }]]],
-  ['a step without a list', {}, { clean_step: running }, {}, []],
-  ['keys that break the rules', {}, { clean_step: running }, { clean_steps: 'x', clean_step_index: {} }, []],
-  ['what nobody is told', {}, { extra: { a: 1 }, description: 'd' }, { agent_url: 'x' }, []],
+  ['a completed step', { deploy_step: running }, { deploy_step: {} }, list, [['progress', { flow: 'deploy', done: 1, of: 2 }]]],
+  ['a step without a list of steps (none)', {}, { clean_step: running }, {}, []],
+  ['a step with an invalid list of steps (none)', {}, { clean_step: running }, { clean_steps: 'x', clean_step_index: {} }, []],
+  ['other fields (none)', {}, { extra: { a: 1 }, description: 'd' }, { agent_url: 'x' }, []],
 ];
-it.each(TOLD)('tells of %s', async (_, before, changes, internal, expected) => {
+it.each(TOLD)('a write of a node adds events for %s', async (_, before, changes, internal, expected) => {
   const { uuid } = await make(before);
   const start = await now();
   await nodes().mergeInternal(uuid, internal);
@@ -88,7 +88,7 @@ it.each(TOLD)('tells of %s', async (_, before, changes, internal, expected) => {
   expect(JSON.stringify(told)).not.toContain('hush');
 });
 
-it('tells of birth and end, and nothing of what was undone', async () => {
+it('creation and removal of a node add events, and a rolled-back transaction adds none', async () => {
   const start = await now();
   const { uuid } = await make();
   await expect(
@@ -104,7 +104,7 @@ it('tells of birth and end, and nothing of what was undone', async () => {
   ]);
 });
 
-it('tells of what no column says, too', async () => {
+it('add appends an event', async () => {
   const node = await make();
   const start = await now();
   await events().add(node, 'progress', { percent: 40 });
@@ -113,7 +113,7 @@ it('tells of what no column says, too', async () => {
   ]);
 });
 
-it('never passes over an event whose transaction commits late', async () => {
+it('read does not skip an event whose transaction commits late', async () => {
   const { uuid } = await make();
   const other = await make({ name: 'two' });
   const start = await now();
@@ -132,7 +132,7 @@ it('never passes over an event whose transaction commits late', async () => {
   }
 });
 
-it('is read page by page, from any event on', async () => {
+it('read returns pages from any position', async () => {
   const start = await now();
   for (let index = 0; index < 7; index++) await make({ name: `n${index}` });
   const all = await since(start);
@@ -147,7 +147,7 @@ it('is read page by page, from any event on', async () => {
   expect(await since(all[4]!.position)).toEqual(all.slice(5));
 });
 
-it('is trimmed by number and by age, and knows what cannot be gone on from', async () => {
+it('trim removes events by number and age, and isReachable rejects positions before them', async () => {
   const start = await now();
   for (let index = 0; index < 7; index++) await make({ name: `n${index}` });
   const all = await since(start);
@@ -173,7 +173,7 @@ it('is trimmed by number and by age, and knows what cannot be gone on from', asy
   expect(await events().isReachable(all[6]!.position)).toBe(true);
 });
 
-it('is not led astray by numbers of another server, from which the database was copied', async () => {
+it('reading and trimming tolerate transaction numbers of another server', async () => {
   await database.query(
     `INSERT INTO events (transaction, at, node_uuid, kind, payload) VALUES ('900000000000', now(), 'n', 'created', '{}')`,
   );

@@ -40,7 +40,7 @@ async function untilWaiting(count: number): Promise<void> {
 }
 beforeEach(() => database.clear());
 
-it('a change that commits late has no number before one that was read', async () => {
+it('changes are not listed while an earlier transaction is open, so that no number is skipped', async () => {
   const [one, other] = [await recorded(), await recorded()];
   const first = held((inside) => inside.hardware.addChanges(one, [change('A')], 10));
   await first.isBegun;
@@ -52,7 +52,7 @@ it('a change that commits late has no number before one that was read', async ()
   expect((await store().hardware.changes({ limit: 10 })).map(({ key }) => key)).toEqual(['A', 'B']);
 });
 
-it('a node that is removed while its recorder pushes', async () => {
+it('a node can be removed while its recorder pushes, without a deadlock', async () => {
   const uuid = await recorded();
   let removal: Promise<unknown> | undefined;
   await store().transaction(async (inside) => {
@@ -66,7 +66,7 @@ it('a node that is removed while its recorder pushes', async () => {
   expect(await store().transaction((inside) => inside.hardware.lock(uuid))).toBeUndefined();
 });
 
-it('what one process heard late does not undo what another heard', async () => {
+it('recordUnchanged does not overwrite a later push with an earlier one', async () => {
   const uuid = await recorded();
   const sign = { nodeUuid: uuid, digest: 'd', bootId: 'third', at: AT };
   await store().hardware.recordUnchanged([sign], true);
@@ -76,7 +76,7 @@ it('what one process heard late does not undo what another heard', async () => {
   expect(new Date(row!.received_at!)).toEqual(new Date(AT));
 });
 
-it('who is heard of at the moment is not silent, and whoever marks does not wait for that', async () => {
+it('markStale skips a recorder whose push is in progress, without waiting', async () => {
   const [silent, heard] = [await recorded(), await recorded()];
   const push = held((inside) => inside.hardware.lock(heard));
   await push.isBegun;
@@ -89,7 +89,7 @@ it('who is heard of at the moment is not silent, and whoever marks does not wait
 it.each([
   [true, ['The recorder of the running host fell silent.', 'The recorder of the running host is heard again.']],
   [false, []],
-])('silence and its end are told once each; in the history: %s', async (inHistory, entries) => {
+])('each change of stale adds one event; with history %s, also one entry in the node history', async (inHistory, entries) => {
   const nodes = [await recorded(), await recorded(), await recorded()];
   expect(await store().hardware.markStale(AT, inHistory)).toBe(3);
   expect(await store().hardware.markStale(AT, inHistory)).toBe(0);

@@ -14,8 +14,8 @@ async function held() {
 const entry = (nodeUuid: string, event: string) => ({ uuid: randomUUID(), node_uuid: nodeUuid, event, duration_seconds: 3 });
 const eventsOf = async (uuid: string) => (await store().history.list({ where: { node_uuid: uuid } })).map(({ event }) => event);
 
-describe('a write of a held node', () => {
-  it('answers what the row is, without reading it', async () => {
+describe('writeLocked', () => {
+  it('returns the node as stored, without reading it', async () => {
     const node = await held();
     const changes: NodeChanges = {
       provision_state: 'cleaning',
@@ -35,7 +35,7 @@ describe('a write of a held node', () => {
     expect('gone' in second.driver_internal_info).toBe(false);
   });
 
-  it('takes the entries of the history along, in their order', async () => {
+  it('adds history entries in order', async () => {
     const node = await held();
     await nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, history: [entry(node.uuid, 'one'), entry(node.uuid, 'two')] });
     expect(await eventsOf(node.uuid)).toEqual(['one', 'two']);
@@ -44,7 +44,7 @@ describe('a write of a held node', () => {
     ]);
   });
 
-  it('sees what others wrote meanwhile', async () => {
+  it('returns changes that others wrote meanwhile', async () => {
     const node = await held();
     await nodes().mergeInternal(node.uuid, { agent_url: 'http://192.0.2.1' });
     const after = await nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, changes: { last_error: 'x' } });
@@ -52,13 +52,13 @@ describe('a write of a held node', () => {
     expect(after.driver_internal_info).toEqual({ agent_url: 'http://192.0.2.1' });
   });
 
-  it('ends the reservation with the last of them', async () => {
+  it('ends the reservation if requested', async () => {
     const node = await held();
     await nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, changes: { last_error: 'x' } }, true);
     expect(await nodes().find(node.uuid)).toMatchObject({ reservation: null, last_error: 'x', lock_fence: node.lock_fence });
   });
 
-  it.each([true, false])('is refused when the lock was taken over, history and all (releasing: %s)', async (release) => {
+  it.each([true, false])('writes nothing if the reservation was taken over (releasing: %s)', async (release) => {
     const node = await held();
     await nodes().releaseAll('here');
     const successor = await nodes().reserve(node.uuid, 'there');
@@ -68,7 +68,7 @@ describe('a write of a held node', () => {
     expect(await eventsOf(node.uuid)).toEqual([]);
   });
 
-  it('names what cannot be', async () => {
+  it('fails with the conflict', async () => {
     const [node, other] = [await held(), await held()];
     const instance = randomUUID();
     await nodes().update(other.uuid, { instance_uuid: instance });
@@ -77,7 +77,7 @@ describe('a write of a held node', () => {
   });
 });
 
-it('stamps the times of agents that are still the same', async () => {
+it('recordHeartbeats updates only nodes whose agent URL is unchanged', async () => {
   const spoke = async (url: string) => {
     const { uuid } = await held();
     await nodes().mergeInternal(uuid, { agent_url: url, agent_last_heartbeat: 'before' });
@@ -89,7 +89,7 @@ it('stamps the times of agents that are still the same', async () => {
   expect((await nodes().find(other)).driver_internal_info).toEqual({ agent_url: 'http://b', agent_last_heartbeat: 'before' });
 });
 
-it('a node that its holder lets go between two looks is reserved all the same', async () => {
+it('reserve succeeds if the holder releases the node between the statements', async () => {
   const { uuid } = await held();
   // Releases the reservation right after the statement that found no free row.
   await database.query(

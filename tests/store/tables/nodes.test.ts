@@ -37,7 +37,7 @@ describe('columns', () => {
 });
 
 describe('create', () => {
-  it('gives what was not said its empty value', async () => {
+  it('sets defaults for missing fields', async () => {
     const uuid = randomUUID();
     const node = await make({ uuid });
     const { id, ...rest } = node;
@@ -62,7 +62,7 @@ describe('create', () => {
     });
   });
 
-  it('keeps every value as it came', async () => {
+  it('stores every value unchanged', async () => {
     const values: NewNode = {
       uuid: randomUUID(),
       driver: 'ipmi',
@@ -100,26 +100,26 @@ describe('create', () => {
       `Instance ${taken.instance_uuid} is already associated with a node, it cannot be associated with this other node ${other}`,
     ],
     ['character that no column can hold', { name: 'a\0b' }, 'Invalid', expect.stringContaining('cannot be stored') as string],
-  ])('refuses a %s that is taken or impossible', async (_what, fields, name, message) => {
+  ])('rejects a %s that exists already or is invalid', async (_what, fields, name, message) => {
     await make(taken);
     await expect(make(fields)).rejects.toMatchObject({ name, message });
     expect(await nodes().list({ children: 'all' })).toHaveLength(1);
   });
 
-  it('refuses members that are no columns', async () => {
+  it('rejects unknown columns', async () => {
     await expect(make({ ['uuid" = 1; --']: 1 } as object)).rejects.toThrow(TypeError);
     await expect(make({ constructor: 1 } as object)).rejects.toThrow(TypeError);
   });
 });
 
 describe('find', () => {
-  it('knows UUID and name', async () => {
+  it('finds by UUID and name', async () => {
     const node = await make({ name: 'rack-1.node' });
     expect(await nodes().find(node.uuid)).toEqual(node);
     expect(await nodes().find('rack-1.node')).toEqual(node);
   });
   it.each(['nobody', randomUUID(), '', 'a\0b', "x' OR '1'='1", '\ud800', '../..', 'x'.repeat(100_000)])(
-    'says that there is no %j',
+    'fails with NodeNotFound for %j',
     async (ident) => {
       await make({ name: 'somebody' });
       await expect(nodes().find(ident)).rejects.toMatchObject({ name: 'NodeNotFound', message: `Node ${ident} could not be found.` });
@@ -128,7 +128,7 @@ describe('find', () => {
 });
 
 describe('update', () => {
-  it('changes what is named, raises the revision, stamps the time', async () => {
+  it('changes the given fields, raises the revision and sets updated_at', async () => {
     const node = await make({ name: 'old', extra: { a: 1 } });
     now += 1500;
     const changes: NodeChanges = { name: 'new', extra: { b: 2 }, traits: ['T'], power_state: 'power on', maintenance: true };
@@ -139,7 +139,7 @@ describe('update', () => {
     expect(await nodes().update(node.uuid, {})).toEqual({ ...after, revision: 3 });
     expect(await nodes().update(node.uuid, { name: null, traits: [] })).toMatchObject({ name: null, traits: [], revision: 4 });
   });
-  it('refuses what is taken, and whom it does not know', async () => {
+  it('rejects conflicts and unknown nodes', async () => {
     const first = await make({ name: 'first', instance_uuid: randomUUID() });
     const second = await make({ name: 'second' });
     await expect(nodes().update(second.uuid, { name: 'first' })).rejects.toMatchObject({
@@ -158,7 +158,7 @@ describe('update', () => {
 });
 
 describe('mergeInternal', () => {
-  it('sets and removes keys, and leaves the others', async () => {
+  it('sets and removes keys, and keeps the others', async () => {
     const node = await make({ driver_internal_info: { stays: { deep: 1 }, goes: 1, changes: 1 } });
     const after = await nodes().mergeInternal(node.uuid, {
       changes: { now: [2] },
@@ -171,7 +171,7 @@ describe('mergeInternal', () => {
     expect(after.driver_internal_info).toEqual({ stays: { deep: 1 }, changes: { now: [2] }, fresh: false, empty: null, "q'\\?": '?' });
     expect(after).toMatchObject({ revision: 2, updated_at: '2026-01-02T03:04:05.678000+00:00' });
   });
-  it('loses nothing among many at once', async () => {
+  it('loses no key among many simultaneous calls', async () => {
     const { uuid } = await make();
     const keys = Array.from({ length: 40 }, (_, index) => `key${index}`);
     await Promise.all(keys.map((key, index) => nodes().mergeInternal(uuid, { [key]: index })));
@@ -179,7 +179,7 @@ describe('mergeInternal', () => {
     expect(node.driver_internal_info).toEqual(Object.fromEntries(keys.map((key, index) => [key, index])));
     expect(node.revision).toBe(41);
   });
-  it('does not touch what an update writes at the same time', async () => {
+  it('loses no field or key with simultaneous updates', async () => {
     const { uuid } = await make();
     await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -193,7 +193,7 @@ describe('mergeInternal', () => {
 });
 
 describe('remove', () => {
-  it('takes what belongs to the node with it, and nothing else', async () => {
+  it('removes the node with its ports, boot record and inventory, and nothing of other nodes', async () => {
     const store = database.store();
     const [gone, stays] = [await make(), await make()];
     const of = async (node: NodeRecord, digit: number) => {

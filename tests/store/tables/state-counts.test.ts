@@ -7,7 +7,7 @@ const make = (provisionState: NodeRecord['provision_state'], more: Partial<NewNo
   database.store().nodes.create({ uuid: randomUUID(), driver: 'ipmi', provision_state: provisionState, ...more });
 const at = (minute: number): string => `2026-03-01T10:${String(minute).padStart(2, '0')}:00.000000+00:00`;
 
-it('counts the nodes of the list by state, leaves out equal counts, and forgets old ones', async () => {
+it('record counts nodes without parents by state, skips equal counts, and removes old ones', async () => {
   const { stateCounts, nodes } = database.store();
   await stateCounts.record(at(0), at(0));
   const parent = await make('active');

@@ -18,7 +18,7 @@ describe('ports', () => {
   const make = (last: number, more: object = {}) =>
     store().ports.create({ uuid: randomUUID(), node_uuid: node.uuid, address: mac(last), ...more });
 
-  it('get empty values, and a MAC address in lower case', async () => {
+  it('get defaults, and a MAC address in lower case', async () => {
     const uuid = randomUUID();
     const port = await store().ports.create({ uuid, node_uuid: node.uuid, address: mac(1).toUpperCase(), extra: { z: 1, a: 2 } });
     expect(port).toEqual({
@@ -45,7 +45,7 @@ describe('ports', () => {
     expect(await store().ports.find(uuid)).toEqual(port);
   });
 
-  it('are found by UUID and name, and of a node, and by addresses', async () => {
+  it('are found by UUID, name, node and MAC addresses', async () => {
     const [first, second] = [await make(1, { name: 'eth0' }), await make(2)];
     const elsewhere = await store().nodes.create({ uuid: randomUUID(), driver: 'ipmi' });
     const third = await make(3, { node_uuid: elsewhere.uuid });
@@ -58,7 +58,7 @@ describe('ports', () => {
       await expect(store().ports.find(ident)).rejects.toMatchObject({ name: 'PortNotFound', message: `Port ${ident} could not be found.` });
   });
 
-  it('refuse what is taken, and nodes that are not there', async () => {
+  it('reject conflicts and unknown nodes', async () => {
     const first = await make(1, { name: 'eth0' });
     const second = await make(2);
     const refused = async (attempt: Promise<unknown>, name: string, message: string) =>
@@ -77,7 +77,7 @@ describe('ports', () => {
     expect(await store().ports.list({})).toEqual([first, second]);
   });
 
-  it('are changed and removed', async () => {
+  it('are updated and removed', async () => {
     const port = await make(1);
     now += 1000;
     const changes = { address: mac(7).toUpperCase(), extra: { x: 1 }, pxe_enabled: false, physical_network: 'net' };
@@ -90,7 +90,7 @@ describe('ports', () => {
 });
 
 describe('media', () => {
-  it('are one a node and role, found by their token until they are removed', async () => {
+  it('are unique by node and role, and found by token until they are removed', async () => {
     const medium = {
       token: 't1',
       node_uuid: node.uuid,
@@ -112,7 +112,7 @@ describe('media', () => {
   });
 });
 
-describe('boots', () => {
+describe('boot records', () => {
   const boot = (more: Partial<BootRecord> = {}): BootRecord => ({
     node_uuid: node.uuid,
     macs: [mac(1), mac(2)],
@@ -122,7 +122,7 @@ describe('boots', () => {
     files: { ramdisk: '/srv/r', kernel: 'http://h/k', image: 'file:///i' },
     ...more,
   });
-  it('remember the last requests of their machines, until another record is made', async () => {
+  it('keep the last requests of their machines until another record is put', async () => {
     await store().boots.put(boot({ macs: [mac(2)] }));
     expect(await store().boots.requestsOf(node.uuid)).toEqual({});
     await store().boots.noteRequests([
@@ -136,7 +136,7 @@ describe('boots', () => {
     expect(await store().boots.requestsOf(randomUUID())).toBeUndefined();
   });
 
-  it('are one a node, found by any address in any case', async () => {
+  it('are unique by node, and found by any MAC address in any case', async () => {
     const kept = await store().boots.put(boot({ macs: [mac(0xa1).toUpperCase(), mac(2)] }));
     expect(kept).toEqual({ ...boot({ macs: [mac(0xa1), mac(2)] }), token: expect.stringMatching(/^[0-9a-f]{32}$/) as string });
     expect(await store().boots.ofNode(node.uuid)).toEqual(kept);
@@ -155,7 +155,7 @@ describe('boots', () => {
     expect(await store().boots.ofNode(node.uuid)).toBeUndefined();
     expect((await store().boots.put(boot())).token).not.toBe(token);
   });
-  it('answer the newer row where two name the same address', async () => {
+  it('the newer one is returned if two have the same MAC address', async () => {
     const other = await store().nodes.create({ uuid: randomUUID(), driver: 'ipmi' });
     await store().boots.put(boot());
     now += 1;
@@ -165,7 +165,7 @@ describe('boots', () => {
     await store().boots.put(boot());
     expect((await store().boots.forMac(mac(1)))?.node_uuid).toBe(node.uuid);
   });
-  it('without addresses serve machines that no port knows, while all of them boot the same', async () => {
+  it('without MAC addresses apply to unknown machines while all of these records are equal', async () => {
     const unknown = mac(0xee);
     await store().boots.put(boot({ macs: [] }));
     expect(await store().boots.forMac(unknown)).toMatchObject(boot({ macs: [] }));
@@ -179,7 +179,7 @@ describe('boots', () => {
     await store().boots.put(boot({ node_uuid: other.uuid, macs: [], purpose: 'disk', files: {} }));
     expect(await store().boots.forMac(unknown)).toMatchObject(boot({ macs: [] }));
   });
-  it('need a node', async () => {
+  it('need an existing node', async () => {
     await expect(store().boots.put(boot({ node_uuid: 'gone' }))).rejects.toMatchObject({
       name: 'NodeNotFound',
       message: 'Node gone could not be found.',
@@ -188,7 +188,7 @@ describe('boots', () => {
 });
 
 describe('inventories', () => {
-  it('are one a node, kept as they came', async () => {
+  it('are unique by node, and stored unchanged', async () => {
     expect(await store().inventories.find(node.uuid)).toBeUndefined();
     const first = {
       inventory: { interfaces: [{ name: 'eth0', mac_address: mac(1), z: 1, a: ['\0'] }], more: null },
@@ -208,7 +208,7 @@ describe('conductors', () => {
     enabled: { power: ['ipmitool', 'fake'] } as Partial<Record<InterfaceKind, string[]>> as Record<InterfaceKind, string[]>,
   };
   const offer = { conductor_group: '', drivers: { ipmi: hardware }, address: 'http://192.0.2.1:8089' };
-  it('register, live, leave and come back', async () => {
+  it('register, touch, drain, unregister and register again', async () => {
     const { conductors } = store();
     const all = () => conductors.list(60);
     expect(await conductors.register({ ...offer, hostname: 'h1', instance: 'one' }, null)).toBe(true);
@@ -246,7 +246,7 @@ describe('conductors', () => {
       await expect(unknown).rejects.toMatchObject({ name: 'ConductorNotFound' });
   });
 
-  it('one instance at a time has a name, and only a silent one is declared dead', async () => {
+  it('one instance at a time has a hostname, and only a silent conductor is declared dead', async () => {
     const { conductors } = store();
     const register = (instance: string, over: string | null) => conductors.register({ ...offer, hostname: 'h4', instance }, over);
     expect([await register('one', null), await register('two', null), await register('two', 'one')]).toEqual([true, false, true]);
@@ -259,14 +259,14 @@ describe('conductors', () => {
     expect(await conductors.removeExpired(900, 10)).toContain('h4');
   });
 
-  it('share a secret that is made once', async () => {
+  it('share a secret that is created once', async () => {
     expect(await store().secrets.shared('a', () => 'first')).toBe('first');
     expect(await store().secrets.shared('a', () => 'second')).toBe('first');
   });
 });
 
 describe('leases', () => {
-  it('are one an address; a machine may have several', async () => {
+  it('are unique by address, and a machine may have several', async () => {
     const expires_at = 1_800_000_000_123;
     await store().leases.put({ mac: mac(0xaa).toUpperCase(), address: '10.0.0.1', expires_at });
     await store().leases.put({ mac: mac(2), address: '10.0.0.2', expires_at });
@@ -291,7 +291,7 @@ describe('leases', () => {
 });
 
 describe('transaction', () => {
-  it('is whole', async () => {
+  it('commits all changes together', async () => {
     const made = await store().transaction(async (inner) => {
       const port = await inner.ports.create({ uuid: randomUUID(), node_uuid: node.uuid, address: mac(1) });
       await inner.nodes.update(node.uuid, { name: 'two' });
@@ -301,7 +301,7 @@ describe('transaction', () => {
     expect(await store().ports.find(made.uuid)).toEqual(made);
     expect(await store().nodes.find('two')).toMatchObject({ revision: 2 });
   });
-  it('is nothing when it fails, and throws what the work threw', async () => {
+  it('rolls back after an error, and throws the same error', async () => {
     const reason = new Error('enough');
     const attempt = store().transaction(async (inner) => {
       await inner.nodes.update(node.uuid, { name: 'two' });
@@ -317,7 +317,7 @@ describe('transaction', () => {
     expect(await store().nodes.find(node.uuid)).toEqual(node);
     expect(await store().leases.list()).toEqual([]);
   });
-  it('within another can fail alone', async () => {
+  it('nested in another can be rolled back alone', async () => {
     await store().transaction(async (outer) => {
       await outer.nodes.update(node.uuid, { name: 'two' });
       const inner = outer.transaction(async (within) => {

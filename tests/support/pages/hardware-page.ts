@@ -68,13 +68,13 @@ export const HARDWARE: readonly HardwareRow[] = [
     ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: our client reaches controllers behind the BMC by bridging',
   }),
   row('ipmi', 'management', 'ipmitool', 'non-maskable interrupt', {
-    bent: 'drivers/ipmi/management.test.ts: is the diagnostic chassis control',
+    bent: 'drivers/ipmi/management.test.ts: sends the chassis control "diagnostic interrupt"',
   }),
   row('ipmi', 'console', 'ipmitool-socat', 'serial over LAN', {
-    bent: 'drivers/ipmi/console.test.ts: connects one client to the machine',
+    bent: 'drivers/ipmi/console.test.ts: connects one client at a time to the serial console',
     ipmi_sim: "lab/ipmi/ipmi-sol.test.ts: our client exchanges text with OpenIPMI's ipmi_sim by serial-over-LAN",
   }),
-  row('ipmi', 'vendor', 'ipmitool', '`send_raw`, `bmc_reset`', { bent: "drivers/ipmi/management.test.ts: the vendor's methods" }),
+  row('ipmi', 'vendor', 'ipmitool', '`send_raw`, `bmc_reset`', { bent: 'drivers/ipmi/management.test.ts: vendor methods' }),
   row('ipmi', 'vendor', 'ipmitool', '`sel`, `clear_sel`, `fru`', {
     simulator: 'lab/ipmi/ipmi-stores.test.ts: the vendor methods sel and clear_sel read and clear the event log',
     ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: the vendor method fru reads the inventory',
@@ -86,7 +86,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     'sushy-tools': `${END_TO_END_REDFISH}: bios-redfish`,
   }),
   row('redfish', 'power', 'redfish', 'login, certificates, wrong passwords and addresses', {
-    bent: 'drivers/redfish/steps/management.test.ts: a service in trouble',
+    bent: 'drivers/redfish/steps/management.test.ts: connection errors',
     'sushy-tools': 'lab/redfish/redfish.test.ts: fails for %j with a message that names the reason',
   }),
   row('redfish', 'management', 'redfish', 'boot device, once and for good', {
@@ -112,24 +112,24 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: `${REFERENCE}: management.update_firmware updates the BIOS`,
   }),
   row('redfish', 'management', 'redfish', 'non-maskable interrupt', {
-    bent: 'drivers/redfish/steps/management.test.ts: a non-maskable interrupt',
+    bent: 'drivers/redfish/steps/management.test.ts: injectNmi',
   }),
   row('redfish', 'management', 'redfish', 'indicator lamps', {
     bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
     simulator: `${REFERENCE}: both servers show and set indicators`,
   }),
-  row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: "drivers/redfish-management.test.ts: the BMC's clock" }),
+  row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: 'drivers/redfish-management.test.ts: clock of the BMC' }),
   row('redfish', 'management', 'redfish', 'virtual media, for users too', {
-    bent: 'drivers/redfish/virtual-media.test.ts: what clients see and do',
+    bent: 'drivers/redfish/virtual-media.test.ts: virtual media for clients',
     simulator: `${REFERENCE}: both servers attach and detach virtual media`,
     'sushy-tools': `${END_TO_END_REDFISH}: bios-cd`,
   }),
   row('redfish', 'management', 'redfish', 'sensors', {
-    bent: 'drivers/redfish/sensors.test.ts: Thermal and Power, as Ironic tells them',
+    bent: 'drivers/redfish/sensors.test.ts: reads Thermal and Power in the format of Ironic',
     'sushy-tools': 'lab/redfish/redfish.test.ts: the Redfish driver reads the sensors of a chassis',
   }),
   row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
-    bent: 'drivers/boot/virtual-media-boot.test.ts: the ramdisk',
+    bent: "drivers/boot/virtual-media-boot.test.ts: describe('ramdisk'",
     'sushy-tools': `${END_TO_END_REDFISH}: uefi-cd`,
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
@@ -141,14 +141,14 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'lab/redfish/redfish-https.test.ts: simulator, HTTPS',
   }),
   row('redfish', 'management', 'redfish', 'virtual media from a server that wants a name and a password', {
-    bent: 'drivers/redfish/virtual-media.test.ts: passes on credentials',
+    bent: 'drivers/redfish/virtual-media.test.ts: sends credentials to the BMC',
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: from a server that requires a user name and a password',
   }),
   row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
     bent: 'reference/hardware/raid-plan.test.ts: our server chooses the drives for RAID volumes as Ironic does',
   }),
   row('redfish', 'raid', 'redfish', 'create_configuration, delete_configuration', {
-    bent: 'drivers/redfish/steps/raid.test.ts: makes a volume at a restart',
+    bent: 'drivers/redfish/steps/raid.test.ts: create a volume at a reboot',
     simulator: `${REFERENCE}: create_configuration creates volumes`,
   }),
   row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
@@ -162,7 +162,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: factory_reset restores the default settings',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
-    bent: 'drivers/redfish/steps/firmware.test.ts: where the BMC gets the file',
+    bent: 'drivers/redfish/steps/firmware.test.ts: source of the firmware file',
     simulator: `${REFERENCE}: firmware.update updates BIOS and BMC`,
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: update installs BIOS firmware',
   }),
@@ -174,11 +174,11 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: `${REFERENCE}: firmware.update updates a network card`,
   }),
   row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
-    bent: 'drivers/redfish-management.test.ts: are those of interfaces that are enabled and well',
+    bent: 'drivers/redfish-management.test.ts: are those of interfaces that are enabled and healthy',
     simulator: 'reference/inspection/inspection.test.ts: both servers create the ports that the BMC knows before the agent reports',
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
-    bent: 'drivers/redfish/inspect.test.ts: makes the inventory of a whole machine',
+    bent: 'drivers/redfish/inspect.test.ts: returns the inventory of a complete machine',
     simulator: "reference/inspection/inspection.test.ts: ['simulator', {}]",
     'sushy-tools': "reference/inspection/inspection.test.ts: ['libvirt', {}]",
   }),

@@ -60,26 +60,26 @@ describe('packets of real clients', () => {
     dhclientDiscover: { messageType: 1 },
     dhclientRequest: { messageType: 3, requestedAddress: '10.9.0.116' },
   };
-  it.each(Object.entries(facts))('%s says what it says', (name, expected) => {
+  it.each(Object.entries(facts))('decode reads the options of %s', (name, expected) => {
     expect(read(PACKETS[name as keyof typeof PACKETS]).options).toMatchObject(expected);
   });
-  it('iPXE says so in options 77 and 175, with HTTP among its features', () => {
+  it("decode reads iPXE's user class and its HTTP feature (options 77 and 175)", () => {
     for (const name of ['ipxeRomDiscover', 'undionlyDiscover', 'snponlyDiscover'] as const) {
       const { options } = read(PACKETS[name]);
       expect(options.userClass?.toString()).toBe('iPXE');
       expect(options.ipxe?.get(19)).toEqual(Buffer.from([1]));
     }
   });
-  it('the hardware address is hexadecimal with colons', () => {
+  it('decode writes the hardware address in hexadecimal with colons', () => {
     expect(read(PACKETS.ipxeRomDiscover)).toMatchObject({ op: 1, htype: 1, chaddr: '52:54:00:79:62:b7', ciaddr: ANY_ADDRESS });
   });
-  it.each(Object.entries(PACKETS))('%s comes back the same through encode', (_, bytes) => {
+  it.each(Object.entries(PACKETS))('%s is unchanged after encode and decode', (_, bytes) => {
     const packet = read(bytes);
     expect(read(encode(packet))).toEqual(packet);
   });
 });
 
-describe('round trip', () => {
+describe('encode and decode', () => {
   const everything: OptionValues = {
     subnetMask: '255.255.255.0',
     routers: ['10.0.0.254'],
@@ -111,44 +111,44 @@ describe('round trip', () => {
     tftpServerAddresses: ['10.0.0.1'],
     ipxe: new Map([[176, Buffer.from([1])]]),
   };
-  it('every option of the table, and one that is not in it', () => {
+  it('keep every known option and an unknown one', () => {
     const packet = packetWith(everything, { file: 'f'.repeat(128), sname: 'server', unknown: new Map([[224, Buffer.from('x')]]) });
     expect(read(encode(packet))).toEqual(packet);
   });
-  it('the message type comes first, relay agent information last', () => {
+  it('put the message type first and the relay agent information last', () => {
     const bytes = encode(packetWith(everything, { unknown: new Map([[224, Buffer.from('x')]]) }));
     expect(bytes[240]).toBe(53);
     expect(bytes.subarray(-7)).toEqual(Buffer.from([82, 4, 1, 2, 0, 7, 255]));
   });
-  it('is never shorter than a BOOTP packet', () => {
+  it('fill a packet up to the minimum length of BOOTP', () => {
     expect(encode(packetWith({ messageType: 2 }))).toHaveLength(300);
   });
-  it.each([255, 256, 600])('an option of %i bytes is cut into pieces and joined again', (length) => {
+  it.each([255, 256, 600])('split an option of %i bytes into pieces and join them', (length) => {
     const packet = packetWith({ messageType: 2, bootFileName: 'x'.repeat(length) });
     expect(read(encode(packet))).toEqual(packet);
   });
-  it.each([548, 520, 470, 440])('options that do not fit into %i bytes use file and sname', (limit) => {
+  it.each([548, 520, 470, 440])('use the fields file and sname for options that do not fit into %i bytes', (limit) => {
     const packet = packetWith({ ...everything, bootFileName: 'x'.repeat(60) });
     const bytes = encode(packet, limit);
     expect(bytes.length).toBeLessThanOrEqual(limit);
     expect(read(bytes)).toEqual(packet);
   });
-  it('a used file is not written over', () => {
+  it('do not put options into a field file that is in use', () => {
     const packet = packetWith({ ...everything, bootFileName: 'x'.repeat(60) }, { file: 'kept' });
     const bytes = encode(packet, 520);
     expect(read(bytes)).toEqual(packet);
     expect(bytes.toString('latin1', 108, 112)).toBe('kept');
   });
   it.each<[string, DhcpPacket, number | undefined]>([
-    ['options that fit nowhere', packetWith({ bootFileName: 'x'.repeat(900) }), 548],
+    ['options that do not fit even with file and sname', packetWith({ bootFileName: 'x'.repeat(900) }), 548],
     ['a file of 129 bytes', packetWith({}, { file: 'f'.repeat(129) }), undefined],
     ['a hardware address of 17 bytes', packetWith({}, { chaddr: Array(17).fill('00').join(':') }), undefined],
-  ])('refuses %s', (_, packet, limit) => {
+  ])('reject %s', (_, packet, limit) => {
     expect(() => encode(packet, limit)).toThrow(RangeError);
   });
 });
 
-describe('hostile bytes', () => {
+describe('malformed packets', () => {
   const good = PACKETS.ipxeRomDiscover;
   const changed = (at: number, ...values: number[]): Buffer => {
     const bytes = Buffer.from(good);
@@ -157,9 +157,9 @@ describe('hostile bytes', () => {
   };
   const options = (...values: number[]): Buffer => Buffer.concat([good.subarray(0, 240), Buffer.from(values)]);
   it.each<[string, Buffer, string]>([
-    ['nothing', Buffer.alloc(0), '0 bytes are too few'],
-    ['239 bytes', good.subarray(0, 239), '239 bytes are too few'],
-    ['another cookie', changed(236, 0), 'no DHCP magic cookie'],
+    ['an empty packet', Buffer.alloc(0), '0 bytes are too few'],
+    ['a packet of 239 bytes', good.subarray(0, 239), '239 bytes are too few'],
+    ['another magic cookie', changed(236, 0), 'no DHCP magic cookie'],
     ['a hardware address of 17 bytes', changed(2, 17), 'a hardware address of 17 bytes'],
     ['an option without length', options(53), 'option 53 reaches over the end'],
     ['an option longer than the packet', options(53, 1, 1, 61, 20, 1), 'option 61 reaches over the end'],
@@ -168,7 +168,7 @@ describe('hostile bytes', () => {
       Buffer.concat([changed(108, 61, 200).subarray(0, 240), Buffer.from([52, 1, 1, 255])]),
       'option 61 reaches over the end',
     ],
-  ])('%s', (_, bytes, malformed) => {
+  ])('decode rejects %s', (_, bytes, malformed) => {
     expect(decode(bytes)).toEqual({ malformed });
   });
   it.each<[string, Buffer, Partial<OptionValues>]>([
@@ -179,7 +179,7 @@ describe('hostile bytes', () => {
     ['trailing NULs in a text', options(67, 3, 97, 0, 0, 255), { bootFileName: 'a' }],
     ['an option in two pieces', options(54, 2, 1, 2, 54, 2, 3, 4, 255), { serverIdentifier: '1.2.3.4' }],
     ['sname with options', Buffer.concat([changed(44, 53, 1, 1, 255).subarray(0, 240), Buffer.from([52, 1, 2, 255])]), { messageType: 1 }],
-  ])('%s is read', (_, bytes, expected) => {
+  ])('decode accepts %s', (_, bytes, expected) => {
     expect(read(bytes).options).toEqual(expected);
   });
   it.each<[string, readonly number[], number]>([
@@ -188,12 +188,12 @@ describe('hostile bytes', () => {
     ['architectures of three bytes', [93, 3, 0, 0, 0], 93],
     ['routers of no bytes', [3, 0], 3],
     ['iPXE options that reach over their end', [175, 2, 176, 9], 175],
-  ])('%s counts as absent', (_, bytes, code) => {
+  ])('decode treats %s as an unknown option', (_, bytes, code) => {
     const packet = read(options(...bytes, 255));
     expect(packet.options).toEqual({});
     expect([...packet.unknown.keys()]).toEqual([code]);
   });
-  it('5,000 spoiled packets give a packet or a reason, and what is read can be written', () => {
+  it('decode of 5000 mutated packets returns a packet or a reason, and each packet can be encoded', () => {
     let seed = 1;
     const random = (below: number): number => {
       seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
@@ -219,7 +219,7 @@ it.each([
   ['0.0.0.0', 0],
   ['10.0.0.1', 0x0a000001],
   ['255.255.255.255', 0xffffffff],
-])('%s is %i', (text, value) => {
+])('address %s is the number %i', (text, value) => {
   expect(addressToNumber(text)).toBe(value);
   expect(numberToAddress(value)).toBe(text);
 });
@@ -234,13 +234,13 @@ describe('classless static routes (RFC 3442)', () => {
     ['10.27.129.0', 24, '180a1b81'],
     ['10.229.0.128', 25, '190a e50080'],
     ['10.198.122.47', 32, '200ac67a2f'],
-  ])('%s/%d', (destination, width, hex) => {
+  ])('encode and decode keep the route %s/%d', (destination, width, hex) => {
     const routes = [{ destination, width, router: '10.0.0.1' }];
     const bytes = encode(packetWith({ classlessRoutes: routes }));
     expect(bytes.toString('hex')).toContain(`${hex.replace(' ', '')}0a000001`);
     expect(read(bytes).options.classlessRoutes).toEqual(routes);
   });
-  it.each(['210a000000010a000001', '100a110a0000', '', '08'])('takes no malformed ones: %s', (hex) => {
+  it.each(['210a000000010a000001', '100a110a0000', '', '08'])('decode treats the malformed value %s as an unknown option', (hex) => {
     const value = Buffer.from(hex, 'hex');
     const packet = read(encode(packetWith({}, { unknown: new Map([[121, value]]) })));
     expect([packet.options.classlessRoutes, packet.unknown.get(121)]).toEqual([undefined, value]);

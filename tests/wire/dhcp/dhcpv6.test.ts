@@ -19,7 +19,7 @@ const read = (bytes: Buffer): Dhcpv6Packet => {
   return packet;
 };
 
-it('reads the solicit of dhclient', () => {
+it('decode6 reads a Solicit of dhclient', () => {
   const { relays, message } = read(PACKETS6.dhclientSolicit);
   expect(relays).toEqual([]);
   expect(message).toMatchObject({ type: MESSAGE6.solicit, xid: 0x721515, associations: { temporary: [], prefixes: [] } });
@@ -27,13 +27,13 @@ it('reads the solicit of dhclient', () => {
   expect(macOfDuid(message.options.clientIdentifier!)).toBe('52:54:00:aa:00:01');
   expect(message.options.optionRequest).toEqual([23, 24]);
 });
-it('writes the request of dhclient as dhclient does', () => {
+it('encode6 writes a Request identical to that of dhclient', () => {
   const packet = read(PACKETS6.dhclientRequest);
   expect(packet.message.associations.addresses[0]!.addresses).toEqual([{ address: 'fd00:77::1:becc', preferred: 7200, valid: 7500 }]);
   expect(encode6(packet)).toEqual(PACKETS6.dhclientRequest);
 });
 
-it('writes and reads every option', () => {
+it('decode6 reads every option that encode6 writes', () => {
   const message = {
     type: MESSAGE6.reply,
     xid: 0xabcdef,
@@ -66,7 +66,7 @@ it('writes and reads every option', () => {
   expect(read(encode6({ relays: [], message }))).toEqual({ relays: [], message });
 });
 
-it('writes a boot file URL and its parameters as RFC 5970 has them', () => {
+it('encode6 writes the boot file URL and its parameters as in RFC 5970', () => {
   const message = {
     type: MESSAGE6.reply,
     xid: 1,
@@ -77,11 +77,11 @@ it('writes a boot file URL and its parameters as RFC 5970 has them', () => {
   expect(codeOf('bootFileUrl')).toBe(59);
 });
 
-describe('relays', () => {
+describe('relay messages', () => {
   const inner = { type: MESSAGE6.solicit, xid: 5, options: {}, associations: NO_ASSOCIATIONS };
   const relay = { hops: 0, link: 'fd00:5::1', peer: 'fe80::5054:ff:feaa:1', options: { interfaceIdentifier: Buffer.from('ge-0/1') } };
   const packet = { relays: [{ ...relay, hops: 1, link: '::', peer: 'fd00:5::1', options: {} }, relay], message: inner };
-  it('are unpacked from the nearest to the server on, and answered in the same nesting', () => {
+  it('are decoded from the relay nearest to the server, and the reply has the same nesting', () => {
     const bytes = encode6(packet, MESSAGE6.relayForward);
     expect(bytes.subarray(0, 2)).toEqual(Buffer.from([MESSAGE6.relayForward, 1]));
     expect(read(bytes)).toEqual(packet);
@@ -90,7 +90,7 @@ describe('relays', () => {
   it.each([
     [8, undefined],
     [9, 'more than 8 relays'],
-  ])('%i of them: %p', (count, malformed) => {
+  ])('%i levels: malformed is %p', (count, malformed) => {
     const many = { relays: Array.from({ length: count }, () => relay), message: inner };
     const decoded = decode6(encode6(many, MESSAGE6.relayForward));
     expect('malformed' in decoded ? decoded.malformed : undefined).toBe(malformed);
@@ -110,7 +110,7 @@ it.each([
   ['0c00', '2 bytes are too few'],
   ['0c000000', 'a relay message is cut off'],
   [`0c00${'00'.repeat(32)}`, 'a relay message without a message'],
-])('%s is malformed', (hex, malformed) => {
+])('decode6 rejects %s', (hex, malformed) => {
   expect(decode6(bytesOf(hex))).toEqual({ malformed });
 });
 
@@ -121,15 +121,15 @@ it.each([
   ['00030001525400aa', undefined],
   ['00030020525400aa0001', undefined],
   ['00', undefined],
-])('the DUID %s has the MAC address %s', (hex, mac) => {
+])('macOfDuid(%s) is %s', (hex, mac) => {
   expect(macOfDuid(bytesOf(hex))).toBe(mac);
 });
-it('a relay names the link-layer address with its hardware type (RFC 6939)', () => {
+it('macOfLinkLayer reads the address in the relay option of RFC 6939', () => {
   expect(macOfLinkLayer(bytesOf('0001525400aa0001'))).toBe('52:54:00:aa:00:01');
   expect(macOfLinkLayer(bytesOf('0020525400aa0001'))).toBeUndefined();
 });
 
-it('a router advertisement has flags, lifetime, MTU, prefix and DNS servers', () => {
+it('routerAdvertisement writes flags, lifetime, MTU, prefix and DNS servers', () => {
   const prefixes = [{ network: 'fd00:77::', width: 64, autonomous: true }];
   const bytes = routerAdvertisement({ dhcp: true, routerSeconds: 1800, prefixes, mtu: 9000, dns: ['fd00:77::1'] });
   expect(bytes.toString('hex')).toBe(
@@ -146,7 +146,7 @@ it('a router advertisement has flags, lifetime, MTU, prefix and DNS servers', ()
 it.each([
   ['associations', { count: 17, addresses: 1 }],
   ['addresses', { count: 1, addresses: 65 }],
-])('refuses hundreds of %s, which its answer would repeat', (_, { count, addresses }) => {
+])('decode6 rejects a message with too many %s', (_, { count, addresses }) => {
   const packetOf = (many: number, ofEach: number): Buffer => {
     const one = {
       iaid: 1,

@@ -14,7 +14,7 @@ const RECORDS: readonly DnsRecord[] = [
   { type: RECORD_TYPE.AAAA, name: 'host.local', ttl: 120, flush: true, address: '::' },
 ];
 
-it('says the same after encoding and decoding', () => {
+it('decodeDns reads the message that encodeDns writes', () => {
   const sent = message({
     id: 7,
     response: true,
@@ -44,7 +44,7 @@ const COMPRESSED = Buffer.concat([
   Buffer.from('0000000018f1c00c', 'hex'),
   Buffer.from('c00c00018001000000780004c0000201', 'hex'),
 ]);
-it('reads compressed names, in lower case', () => {
+it('decodeDns reads compressed names in lower case', () => {
   expect(decodeDns(COMPRESSED)?.answers).toEqual([
     { type: RECORD_TYPE.SRV, name: NAME, ttl: 120, flush: true, port: 6385, target: NAME },
     { type: RECORD_TYPE.A, name: NAME, ttl: 120, flush: true, address: '192.0.2.1' },
@@ -52,18 +52,18 @@ it('reads compressed names, in lower case', () => {
 });
 
 it.each<[string, Buffer]>([
-  ['nothing', Buffer.alloc(0)],
+  ['an empty message', Buffer.alloc(0)],
   ['a name that points to itself', Buffer.from('000000000001000000000000c00c00010001', 'hex')],
   ['a name that points ahead', Buffer.from('000000000001000000000000c01000010001', 'hex')],
   ['more records than a message should have', Buffer.from('00008400000003e800000000', 'hex')],
   ['a record that ends early', COMPRESSED.subarray(0, -1)],
-  ['an error', Buffer.from('000084030000000000000000', 'hex')],
+  ['a message with an error code', Buffer.from('000084030000000000000000', 'hex')],
   ['a label of the kind 01', Buffer.from('0000000000010000000000004100010001', 'hex')],
-])('%s is no message', (_, bytes) => {
+])('decodeDns rejects %s', (_, bytes) => {
   expect(decodeDns(bytes)).toBeUndefined();
 });
 
-/** One record full of pointers, each to the one before, and others whose names begin at the last. */
+/** A record full of compression pointers, each to the one before, and records whose names begin at the last. */
 function chained(hops: number, names: number): Buffer {
   const at = 12 + 1 + 10;
   const chain = Buffer.alloc(2 * hops);
@@ -76,7 +76,7 @@ function chained(hops: number, names: number): Buffer {
   named.writeUInt16BE(1, 4);
   return Buffer.concat([head, unknown, chain, ...Array.from({ length: names }, () => named)]);
 }
-it('follows a few pointers of a name, not a packet full of them', async () => {
+it('decodeDns follows a few compression pointers, and rejects thousands of them in little CPU time', async () => {
   expect(decodeDns(chained(3, 1))).toMatchObject({ response: true });
   // About 0.1 ms; without a bound for pointers, it took most of a second.
   expect(await cpuMsOf(() => expect(decodeDns(chained(8000, 250))).toBeUndefined(), 200)).toBeLessThan(200);
@@ -92,7 +92,7 @@ function lookAt(bytes: Buffer): void {
   if (found) urlOf(found);
   encodeDns(message({ id: heard.id, response: true, questions: heard.questions, answers: records }));
 }
-it('takes no harm from bent messages', () => {
+it('mutated messages cause no exception', () => {
   let seed = 1;
   const random = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
   const whole = encodeDns(message({ response: true, questions: [{ name: NAME, type: RECORD_TYPE.ANY }], answers: RECORDS }));
@@ -119,7 +119,7 @@ it.each<[string, Parameters<typeof recordsOf>[0], string | undefined]>([
   ],
   ['the loopback only', { service: 'baremetal', addresses: ['127.0.0.1'], port: 80, params: {} }, undefined],
   ['another protocol', { service: 'baremetal', addresses: ['192.0.2.1'], port: 80, params: { protocol: 'ftp' } }, undefined],
-])('%s becomes a URL', (_, announced, url) => {
+])('urlOf returns the URL or undefined for a service announced with %s', (_, announced, url) => {
   const found = serviceIn('baremetal', recordsOf(announced));
   expect(found && urlOf(found)).toBe(url);
 });

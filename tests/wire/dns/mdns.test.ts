@@ -80,8 +80,8 @@ async function responder() {
   return { clock, socket, warnings, stop, announced };
 }
 
-describe('a responder', () => {
-  it('probes three times for its name, and then announces twice', async () => {
+describe('mDNS responder', () => {
+  it('probes three times for its name, then announces it twice', async () => {
     const { clock, socket, stop } = await responder();
     await clock.advance(0.124);
     expect(socket.take()).toEqual([]);
@@ -107,19 +107,19 @@ describe('a responder', () => {
   const question = (name: string, type: number) => ({ questions: [{ name, type, unicast: false }] });
   it.each<[string, Partial<DnsMessage>, readonly DnsRecord[] | undefined]>([
     ['its service', question(NAME, RECORD_TYPE.SRV), OWN],
-    ['anything of its name', question(NAME, RECORD_TYPE.ANY), OWN],
+    ['any type of its name', question(NAME, RECORD_TYPE.ANY), OWN],
     ['an address', question(NAME, RECORD_TYPE.A), OWN],
     ['services of OpenStack', question(TYPE_NAME, RECORD_TYPE.PTR), OWN],
-    ['all kinds of services', question(META, RECORD_TYPE.PTR), ALL],
-    ['another service', question(`other.${TYPE_NAME}`, RECORD_TYPE.SRV), undefined],
-    ['another type', question(NAME, RECORD_TYPE.PTR), undefined],
-    ['nothing', {}, undefined],
-    ['what the querier knows', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60 }] }, undefined],
-    ['what it does not know for long', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 59 }] }, OWN],
-    ['what it knows otherwise', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60, port: 1 }] }, OWN],
-    ['what it knows of another', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60, name: TYPE_NAME }] }, OWN],
-    ['a part of which it knows', { ...question(NAME, RECORD_TYPE.ANY), answers: [SRV] }, OWN],
-  ])('is asked for %s', async (_, query, answers) => {
+    ['all types of services', question(META, RECORD_TYPE.PTR), ALL],
+    ['another service (no response)', question(`other.${TYPE_NAME}`, RECORD_TYPE.SRV), undefined],
+    ['another type (no response)', question(NAME, RECORD_TYPE.PTR), undefined],
+    ['nothing (no response)', {}, undefined],
+    ['a record among the known answers (no response)', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60 }] }, undefined],
+    ['a known answer with less than half of its TTL', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 59 }] }, OWN],
+    ['a known answer with other data', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60, port: 1 }] }, OWN],
+    ['a known answer with another name', { ...question(NAME, RECORD_TYPE.SRV), answers: [{ ...SRV, ttl: 60, name: TYPE_NAME }] }, OWN],
+    ['records of which only some are known answers', { ...question(NAME, RECORD_TYPE.ANY), answers: [SRV] }, OWN],
+  ])('responds to a query for %s', async (_, query, answers) => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
     socket.receive(query);
@@ -138,7 +138,7 @@ describe('a responder', () => {
     await stop();
   });
 
-  it('answers a query from another port there, with short lives', async () => {
+  it('responds to a query from another port by unicast with short TTLs', async () => {
     const { socket, announced, stop } = await responder();
     await announced();
     const questions = [{ name: NAME, type: RECORD_TYPE.SRV, unicast: false }];
@@ -149,7 +149,7 @@ describe('a responder', () => {
     await stop();
   });
 
-  it('answers a probe for its name at once, four times a second at most', async () => {
+  it('responds to a probe for its name at once, at most four times a second', async () => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
     const other = { questions: [{ name: NAME, type: RECORD_TYPE.ANY, unicast: true }], authorities: [{ ...SRV, port: 1 }] };
@@ -166,9 +166,9 @@ describe('a responder', () => {
   });
 
   it.each<[string, Partial<DnsMessage>, object]>([
-    ['off the link', { questions: [{ name: NAME, type: RECORD_TYPE.SRV }] }, { address: '198.51.100.1' }],
-    ['before the name is claimed', { questions: [{ name: NAME, type: RECORD_TYPE.SRV }] }, {}],
-  ])('does not answer a query from %s', async (_, query, from) => {
+    ['an address off the link', { questions: [{ name: NAME, type: RECORD_TYPE.SRV }] }, { address: '198.51.100.1' }],
+    ['a client before the name is claimed', { questions: [{ name: NAME, type: RECORD_TYPE.SRV }] }, {}],
+  ])('does not respond to a query from %s', async (_, query, from) => {
     const { clock, socket, announced, stop } = await responder();
     if ('address' in from) await announced();
     else await clock.advance(0.125);
@@ -177,7 +177,7 @@ describe('a responder', () => {
     expect(socket.take()).toEqual([]);
     await stop();
   });
-  it('ignores what is no message', async () => {
+  it('ignores a malformed message', async () => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
     socket.emit('message', Buffer.from('nothing'), { address: '192.0.2.9', port: 5353 });
@@ -190,15 +190,15 @@ describe('a responder', () => {
   const higher = { ...SRV, port: 65535 };
   it.each<[string, Partial<DnsMessage>, boolean]>([
     ['a response of a server with other data', { response: true, answers: [lower] }, true],
-    ['the same among the additional records', { response: true, additionals: [lower] }, true],
+    ['other data among the additional records', { response: true, additionals: [lower] }, true],
     ['a response with the same data', { response: true, answers: [SRV] }, false],
     ['a response about another name', { response: true, answers: [{ ...lower, name: TYPE_NAME }] }, false],
-    ['the end of another server', { response: true, answers: [{ ...lower, ttl: 0 }] }, false],
-    ['other texts', { response: true, answers: [{ ...TXT, text: {} }] }, false],
+    ['the goodbye of another server', { response: true, answers: [{ ...lower, ttl: 0 }] }, false],
+    ['another TXT record', { response: true, answers: [{ ...TXT, text: {} }] }, false],
     ['a probe with later data', { authorities: [higher] }, true],
     ['a probe with earlier data', { authorities: [lower] }, false],
     ['a probe with the same data', { authorities: [SRV] }, false],
-  ])('a prober receives %s', async (_, received, givesWay) => {
+  ])('while probing, yields its name only to conflicting data: %s', async (_, received, givesWay) => {
     const { clock, socket, stop } = await responder();
     await clock.advance(0.2);
     socket.take();
@@ -213,7 +213,7 @@ describe('a responder', () => {
     await stop();
   });
 
-  it('pauses for a minute when the name stays taken', async () => {
+  it('pauses for a minute when the name stays in use', async () => {
     const { clock, socket, warnings, stop } = await responder();
     const taken = { response: true, answers: [lower] };
     const tries = async (): Promise<number> => {
@@ -238,7 +238,7 @@ describe('a responder', () => {
     expect(socket.take().at(-1)).toEqual(response(ALL));
     await stop();
   });
-  it('does not count lost ties as attempts', async () => {
+  it('does not count lost tie-breaks as attempts', async () => {
     const { clock, socket, warnings, stop } = await responder();
     for (let round = 0; round < 4; round++) {
       await clock.advance(0.125);
@@ -249,7 +249,7 @@ describe('a responder', () => {
     await stop();
   });
 
-  it('probes again when another server has other data', async () => {
+  it('probes again when another server announces other data for the name', async () => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
     socket.receive({ response: true, answers: [SRV] });
@@ -265,7 +265,7 @@ describe('a responder', () => {
     expect(socket.take().at(-1)).toEqual(response(ALL));
     await stop();
   });
-  it('keeps its name when another server probes', async () => {
+  it('keeps its name when another server probes for it', async () => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
     socket.receive({ questions: [{ name: NAME, type: RECORD_TYPE.ANY }], authorities: [higher] });
@@ -274,14 +274,14 @@ describe('a responder', () => {
     await stop();
   });
 
-  it('says goodbye when it stops', async () => {
+  it('sends goodbye records when it stops', async () => {
     const { socket, announced, stop } = await responder();
     await announced();
     await stop();
     expect(socket.take()).toEqual([response(OWN.map((one) => ({ ...one, ttl: 0 })))]);
     expect(socket.closed).toBe(true);
   });
-  it('is silent when it stops before it has the name', async () => {
+  it('sends no goodbye records when it stops before it has claimed the name', async () => {
     const { clock, socket, stop } = await responder();
     await clock.advance(0.125);
     socket.take();
@@ -290,7 +290,7 @@ describe('a responder', () => {
     expect(socket.take()).toEqual([]);
     expect(clock.sleeping()).toBe(0);
   });
-  it('reports a socket that fails', async () => {
+  it('logs the error of a socket', async () => {
     const { socket, warnings, stop } = await responder();
     socket.emit('error', new Error('no network'));
     expect(warnings).toEqual([['multicast DNS: the socket failed', { address: '192.0.2.1', reason: 'no network' }]]);
@@ -312,7 +312,7 @@ describe('a responder', () => {
   });
 });
 
-it('the address records of a host name are not exclusive', () => {
+it('recordsOf does not set the cache-flush bit on the address records of a host name', () => {
   const records = recordsOf({ ...SERVICE, hostname: 'Ironic.example.org', addresses: ['192.0.2.1'] });
   expect(records.slice(2)).toEqual([
     { ...SRV, target: 'ironic.example.org' },
@@ -327,10 +327,10 @@ it.each<[string, Announced]>([
   ['https://192.0.2.1/v1', { service: 's', addresses: ['192.0.2.1'], port: 443, params: { a: 'b', path: '/v1' } }],
   ['http://192.0.2.1:443', { service: 's', addresses: ['192.0.2.1'], port: 443, params: { a: 'b', protocol: 'http' } }],
   ['https://[2001:db8::1]:80', { service: 's', addresses: ['2001:db8::1'], port: 80, params: { a: 'b', protocol: 'https' } }],
-])('%s is announced', async (url, announced) => {
+])('announcedAt parses %s', async (url, announced) => {
   expect(await announcedAt('s', url, { a: 'b' })).toEqual(announced);
 });
-it('a host name is announced with its addresses', async () => {
+it('announcedAt resolves a host name to its addresses', async () => {
   const { hostname, addresses } = await announcedAt('s', 'http://localhost', {});
   expect(hostname).toBe('localhost');
   expect(addresses.length).toBeGreaterThan(0);
@@ -344,18 +344,18 @@ it.each([
   ['192.0.3.1', '255.255.254.0', true],
   ['192.1.2.1', '255.255.0.0', false],
   ['193.0.2.1', '255.0.0.0', false],
-])('%s on the link of 192.0.2.1/%s: %s', (from, netmask, expected) => {
+])('isOnLink(%s) for 192.0.2.1/%s is %s', (from, netmask, expected) => {
   expect(isOnLink({ address: '192.0.2.1', netmask }, from)).toBe(expected);
 });
 
-it('the loopback is only used when it is named', () => {
+it('mdnsInterfaces includes the loopback only when it is named', () => {
   expect(mdnsInterfaces(['127.0.0.1'])).toMatchObject([{ address: '127.0.0.1', netmask: '255.0.0.0' }]);
   expect(mdnsInterfaces().map(({ address }) => address)).not.toContain('127.0.0.1');
   expect(mdnsInterfaces(['no-such-interface'])).toEqual([]);
   const [name] = Object.entries(networkInterfaces()).find(([, all]) => all?.some(({ address }) => address === '127.0.0.1'))!;
   expect(mdnsInterfaces([name])).toContainEqual(expect.objectContaining({ address: '127.0.0.1' }));
 });
-it('a socket for a lookup has a port of its own on the interface', async () => {
+it('mdnsSocket for a lookup binds a random port on the interface', async () => {
   const socket = await mdnsSocket({ address: '127.0.0.1', netmask: '255.0.0.0' }, false);
   expect(socket.address().address).toBe('127.0.0.1');
   expect([0, 5353]).not.toContain(socket.address().port);
@@ -375,12 +375,12 @@ it.each<[string, readonly DnsRecord[], object | undefined]>([
     { addresses: ['192.0.2.1', '2001:db8::1'], port: 6385, params: { protocol: 'http' } },
   ],
   ['a name of the DNS', [{ ...SRV, target: 'a.org' }, TXT], { addresses: [], port: 6385, params: { protocol: 'http' }, hostname: 'a.org' }],
-  ['no texts', [LOCAL_SRV, HOST_A], undefined],
-  ['no service', [TXT, HOST_A], undefined],
-  ['no address', [LOCAL_SRV, TXT], undefined],
+  ['no TXT record', [LOCAL_SRV, HOST_A], undefined],
+  ['no SRV record', [TXT, HOST_A], undefined],
+  ['no address record', [LOCAL_SRV, TXT], undefined],
   ['an address of another host', [LOCAL_SRV, TXT, { ...HOST_A, name: 'other.local' }], undefined],
-  ['an address that ended', [LOCAL_SRV, TXT, { ...HOST_A, ttl: 0 }], undefined],
-])('a service is known by %s', (_, records, found) => {
+  ['an address with TTL 0', [LOCAL_SRV, TXT, { ...HOST_A, ttl: 0 }], undefined],
+])('serviceIn finds a service with %s, if it is complete', (_, records, found) => {
   expect(serviceIn('Baremetal', records)).toEqual(found);
 });
 
@@ -391,16 +391,16 @@ it.each<[object, string | undefined]>([
   [{ addresses: ['192.0.2.1'], params: { path: '/a//' } }, 'https://192.0.2.1:6385/a'],
   [{ addresses: ['192.0.2.1'], params: { path: '/a/b' } }, 'https://192.0.2.1:6385/a/b'],
   [{ addresses: ['192.0.2.1'], params: { protocol: 'http' } }, 'http://192.0.2.1:6385'],
-])('the URL of %j', (service, url) => {
+])('urlOf builds a URL of %j', (service, url) => {
   expect(urlOf({ addresses: [], port: 6385, params: {}, ...service })).toBe(url);
 });
-it('the URL has an address that can be used, if there is one', () => {
+it('urlOf prefers an address that the given function accepts', () => {
   const service = { addresses: ['192.0.2.1', '192.0.2.2'], port: 80, params: {} };
   expect(urlOf(service, (address) => address.endsWith('2'))).toBe('http://192.0.2.2:80');
   expect(urlOf(service, () => false)).toBe('http://192.0.2.1:80');
 });
 
-describe('a lookup', () => {
+describe('findService', () => {
   const lookup = (attempts = 3) => {
     const clock = testClock(undefined, 0);
     const sockets: TestSocket[] = [];
@@ -423,7 +423,7 @@ describe('a lookup', () => {
       })),
     });
 
-  it('asks on all interfaces, also for the addresses of a host that it knows', async () => {
+  it('queries all interfaces, and also the addresses of a host that it has found', async () => {
     const { clock, sockets, found } = lookup();
     await clock.advance(0);
     expect(sockets.map((one) => one.take())).toEqual([[questions()], [questions()]]);
@@ -438,7 +438,7 @@ describe('a lookup', () => {
     expect(await found).toEqual({ addresses: ['192.0.2.1'], port: 6385, params: { protocol: 'http' } });
     expect(sockets.map(({ closed }) => closed)).toEqual([true, true]);
   });
-  it('ends without a valid response', async () => {
+  it('returns undefined without a valid response', async () => {
     const { clock, sockets, found } = lookup(2);
     await clock.advance(0);
     const whole = [SRV, TXT, A];
@@ -452,7 +452,7 @@ describe('a lookup', () => {
     expect(await found).toBeUndefined();
     expect(sockets[0]!.take()).toHaveLength(2);
   });
-  it('ends when it is aborted', async () => {
+  it('rejects when it is aborted', async () => {
     const { clock, sockets, found, ended } = lookup();
     await clock.advance(0);
     ended.abort(new Error('stopped'));

@@ -3,13 +3,13 @@ import { clientContext } from '../../../wire/http/client-contexts';
 /** node:tls ignores text that is no certificate. */
 const authority = (at: number): string => `-----BEGIN ${at}`;
 
-it('gives connections that trust the same authorities one context', () => {
+it('clientContext returns the same context for the same authorities', () => {
   expect(clientContext(authority(1))).toBe(clientContext(authority(1)));
   expect(clientContext(authority(1))).not.toBe(clientContext(authority(2)));
   expect(clientContext()).toBe(clientContext());
 });
 
-it('forgets those that were not used for long', () => {
+it('clientContext discards the least recently used contexts', () => {
   const [first, used] = [clientContext(authority(1)), clientContext(authority(2))];
   for (let at = 3; at < 502; at++) {
     clientContext(authority(at));

@@ -51,7 +51,7 @@ async function answered(server: Server, localAddress?: string): Promise<Client> 
   return made;
 }
 
-it('refuses connections of a source, and of all, beyond the limits, until others are closed', async () => {
+it('refuses connections beyond the limits per source and in total, until others are closed', async () => {
   const server = await limited(answerAll);
   const first = await answered(server);
   await answered(server);
@@ -73,7 +73,7 @@ it('refuses connections of a source, and of all, beyond the limits, until others
   });
 });
 
-it('handles the requests of a connection in order, and closes a connection that sends too many', async () => {
+it('handles the requests of a connection in order, and closes a connection with too many pipelined requests', async () => {
   const started: (() => void)[] = [];
   const server = await limited((_, response) => void started.push(() => response.end('answer')));
   const polite = client(server);
@@ -90,7 +90,7 @@ it('handles the requests of a connection in order, and closes a connection that 
   expect(refused).toEqual(['pipelined']);
 });
 
-it('disconnects clients that do not read, and waits for handlers', async () => {
+it('disconnects a client that does not read, but not one that waits for its handler', async () => {
   const handled: (() => void)[] = [];
   const server = await limited(
     (request, response) => {
@@ -113,7 +113,7 @@ it('disconnects clients that do not read, and waits for handlers', async () => {
   expect(refused).toEqual(['slow']);
 });
 
-it('disconnects a source that leaves too much unread, and no other', async () => {
+it('disconnects only the source that leaves too many bytes unread', async () => {
   const server = await limited((_, response) => void response.end(Buffer.alloc(16 * MIB)), {
     connections: { inAll: 10, ofSource: 10 },
     unreadBytes: { inAll: 64 * MIB, ofSource: 20 * MIB },
@@ -136,11 +136,11 @@ it.each([
   ['2001:db8::1', '2001:db8:0:0'],
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
   ['::1', '0:0:0:0'],
-])('takes %s for the source %s', (address, source) => {
+])('networkOf(%s) is %s', (address, source) => {
   expect(networkOf(address)).toBe(source);
 });
 
-it('starts a few requests of a source at once, and those of others at the same time', async () => {
+it('starts only a few requests of a source per turn of the event loop, together with those of other sources', async () => {
   const started: string[] = [];
   const turns: number[] = [];
   const server = await limited(

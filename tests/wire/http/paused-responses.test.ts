@@ -1,4 +1,4 @@
-/** A response that nobody reads while its connection closes does not end the process. */
+/** A response that nobody reads while its connection closes must not end the process. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -10,11 +10,11 @@ const BODY = 'a'.repeat(64 * 1024);
 beforeAll(completePausedResponses);
 
 it.each([
-  ['a length', `Content-Length: ${BODY.length}\r\n`, BODY, BODY.length],
+  ['a Content-Length', `Content-Length: ${BODY.length}\r\n`, BODY, BODY.length],
   ['chunks', 'Transfer-Encoding: chunked\r\n', `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`, BODY.length],
-  ['an end', '', BODY, BODY.length],
-  ['too few bytes', `Content-Length: ${BODY.length + 1}\r\n`, BODY, 'error'],
-])('a body with %s', async (_, header, body, expected) => {
+  ['the end of the connection', '', BODY, BODY.length],
+  ['fewer bytes than its Content-Length', `Content-Length: ${BODY.length + 1}\r\n`, BODY, 'error'],
+])('a body that ends with %s while nobody reads is complete, or an error', async (_, header, body, expected) => {
   const [closed, sent]: [Promise<unknown>[], Promise<unknown>[]] = [[], []];
   const server = createServer((socket) => {
     closed.push(once(socket, 'close'));

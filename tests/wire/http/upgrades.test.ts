@@ -71,7 +71,7 @@ it.each([
   ['plain', false],
   ['with TLS', true],
 ])(
-  'answers requests with a body, many on one connection, without another place in the limits or more listeners: %s',
+  'answers upgrade requests as normal requests on one connection, without another connection in the limits or more listeners: %s',
   async (_, isSecure) => {
     await start(isSecure);
     const pool = { keepAlive: true, maxSockets: 1 };
@@ -89,7 +89,7 @@ it.each([
     agent.destroy();
   },
 );
-it('gives the connection to the listener that wants it', async () => {
+it('passes the connection to the listener that accepts the upgrade', async () => {
   await start(false);
   const socket = connect(portOf(), '127.0.0.1');
   let text = '';

@@ -73,7 +73,7 @@ async function heard(count: number, list: readonly unknown[] = outcomes): Promis
   return outcomes;
 }
 
-it('posts in order, signed, with headers of its own and those of the options', async () => {
+it('posts in order, with a signature and the configured headers', async () => {
   const { send } = made({ secret: 'key', headers: { 'X-Own': 'yes' } });
   for (const id of ['1', '2', '3']) send(message(id));
   expect(await heard(3)).toEqual(['sent 1', 'sent 2', 'sent 3']);
@@ -89,11 +89,11 @@ it('posts in order, signed, with headers of its own and those of the options', a
     'x-bloomery-signature': signatureOf('key', 1_700_000_000, body),
   });
 });
-it('signs as anybody can check', () => {
+it('signatureOf equals the HMAC that openssl computes', () => {
   // printf '1700000000.{}' | openssl dgst -sha256 -hmac key
   expect(signatureOf('key', 1_700_000_000, '{}')).toBe('sha256=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae');
 });
-it('tries again what may be taken later, and nothing else before it', async () => {
+it('retries after statuses 500 and 429, before it posts the next message', async () => {
   answers = [500, 429];
   const { send } = made();
   send(message('1'));
@@ -107,13 +107,13 @@ it.each([
   [[404], 'lost 1 status 404', 1],
   // Redirections are not followed.
   [[302], 'lost 1 status 302', 1],
-])('gives up after %j', async (given, outcome, tries) => {
+])('drops a message after the responses %j', async (given, outcome, tries) => {
   answers = [...given];
   made().send(message('1'));
   expect(await heard(1)).toEqual([outcome]);
   expect(posted).toHaveLength(tries);
 });
-it('gives up a receiver that does not answer, and one that is not there', async () => {
+it('drops a message after a timeout or a refused connection', async () => {
   answers = [0];
   made({ timeoutMs: 100, retries: 0 }).send(message('1'));
   expect((await heard(1))[0]).toMatch(/^lost 1 .*(?:timeout|aborted)/i);
@@ -121,7 +121,7 @@ it('gives up a receiver that does not answer, and one that is not there', async 
   made({ url: 'http://127.0.0.1:1/', retries: 1 }).send(message('2'));
   expect((await heard(2))[1]).toMatch(/^lost 2 .*ECONNREFUSED/);
 });
-it('has a bound, and loses the newest beyond', async () => {
+it('drops the newest message when the queue is full', async () => {
   answers = [0];
   const { send, waiting } = made({ queue: 2, retries: 0 });
   for (const id of ['1', '2', '3']) send(message(id));
@@ -131,7 +131,7 @@ it('has a bound, and loses the newest beyond', async () => {
   unanswered[0]!.writeHead(500).end();
   expect((await heard(3)).slice(1)).toEqual(['lost 1 status 500', 'sent 2']);
 });
-it('ends with what waits, for a moment; the rest is lost', async () => {
+it('stop posts the queued messages until its timeout, and drops the rest', async () => {
   const one = made();
   one.send(message('1'));
   await one.stop(5000);

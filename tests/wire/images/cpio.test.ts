@@ -28,7 +28,7 @@ function entriesOf(archive: Buffer): readonly Entry[] {
   return entries;
 }
 
-it('has each folder before what is in it, and each file once', () => {
+it('cpioArchive contains each directory once, before its content, and each file once', () => {
   const archive = cpioArchive({ 'etc/a/b.crt': Buffer.from('one'), 'etc/a/c': Buffer.from(''), 'etc/d.d/e': Buffer.from('four') });
   expect(archive.length % 4).toBe(0);
   const entries = entriesOf(archive);

@@ -62,7 +62,7 @@ function read(image: Buffer): { readonly label: string; readonly kind: string; r
 
 it.each<[string, Record<string, string>, number | undefined, string]>([
   ['a floppy disk with parameters', { 'parameters.txt': 'a=b\n' }, 1440 * 1024, 'FAT12'],
-  ['nothing', {}, undefined, 'FAT12'],
+  ['no files', {}, undefined, 'FAT12'],
   ['an empty file', { EMPTY: '', 'A.TXT': 'x' }, undefined, 'FAT12'],
   [
     'folders and long names',
@@ -70,23 +70,23 @@ it.each<[string, Record<string, string>, number | undefined, string]>([
     undefined,
     'FAT12',
   ],
-  ['what needs more than a sector each', { 'EFI/BOOT/BOOTX64.EFI': 'e'.repeat(100_000), B: 'b'.repeat(513) }, undefined, 'FAT12'],
+  ['files larger than a sector', { 'EFI/BOOT/BOOTX64.EFI': 'e'.repeat(100_000), B: 'b'.repeat(513) }, undefined, 'FAT12'],
   ['a file system of FAT16', { 'EFI/BOOT/BOOTX64.EFI': 'e'.repeat(4_000_000) }, undefined, 'FAT16'],
   ['larger clusters', { BIG: 'b'.repeat(40_000_000) }, undefined, 'FAT16'],
-])('%s can be read back', (_, texts, atLeast, kind) => {
+])('fatImage with %s can be read by an independent reader', (_, texts, atLeast, kind) => {
   const files = Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));
   const image = fatImage({ label: 'ir-vfd-dev', files, now: NOW, ...(atLeast === undefined ? {} : { atLeast }) });
   expect(read(image)).toEqual({ label: 'ir-vfd-dev', kind, files: texts });
   if (atLeast !== undefined) expect(image.length).toBe(atLeast);
 });
-it('says where a file goes whose bytes are not there yet', () => {
+it('fatLayout returns the places of files whose content is not given', () => {
   const bytes = Buffer.from('e'.repeat(5000));
   const whole = fatImage({ label: 'ESP', files: { 'EFI/X': bytes }, now: NOW });
   const { head, size, files } = fatLayout({ label: 'ESP', files: { 'EFI/X': bytes.length }, now: NOW });
   expect(files).toEqual([{ path: 'EFI/X', at: head.length, content: 5000 }]);
   expect(Buffer.concat([head, bytes, Buffer.alloc(size - head.length - bytes.length)]).equals(whole)).toBe(true);
 });
-it('says what a BIOS and a reader of old media look for', () => {
+it('fatImage has the boot sector, media descriptor, label and timestamps that BIOSes and old readers expect', () => {
   const image = fatImage({ label: 'ESP', files: { 'A.TXT': Buffer.from('x') }, now: NOW });
   expect(image.subarray(0, 11)).toEqual(Buffer.concat([Buffer.from([0xeb, 0x3c, 0x90]), Buffer.from('MSWIN4.1')]));
   expect([image[21], image.readUInt16LE(24), image.readUInt16LE(26), image[36], image[38]]).toEqual([0xf8, 18, 2, 0x80, 0x29]);
@@ -102,7 +102,7 @@ it('says what a BIOS and a reader of old media look for', () => {
     expect([14, 22].map((at) => row.readUInt16LE(at))).toEqual([time, time]);
   }
 });
-it('marks the entries of a long name with their order and the checksum of the short one', () => {
+it('fatImage numbers the entries of a long name and writes the checksum of the short name', () => {
   const image = fatImage({ label: 'ESP', files: { 'a long name of 27 characters': Buffer.from('x') }, now: NOW });
   const rootAt = (1 + 2 * image.readUInt16LE(22)) * 512;
   const row = (index: number): Buffer => image.subarray(rootAt + 32 * index, rootAt + 32 * (index + 1));
@@ -116,7 +116,7 @@ it('marks the entries of a long name with their order and the checksum of the sh
     [1, 0x0f, sum],
   ]);
 });
-it('gives a file and a folder short names of their own', () => {
+it('fatImage gives a file and a directory with similar names different short names', () => {
   const image = fatImage({ label: 'x', files: { 'config.d/A': Buffer.from('x'), 'config.text': Buffer.from('y') }, now: NOW });
   const rootAt = (1 + 2 * image.readUInt16LE(22)) * 512;
   const names = [2, 4].map((index) => image.toString('latin1', rootAt + 32 * index, rootAt + 32 * index + 11));
@@ -128,13 +128,13 @@ it.each([
   [4085, 'FAT16', 1],
   [65_524, 'FAT16', 1],
   [65_525, 'FAT16', 2],
-])('a file of %s clusters makes a %s', (clusters, kind, perCluster) => {
+])('fatLayout of a file of %s clusters is %s', (clusters, kind, perCluster) => {
   // One cluster is left free.
   const { head, size } = fatLayout({ label: 'x', files: { X: (clusters - 1) * 512 }, now: NOW });
   expect([head.toString('latin1', 54, 59), head[13]]).toEqual([kind, perCluster]);
   expect(size).toBe((head.readUInt16LE(19) || head.readUInt32LE(32)) * 512);
 });
-it.each([1440 * 1024, 4 << 20, 40 << 20, 100 << 20])('a medium of %s bytes is used as far as its tables allow', (atLeast) => {
+it.each([1440 * 1024, 4 << 20, 40 << 20, 100 << 20])('fatLayout uses a medium of %s bytes as far as its tables allow', (atLeast) => {
   const { head, size } = fatLayout({ label: 'x', files: {}, atLeast, now: NOW });
   const total = head.readUInt16LE(19) || head.readUInt32LE(32);
   const perCluster = head[13]!;
@@ -143,6 +143,6 @@ it.each([1440 * 1024, 4 << 20, 40 << 20, 100 << 20])('a medium of %s bytes is us
   // Another cluster would need at most one more sector in each of the two tables.
   expect(total + perCluster + 2).toBeGreaterThan(atLeast / 512);
 });
-it('refuses what does not fit', () => {
+it('fatLayout rejects a file that is too large', () => {
   expect(() => fatLayout({ label: 'x', files: { X: 2 ** 33 }, now: NOW })).toThrow('too large');
 });

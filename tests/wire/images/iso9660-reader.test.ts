@@ -23,7 +23,7 @@ const rootAt = image.readUInt32LE(JOLIET + 158) * SECTOR;
 /** The root's first entry behind itself and its parent. */
 const firstAt = rootAt + 2 * 34;
 
-it('reads every file that our images have', () => {
+it('filesOfIso reads every file of an image by isoImage', () => {
   expect(filesOfIso(image, MOST)).toEqual(files);
 });
 it.each<readonly [string, (copy: Buffer) => unknown]>([
@@ -63,10 +63,10 @@ it.each<readonly [string, (copy: Buffer) => unknown]>([
     },
   ],
   ['a slash in a name', (copy) => copy.write('\0/', firstAt + 33, 'latin1')],
-])('reads nothing of an image with %s', (_, change) => {
+])('filesOfIso returns undefined for an image with %s', (_, change) => {
   expect(changed(change)).toBeUndefined();
 });
-it('reads no more than a limit', () => {
+it('filesOfIso returns undefined beyond the limit, and for a truncated image', () => {
   expect(changed(() => {}, 5000)).toBeUndefined();
   expect(filesOfIso(Buffer.alloc(0), MOST)).toBeUndefined();
   expect(filesOfIso(image.subarray(0, 18 * SECTOR), MOST)).toBeUndefined();

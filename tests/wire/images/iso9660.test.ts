@@ -10,7 +10,7 @@ const layout = (...boots: readonly (typeof bios | typeof uefi)[]) =>
   isoLayout({ volume: 'VOLUME', publisher: 'abc', files, boots, now: NOW });
 const sector = (image: Buffer, at: number): Buffer => image.subarray(at * SECTOR, (at + 1) * SECTOR);
 
-it('puts each file in sectors of its own, behind its head', () => {
+it('isoLayout puts each file into its own sectors after the head', () => {
   const { head, size, files: placed } = layout(bios, uefi);
   expect(placed[0]!.at).toBe(head.length);
   let end = head.length;
@@ -21,14 +21,14 @@ it('puts each file in sectors of its own, behind its head', () => {
   expect(size).toBe(end);
   expect(sector(head, 16).toString('latin1', 318, 321)).toBe('abc');
 });
-describe('El Torito', () => {
+describe('El Torito boot catalog', () => {
   const placeOf = (made: ReturnType<typeof layout>, path: string): number => made.files.find((one) => one.path === path)!.at / SECTOR;
   const catalogOf = ({ head }: ReturnType<typeof layout>): Buffer => {
     const record = sector(head, 17);
     expect(record.toString('latin1', 0, 30)).toBe('\0CD001\x01EL TORITO SPECIFICATION');
     return sector(head, record.readUInt32LE(0x47));
   };
-  it('has a first entry for a BIOS and a section for UEFI', () => {
+  it('has a default entry for BIOS and a section for UEFI', () => {
     const made = layout(bios, uefi);
     const catalog = catalogOf(made);
     let sum = 0;
@@ -43,14 +43,14 @@ describe('El Torito', () => {
       placeOf(made, uefi.path),
     ]);
   });
-  it('has UEFI first where there is nothing else', () => {
+  it('has UEFI as the default entry without BIOS', () => {
     expect(catalogOf(layout(uefi)).subarray(0, 2)).toEqual(Buffer.from([1, 0xef]));
   });
-  it('leaves the length open that its field cannot hold', () => {
+  it('has length 0 if the length does not fit into its field', () => {
     const made = isoLayout({ volume: 'V', files: { e: 40_000_000 }, boots: [{ firmware: 'uefi', path: 'e' }], now: NOW });
     expect(catalogOf(made).readUInt16LE(38)).toBe(0);
   });
-  it('tells the boot program of a BIOS where it is', () => {
+  it('comes with the boot information table in the loader of a BIOS', () => {
     const made = layout(bios);
     const program = made.files[0]!.content as Buffer;
     expect(program.length).toBe(LOADER.length);
@@ -58,13 +58,13 @@ describe('El Torito', () => {
     expect(program.readUInt32LE(20)).toBe((0x03030303 * ((5000 - 64) / 4)) % 2 ** 32);
     expect(LOADER.readUInt32LE(8)).toBe(0x03030303);
   });
-  it('is not there where nothing boots', () => {
+  it('is missing without a boot program', () => {
     expect(sector(layout().head, 17)[0]).toBe(2);
   });
 });
 
 /** A reader written from ECMA-119 and the Joliet specification alone. */
-describe('a reader', () => {
+describe('independent reader', () => {
   const texts: Record<string, string> = {
     'a.txt': 'first',
     'folder/inner/deep.conf': 'd'.repeat(3000),
@@ -116,7 +116,7 @@ describe('a reader', () => {
   it.each([
     ['the primary tree', 16, 1, '', latin, 1],
     ['the Joliet tree', 17, 2, '%/E', joliet, 2],
-  ])('finds every file by %s', (_, place, type, escape, text, width) => {
+  ])('finds every file in %s', (_, place, type, escape, text, width) => {
     const block = sector(image, place);
     expect(block[0]).toBe(type);
     expect(block.toString('latin1', 1, 8)).toBe('CD001\x01\0');
@@ -182,7 +182,7 @@ describe('a reader', () => {
         .find(({ id }) => text(id) === name)!;
     expect(folders[4]![1]).toBe(below(below(root, 'folder'), 'inner').at);
   });
-  it('finds the end of the descriptors', () => {
+  it('finds the terminator of the volume descriptors', () => {
     expect(sector(image, 18).toString('latin1', 0, 7)).toBe('\xffCD001\x01');
   });
 });
@@ -202,13 +202,13 @@ describe('names of the primary tree', () => {
     return found;
   };
   it.each<readonly [string, readonly string[], readonly string[]]>([
-    ['of ASCII stay', ['b.tar.gz', 'A b', 'x_y', 'x~1'], ['A b', 'b.tar.gz', 'x_y', 'x~1']],
-    ['have no other characters', ['größe', 'ж'], ['_~1', 'gr__e~1']],
-    ['differ', ['ж', 'щ', '_', '_~1', 'ж~1'], ['_', '_~1', '_~1~1', '_~1~2', '_~2']],
+    ['are unchanged in ASCII', ['b.tar.gz', 'A b', 'x_y', 'x~1'], ['A b', 'b.tar.gz', 'x_y', 'x~1']],
+    ['have other characters replaced by underscores', ['größe', 'ж'], ['_~1', 'gr__e~1']],
+    ['are made unique', ['ж', 'щ', '_', '_~1', 'ж~1'], ['_', '_~1', '_~1~1', '_~1~2', '_~2']],
   ])('%s', (_, names, expected) => {
     expect(primaryNames(...names)).toEqual(expected);
   });
-  it('fit into a record, however many bytes the Joliet tree needs for them', () => {
+  it('fit into a directory record even if their Joliet names are longer', () => {
     expect(primaryNames('ж'.repeat(103))).toEqual([`${'_'.repeat(103)}~1`]);
   });
 });
@@ -217,6 +217,6 @@ it.each([
   ['a', 'a/b'],
   ['a/b', 'a'],
   ['a/b/c', 'a/b'],
-])('refuses a file and a folder of one name: %s, %s', (...paths) => {
+])('isoImage rejects the paths %s and %s, a file and a directory with the same name', (...paths) => {
   expect(() => isoImage('V', Object.fromEntries(paths.map((path) => [path, Buffer.from('x')])), NOW)).toThrow(/is a (file|folder) already/);
 });

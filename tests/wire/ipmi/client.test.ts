@@ -53,13 +53,13 @@ const opened = (relay: Relay): number =>
   new Set(relay.seen.filter(({ toServer, packet }) => toServer && packet[5] === 0x10).map(({ packet }) => packet.toString('hex', 20, 24)))
     .size;
 
-describe('a session', () => {
-  it.each(Object.keys(CIPHER_SUITES).map(Number))('with cipher suite %i', async (cipherSuite) => {
+describe('session', () => {
+  it.each(Object.keys(CIPHER_SUITES).map(Number))('works with cipher suite %i', async (cipherSuite) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     expect(await ask(pool, target(bmc.port, { cipherSuites: [cipherSuite] }), [1, 2, 3])).toEqual(Buffer.from([1, 2, 3]));
     expect(bmc.ran).toMatchObject([{ networkFunction: 0x2e, command: 1, privilege: PRIVILEGE.ADMINISTRATOR }]);
   });
-  it('is kept, and takes one request at a time', async () => {
+  it('is reused, and carries one request at a time', async () => {
     let inside = 0;
     const bmc = await bmcOf({
       reply: async ({ data }) => {
@@ -74,17 +74,17 @@ describe('a session', () => {
     expect(answers.map(([first]) => first)).toEqual(Array.from({ length: 20 }, (_, i) => i));
     expect(opened(relay)).toBe(1);
   });
-  it('goes on past the end of the request numbers', async () => {
+  it('continues past the last request sequence number', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     for (let i = 0; i < 150; i++) expect(await ask(pool, target(bmc.port), [i])).toEqual(Buffer.from([i]));
     expect(bmc.ran.length).toBe(150);
   });
-  it('has the privilege level asked for', async () => {
+  it('has the requested privilege level', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     for (const privilege of ['USER', 'OPERATOR', 'ADMINISTRATOR'] as const) await ask(pool, target(bmc.port, { privilege }));
     expect(bmc.ran.map(({ privilege }) => privilege)).toEqual([2, 3, 4]);
   });
-  it('with a K_g key', async () => {
+  it('works with a K_g key, and fails with another', async () => {
     const kg = Buffer.from('0123456789abcdef0123');
     const [pool, bmc] = [poolOf(), await bmcOf({ kg })];
     expect(await ask(pool, target(bmc.port, { kg }), [9])).toEqual(Buffer.from([9]));
@@ -92,7 +92,7 @@ describe('a session', () => {
   });
 });
 
-describe('a BMC that refuses', () => {
+describe('refusals of the BMC', () => {
   it.each<[string, Partial<IpmiTarget>, object]>([
     ['an unknown user', { username: 'nobody' }, { message: expect.stringContaining('wrong user name') as unknown, rakpStatus: 0x0d }],
     ['a wrong password', { password: 'wrong' }, { message: 'wrong password (RAKP 2 HMAC)' }],
@@ -100,17 +100,17 @@ describe('a BMC that refuses', () => {
     ['a privilege level', { username: 'guest', password: 'guest' }, { rakpStatus: 0x0a }],
     ['a name that is too long', { username: 'a'.repeat(17) }, { message: expect.stringContaining('16 bytes') as unknown }],
     ['a password that is too long', { password: 'a'.repeat(21) }, { message: expect.stringContaining('20 bytes') as unknown }],
-    ['a cipher suite that nobody knows', { cipherSuites: [99] }, { message: 'cipher suite 99 is not supported' }],
-  ])('%s', async (_, changes, expected) => {
+    ['a cipher suite that the client does not support', { cipherSuites: [99] }, { message: 'cipher suite 99 is not supported' }],
+  ])('fail for %s', async (_, changes, expected) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     expect(await failure(ask(pool, target(bmc.port, changes)))).toMatchObject({ kind: 'refused', ...expected });
     expect(bmc.ran).toEqual([]);
   });
-  it('a cipher suite', async () => {
+  it('fail for a cipher suite that the BMC does not support', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf({ cipherSuites: [17] })];
     expect(await failure(ask(pool, target(bmc.port)))).toMatchObject({ kind: 'refused', rakpStatus: 0x11 });
   });
-  it('a refusal without a session ID', async () => {
+  it('are recognised without a session ID', async () => {
     const { createSocket } = await import('node:dgram');
     const socket = createSocket('udp4');
     await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));
@@ -120,7 +120,7 @@ describe('a BMC that refuses', () => {
     );
     expect(await failure(ask(poolOf(), target(socket.address().port)))).toMatchObject({ kind: 'refused', rakpStatus: 4 });
   });
-  it('more sessions than it has', async () => {
+  it('fail for more sessions than the BMC supports, until one is closed', async () => {
     const bmc = await bmcOf();
     // A packet that is sent again may open a second session.
     const pools = Array.from({ length: 17 }, () => poolOf({ resendMs: 2000 }));
@@ -131,7 +131,7 @@ describe('a BMC that refuses', () => {
     await pools[0]!.close();
     await ask(pools[16]!, target(bmc.port));
   });
-  it('a command', async () => {
+  it('of a command fail with the completion code', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf({ reply: () => ({ completionCode: COMPLETION.nodeBusy }) })];
     expect(await failure(ask(pool, target(bmc.port)))).toMatchObject({
       kind: 'completion',
@@ -141,12 +141,12 @@ describe('a BMC that refuses', () => {
   });
 });
 
-describe('never two at one BMC', () => {
+describe('one request at a time per BMC', () => {
   const slowly = (milliseconds: number) => async (request: BmcRequest) => {
     await new Promise((done) => setTimeout(done, milliseconds));
     return echo(request);
   };
-  it('one that takes longer than the usual is given longer, once that is seen', async () => {
+  it('the resend interval adapts to a slow BMC, so that requests are not sent twice', async () => {
     const [pool, bmc] = [poolOf({ resendMs: 20 }), await bmcOf({ reply: slowly(100) })];
     for (let n = 0; n < 6; n++) await ask(pool, target(bmc.port), [n]);
     // They were sent again meanwhile. While this process does not run, a packet may be sent again still.
@@ -161,7 +161,7 @@ describe('never two at one BMC', () => {
     expect(bmc.traffic).toEqual({ taken: 6, open: 0, most: 1 });
     expect(bmc.ran.map(({ data }) => data[0])).toEqual(numbers);
   });
-  it('losses are made up for', async () => {
+  it('lost packets are sent again', async () => {
     const bmc = await bmcOf();
     let lost = 0;
     const [pool, relay] = [poolOf({ resendMs: 20 }), await relayTo(bmc.port, (_, toServer) => (toServer && lost-- > 0 ? [] : [0]))];
@@ -173,14 +173,14 @@ describe('never two at one BMC', () => {
       expect(lost).toBeLessThanOrEqual(0);
     }
   });
-  it('whoever logs in there', async () => {
+  it('even for different users', async () => {
     const [pool, bmc] = [poolOf({ resendMs: 2000 }), await bmcOf({ reply: slowly(5) })];
     const others = { username: 'guest', password: 'guest', privilege: 'USER' } as const;
     const all = Array.from({ length: 12 }, (_, n) => ask(pool, target(bmc.port, n % 2 === 0 ? {} : others), [n]));
     expect((await Promise.all(all)).map(([first]) => first)).toEqual(Array.from({ length: 12 }, (_, n) => n));
     expect(bmc.traffic.most).toBe(1);
   });
-  it('after one was given up, the next waits for its answer', async () => {
+  it('after an abort, the next request waits for the response of the aborted one', async () => {
     const [pool, bmc] = [poolOf({ resendMs: 2000 }), await bmcOf({ reply: slowly(30) })];
     await ask(pool, target(bmc.port), [1]);
     const given = new AbortController();
@@ -193,7 +193,7 @@ describe('never two at one BMC', () => {
     expect(await second).toEqual(Buffer.from([3]));
     expect(bmc.traffic.most).toBe(1);
   });
-  it('an answer that came while this process was busy is not late', async () => {
+  it('a response that arrives while the process is busy is not a timeout', async () => {
     const { createSocket } = await import('node:dgram');
     const peer = createSocket('udp4');
     await new Promise<void>((done) => peer.bind(0, '127.0.0.1', done));
@@ -213,7 +213,7 @@ describe('never two at one BMC', () => {
   });
 });
 
-describe('a bad network', () => {
+describe('unreliable network', () => {
   const bad = (seed: number, lost: number, doubled: number, late: number): Fate => {
     const next = sameNumbers(seed);
     return () => {
@@ -223,19 +223,19 @@ describe('a bad network', () => {
     };
   };
   it.each<[string, Fate]>([
-    ['doubles half', bad(5, 0, 0.5, 0)],
-    ['delivers in another order', bad(7, 0, 0, 0.4)],
-    ['doubles and delivers in another order', bad(9, 0, 0.3, 0.3)],
-  ])('that %s: every command runs once, every answer is its own', async (_, fate) => {
+    ['duplicates half of the packets', bad(5, 0, 0.5, 0)],
+    ['reorders packets', bad(7, 0, 0, 0.4)],
+    ['duplicates and reorders packets', bad(9, 0, 0.3, 0.3)],
+  ])('that %s: each command runs once and gets its own response', async (_, fate) => {
     const bmc = await bmcOf();
     const [pool, relay] = [poolOf({ resendMs: 25 }), await relayTo(bmc.port, fate)];
     for (let i = 0; i < 20; i++) expect(await ask(pool, target(relay.port), [i], 20_000)).toEqual(Buffer.from([i]));
     expect(bmc.ran.map(({ data }) => data[0])).toEqual(Array.from({ length: 20 }, (_, i) => i));
   });
   it.each<[string, Fate]>([
-    ['loses a third', bad(3, 0.33, 0, 0)],
-    ['does all of it', bad(11, 0.15, 0.2, 0.2)],
-  ])('that %s: a command may run again in a new session, but none is left out and none comes late', async (_, fate) => {
+    ['loses a third of the packets', bad(3, 0.33, 0, 0)],
+    ['loses, duplicates and reorders packets', bad(11, 0.15, 0.2, 0.2)],
+  ])('that %s: each command runs at least once and in order, and may run again in a new session', async (_, fate) => {
     const bmc = await bmcOf();
     const [pool, relay] = [poolOf({ resendMs: 12 }), await relayTo(bmc.port, fate)];
     for (let i = 0; i < 20; i++) expect(await ask(pool, target(relay.port), [i], 20_000)).toEqual(Buffer.from([i]));
@@ -243,7 +243,7 @@ describe('a bad network', () => {
     expect([...new Set(ran)]).toEqual(Array.from({ length: 20 }, (_, i) => i));
     expect(ran.length).toBeLessThan(30);
   });
-  it('ignores what others say', async () => {
+  it('with forged and corrupted packets: the client ignores these', async () => {
     const bmc = await bmcOf();
     const forged = [
       Buffer.alloc(0),
@@ -267,8 +267,8 @@ describe('a bad network', () => {
   });
 });
 
-describe('a BMC that is gone', () => {
-  it('is told of within the time given', async () => {
+describe('unreachable BMC', () => {
+  it('causes a failure after the timeout', async () => {
     const bmc = await bmcOf();
     bmc.mute(true);
     const started = Date.now();
@@ -276,12 +276,12 @@ describe('a BMC that is gone', () => {
     expect(error).toMatchObject({ kind: 'unreachable', message: `the BMC at 127.0.0.1 port ${bmc.port} does not answer` });
     expect(Date.now() - started).toBeGreaterThanOrEqual(290);
   });
-  it('and one without a name', async () => {
+  it('causes a failure if its name cannot be resolved', async () => {
     const error = await failure(ask(poolOf(), target(1, { address: 'bmc.invalid' })));
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(error.message).toContain('bmc.invalid');
   });
-  it('and comes back without its sessions: the request opens a new one', async () => {
+  it('that restarts without its sessions: the next request opens a new session', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     const relay = await relayTo(bmc.port);
     await ask(pool, target(relay.port), [1]);
@@ -290,7 +290,7 @@ describe('a BMC that is gone', () => {
     expect(opened(relay)).toBe(2);
     expect(bmc.ran.map(({ data }) => data[0])).toEqual([1, 2]);
   });
-  it('does not hold up others', async () => {
+  it('does not delay requests to others', async () => {
     const [dead, alive, pool] = [await bmcOf(), await bmcOf(), poolOf()];
     dead.mute(true);
     const enough = new AbortController();
@@ -300,7 +300,7 @@ describe('a BMC that is gone', () => {
     enough.abort(new Error('enough'));
     await ended;
   });
-  it('can be given up, in line too; the next request goes on', async () => {
+  it('requests can be aborted, even in the queue, and a later request succeeds', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     await ask(pool, target(bmc.port), [1]);
     bmc.mute(true);
@@ -319,8 +319,8 @@ describe('a BMC that is gone', () => {
   });
 });
 
-describe('kept sessions', () => {
-  it('are kept alive, and closed when nobody uses them', async () => {
+describe('cached sessions', () => {
+  it('are kept alive for a while, and closed when unused', async () => {
     const bmc = await bmcOf();
     const [pool, relay] = [poolOf({ keepAliveMs: 60, idleMs: 2000 }), await relayTo(bmc.port)];
     await ask(pool, target(relay.port), [1]);
@@ -334,7 +334,7 @@ describe('kept sessions', () => {
     await ask(pool, target(relay.port), [2]);
     expect(opened(relay)).toBe(2);
   });
-  it('are closed at the BMC when the client ends, and requests in line fail', async () => {
+  it('requests in the queue and later ones fail when the pool is closed', async () => {
     const bmc = await bmcOf();
     const pool = poolOf();
     await ask(pool, target(bmc.port), [1]);
@@ -345,7 +345,7 @@ describe('kept sessions', () => {
     expect((await waiting).map(({ kind }) => kind)).toEqual(['closed', 'closed']);
     expect((await failure(ask(pool, target(bmc.port)))).kind).toBe('closed');
   });
-  it('are bounded: the one unused for longest goes', async () => {
+  it('are limited: the least recently used one is closed', async () => {
     const pool = poolOf({ maxSessions: 2 });
     const relays: Relay[] = [];
     for (let i = 0; i < 3; i++) relays.push(await relayTo((await bmcOf()).port));
@@ -359,7 +359,7 @@ describe('kept sessions', () => {
     await ask(pool, target(relays[0]!.port));
     expect(relays.map(opened)).toEqual([2, 1, 1]);
   });
-  it('of other credentials are others', async () => {
+  it('are not reused for other credentials', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     await ask(pool, target(bmc.port));
     expect((await failure(ask(pool, target(bmc.port, { password: 'changed' })))).message).toContain('wrong password');

@@ -74,23 +74,23 @@ function handshakeOf(capture: Capture): Handshake & { readonly codes: readonly B
   };
 }
 
-describe.each([SUITE_3, SUITE_17])('what ipmitool and a BMC said with cipher suite $suite', (capture) => {
+describe.each([SUITE_3, SUITE_17])('captured handshake of ipmitool with cipher suite $suite', (capture) => {
   const handshake = handshakeOf(capture);
   const keys = sessionKeys(handshake);
   const inSession = capture.packets.map(([from, hex]) => ({ from, bytes: bytesOf(hex) })).filter(({ bytes }) => bytes[5] === 0xc0);
 
-  it('has the codes that we make of it', () => {
+  it('contains the authentication codes that we compute', () => {
     expect([rakp2Code(handshake), rakp3Code(handshake), rakp4Code(handshake)]).toEqual(handshake.codes);
     expect(handshake.username.toString()).toBe('admin');
   });
-  it('opens with our keys', () => {
+  it('is decrypted with our session keys', () => {
     const messages = inSession.map(({ bytes }) => decodeLanMessage(unseal(keys, rmcpPlus(bytes))!)!);
     // Set Session Privilege Level to administrator and its answer, then the next request.
     expect(messages[0]).toMatchObject({ networkFunction: 6, command: 0x3b, data: Buffer.from([4]), responder: 0x20, requester: 0x81 });
     expect(messages[1]).toMatchObject({ networkFunction: 7, command: 0x3b, data: Buffer.from([0, 4]), responder: 0x20, requester: 0x81 });
     expect(messages[1]!.sequence).toBe(messages[0]!.sequence);
   });
-  it('comes out the same when we say it', () => {
+  it('is identical to what we encode within the session', () => {
     for (const { bytes } of inSession) {
       const packet = rmcpPlus(bytes);
       const message = decodeLanMessage(unseal(keys, packet)!)!;
@@ -99,7 +99,7 @@ describe.each([SUITE_3, SUITE_17])('what ipmitool and a BMC said with cipher sui
       expect(seal(keys, { payloadType, sessionId, sequence }, encodeLanMessage(message), () => vector)).toEqual(bytes);
     }
   });
-  it('comes out the same outside the session', () => {
+  it('is identical to what we encode outside the session', () => {
     const codecs: Readonly<Record<number, (payload: Buffer) => Buffer>> = {
       [PAYLOAD.openSessionRequest]: (payload) => encodeOpenSessionRequest(decodeOpenSessionRequest(payload)!),
       [PAYLOAD.openSessionResponse]: (payload) => encodeOpenSessionResponse(decodeOpenSessionResponse(payload)!),
@@ -120,7 +120,7 @@ describe.each([SUITE_3, SUITE_17])('what ipmitool and a BMC said with cipher sui
     }
     expect(compared).toBe(8);
   });
-  it('is refused when a bit of it is another', () => {
+  it('is rejected after a change of any bit', () => {
     const { bytes } = inSession[0]!;
     for (let at = 4; at < bytes.length; at++) {
       const bent = Buffer.from(bytes);
@@ -129,7 +129,7 @@ describe.each([SUITE_3, SUITE_17])('what ipmitool and a BMC said with cipher sui
       if (packet?.kind === 'rmcp+') expect([at, unseal(keys, packet)]).toEqual([at, undefined]);
     }
   });
-  it('is refused when it is short or has something behind it', () => {
+  it('is rejected when it is truncated or followed by other bytes', () => {
     const { bytes } = inSession[0]!;
     for (let length = 0; length < bytes.length; length++) {
       const packet = decodePacket(bytes.subarray(0, length));
@@ -137,7 +137,7 @@ describe.each([SUITE_3, SUITE_17])('what ipmitool and a BMC said with cipher sui
     }
     expect(unseal(keys, rmcpPlus(Buffer.concat([bytes, Buffer.from([0])])))).toBeUndefined();
   });
-  it('is refused when it is not protected as the suite says', () => {
+  it('is rejected without the integrity and encryption of the suite', () => {
     const message = encodeLanMessage({
       responder: 0x20,
       requester: 0x81,
@@ -154,8 +154,8 @@ describe.each([SUITE_3, SUITE_17])('what ipmitool and a BMC said with cipher sui
 
 describe('packets', () => {
   it.each([
-    ['nothing', ''],
-    ['short', '0600ff07'],
+    ['an empty packet', ''],
+    ['a short packet', '0600ff07'],
     ['another RMCP version', '0500ff07000000000000000000092018c88100388e04b5'],
     ['another class', '0600ff08000000000000000000092018c88100388e04b5'],
     ['an authentication type of IPMI 1.5', '0600ff07020000000000000000092018c88100388e04b5'],
@@ -165,11 +165,11 @@ describe('packets', () => {
       '0600ff0706100000000000000000210000000000a4a3a2a0000000080100000001000008010000000200000801000000',
     ],
     ['an OEM payload', '0600ff0706020000000000000000000000000000000000000000'],
-    ['an ASF message that is no ping', '0600ff06000011be40000000'],
-    ['a kilobyte and more', `0600ff07${'00'.repeat(1100)}`],
-  ])('%s is no packet', (_, hex) => expect(decodePacket(bytesOf(hex))).toBeUndefined());
+    ['an ASF message other than Presence Ping', '0600ff06000011be40000000'],
+    ['a packet of more than a kilobyte', `0600ff07${'00'.repeat(1100)}`],
+  ])('decodePacket rejects %s', (_, hex) => expect(decodePacket(bytesOf(hex))).toBeUndefined());
 
-  it('answers a presence ping', () => {
+  it('Presence Ping and Pong are encoded as in ASF 2.0', () => {
     // The ping of ipmitool and FreeIPMI's rmcpping (ASF 2.0 §3.2.4.2).
     expect(encodePing(0x17).toString('hex')).toBe('0600ff06000011be80170000');
     expect(decodePacket(encodePing(0x17))).toEqual({ kind: 'presence-ping', tag: 0x17 });
@@ -187,10 +187,10 @@ describe('LAN messages', () => {
     command: 9,
     data: Buffer.from([5, 0, 0]),
   };
-  it.each([request, { ...request, networkFunction: 1, data: Buffer.from([0, 1, 5]) }])('survive the round trip', (message) =>
+  it.each([request, { ...request, networkFunction: 1, data: Buffer.from([0, 1, 5]) }])('are unchanged after encode and decode', (message) =>
     expect(decodeLanMessage(encodeLanMessage(message))).toEqual(message),
   );
-  it('are refused when a checksum is wrong', () => {
+  it('are rejected when a checksum is wrong', () => {
     const good = encodeLanMessage(request);
     for (let at = 0; at < good.length; at++) {
       const bent = Buffer.from(good);
@@ -198,13 +198,13 @@ describe('LAN messages', () => {
       expect([at, decodeLanMessage(bent)]).toEqual([at, undefined]);
     }
   });
-  it('are refused when they are short, or an answer has no completion code', () => {
+  it('are rejected when they are short or are responses without a completion code', () => {
     for (let length = 0; length < 7; length++) expect(decodeLanMessage(Buffer.alloc(length))).toBeUndefined();
     expect(decodeLanMessage(encodeLanMessage({ ...request, networkFunction: 1, data: Buffer.alloc(0) }))).toBeUndefined();
   });
 });
 
-describe('messages that open a session', () => {
+describe('session setup messages', () => {
   const algorithms = { authentication: 1, integrity: 1, confidentiality: 1 };
   const head = { tag: 7, status: 0, consoleId: 0xa0a2a3a4 };
   const sixteen = Buffer.alloc(16, 0x5a);
@@ -215,21 +215,21 @@ describe('messages that open a session', () => {
     ['RAKP 2', encodeRakp2({ ...head, bmcRandom: sixteen, guid: sixteen, code: Buffer.alloc(0) }), decodeRakp2],
     ['RAKP 3', encodeRakp3({ tag: 1, status: 0, bmcId: 2, code: Buffer.alloc(0) }), decodeRakp3],
     ['RAKP 4', encodeRakp4({ ...head, code: Buffer.alloc(0) }), decodeRakp4],
-  ])('%s is refused when it is short', (_, good, decode) => {
+  ])('%s is rejected when it is truncated', (_, good, decode) => {
     expect(decode(good)).toBeDefined();
     for (let length = 0; length < good.length; length++) expect(decode(good.subarray(0, length))).toBeUndefined();
   });
-  it('a refusal may end after the status', () => {
+  it('a refusal may end after its status', () => {
     expect(decodeResponseHead(encodeRefusal({ ...head, status: 0x0d }))).toEqual({ ...head, status: 0x0d });
     // ipmi_sim's answer to a cipher suite that it does not have.
     expect(decodeResponseHead(bytesOf('0004'))).toEqual({ tag: 0, status: 4, consoleId: 0 });
     expect(decodeResponseHead(bytesOf('00'))).toBeUndefined();
   });
-  it('a user name of more than 16 bytes is refused', () => {
+  it('RAKP 1 is rejected with a user name of more than 16 bytes', () => {
     const long = encodeRakp1({ tag: 1, bmcId: 2, consoleRandom: sixteen, role: 0x14, username: Buffer.alloc(17, 0x61) });
     expect(decodeRakp1(long)).toBeUndefined();
   });
-  it('other algorithm payloads are refused', () => {
+  it('Open Session Request is rejected with other algorithm payloads', () => {
     const good = encodeOpenSessionRequest({ tag: 1, privilege: 4, consoleId: 1, algorithms });
     for (const at of [8, 11, 16, 19, 24, 27]) {
       const bent = Buffer.from(good);
@@ -245,7 +245,7 @@ describe.each(Object.keys(CIPHER_SUITES).map(Number))('cipher suite %i', (number
     ...{ password: Buffer.from('pw'), kg: Buffer.from('group key'), consoleId: 1, bmcId: 2, role: 0x14, username: Buffer.from('u') },
     ...{ consoleRandom: Buffer.alloc(16, 1), bmcRandom: Buffer.alloc(16, 2), guid: Buffer.alloc(16, 3) },
   };
-  it('seals payloads of every length so that the other end can open them', () => {
+  it('seal encrypts payloads of every length, and unseal decrypts them', () => {
     const keys = sessionKeys(handshake);
     for (let length = 0; length < 40; length++) {
       const payload = randomBytes(length);
@@ -253,7 +253,7 @@ describe.each(Object.keys(CIPHER_SUITES).map(Number))('cipher suite %i', (number
       expect(unseal(keys, rmcpPlus(bytes))).toEqual(payload);
     }
   });
-  it('has the lengths of its algorithms', () => {
+  it('has authentication codes of the lengths that its algorithms have', () => {
     const { suite } = handshake;
     const length = { sha1: 20, md5: 16, sha256: 32, none: 0 }[suite.hash ?? 'none'];
     expect([rakp2Code(handshake).length, rakp3Code(handshake).length]).toEqual([length, length]);
@@ -261,7 +261,7 @@ describe.each(Object.keys(CIPHER_SUITES).map(Number))('cipher suite %i', (number
   });
 });
 
-describe('session sequence numbers', () => {
+describe('sequence numbers of a session', () => {
   const accepted = (...numbers: readonly number[]): readonly boolean[] => {
     let window: SequenceWindow = newWindow;
     return numbers.map((number) => {
@@ -272,15 +272,15 @@ describe('session sequence numbers', () => {
   };
   it.each<[string, readonly number[], readonly boolean[]]>([
     ['in order', [1, 2, 3], [true, true, true]],
-    ['doubled', [1, 1, 2, 2, 1], [true, false, true, false, false]],
+    ['that are duplicated', [1, 1, 2, 2, 1], [true, false, true, false, false]],
     ['out of order', [1, 4, 3, 2, 3, 2, 5], [true, true, true, true, false, false, true]],
     ['16 ahead, and too far', [1, 17, 34, 18], [true, true, false, true]],
     ['15 behind, and too old', [20, 5, 4], [true, true, false]],
-    ['zero is outside any session', [0, 1, 0], [false, true, false]],
+    ['that are 0, outside a session', [0, 1, 0], [false, true, false]],
     ['around the end of 32 bits', [0xffffffff, 1, 2, 0xffffffff, 0xfffffffe], [true, true, true, false, true]],
-    ['beginning anywhere', [0x80000000, 0x80000001, 0x80000001], [true, true, false]],
-  ])('%s', (_, numbers, expected) => expect(accepted(...numbers)).toEqual(expected));
-  it('skip zero', () => {
+    ['that begin anywhere', [0x80000000, 0x80000001, 0x80000001], [true, true, false]],
+  ])('acceptSequence with numbers %s', (_, numbers, expected) => expect(accepted(...numbers)).toEqual(expected));
+  it('nextSequence skips zero', () => {
     expect(nextSequence(0)).toBe(1);
     expect(nextSequence(0xfffffffe)).toBe(0xffffffff);
     expect(nextSequence(0xffffffff)).toBe(1);

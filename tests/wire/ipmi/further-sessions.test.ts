@@ -37,13 +37,13 @@ const failure = async (promise: Promise<unknown>): Promise<IpmiError> => {
 
 describe('IPMI 1.5', () => {
   const old = { version: '1.5' } as const;
-  it('opens a session with MD5 and keeps it', async () => {
+  it('opens a session with MD5 and reuses it', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     for (let n = 0; n < 80; n++) expect(await ask(pool, target(bmc.port, old), [n])).toEqual(Buffer.from([n]));
     expect(bmc.ran.length).toBe(80);
     expect(new Set(bmc.ran.map(({ privilege }) => privilege))).toEqual(new Set([PRIVILEGE.ADMINISTRATOR]));
   });
-  it('with the privilege level asked for', async () => {
+  it('uses the requested privilege level', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     for (const privilege of ['USER', 'OPERATOR'] as const) await ask(pool, target(bmc.port, { ...old, privilege }));
     expect(bmc.ran.map(({ privilege }) => privilege)).toEqual([2, 3]);
@@ -53,16 +53,16 @@ describe('IPMI 1.5', () => {
     ['password', { password: 'wrong' }, { kind: 'refused', message: expect.stringContaining('wrong password') as unknown }],
     ['privilege level', { username: 'guest', password: 'guest' }, { kind: 'refused', completionCode: 0x86 }],
     ['length of the password', { password: 'a'.repeat(17) }, { kind: 'refused', message: expect.stringContaining('16 bytes') as unknown }],
-  ])('a wrong %s is refused', async (_, changes, expected) => {
+  ])('fails for a wrong %s', async (_, changes, expected) => {
     const [pool, bmc] = [poolOf(10), await bmcOf()];
     expect(await failure(ask(pool, target(bmc.port, { ...old, ...changes })))).toMatchObject(expected);
     expect(bmc.ran).toEqual([]);
   });
-  it('is not offered by a BMC without it', async () => {
+  it('fails for a BMC that does not support it', async () => {
     const [pool, bmc] = [poolOf(10), await bmcOf({ lan: false })];
     expect((await failure(ask(pool, target(bmc.port, old)))).message).toContain('no authentication type of IPMI 1.5');
   });
-  it('over a bad network: every answer is its own', async () => {
+  it('each request gets its own response over an unreliable network', async () => {
     const bmc = await bmcOf();
     const next = sameNumbers(3);
     const relay = await udpRelay(bmc.port, () => (next() < 0.15 ? [] : next() < 0.2 ? [0, 20] : next() < 0.2 ? [25] : [0]));
@@ -70,7 +70,7 @@ describe('IPMI 1.5', () => {
     const pool = poolOf(15);
     for (let n = 0; n < 20; n++) expect(await ask(pool, target(relay.port, old), [n], 20_000)).toEqual(Buffer.from([n]));
   });
-  it('two users at one BMC do not mix', async () => {
+  it('responses to two users of one BMC are not mixed up', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     const guest = target(bmc.port, { ...old, username: 'guest', password: 'guest', privilege: 'USER' });
     const answers = await Promise.all([
@@ -97,7 +97,7 @@ describe('bridged requests', () => {
     bridge: { hops: hops.map(([channel, address]) => ({ channel, address })), localAddress: 0x20 },
   });
 
-  it.each(['1.5', '2.0'] as const)('IPMI %s: single, dual and none share a session', async (version) => {
+  it.each(['1.5', '2.0'] as const)('with IPMI %s, single, dual and no bridging share a session', async (version) => {
     const [pool, bmc] = [poolOf(), await bmcOf({ satellites })];
     expect([...(await ask(pool, target(bmc.port, { version, ...through([7, 0x82]) }), [1]))]).toEqual([0x82, 1]);
     expect([...(await ask(pool, target(bmc.port, { version, ...through([6, 0x82]) }), [2]))]).toEqual([0x82, 2]);
@@ -105,13 +105,13 @@ describe('bridged requests', () => {
     expect([...(await ask(pool, target(bmc.port, { version }), [4]))]).toEqual([4]);
     expect(heard).toEqual(['a 1 01', 'c 1 02', 'b 1 03']);
   });
-  it('to where nothing is', async () => {
+  it('to a missing controller fail with its address and channel', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf({ satellites })];
     const error = await failure(ask(pool, target(bmc.port, through([7, 0x90]))));
     expect(error.message).toContain('0x90 on channel 7');
     expect(error).toMatchObject({ kind: 'completion', completionCode: 0x83 });
   });
-  it('that are passed on and not answered say so, and the session stays', async () => {
+  it('to a controller that does not respond fail as unreachable after the timeout', async () => {
     const dead: Satellite = { channel: 7, address: 0x82, command: () => new Promise(() => {}) };
     const bmc = await bmcOf({ satellites: [dead] });
     const pool = poolOf(10);
@@ -121,12 +121,12 @@ describe('bridged requests', () => {
   });
 });
 
-describe('cipher suites', () => {
+describe('choice of the cipher suite', () => {
   it.each([
     [[17], 17],
     [[3], 3],
     [[8], 8],
-  ] as const)('the first that a BMC with %j takes', async (cipherSuites, expected) => {
+  ] as const)('the client uses the first suite that a BMC with %j supports', async (cipherSuites, expected) => {
     const bmc = await bmcOf({ cipherSuites });
     const relay = await udpRelay(bmc.port);
     stops.push(() => relay.close());
@@ -135,7 +135,7 @@ describe('cipher suites', () => {
     const requests = relay.seen.filter(({ toServer, packet }) => toServer && packet[5] === 0x10);
     expect(requests.at(-1)!.packet[28]).toBe({ 17: 3, 3: 1, 8: 2 }[expected]);
   });
-  it('none of which it takes', async () => {
+  it('the client fails if the BMC supports none', async () => {
     const bmc = await bmcOf({ cipherSuites: [0] });
     expect((await failure(ask(poolOf(), target(bmc.port, { cipherSuites: [17, 3] })))).message).toContain(
       'does not offer the cipher suite',

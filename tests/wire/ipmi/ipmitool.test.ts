@@ -8,7 +8,7 @@ const TARGET: IpmiTarget = {
   ...{ address: '192.0.2.7', port: 623, username: 'admin', password: 'pass word', privilege: 'ADMINISTRATOR', cipherSuites: [17, 3] },
 };
 
-describe('what ipmitool says means', () => {
+describe('ipmitoolError', () => {
   it.each<[string, object]>([
     [
       '> RAKP 2 HMAC is invalid\nError: Unable to establish IPMI v2 / RMCP+ session',
@@ -45,21 +45,26 @@ describe('what ipmitool says means', () => {
     ],
     ['Segmentation  fault', { kind: 'protocol', message: 'ipmitool failed: Segmentation fault' }],
     ['', { kind: 'protocol', message: 'ipmitool failed: it says nothing' }],
-  ])('%j', (text, expected) => expect(ipmitoolError(TARGET, text)).toMatchObject(expected));
-  it('no more than a line, whatever it is', () => expect(ipmitoolError(TARGET, 'x'.repeat(100_000)).message.length).toBeLessThan(400));
+  ])('parses %j', (text, expected) => expect(ipmitoolError(TARGET, text)).toMatchObject(expected));
+  it('truncates a long output', () => expect(ipmitoolError(TARGET, 'x'.repeat(100_000)).message.length).toBeLessThan(400));
 });
 
 it.each<[string, Partial<IpmiTarget>, number | undefined, string]>([
-  ['2.0', {}, 17, '-I lanplus -H 192.0.2.7 -p 623 -L ADMINISTRATOR -U admin -C 17'],
-  ['1.5, no user', { version: '1.5', username: '', privilege: 'USER', port: 6230 }, undefined, '-I lan -H 192.0.2.7 -p 6230 -L USER'],
+  ['IPMI 2.0', {}, 17, '-I lanplus -H 192.0.2.7 -p 623 -L ADMINISTRATOR -U admin -C 17'],
   [
-    'a bridge',
+    'IPMI 1.5 without a user',
+    { version: '1.5', username: '', privilege: 'USER', port: 6230 },
+    undefined,
+    '-I lan -H 192.0.2.7 -p 6230 -L USER',
+  ],
+  [
+    'single bridging',
     { bridge: { hops: [{ channel: 7, address: 0x82 }], localAddress: 0x20 } },
     3,
     '-I lanplus -H 192.0.2.7 -p 623 -L ADMINISTRATOR -U admin -C 3 -m 0x20 -b 7 -t 0x82',
   ],
   [
-    'two',
+    'dual bridging',
     {
       bridge: {
         hops: [
@@ -72,9 +77,11 @@ it.each<[string, Partial<IpmiTarget>, number | undefined, string]>([
     3,
     '-I lanplus -H 192.0.2.7 -p 623 -L ADMINISTRATOR -U admin -C 3 -m 0x2c -B 0 -T 0x82 -b 7 -t 0x72',
   ],
-])('arguments: %s', (_, changes, suite, expected) => expect(ipmitoolArguments({ ...TARGET, ...changes }, suite).join(' ')).toBe(expected));
+])('ipmitoolArguments for %s', (_, changes, suite, expected) =>
+  expect(ipmitoolArguments({ ...TARGET, ...changes }, suite).join(' ')).toBe(expected),
+);
 
-describe('the program', () => {
+describe('ipmitool process', () => {
   let folder: string;
   let pool: IpmiPool;
   let slept: number[];
@@ -109,7 +116,7 @@ describe('the program', () => {
   const ask = (changes: Partial<IpmiTarget> = {}, options: object = {}): Promise<Buffer> =>
     pool.request({ ...TARGET, ...changes }, 0, 1, Buffer.from([1, 255]), { timeoutMs: 20_000, ...options });
 
-  it('gets the password by a file of 0600, which goes', async () => {
+  it('gets the password from a file with mode 0600, which is deleted afterwards', async () => {
     with_(
       `while [ "$1" != -f ]; do shift; done; stat -c %a "$2" > ${folder}/mode; cat "$2" > ${folder}/password; echo "$2" > ${folder}/file; printf ' 61 00\\n 01\\n'`,
     );
@@ -121,13 +128,13 @@ describe('the program', () => {
     await pool.close();
     expect(existsSync(read('file').trim())).toBe(false);
   });
-  it('or by the environment', async () => {
+  it('gets the password from the environment with passwordInEnvironment', async () => {
     with_(`printf %s "$IPMI_PASSWORD" > ${folder}/password; echo ' 61'`, { passwordInEnvironment: true });
     await ask();
     expect(readFileSync(join(folder, 'password'), 'utf8')).toBe('pass word');
     expect(calls()[0]).toContain(' -E -v ');
   });
-  it('gets the K_g key by the environment, whatever its bytes', async () => {
+  it('gets a K_g key of any bytes except NUL from the environment', async () => {
     with_(`printf %s "$IPMI_KGKEY" > ${folder}/key; echo "\${KG_OCTAL-gone}" > ${folder}/gone; echo ' 61'`);
     const kg = Buffer.from([1, 0xff, 0x27, 0x0a, 0x5c, 0x80, 0x0a]);
     await ask({ kg: Buffer.concat([kg, Buffer.alloc(13)]) });
@@ -136,14 +143,14 @@ describe('the program', () => {
     expect(calls()[0]).toContain(' -K ');
     await expect(ask({ kg: Buffer.from([1, 0, 2]) })).rejects.toMatchObject({ kind: 'refused' });
   });
-  it('is tried with the cipher suites in turn', async () => {
+  it('is started for each cipher suite until one is supported', async () => {
     with_(
       `case "$*" in *"-C 17"*) echo 'Error in open session response message : no matching cipher suite' >&2; exit 1;; esac; echo ' 61'`,
     );
     expect(await ask()).toEqual(Buffer.from([0x61]));
     expect(calls().map((line) => /-C \d+/.exec(line)?.[0])).toEqual(['-C 17', '-C 3']);
   });
-  it('is started again every interval while nothing answers, or told to try itself', async () => {
+  it('is started again at the interval while the BMC does not answer, or once with -R if ownRetries is set', async () => {
     const silent = "echo 'Error: Unable to establish IPMI v2 / RMCP+ session' >&2; exit 1";
     with_(silent);
     await expect(ask()).rejects.toMatchObject({ kind: 'unreachable' });
@@ -159,16 +166,16 @@ describe('the program', () => {
     await expect(ask()).rejects.toMatchObject({ message: 'wrong password (RAKP 2 HMAC)' });
     expect(calls().length).toBe(1);
   });
-  it('runs once at a time for a BMC', async () => {
+  it('runs one at a time per BMC', async () => {
     with_(`mkdir ${folder}/running || exit 1; sleep 0.02; rmdir ${folder}/running; echo ' 61'`);
     await Promise.all(Array.from({ length: 5 }, () => ask()));
     expect(calls().length).toBe(5);
   });
-  it('is ended in time', async () => {
+  it('is killed after the timeout', async () => {
     with_('exec sleep 600');
     await expect(ask({}, { timeoutMs: 100 })).rejects.toMatchObject({ kind: 'unreachable' });
   });
-  it('is ended when it is called off', async () => {
+  it('is killed when the request is aborted', async () => {
     with_(`echo $$ > ${folder}/pid.new; mv ${folder}/pid.new ${folder}/pid; exec sleep 600`);
     const stop = new AbortController();
     const asked = ask({}, { signal: stop.signal });
@@ -178,11 +185,11 @@ describe('the program', () => {
     const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
     expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
-  it('may say no more than so much', async () => {
+  it('fails when its output exceeds the limit', async () => {
     with_('exec yes');
     await expect(ask()).rejects.toMatchObject({ kind: 'protocol' });
   });
-  it('may be missing', async () => {
+  it('fails when the program is not installed', async () => {
     with_('', { program: '/nonexistent/ipmitool' });
     await expect(ask()).rejects.toMatchObject({ kind: 'closed', message: expect.stringContaining('not installed') as unknown });
   });

@@ -3,7 +3,7 @@ import { mutate } from './mutation';
 
 const COUNT = Number(process.env['IPMI_MUTATIONS'] ?? 100_000);
 
-it('bent packets and records: no crash, no false answer', async () => {
+it('mutated packets and records cause no crash and no false result', async () => {
   const { packets, answered, falseAnswers } = await mutate(COUNT, 1);
   expect(packets).toBe(COUNT);
   // Packets that the mutation left unchanged are still understood.

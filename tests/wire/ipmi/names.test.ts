@@ -11,7 +11,7 @@ it.each([...range(0xc0, 0xd6), 0xff])('completion code %i has a text', (code) =>
   expect(text).not.toBe(UNKNOWN);
   expect(more).toBe(`completion code 0x${code.toString(16)})`);
 });
-it('a code without a meaning says so', () => {
+it('completion codes and RMCP+ statuses without a meaning have a text that says so', () => {
   expect(completionText(0x05)).toBe(`${UNKNOWN} (completion code 0x05)`);
   expect(completionText(0x81)).toBe(`${UNKNOWN} (completion code 0x81)`);
   expect(rakpStatusText(0x13)).toBe('unknown reason (RMCP+ status 0x13)');
@@ -29,7 +29,7 @@ it.each<[keyof typeof COMMANDS, readonly number[]]>([
   ['getSelEntry', [0x81]],
   ['clearSel', range(0x80, 0x81)],
   ['readFruData', [0x81]],
-])('the codes of %s have texts of their own', (command, codes) => {
+])('the command-specific completion codes of %s have their own texts', (command, codes) => {
   for (const code of codes) {
     const text = completionText(code, COMMANDS[command]);
     expect(text).toMatch(/^\w{2}.* \(completion code 0x8\d\)$/);
@@ -64,7 +64,7 @@ it.each<[(value: number) => string, number, string]>([
   [unitName, 18, 'RPM'],
   [unitName, 92, 'grams'],
   [unitName, 93, 'invalid'],
-])('%p of %i is %s', (name, value, expected) => {
+])('%p(%i) is %s', (name, value, expected) => {
   expect(name(value)).toBe(expected);
 });
-it.each([192, 193, 240, 241, 242])('entity %i is one of PICMG', (id) => expect(entityName(id)).toMatch(/^PICMG \w/));
+it.each([192, 193, 240, 241, 242])('entity %i has a PICMG name', (id) => expect(entityName(id)).toMatch(/^PICMG \w/));

@@ -9,9 +9,9 @@ const paceAfter = (...answers: readonly (readonly [number, number])[]): Pace => 
 };
 
 it.each([
-  ['the first answer: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR', [[100, 1]], { smoothed: 100, variation: 50, wait: 300 }],
+  ['the first response: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR', [[100, 1]], { smoothed: 100, variation: 50, wait: 300 }],
   [
-    'a later one: alpha = 1/8, beta = 1/4',
+    'a later response: alpha = 1/8, beta = 1/4',
     [
       [100, 1],
       [180, 1],
@@ -19,7 +19,7 @@ it.each([
     { smoothed: 110, variation: 57.5, wait: 340 },
   ],
   [
-    'always the same',
+    'equal responses: RTTVAR shrinks',
     [
       [100, 1],
       [100, 1],
@@ -27,7 +27,7 @@ it.each([
     { smoothed: 100, variation: 37.5, wait: 250 },
   ],
   [
-    'an answer to one of two packets, once: most likely a loss',
+    'one response after a resend, which may be due to a loss: the wait stays',
     [
       [100, 1],
       [400, 2],
@@ -35,7 +35,7 @@ it.each([
     { smoothed: 100, wait: 300, resent: 400 },
   ],
   [
-    'twice: it takes as long, and a quarter more is waited',
+    'two responses after a resend: the wait is the shorter time plus a quarter',
     [
       [100, 1],
       [400, 2],
@@ -44,7 +44,7 @@ it.each([
     { smoothed: 100, wait: 400, resent: 320 },
   ],
   [
-    'measured again',
+    'a response without a resend again: the estimate of RFC 6298 applies',
     [
       [100, 1],
       [400, 2],
@@ -52,6 +52,6 @@ it.each([
     ],
     { smoothed: 100, wait: 250, resent: undefined },
   ],
-] as const)('%s', (_, answers, expected) => {
+] as const)('recordResponse after %s', (_, answers, expected) => {
   expect(paceAfter(...answers)).toMatchObject(expected);
 });

@@ -15,7 +15,7 @@ async function portions(length: number, portion: number, most: number, refusal: 
   };
   return { bytes: await readPortions(length, portion, read), requests };
 }
-it('reads in portions', async () => {
+it('readPortions reads in portions', async () => {
   const { bytes, requests } = await portions(40, 16, 255, code(0xff));
   expect(bytes).toEqual(DATA);
   expect(requests).toEqual([
@@ -25,7 +25,7 @@ it('reads in portions', async () => {
   ]);
 });
 it.each([COMPLETION.cannotReturnBytes, COMPLETION.lengthExceeded, COMPLETION.lengthInvalid, COMPLETION.outOfRange, COMPLETION.unspecified])(
-  'reads less after completion code %i',
+  'readPortions halves the portion after completion code %i',
   async (completion) => {
     const { bytes, requests } = await portions(20, 20, 10, code(completion));
     expect(bytes).toEqual(DATA.subarray(0, 20));
@@ -36,7 +36,7 @@ it.each([COMPLETION.cannotReturnBytes, COMPLETION.lengthExceeded, COMPLETION.len
     ]);
   },
 );
-it('asks for no less than 8 bytes', async () => {
+it('readPortions requests at least 8 bytes', async () => {
   expect((await portions(10, 10, 8, code(0xca))).requests).toEqual([
     [0, 10],
     [0, 8],
@@ -45,17 +45,17 @@ it('asks for no less than 8 bytes', async () => {
   await expect(portions(10, 10, 7, code(0xca))).rejects.toThrow('code 202');
 });
 it.each([code(COMPLETION.invalidField), new IpmiError('unreachable', 'no response'), new Error('a mistake')])(
-  'gives up after: %s',
+  'readPortions fails after: %s',
   async (refusal) => {
     await expect(portions(20, 20, 10, refusal)).rejects.toBe(refusal);
   },
 );
-it('ends at an empty portion, and drops what it did not ask for', async () => {
+it('readPortions ends at an empty portion, and drops bytes that it did not request', async () => {
   expect(await readPortions(100, 16, async (offset) => DATA.subarray(offset))).toEqual(DATA);
   expect(await readPortions(10, 8, async (offset) => DATA.subarray(offset))).toEqual(DATA.subarray(0, 10));
 });
 
-describe('a reservation', () => {
+describe('withReservation', () => {
   const cancelled = code(COMPLETION.reservationInvalid);
   /** @param failures the errors of the first uses */
   async function reserved(failures: readonly Error[], reserve: (n: number) => Promise<Buffer>) {
@@ -74,7 +74,7 @@ describe('a reservation', () => {
     return { outcome, used };
   }
   const numbered = async (n: number): Promise<Buffer> => Buffer.from([n, 1]);
-  it('is made anew when it was cancelled', async () => {
+  it('reserves again when the reservation was cancelled', async () => {
     expect(await reserved([cancelled, cancelled], numbered)).toEqual({
       outcome: 'read',
       used: [
@@ -84,17 +84,17 @@ describe('a reservation', () => {
       ],
     });
   });
-  it('is made anew five times', async () => {
+  it('reserves again at most five times', async () => {
     const five = Array.from({ length: 5 }, () => cancelled);
     expect((await reserved(five, numbered)).outcome).toBe('read');
     const { outcome, used } = await reserved([...five, cancelled], numbered);
     expect(outcome).toBe(cancelled);
     expect(used).toHaveLength(6);
   });
-  it.each([code(COMPLETION.notPresent), new Error('a mistake')])('is not made anew after: %s', async (failure) => {
+  it.each([code(COMPLETION.notPresent), new Error('a mistake')])('does not reserve again after: %s', async (failure) => {
     expect(await reserved([failure], numbered)).toEqual({ outcome: failure, used: [[1, 1]] });
   });
-  it('is 0 where the BMC has none', async () => {
+  it('uses reservation 0 where the BMC does not support reservations', async () => {
     expect((await reserved([], async () => Promise.reject(code(COMPLETION.invalidCommand)))).used).toEqual([[0, 0]]);
     expect((await reserved([], async () => Buffer.alloc(0))).used).toEqual([[0, 0]]);
     const refused = code(COMPLETION.insufficientPrivilege);

@@ -53,43 +53,43 @@ async function terminal(pool: SolPool, at: IpmiTarget): Promise<Terminal> {
 }
 
 describe('serial-over-LAN', () => {
-  it.each([[17], [3], [2], [0]])('with cipher suite %i', async (suite) => {
+  it.each([[17], [3], [2], [0]])('carries data and a break in both directions with cipher suite %i', async (suite) => {
     const serial = createSerial('m1');
     const bmc = await bmcOf(serial.port, [suite]);
-    const it = await terminal(poolOf(), target(bmc.port));
-    await it.channel.write(Buffer.from('hello\r'));
-    await it.until('hello\r\nm1> ');
+    const session = await terminal(poolOf(), target(bmc.port));
+    await session.channel.write(Buffer.from('hello\r'));
+    await session.until('hello\r\nm1> ');
     serial.log('the machine says something');
-    await it.until('something\r\n');
-    await it.channel.sendBreak();
-    await it.until('[break]');
-    await it.channel.close();
-    expect(await it.channel.closed).toBeUndefined();
-    await expect(it.channel.write(Buffer.from('x'))).rejects.toMatchObject({ kind: 'closed' });
+    await session.until('something\r\n');
+    await session.channel.sendBreak();
+    await session.until('[break]');
+    await session.channel.close();
+    expect(await session.channel.closed).toBeUndefined();
+    await expect(session.channel.write(Buffer.from('x'))).rejects.toMatchObject({ kind: 'closed' });
   });
-  it('carries what is longer than a packet', async () => {
+  it('carries data longer than a packet', async () => {
     const bmc = await bmcOf(createSerial('m').port);
-    const it = await terminal(poolOf(), target(bmc.port));
+    const session = await terminal(poolOf(), target(bmc.port));
     const long = 'abcdefghij'.repeat(300);
-    await it.channel.write(Buffer.from(`${long}.`));
-    await it.until('.');
-    expect(it.text()).toBe(`${long}.`);
-    await it.channel.close();
+    await session.channel.write(Buffer.from(`${long}.`));
+    await session.until('.');
+    expect(session.text()).toBe(`${long}.`);
+    await session.channel.close();
   });
-  it('over a bad network: each character once, in order', async () => {
+  it('carries each character once and in order over an unreliable network', async () => {
     const bmc = await bmcOf(createSerial('m').port);
     const next = sameNumbers(5);
     const fate: Fate = () => (next() < 0.15 ? [] : next() < 0.2 ? [0, 10] : [0]);
     const relay = await udpRelay(bmc.port, fate);
     stops.push(() => relay.close());
-    const it = await terminal(poolOf(15), target(relay.port, { cipherSuites: [3] }));
+    const session = await terminal(poolOf(15), target(relay.port, { cipherSuites: [3] }));
     const words = Array.from({ length: 25 }, (_, n) => `word ${n};`);
-    for (const word of words) await it.channel.write(Buffer.from(word));
-    await it.until('word 24;');
-    expect(it.text()).toBe(words.join(''));
-    await it.channel.close();
+    for (const word of words) await session.channel.write(Buffer.from(word));
+    await session.until('word 24;');
+    expect(session.text()).toBe(words.join(''));
+    await session.channel.close();
   });
-  it('is taken over from another console', async () => {
+  it('takes the session over from another console', async () => {
     const bmc = await bmcOf(createSerial('m').port);
     const first = await terminal(poolOf(), target(bmc.port));
     const second = await terminal(poolOf(), target(bmc.port));
@@ -98,14 +98,14 @@ describe('serial-over-LAN', () => {
     await second.until('mine');
     await second.channel.close();
   });
-  it('ends when the BMC is gone', async () => {
+  it('ends when the BMC stops responding', async () => {
     const bmc = await bmcOf(createSerial('m').port);
-    const it = await terminal(poolOf(5), target(bmc.port));
+    const session = await terminal(poolOf(5), target(bmc.port));
     bmc.mute(true);
-    await expect(it.channel.write(Buffer.from('x'))).rejects.toMatchObject({ kind: 'unreachable' });
-    expect(await it.channel.closed).toMatchObject({ kind: 'unreachable' });
+    await expect(session.channel.write(Buffer.from('x'))).rejects.toMatchObject({ kind: 'unreachable' });
+    expect(await session.channel.closed).toMatchObject({ kind: 'unreachable' });
   });
-  it('ends when the BMC starts again, and leaves room for the next console', async () => {
+  it('ends when the BMC restarts, and a new session can be opened', async () => {
     const bmc = await bmcOf(createSerial('m').port);
     const first = await terminal(poolOf(5), target(bmc.port));
     bmc.restart();
@@ -118,11 +118,11 @@ describe('serial-over-LAN', () => {
   it.each<[string, Partial<IpmiTarget>, object]>([
     ['a wrong password', { password: 'wrong' }, { kind: 'refused', message: 'wrong password (RAKP 2 HMAC)' }],
     ['IPMI 1.5', { version: '1.5' }, { kind: 'refused', message: 'serial-over-LAN needs IPMI 2.0' }],
-  ])('says %s', async (_, changes, expected) => {
+  ])('fails for %s', async (_, changes, expected) => {
     const bmc = await bmcOf(createSerial('m').port);
     await expect(poolOf().openSol(target(bmc.port, changes), () => {}, { timeoutMs: 60_000 })).rejects.toMatchObject(expected);
   });
-  it('says that the BMC has none', async () => {
+  it('fails for a BMC without serial-over-LAN', async () => {
     const bmc = await testBmc({ command: async () => ({ completionCode: 0xc1 }) });
     stops.push(() => bmc.close());
     await expect(poolOf().openSol(target(bmc.port), () => {}, { timeoutMs: 60_000 })).rejects.toMatchObject({
@@ -131,49 +131,49 @@ describe('serial-over-LAN', () => {
   });
 });
 
-describe('the stream', () => {
+describe('createSolStream', () => {
   const stream = (resendMs = 5) => {
     const [sent, came]: [string[], string[]] = [[], []];
-    const it = createSolStream({
+    const sol = createSolStream({
       ...{ maxBytes: 4, resendMs },
       send: (payload) => sent.push(payload.toString('hex')),
       deliver: (bytes) => came.push(bytes.toString('latin1')),
       failed: () => sent.push('failed'),
     });
-    return { it, sent, came };
+    return { sol, sent, came };
   };
   const packet = (sequence: number, answered: number, count: number, bits: number, text = ''): Buffer =>
     Buffer.concat([Buffer.from([sequence, answered, count, bits]), Buffer.from(text)]);
-  it('acknowledges each packet, and delivers it once, with what was added when it came again', () => {
-    const { it, sent, came } = stream();
-    it.receive(packet(1, 0, 0, 0, 'ab'));
-    it.receive(packet(1, 0, 0, 0, 'ab'));
-    it.receive(packet(1, 0, 0, 0, 'abc'));
-    it.receive(packet(2, 0, 0, 0, 'd'));
+  it('acknowledges each packet, and delivers repeated data only once', () => {
+    const { sol, sent, came } = stream();
+    sol.receive(packet(1, 0, 0, 0, 'ab'));
+    sol.receive(packet(1, 0, 0, 0, 'ab'));
+    sol.receive(packet(1, 0, 0, 0, 'abc'));
+    sol.receive(packet(2, 0, 0, 0, 'd'));
     expect(came).toEqual(['ab', 'c', 'd']);
     expect(sent).toEqual(['00010200', '00010200', '00010300', '00020100']);
   });
-  it('sends the rest of what was taken in part', async () => {
-    const { it, sent } = stream(1000);
-    const written = it.write(Buffer.from('wxyz'));
-    it.receive(packet(0, 1, 1, SOL_BITS.nack));
-    it.receive(packet(0, 2, 3, 0));
+  it('sends the rest of a packet that was accepted in part', async () => {
+    const { sol, sent } = stream(1000);
+    const written = sol.write(Buffer.from('wxyz'));
+    sol.receive(packet(0, 1, 1, SOL_BITS.nack));
+    sol.receive(packet(0, 2, 3, 0));
     await written;
     expect(sent).toEqual(['010000007778797a', '0200000078797a']);
   });
-  it('ignores answers to others, and what is no packet', async () => {
-    const { it, sent } = stream(1000);
-    const written = it.write(Buffer.from('a')).catch(() => 'ended');
-    for (const bytes of [Buffer.alloc(0), Buffer.from([1]), packet(0, 5, 1, 0)]) it.receive(bytes);
+  it('ignores acknowledgments of other packets and malformed packets', async () => {
+    const { sol, sent } = stream(1000);
+    const written = sol.write(Buffer.from('a')).catch(() => 'ended');
+    for (const bytes of [Buffer.alloc(0), Buffer.from([1]), packet(0, 5, 1, 0)]) sol.receive(bytes);
     expect(sent).toEqual(['0100000061']);
-    it.end();
+    sol.end();
     expect(await written).toBe('ended');
   });
-  it('numbers go from 1 to 15 and round', async () => {
-    const { it, sent } = stream(1000);
+  it('numbers packets from 1 to 15, then from 1 again', async () => {
+    const { sol, sent } = stream(1000);
     for (let n = 0; n < 17; n++) {
-      const written = it.write(Buffer.from('a'));
-      it.receive(packet(0, (n % 15) + 1, 1, 0));
+      const written = sol.write(Buffer.from('a'));
+      sol.receive(packet(0, (n % 15) + 1, 1, 0));
       await written;
     }
     expect(sent.map((hex) => parseInt(hex.slice(0, 2), 16))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1, 2]);

@@ -1,4 +1,4 @@
-/** SDR, sensors, SEL and FRU: the meaning of a BMC's bytes, and bounds against a BMC that sends nonsense. */
+/** SDR, sensors, SEL and FRU: the meaning of a BMC's bytes, and limits for a BMC that sends invalid data. */
 import { fruBytes } from '../../../simulator/ipmi/fru';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from '../../../simulator/ipmi/sdr';
 import type { SendCommand } from '../../../wire/ipmi/record-access';
@@ -47,7 +47,7 @@ const RECORDS = [
   controllerLocator(5, 'BMC'),
 ];
 
-describe('records that were read before', () => {
+describe('cached sensor data records', () => {
   /** A BMC's information about its repository: the number of records, and the time of the last change. */
   const withInfo = (
     { ask, asked }: ReturnType<typeof repository>,
@@ -62,7 +62,7 @@ describe('records that were read before', () => {
     reads: () => asked.filter((line) => line.startsWith(COMMANDS.getSdr.join(' '))).length,
   });
   const info = (changed: number): Buffer => Buffer.from([0x51, 5, 0, 9, 9, changed, 0, 0, 0, 0, 0, 0, 0, 0x22]);
-  it('are not read again until the BMC says that they changed, or an hour is over', async () => {
+  it('are read again only after the BMC reports a change, or after an hour', async () => {
     let [now, changed] = [0, 0];
     const cache = createSdrCache({ now: () => now });
     const bmc = withInfo(repository(RECORDS), () => info(changed));
@@ -79,7 +79,7 @@ describe('records that were read before', () => {
     now = 3_600_000;
     expect([await read(), await read()]).toEqual([all, 0]);
   });
-  it('are always read of a BMC that does not tell', async () => {
+  it('are always read again if the BMC does not report changes', async () => {
     const cache = createSdrCache({ now: () => 0 });
     const bmc = withInfo(repository(RECORDS), () => code(0xc1));
     await readSdrs(bmc.ask, { cache, bmc: 'a' });
@@ -87,7 +87,7 @@ describe('records that were read before', () => {
     await readSdrs(bmc.ask, { cache, bmc: 'a' });
     expect(bmc.reads()).toBe(2 * once);
   });
-  it('take no more than so many bytes: those used longest ago go', () => {
+  it('are limited in size: the least recently used ones are discarded', () => {
     const cache = createSdrCache({ now: () => 0 }, 100);
     for (const bmc of ['a', 'b', 'c']) cache.remember(bmc, '', Buffer.alloc(30));
     cache.recall('a', '');
@@ -98,9 +98,9 @@ describe('records that were read before', () => {
   });
 });
 
-describe('thresholds', () => {
+describe('withLimits', () => {
   const settable = sensor({ thresholds: { unc: 60, ucr: 70, lnc: 5 }, settable: true });
-  it('that can be set are asked for, and so is the hysteresis', async () => {
+  it('reads settable thresholds and the hysteresis from the BMC', async () => {
     const asked: string[] = [];
     const ask: SendCommand = async (words, data) => {
       asked.push([...words, ...data].join(' '));
@@ -112,15 +112,15 @@ describe('thresholds', () => {
     expect(asked).toEqual(['4 39 9', '4 37 9 255']);
   });
   it.each<[string, SensorRecord, () => Promise<Buffer>]>([
-    ['that are fixed are those of the record', sensor({ thresholds: { unc: 60 } }), async () => Promise.reject(new Error('asked'))],
-    ['that the BMC does not tell are those of the record', settable, async () => Promise.reject(code(0xc1))],
-    ['of an answer that is cut are those of the record', settable, async () => Buffer.alloc(0)],
-  ])('%s', async (_, record, ask) => expect(await withLimits(ask, record)).toEqual(record));
+    ['if they are not settable', sensor({ thresholds: { unc: 60 } }), async () => Promise.reject(new Error('asked'))],
+    ['if the BMC refuses them', settable, async () => Promise.reject(code(0xc1))],
+    ['if the response is truncated', settable, async () => Buffer.alloc(0)],
+  ])('keeps the thresholds of the record %s', async (_, record, ask) => expect(await withLimits(ask, record)).toEqual(record));
 });
 
-describe('sensor data records', () => {
+describe('readSdrs', () => {
   it.each([[{}], [{ most: 16 }], [{ most: 9 }], [{ cancelEvery: 7 }], [{ most: 16, cancelEvery: 11 }]])(
-    'are read from a BMC with %j',
+    'reads all records from a BMC with %j',
     async (given) => {
       const records = await readSdrs(repository(RECORDS, given).ask);
       expect(records).toMatchObject([
@@ -132,17 +132,17 @@ describe('sensor data records', () => {
       ]);
     },
   );
-  it('of a controller without a repository are its own', async () => {
+  it('reads the device SDRs of a controller without a repository', async () => {
     const { ask, asked } = repository(RECORDS.slice(0, 1), { device: [0x20, 0x81, 1, 0, 2, 0x01, 0, 0, 0, 0, 0] });
     expect((await readSdrs(ask)).length).toBe(1);
     expect(asked.some((words) => words.startsWith('4 33'))).toBe(true);
   });
-  it('of an empty repository are none', async () => expect(await readSdrs(repository([]).ask)).toEqual([]));
-  it('in a circle end with an error', async () => {
+  it('returns nothing from an empty repository', async () => expect(await readSdrs(repository([]).ask)).toEqual([]));
+  it('fails if the records form a circle', async () => {
     const { ask } = repository([fullRecord(1, setup), fullRecord(2, setup), fullRecord(1, setup)]);
     await expect(readSdrs(ask)).rejects.toMatchObject({ kind: 'protocol', message: 'the chain of sensor data records does not end' });
   });
-  it('without end end with an error', async () => {
+  it('fails if the chain of records does not end', async () => {
     const ask: SendCommand = async (words, data) => {
       if (!same(words, COMMANDS.getSdr)) return Buffer.alloc(11);
       const next = (((data[2] ?? 0) | ((data[3] ?? 0) << 8)) + 1) & 0xffff;
@@ -150,10 +150,10 @@ describe('sensor data records', () => {
     };
     await expect(readSdrs(ask)).rejects.toMatchObject({ kind: 'protocol' });
   });
-  it('whose reservation is always lost fail', async () => {
+  it('fails if each reservation is cancelled', async () => {
     await expect(readSdrs(repository(RECORDS, { cancelEvery: 1 }).ask)).rejects.toMatchObject({ completionCode: 0xc5 });
   });
-  it('that end early are left out or cut, and nothing breaks', () => {
+  it('decodeSdr tolerates truncated records', () => {
     for (const record of RECORDS) for (let length = 0; length < record.length; length++) decodeSdr(record.subarray(0, length));
     expect(decodeSdr(RECORDS[0]!.subarray(0, 40))).toBeUndefined();
   });
@@ -161,32 +161,32 @@ describe('sensor data records', () => {
     [1, '1234ab', '1234 -'],
     [2, '29dca6', 'IPMI'],
     [3, '50534131', 'PSA1'],
-  ])('text of type %i', (type, bytes, expected) => expect(textOf(type, Buffer.from(bytes, 'hex'))).toBe(expected));
+  ])('textOf decodes type %i', (type, bytes, expected) => expect(textOf(type, Buffer.from(bytes, 'hex'))).toBe(expected));
 });
 
 describe('sensor values', () => {
   it.each<[string, Partial<AnalogSetup>, number, number]>([
-    ['as they are', {}, 40, 40],
-    ['two’s complement', { format: 2 }, 0xf6, -10],
-    ['one’s complement', { format: 1 }, 0xfe, -1],
+    ['without conversion', {}, 40, 40],
+    ['in two’s complement', { format: 2 }, 0xf6, -10],
+    ['in one’s complement', { format: 1 }, 0xfe, -1],
     ['with a factor and an exponent', { m: 63, rExponent: -3 }, 192, 12.096],
     ['with an offset', { m: 2, b: -5, bExponent: 1 }, 100, 150],
     ['with a negative factor', { m: -1, b: 100 }, 30, 70],
-    ['1/x', { linearization: 7 }, 4, 0.25],
-    ['square', { linearization: 8 }, 9, 81],
-    ['cube', { linearization: 9 }, 3, 27],
-    ['square root', { linearization: 10 }, 81, 9],
-    ['cube root', { linearization: 11 }, 27, 3],
-    ['ln', { linearization: 1 }, 1, 0],
-    ['log10', { linearization: 2 }, 100, 2],
-    ['log2', { linearization: 3 }, 8, 3],
-    ['e', { linearization: 4 }, 0, 1],
-    ['10 to the', { linearization: 5 }, 3, 1000],
-    ['2 to the', { linearization: 6 }, 5, 32],
-  ])('%s', (_, changes, raw, expected) => expect(valueOf(sensor(changes), raw)).toBeCloseTo(expected, 9));
-  it('have a tolerance and hysteresis without offset', () => {
-    const it = sensor({ m: 63, b: 10, rExponent: -3, tolerance: 2 });
-    expect([toleranceOf(it), distanceOf(it, 2)]).toEqual([0.063, 0.126]);
+    ['for 1/x', { linearization: 7 }, 4, 0.25],
+    ['for the square', { linearization: 8 }, 9, 81],
+    ['for the cube', { linearization: 9 }, 3, 27],
+    ['for the square root', { linearization: 10 }, 81, 9],
+    ['for the cube root', { linearization: 11 }, 27, 3],
+    ['for ln', { linearization: 1 }, 1, 0],
+    ['for log10', { linearization: 2 }, 100, 2],
+    ['for log2', { linearization: 3 }, 8, 3],
+    ['for e to the x', { linearization: 4 }, 0, 1],
+    ['for 10 to the x', { linearization: 5 }, 3, 1000],
+    ['for 2 to the x', { linearization: 6 }, 5, 32],
+  ])('valueOf is correct %s', (_, changes, raw, expected) => expect(valueOf(sensor(changes), raw)).toBeCloseTo(expected, 9));
+  it('toleranceOf and distanceOf apply the factor without the offset', () => {
+    const scaled = sensor({ m: 63, b: 10, rExponent: -3, tolerance: 2 });
+    expect([toleranceOf(scaled), distanceOf(scaled, 2)]).toEqual([0.063, 0.126]);
   });
   it.each<[readonly number[] | IpmiError, object | undefined]>([
     [[40, 0xc0, 0xc0], { raw: 40, scanningDisabled: false, states: 0xc0 }],
@@ -195,7 +195,7 @@ describe('sensor values', () => {
     [[7], undefined],
     [[], undefined],
     [code(0xcb), undefined],
-  ])('the answer %j', async (answer, expected) => {
+  ])('readSensor decodes %j', async (answer, expected) => {
     const ask: SendCommand = async () => {
       if (answer instanceof Error) throw answer;
       return Buffer.from(answer);
@@ -204,7 +204,7 @@ describe('sensor values', () => {
     if (expected) expect(reading).toMatchObject(expected);
     else expect(reading).toBeUndefined();
   });
-  it('that are not linear have factors of their own', async () => {
+  it('readSensor reads the factors of a sensor that is not linear', async () => {
     const record = sensor({ linearization: 0x70 });
     const factors = [0, 3, 0, 0, 0, 0, 0];
     const reading = await readSensor(
@@ -215,23 +215,23 @@ describe('sensor values', () => {
   });
 });
 
-describe('the SEL', () => {
+describe('system event log (SEL)', () => {
   const entry = (id: number, type: number, rest: readonly number[]): Buffer =>
     Buffer.concat([Buffer.from([id & 0xff, id >> 8, type, ...rest])], 16);
   const event = entry(1, 0x02, [0x00, 0x10, 0x5e, 0x5f, 0x20, 0x00, 0x04, 0x01, 0x30, 0x81, 0x59, 0x2c, 0x2b]);
-  it('has events', () =>
+  it('decodeSelEntry decodes an event', () =>
     expect(decodeSelEntry(event)).toMatchObject({
       ...{ id: 1, type: 2, timestamp: 0x5f5e1000 },
       event: { generator: 0x20, sensorType: 1, sensor: 0x30, eventType: 1, deassertion: true, data: [0x59, 0x2c, 0x2b] },
     }));
   it.each<[string, Buffer, object]>([
-    ['before the clock was set', entry(2, 0x02, [5, 0, 0, 0]), { id: 2 }],
+    ['made before the clock was set', entry(2, 0x02, [5, 0, 0, 0]), { id: 2 }],
     ['of a vendor', entry(3, 0xe0, [1, 2, 3, 4]), { id: 3, type: 0xe0 }],
-  ])('%s', (_, bytes, expected) => {
+  ])('decodeSelEntry omits the timestamp of an entry %s', (_, bytes, expected) => {
     expect(decodeSelEntry(bytes)).toMatchObject(expected);
     expect(decodeSelEntry(bytes)).not.toHaveProperty('timestamp');
   });
-  it('is read to its end', async () => {
+  it('readSel reads all entries', async () => {
     const entries = [event, entry(7, 0xe0, []), entry(9, 0x02, [])];
     const ask: SendCommand = async (_, data) => {
       const id = data[2]! | (data[3]! << 8);
@@ -240,10 +240,10 @@ describe('the SEL', () => {
     };
     expect((await readSel(ask)).map(({ id }) => id)).toEqual([1, 7, 9]);
   });
-  it('may be empty', async () => expect(await readSel(() => Promise.reject(code(0xcb)))).toEqual([]));
-  it('in a circle ends with an error', async () =>
+  it('readSel returns nothing from an empty log', async () => expect(await readSel(() => Promise.reject(code(0xcb)))).toEqual([]));
+  it('readSel fails if the entries form a circle', async () =>
     expect(readSel(async () => Buffer.concat([Buffer.from([1, 0]), event]))).rejects.toMatchObject({ kind: 'protocol' }));
-  it('is cleared, and waited for', async () => {
+  it('clearSel starts the erasure and waits for its end', async () => {
     const sent: string[] = [];
     let polls = 0;
     const ask: SendCommand = async (words, data) => {
@@ -255,7 +255,7 @@ describe('the SEL', () => {
     });
     expect(sent).toEqual(['0a42', '0a470700434c52aa', '0a470700434c5200', '0a470700434c5200']);
   });
-  it('whose erasure does not end is given up', async () => {
+  it('clearSel fails if the erasure does not end', async () => {
     await expect(
       clearSel(
         async (words) => Buffer.from(same(words, COMMANDS.reserveSel) ? [7, 0] : [0]),
@@ -267,7 +267,7 @@ describe('the SEL', () => {
 
 describe('FRU inventory', () => {
   const bytes = fruBytes('S-1');
-  it('has areas', () =>
+  it('decodeFru decodes the chassis, board and product areas', () =>
     expect(decodeFru(bytes)).toEqual({
       chassis: { type: 0x17, part: 'Simulated machine', serial: 'S-1', extra: [] },
       board: {
@@ -282,13 +282,13 @@ describe('FRU inventory', () => {
       faults: [],
     }));
   it.each<[string, (bytes: Buffer) => Buffer, readonly string[]]>([
-    ['nothing', () => Buffer.alloc(0), ['no common header of format 1']],
-    ['zeros', () => Buffer.alloc(64), ['no common header of format 1']],
-    ['a wrong header', (it) => it.fill(9, 3, 4), ['the checksum of the common header is wrong']],
-    ['a wrong area', (it) => it.fill(0x58, 16, 17), ['the checksum of the chassis area is wrong']],
-    ['a cut', (it) => it.subarray(0, it.length - 8), ['the product area is not whole']],
-  ])('with %s', (_, change, faults) => expect(decodeFru(change(Buffer.from(bytes))).faults).toEqual(faults));
-  it.each([255, 16, 8, 3])('is read in portions of %i at most', async (most) => {
+    ['empty data', () => Buffer.alloc(0), ['no common header of format 1']],
+    ['only zeros', () => Buffer.alloc(64), ['no common header of format 1']],
+    ['a header with a wrong checksum', (copy) => copy.fill(9, 3, 4), ['the checksum of the common header is wrong']],
+    ['an area with a wrong checksum', (copy) => copy.fill(0x58, 16, 17), ['the checksum of the chassis area is wrong']],
+    ['truncated data', (copy) => copy.subarray(0, copy.length - 8), ['the product area is not whole']],
+  ])('decodeFru reports the faults of %s', (_, change, faults) => expect(decodeFru(change(Buffer.from(bytes))).faults).toEqual(faults));
+  it.each([255, 16, 8, 3])('readFruBytes reads in portions of at most %i bytes', async (most) => {
     const ask: SendCommand = async (words, data) => {
       if (same(words, COMMANDS.getFruInventoryAreaInfo)) return Buffer.from([bytes.length & 0xff, bytes.length >> 8, 0]);
       const offset = data[1]! | (data[2]! << 8);
@@ -297,7 +297,7 @@ describe('FRU inventory', () => {
     };
     expect(await readFruBytes(ask)).toEqual(bytes);
   });
-  it('of which nothing comes ends', async () =>
+  it('readFruBytes ends when the BMC returns no data', async () =>
     expect(
       (await readFruBytes(async (words) => (same(words, COMMANDS.readFruData) ? Buffer.from([0]) : Buffer.from([0xff, 0xff, 0])))).length,
     ).toBe(0));

@@ -11,11 +11,11 @@ test.each([
   [`http://host/${ID}`, undefined],
   [`${ID}0`, undefined],
   ['', undefined],
-])('the image of %p has the id %p', (href, id) => {
+])('glanceId(%p) is %p', (href, id) => {
   expect(glanceId(href)).toBe(id);
 });
 
-test('an image has its facts and the properties of its owner', () => {
+test('parseImage reads the attributes and custom properties of an image', () => {
   const body = {
     ...{
       id: ID,
@@ -66,7 +66,7 @@ test.each([
   ['shared', OTHER, [OWN], { project: null }, false, true],
   ['', OWN, [], { project: null }, false, false],
 ] as const)(
-  'an image that is "%s" of %s, for %j, is usable by %j (administrators checked: %s): %s',
+  'mayUseImage for visibility "%s", owner %s, members %j, caller %j, administrators checked %s: %s',
   (visibility, owner, members, user, checks, usable) => {
     expect(mayUseImage({ visibility, owner }, members, { admin: false, ...user, ownProject: OWN }, checks)).toBe(usable);
   },

@@ -47,25 +47,25 @@ it.each([
   ['c', 'o', '/v1/AUTH_p/c', '/v1/AUTH_p/c/o'],
   ['a container', 'a/b?c#d', '/v1/AUTH_p/a%20container', '/v1/AUTH_p/a%20container/a%2Fb%3Fc%23d'],
   ['ö', '../x', '/v1/AUTH_p/%C3%B6', '/v1/AUTH_p/%C3%B6/..%2Fx'],
-])('puts into %j the object %j, and makes the container first', async (container, name, containerPath, path) => {
+])('putObject in container %j with the name %j creates the container first', async (container, name, containerPath, path) => {
   await putObject(swift, { container, name, data: Buffer.from('data') }, call());
   expect(lines()).toEqual([`PUT ${containerPath}`, `PUT ${path}`]);
   expect(requests[1]).toMatchObject({ body: 'data', headers: { 'content-type': 'application/octet-stream' } });
   expect(requests[1]!.headers['x-delete-after']).toBeUndefined();
 });
 
-it('an object may have a time to live', async () => {
+it('putObject sets a time to live', async () => {
   await putObject(swift, { container: 'c', name: 'o', data: Buffer.from(''), secondsToLive: 60 }, call());
   expect(requests[1]!.headers['x-delete-after']).toBe('60');
 });
 
-it('does not put the object where the container cannot be made', async () => {
+it('putObject does not send the object if the container cannot be created', async () => {
   reply = () => ({ status: 403 });
   await expect(putObject(swift, { container: 'c', name: 'o', data: Buffer.from('') }, call())).rejects.toMatchObject({ status: 403 });
   expect(lines()).toEqual(['PUT /v1/AUTH_p/c']);
 });
 
-it('opens what it uploads when the container is made, and closes it', async () => {
+it('putObject opens the data only after the container exists, and closes it even after a failure', async () => {
   const opened: Readable[] = [];
   const open = async () => {
     const body = Readable.from([Buffer.from('data')]);
@@ -81,42 +81,42 @@ it('opens what it uploads when the container is made, and closes it', async () =
   expect(opened.map(({ destroyed }) => destroyed)).toEqual([true, true]);
 });
 
-describe('a container', () => {
-  it('reads an object, or nothing', async () => {
+describe('swiftContainer', () => {
+  it('get returns the object, or undefined if it does not exist', async () => {
     reply = (line) => (line.endsWith('/there') ? { status: 200, body: 'data' } : { status: 404, body: 'no' });
     const container = swiftContainer(swift, 'c');
     expect((await container.get('there'))?.toString()).toBe('data');
     expect(await container.get('away')).toBeUndefined();
   });
-  it('refuses an object that is too large for the memory', async () => {
+  it('get rejects an object larger than the limit', async () => {
     const piece = Buffer.alloc(1 << 20);
     reply = () => ({ status: 200, body: Buffer.concat(Array.from({ length: 65 }, () => piece)) });
     await expect(swiftContainer(swift, 'c').get('large')).rejects.toThrow(`the object is larger than ${64 << 20} bytes`);
   });
-  it.each([204, 404])('an object is removed at status %i', async (status) => {
+  it.each([204, 404])('remove succeeds with status %i', async (status) => {
     reply = () => ({ status });
     await swiftContainer(swift, 'c').remove('o');
     expect(lines()).toEqual(['DELETE /v1/AUTH_p/c/o']);
   });
-  it.each(['get', 'remove'] as const)('%s fails at status 503', async (operation) => {
+  it.each(['get', 'remove'] as const)('%s fails with status 503', async (operation) => {
     reply = () => ({ status: 503 });
     await expect(swiftContainer(swift, 'c')[operation]('o')).rejects.toMatchObject({ kind: 'failing', status: 503 });
   });
 });
 
-describe('the key of temporary URLs', () => {
+describe('temporary URLs', () => {
   it.each([
     [{ 'x-account-meta-temp-url-key': 'a', 'x-account-meta-temp-url-key-2': 'b' }, 'a'],
     [{ 'x-account-meta-temp-url-key-2': 'b' }, 'b'],
     [{ 'x-account-meta-temp-url-key': '', 'x-account-meta-temp-url-key-2': 'b' }, 'b'],
     [{}, undefined],
-  ])('of an account with %j is %j', async (headers, key) => {
+  ])('temporaryUrlKey of an account with %j is %j', async (headers, key) => {
     reply = () => ({ status: 204, headers });
     expect(await temporaryUrlKey(swift, call())).toBe(key);
     expect(lines()).toEqual(['HEAD /v1/AUTH_p']);
   });
 
-  it('signs the path of the object with the account', async () => {
+  it('objectTempUrl signs the path of the object including the account', async () => {
     reply = () => ({ status: 204, headers: { 'x-account-meta-temp-url-key': 'k' } });
     expect(await objectTempUrl(swift, { container: 'c', name: 'an object', expires: 1_800_000_000 }, call())).toMatch(
       new RegExp(`^${url}/v1/AUTH_p/c/an%20object\\?temp_url_sig=[\\da-f]{64}&temp_url_expires=1800000000$`),

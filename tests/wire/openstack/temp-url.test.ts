@@ -2,7 +2,7 @@ import { containerOf, tempUrlPath, withoutAccount } from '../../../wire/openstac
 
 const ID = '3a1f0b5c-2d4e-4f60-8a7b-9c0d1e2f3a4b';
 
-test('the signature is the HMAC of method, time and path, and covers each of them', () => {
+test('tempUrlPath signs method, time and path with HMAC-SHA256', () => {
   const url = { method: 'GET', path: '/v1/AUTH_p/glance/o', expires: 1_700_000_000, key: 'k' } as const;
   const signature = (changed: object = {}): string => /sig=(\w+)/.exec(tempUrlPath({ ...url, ...changed }))![1]!;
   // printf 'GET\n1700000000\n/v1/AUTH_p/glance/o' | openssl dgst -sha256 -hmac k
@@ -20,7 +20,7 @@ test.each([
   [8, 'glance_3a1f0b5c'],
   [9, 'glance_3a1f0b5c-2'],
   [32, `glance_${ID}`],
-])('with the seed %i the container is %s', (seed, expected) => {
+])('containerOf with %i characters of the image ID is %s', (seed, expected) => {
   expect(containerOf('glance', ID.toUpperCase(), seed)).toBe(expected);
 });
 
@@ -31,6 +31,6 @@ test.each([
   ['https://swift/v1/AUTH_', 'https://swift/v1/AUTH_'],
   ['https://swift/v1/other', 'https://swift/v1/other'],
   ['https://rgw/swift/v1/AUTH_abc', 'https://rgw/swift'],
-])('the account is not part of the URL of %s', (endpoint, expected) => {
+])('withoutAccount(%s) is %s', (endpoint, expected) => {
   expect(withoutAccount(endpoint, 'AUTH_')).toBe(expected);
 });

@@ -12,7 +12,7 @@ it.each<[unknown, readonly number[], boolean]>([
   [Object.assign(new Error('no'), { kind: 'status', status: 412 }), [412], false],
   [new Error('no'), [], false],
   [undefined, [], false],
-])('%p has one of the statuses %j: %s', (error, statuses, expected) => {
+])('isStatus(%p) with the statuses %j is %s', (error, statuses, expected) => {
   expect(isStatus(error, ...statuses)).toBe(expected);
 });
 it.each<[unknown, string, boolean]>([
@@ -21,10 +21,10 @@ it.each<[unknown, string, boolean]>([
   [withStatus, 'Unknown', false],
   [withStatus, 'Base', false],
   [Object.assign(new Error('no'), { messageIds: ['PropertyUnknown'] }), 'PropertyUnknown', false],
-])('%p has the message %s: %s', (error, name, expected) => {
+])('hasMessage(%p, %s) is %s', (error, name, expected) => {
   expect(hasMessage(error, name)).toBe(expected);
 });
-it('an error has only what is known of it', () => {
+it('RedfishError has defaults for missing details', () => {
   const plain = new RedfishError('unreachable', 'no response');
   expect([plain.status, plain.retryAfterMs, plain.messageIds]).toEqual([undefined, undefined, []]);
   expect(Object.hasOwn(plain, 'cause')).toBe(false);
@@ -34,7 +34,7 @@ it('an error has only what is known of it', () => {
   });
 });
 
-it('secrets of a request have stars in messages, and nowhere else', () => {
+it('withoutEchoes masks secrets of the request in error messages only', () => {
   const { pattern, written } = echoesOf(['pass.word', undefined, 'abc', 'pass.word and "more"'])!;
   expect(written).toEqual(['pass.word and \\"more\\"', 'pass.word']);
   const body = {
@@ -64,7 +64,7 @@ it('secrets of a request have stars in messages, and nowhere else', () => {
 });
 
 it.each<[string, unknown, string, readonly string[]]>([
-  ['nothing', undefined, 'unknown error: ', []],
+  ['no body', undefined, 'unknown error: ', []],
   [
     'code and message',
     { error: { code: 'Base.1.GeneralError', message: 'It failed.' } },
@@ -83,12 +83,12 @@ it.each<[string, unknown, string, readonly string[]]>([
     'c: m Extended information: b x',
     ['c', 'a', 'b'],
   ],
-  ['other types', { error: { code: 5, message: ['m'], '@Message.ExtendedInfo': 'text' } }, 'unknown error: ', []],
-  ['much', { error: { code: 'c'.repeat(2000), message: '' } }, 'c'.repeat(1000), ['c'.repeat(1000)]],
-])('the words of an error with %s', (_, body, words, messageIds) => {
+  ['values of other types', { error: { code: 5, message: ['m'], '@Message.ExtendedInfo': 'text' } }, 'unknown error: ', []],
+  ['a long code', { error: { code: 'c'.repeat(2000), message: '' } }, 'c'.repeat(1000), ['c'.repeat(1000)]],
+])('errorWords of an error with %s', (_, body, words, messageIds) => {
   expect(errorWords(body)).toEqual({ words, messageIds });
 });
-it('reads twenty messages, each of a thousand characters', () => {
+it('messagesOf returns at most 20 messages of 1000 characters', () => {
   const all = messagesOf(Array.from({ length: 30 }, () => ({ MessageId: 'i'.repeat(2000), Message: 'm'.repeat(2000) })));
   expect(all).toHaveLength(20);
   expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: 'm'.repeat(1000) });

@@ -59,8 +59,8 @@ const withSessions = (): { readonly valid: Set<string> } => {
 };
 const words = (): readonly string[] => service.asked.map(({ method, path }) => `${method} ${path}`);
 
-describe('who asks', () => {
-  it('nobody: nothing is sent along', async () => {
+describe('authentication', () => {
+  it('without a user, requests have no Authorization', async () => {
     const answer = await get(poolOf(), target());
     expect(answer).toMatchObject({ status: 200, body: { PowerState: 'On' } });
     expect(answer.headers['content-type']).toBe('application/json');
@@ -72,7 +72,7 @@ describe('who asks', () => {
     expect(words()).toEqual([`GET ${SYSTEM}`]);
     expect(service.asked[0]!.headers.authorization).toBe(`Basic ${Buffer.from('admin:secret').toString('base64')}`);
   });
-  it('session: one login for all requests, also for those at once; ended at the close', async () => {
+  it('session: parallel requests share one login, and close deletes the session', async () => {
     withSessions();
     const pool = poolOf();
     await Promise.all(Array.from({ length: 5 }, () => get(pool, target({ ...user, authType: 'session' }))));
@@ -84,7 +84,7 @@ describe('who asks', () => {
     expect(words().at(-1)).toBe('DELETE /redfish/v1/SessionService/Sessions/1');
     expect((await failure(get(pool, target()))).kind).toBe('closed');
   });
-  it('session: one that ended is opened again', async () => {
+  it('session: a session that has expired is opened again', async () => {
     const { valid } = withSessions();
     const pool = poolOf();
     await get(pool, target({ ...user, authType: 'session' }));
@@ -92,18 +92,18 @@ describe('who asks', () => {
     expect((await get(pool, target({ ...user, authType: 'session' }))).status).toBe(200);
     expect(words().filter((line) => line.startsWith('POST')).length).toBe(2);
   });
-  it('session: a wrong password is an error, and no second try', async () => {
+  it('session: a wrong password fails without a retry', async () => {
     withSessions();
     const error = await failure(get(poolOf(), target({ ...user, password: 'x', authType: 'session' })));
     expect(error).toMatchObject({ kind: 'status', status: 401 });
     expect(words().filter((line) => line.startsWith('POST')).length).toBe(1);
   });
-  it('auto: session when there is one', async () => {
+  it('auto: uses a session if the service supports it', async () => {
     withSessions();
     await get(poolOf(), target(user));
     expect(service.asked.at(-1)!.headers['x-auth-token']).toBe('token-1');
   });
-  it.each([404, 405, 501])('auto: basic when sessions answer %i', async (status) => {
+  it.each([404, 405, 501])('auto: uses basic authentication when the SessionService answers %i', async (status) => {
     service.reply = ({ method }) => (method === 'POST' ? { status, body: redfishError('no sessions') } : undefined);
     const pool = poolOf();
     await get(pool, target(user));
@@ -111,7 +111,7 @@ describe('who asks', () => {
     expect(service.asked.at(-1)!.headers.authorization).toMatch(/^Basic /);
     expect(words().filter((line) => line.startsWith('POST')).length).toBe(1);
   });
-  it('keeps a bounded number of logins', async () => {
+  it('session: the pool limits the number of sessions', async () => {
     withSessions();
     const pool = poolOf({ maxSessions: 1 });
     const first = target({ ...user, authType: 'session' });
@@ -121,8 +121,8 @@ describe('who asks', () => {
   });
 });
 
-describe('what goes wrong', () => {
-  it('an error answer, with the words of its ExtendedInfo', async () => {
+describe('failures', () => {
+  it('an error response causes an error with its ExtendedInfo', async () => {
     service.reply = () => ({ status: 400, body: redfishError('the action failed because of X') });
     expect(await failure(poolOf().request(target(), 'POST', '/x', { body: { a: 1 }, timeoutMs: 20_000 }))).toMatchObject({
       ...{ kind: 'status', status: 400 },
@@ -131,19 +131,19 @@ describe('what goes wrong', () => {
     expect(service.asked[0]!.headers['content-type']).toBe('application/json');
   });
   it.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['no body', undefined],
     ['a list', [1]],
     ['another error', { error: 'x' }],
-    ['odd information', { error: { code: 1, '@Message.ExtendedInfo': [null, 5, { Message: {} }] } }],
-    ['a long one', redfishError('x'.repeat(100_000))],
-  ])('an error answer with %s', async (_, body) => {
+    ['invalid ExtendedInfo', { error: { code: 1, '@Message.ExtendedInfo': [null, 5, { Message: {} }] } }],
+    ['a long message', redfishError('x'.repeat(100_000))],
+  ])('an error response with %s causes a short error', async (_, body) => {
     service.reply = () => ({ status: 500, body });
     const error = await failure(get(poolOf(), target()));
     expect(error).toMatchObject({ kind: 'status', status: 500 });
     expect(error.message.length).toBeLessThan(1500);
   });
   // Some services quote the request, whose headers and body hold the login.
-  it.each(['basic', 'session'] as const)('an error answer that quotes the request has no secrets (%s)', async (authType) => {
+  it.each(['basic', 'session'] as const)('secrets of the request are masked in an error response that quotes it (%s)', async (authType) => {
     const pool = poolOf();
     const login = { username: 'admin', password: 'se"cr.t ü' };
     service.reply = ({ method, path, headers, body }) => {
@@ -161,21 +161,21 @@ describe('what goes wrong', () => {
     });
     if (authType === 'session') expect((await failure(get(poolOf(), target({ ...login, authType })))).message).toMatch(/refused: \*{6}$/);
   });
-  it('a password in the messages of a task, but not in other members', async () => {
+  it('the password is masked in the messages of a task, but not in other members', async () => {
     service.reply = () => ({ status: 200, body: { Name: 'secret', Messages: [{ Message: 'by secret', MessageArgs: ['secret'] }] } });
     expect((await get(poolOf(), target({ ...user, authType: 'basic' }))).body).toEqual({
       Name: 'secret',
       Messages: [{ Message: 'by ******', MessageArgs: ['******'] }],
     });
   });
-  it('no JSON', async () => {
+  it('a response that is not JSON is a protocol error', async () => {
     service.reply = (_, response) => {
       response.end('<html>');
       return undefined;
     };
     expect((await failure(get(poolOf(), target()))).kind).toBe('protocol');
   });
-  it('a flood', async () => {
+  it('a response beyond the size limit fails', async () => {
     service.reply = (_, response) => {
       response.writeHead(200);
       const more = (): void => {
@@ -188,7 +188,7 @@ describe('what goes wrong', () => {
     const error = await failure(get(poolOf(), target()));
     expect(error.message).toContain('more than');
   });
-  it('silence', async () => {
+  it('a request without a response fails after the timeout', async () => {
     service.reply = () => 'hang';
     const error = await failure(get(poolOf(), target(), SYSTEM, { timeoutMs: 100 }));
     expect(error).toMatchObject({
@@ -196,21 +196,21 @@ describe('what goes wrong', () => {
       message: `Unable to connect to ${service.url}${SYSTEM}. Error: no answer within 0.1 s`,
     });
   });
-  it('a connection that breaks', async () => {
+  it('a connection that breaks is an interruption', async () => {
     service.reply = (_, response) => {
       response.destroy();
       return 'hang';
     };
     expect((await failure(get(poolOf(), target()))).kind).toBe('interrupted');
   });
-  it('nobody there', async () => {
+  it('a service that cannot be reached or resolved is unreachable', async () => {
     await service.close();
     const error = await failure(get(poolOf(), target()));
     expect(error.kind).toBe('unreachable');
     expect(error.message).toMatch(/^Unable to connect to http:.* Error: .*ECONNREFUSED/);
     expect((await failure(get(poolOf(), target({ address: 'http://bmc.invalid' })))).kind).toBe('unreachable');
   });
-  it('given up by the caller', async () => {
+  it('an aborted request fails with the reason of the abort', async () => {
     service.reply = () => 'hang';
     const stop = new AbortController();
     const waiting = get(poolOf(), target(), SYSTEM, { signal: stop.signal });
@@ -218,13 +218,16 @@ describe('what goes wrong', () => {
     await expect(waiting).rejects.toThrow('enough');
     await expect(get(poolOf(), target(), SYSTEM, { signal: stop.signal })).rejects.toThrow('enough');
   });
-  it.each(['http://evil.example/x', '//evil.example/x', 'redfish/v1', '/a b', '/a\r\nX: y', ''])('the link %j', async (path) => {
-    expect((await failure(get(poolOf(), target(), path))).kind).toBe('protocol');
-    expect(service.asked).toEqual([]);
-  });
+  it.each(['http://evil.example/x', '//evil.example/x', 'redfish/v1', '/a b', '/a\r\nX: y', ''])(
+    'the path %j is rejected',
+    async (path) => {
+      expect((await failure(get(poolOf(), target(), path))).kind).toBe('protocol');
+      expect(service.asked).toEqual([]);
+    },
+  );
 });
 
-describe('a redirect', () => {
+describe('redirect', () => {
   const leadsTo = (status: number, place: string): void => {
     service.reply = ({ path }) => (path === '/old' ? { status, headers: { Location: place } } : undefined);
   };
@@ -237,13 +240,13 @@ describe('a redirect', () => {
     ['http://[', 'another host'],
     ['', 'nowhere'],
     ['/old', 'which is not followed'],
-  ])('to %j is not', async (place, words) => {
+  ])('to %j is not followed', async (place, words) => {
     leadsTo(302, place);
     const error = await failure(get(poolOf(), target(user), '/old'));
     expect([error.kind, error.message]).toEqual(['protocol', expect.stringContaining(words)]);
     expect(service.asked.length).toBeLessThanOrEqual(7);
   });
-  it('of an order is followed only where it stays an order', async () => {
+  it('of a PATCH or POST is followed only if it keeps the method', async () => {
     leadsTo(302, SYSTEM);
     expect((await failure(poolOf().request(target(), 'POST', '/old', { body: {}, timeoutMs: 20_000 }))).kind).toBe('protocol');
     leadsTo(307, SYSTEM);
@@ -252,7 +255,7 @@ describe('a redirect', () => {
   });
 });
 
-it('takes packed answers from services that give no others, as far as they are bounded', async () => {
+it('accepts gzipped responses from services that refuse identity, up to the size limit', async () => {
   let bytes = gzipSync(JSON.stringify({ Id: 'packed' }));
   service.reply = ({ headers }, response) => {
     if (headers['accept-encoding'] === 'identity') return { status: 406 };
@@ -263,7 +266,7 @@ it('takes packed answers from services that give no others, as far as they are b
   bytes = gzipSync(Buffer.alloc(20 << 20, 0x20));
   expect(await failure(get(poolOf(), target()))).toMatchObject({ kind: 'protocol' });
 });
-it('says when a service asks to be asked later, and gives the path of a Location', async () => {
+it('returns the Retry-After of an error and the path of a Location', async () => {
   service.reply = ({ path }) =>
     path === '/busy'
       ? { status: 503, headers: { 'Retry-After': '7' } }
@@ -271,7 +274,7 @@ it('says when a service asks to be asked later, and gives the path of a Location
   expect(await failure(get(poolOf(), target(), '/busy'))).toMatchObject({ status: 503, retryAfterMs: 7000 });
   expect(await get(poolOf(), target())).toMatchObject({ status: 202, location: '/tasks/1?x' });
 });
-it('keeps no login where none may be kept', async () => {
+it('opens a session for each request with maxSessions = 0', async () => {
   withSessions();
   const pool = poolOf({ maxSessions: 0 });
   await get(pool, target({ ...user, authType: 'session' }));
@@ -282,7 +285,7 @@ it('keeps no login where none may be kept', async () => {
   ]);
 });
 
-describe('certificates', () => {
+describe('TLS certificates', () => {
   let folder: string;
   let secure: RedfishService;
   beforeAll(async () => {
@@ -295,22 +298,22 @@ describe('certificates', () => {
     await secure.close();
     rmSync(folder, { recursive: true });
   });
-  it('of authorities that are unknown are refused', async () => {
+  it('of unknown authorities are rejected', async () => {
     const error = await failure(get(poolOf(), target({ address: secure.url })));
     expect(error.kind).toBe('untrusted');
     expect(error.message).toMatch(/certificate verify failed: .*self-signed/);
   });
-  it('are taken as they are when the node says so', async () => {
+  it('are not verified with verifyCa = false', async () => {
     expect((await get(poolOf(), target({ address: secure.url, verifyCa: false }))).status).toBe(200);
   });
-  it('are checked against a file, or the files of a folder', async () => {
+  it('are verified with a CA file or the files of a directory', async () => {
     expect((await get(poolOf(), target({ address: secure.url, verifyCa: join(folder, 'cert') }))).status).toBe(200);
     expect((await get(poolOf(), target({ address: secure.url, verifyCa: folder }))).status).toBe(200);
   });
-  it('cannot be checked against what is not there', async () => {
+  it('fail without the CA file', async () => {
     expect((await failure(get(poolOf(), target({ address: secure.url, verifyCa: '/no/such' })))).message).toContain('/no/such');
   });
-  it('come with the TLS version asked for', async () => {
+  it('are used with the requested TLS version and ciphers', async () => {
     const tls = { minVersion: 'TLSv1.3', ciphers: 'TLS_AES_256_GCM_SHA384' } as const;
     expect((await get(poolOf(), target({ address: secure.url, verifyCa: false, tls }))).status).toBe(200);
   });
@@ -321,4 +324,4 @@ it.each([
   ['https://bmc/', '/redfish/v1/'],
   ['https://bmc:8443/other/v1', '/other/v1/'],
   ['https://bmc/other/v1//', '/other/v1/'],
-])('the root of %s is %s', (address, path) => expect(rootPath({ address })).toBe(path));
+])('rootPath(%s) is %s', (address, path) => expect(rootPath({ address })).toBe(path));

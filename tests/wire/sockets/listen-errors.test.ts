@@ -6,7 +6,7 @@ it.each([
   ['EACCES', /: ports below 1024 need root/],
   ['EMFILE', /: the system's text$/],
   [undefined, /: the system's text$/],
-])('%s is told as %s', (code, expected) => {
+])('listenError of %s matches %s', (code, expected) => {
   const cause = Object.assign(new Error("the system's text"), code === undefined ? {} : { code });
   const error = listenError(cause, ':80', 'TFTP');
   expect(error.message).toMatch(expected);

@@ -23,14 +23,14 @@ it.each<readonly [string | readonly string[], readonly number[] | RegExp]>([
   ['9-5', /^Invalid VLAN range 9-5: start must be less than or equal to end$/],
   ['a', /^Invalid VLAN ID "a": invalid literal for int\(\) with base 10: 'a'$/],
   ['1-b', /^Invalid VLAN range format "1-b": invalid literal/],
-])('the VLANs %j', (given, expected) => {
+])('parseVlans parses or rejects %j', (given, expected) => {
   if (expected instanceof RegExp) expect(() => parseVlans(given)).toThrow(expected);
   else expect(parseVlans(given)).toEqual(expected);
 });
 
 const SECTION = '[switch:one]\ndriver_type = generic-switch\ndevice_type = netmiko_arista_eos\naddress = 192.0.2.1\nusername = admin\n';
-describe('the switches of a file', () => {
-  it('have the keys of networking-generic-switch', () => {
+describe('switchesIn', () => {
+  it('reads the keys of networking-generic-switch', () => {
     const text = `${SECTION}mac_address = AA:00:00:00:00:01\npassword = p\nenable_secret = s\nport = 22\npersist = True\nallowed_vlans = 5,7-8\nngs_max_connections = 1\nother = x\n[DEFAULT]\na = b\n`;
     expect(switchesIn(parseIni(text))).toEqual([
       {
@@ -45,19 +45,19 @@ describe('the switches of a file', () => {
       },
     ]);
   });
-  it('log in by a key', () => {
+  it('sets use_keys with key_file', () => {
     const [one] = switchesIn(parseIni(`${SECTION}mac_address = aa:00:00:00:00:01\nkey_file = /key\n`));
     expect(one!.device).toMatchObject({ key_file: '/key', use_keys: 'True', ngs_save_configuration: 'False' });
   });
   it.each([
     [SECTION, "Invalid configuration for switch 'one': missing required fields: mac_address; must specify either 'password' or 'key_file'"],
     ['[switch:two]\npassword = x\nmac_address = y\n', "'two': missing required fields: driver_type, device_type, address, username"],
-  ])('are complete: %j', (text, expected) => {
+  ])('rejects the incomplete section %j', (text, expected) => {
     expect(() => switchesIn(parseIni(text))).toThrow(expected);
   });
 });
 
-describe('a change', () => {
+describe('createSwitches', () => {
   const settings = switchesIn(
     parseIni(
       `${SECTION}mac_address = AA:00:00:00:00:01\npassword = p\nallowed_vlans = 5-9\n${SECTION.replace('one', 'two')}mac_address = aa:00:00:00:00:02\npassword = p\n`,
@@ -75,7 +75,7 @@ describe('a change', () => {
     const driver = { change: async (change: DeviceChange) => void done.push(change) };
     return { done, switches: createSwitches(settings, permitted, { 'generic-switch': driver }, async () => {}) };
   };
-  it('goes to the switch with that MAC address or name', async () => {
+  it('passes a change to the switch with the MAC address or name', async () => {
     const { done, switches } = bench();
     await switches.update('AA:00:00:00:00:01', 'Ethernet1/2', vlans({ mode: 'trunk', allowedVlans: [6, 7], defaultVlan: 1 }), never);
     await switches.reset('two', 'swp1', vlans({ nativeVlan: 100 }), never);
@@ -100,7 +100,7 @@ describe('a change', () => {
     ['one', 'swp1', { nativeVlan: null }, 'native_vlan must be an integer between 1 and 4094'],
     ['one', 'swp1', { nativeVlan: 10 }, 'VLANs [10] are not allowed for update_port on switch one. Allowed VLANs: [5, 6, 7, 8, 9]'],
     ['two', 'swp1', { nativeVlan: 10 }, 'VLANs [10] are not allowed for update_port on switch two. Allowed VLANs: [1]'],
-  ])('of %s, %j, %j is refused', async (switchId, port, more, expected) => {
+  ])('rejects a change of switch %s, port %j, VLANs %j', async (switchId, port, more, expected) => {
     const { done, switches } = bench([1]);
     const attempt = switches.update(switchId, port, vlans(more), never);
     await expect(attempt).rejects.toThrow(SwitchError);
@@ -109,7 +109,7 @@ describe('a change', () => {
   });
 });
 
-describe('the worker', () => {
+describe('worker process', () => {
   const folder = mkdtempSync(join(tmpdir(), 'switch-worker-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   /** A program in place of Python. It gets the words that Python would get. */
@@ -129,7 +129,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   if (port !== 'silent') console.log(JSON.stringify(port === 'bad' ? { id, error: 'no such port' } : { id }));
 });`,
   );
-  it('answers each change, and is started again after its end', async () => {
+  it('answers each change, and is started again after it ended', async () => {
     const worker = createSwitchWorker(ANSWERS, { one: { a: 'b' } });
     await worker.change(change, never);
     const stop = new AbortController();
@@ -143,7 +143,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
     await worker.change(change, never);
     await worker.close();
   });
-  it('says that it does not start', async () => {
+  it('fails if it cannot be started', async () => {
     const worker = createSwitchWorker(join(folder, 'missing'), {});
     await expect(worker.change(change, never)).rejects.toThrow(/^the worker for switches does not start: spawn .*ENOENT/);
     await worker.close();

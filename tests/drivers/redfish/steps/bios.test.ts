@@ -52,8 +52,8 @@ const poll = (task: Task, name = 'apply_configuration'): Promise<Outcome> => ste
 const sent = (method: string): readonly unknown[] => service.asked.filter((one) => one.method === method).map(({ body }) => body);
 const named = (settings: JsonObject): unknown => Object.entries(settings).map(([name, value]) => ({ name, value }));
 
-describe('the cache of settings', () => {
-  it('has what the registry says of each', async () => {
+describe('cache of settings', () => {
+  it("contains the registry's properties of each setting", async () => {
     const { task, kept } = bench();
     await task.saveBiosSettings(await redfishBios.settings!(task));
     const nothing = Object.fromEntries(
@@ -96,26 +96,26 @@ describe('the cache of settings', () => {
   it.each<[string, () => unknown]>([
     ['no registry is named', () => Reflect.deleteProperty(service.resources[BIOS] as object, 'AttributeRegistry')],
     ['the service has none', () => Reflect.deleteProperty(service.resources['/redfish/v1/'] as object, 'Registries')],
-    ['its file is gone', () => Reflect.deleteProperty(service.resources, '/redfish/v1/registries/bios.json')],
-    ['it lies on another host', () => bios.registryAt('http://elsewhere.example/bios.json')],
+    ['its file is missing', () => Reflect.deleteProperty(service.resources, '/redfish/v1/registries/bios.json')],
+    ['its file is on another host', () => bios.registryAt('http://elsewhere.example/bios.json')],
     [
-      'it is nonsense',
+      'its content is invalid',
       () => void (service.resources['/redfish/v1/registries/bios.json'] = { RegistryEntries: { Attributes: [5, null, {}] } }),
     ],
-  ])('goes without when %s', async (_, spoil) => {
+  ])('contains no registry properties when %s', async (_, spoil) => {
     spoil();
     const { task, kept } = bench();
     await task.saveBiosSettings(await redfishBios.settings!(task));
     expect(kept).toHaveLength(7);
     expect(kept[0]).toMatchObject({ name: 'BootMode', value: 'Uefi', attribute_type: null });
   });
-  it('finds a registry whose file has another name', async () => {
+  it('finds a registry by its Id when the names differ', async () => {
     Object.assign(service.resources['/redfish/v1/Registries/BiosRegistry.v1_0_0'] as object, { Registry: 'Bios.1.0' });
     Object.assign(service.resources['/redfish/v1/registries/bios.json'] as object, { Id: 'BiosRegistry.v1_0_0' });
     const { task } = bench();
     expect(await redfishBios.settings!(task)).toContainEqual(expect.objectContaining({ name: 'NumCores', attribute_type: 'Integer' }));
   });
-  it('is refused where there is no BIOS', async () => {
+  it('is unsupported without the Bios resource', async () => {
     bios.remove();
     const { task } = bench();
     await expect(redfishBios.settings!(task)).rejects.toMatchObject({
@@ -125,7 +125,7 @@ describe('the cache of settings', () => {
 });
 
 describe('apply_configuration', () => {
-  it('sends what is asked for in the types of the BIOS, and restarts', async () => {
+  it('sends the settings with the types of the BIOS, and reboots', async () => {
     const { task, node, events } = bench();
     expect(await apply(task, named({ BootMode: 'LegacyBios', NumCores: '12', Turbo: 'false', Unknown: 'b' }))).toEqual({
       kind: 'wait',
@@ -144,7 +144,7 @@ describe('apply_configuration', () => {
       redfish_bios_state: { reboot_requested: true, requested_bios_attrs: attributes },
     });
   });
-  it('is over when the settings hold after the restart, and keeps them', async () => {
+  it('completes when the settings are in effect after the reboot, and caches them', async () => {
     const { task, node, kept } = bench();
     await apply(task, named({ NumCores: 12 }));
     expect(await poll(task)).toEqual({ kind: 'wait', quiet: true });
@@ -153,24 +153,24 @@ describe('apply_configuration', () => {
     expect(kept.find(({ name }) => name === 'NumCores')).toMatchObject({ value: '12' });
     expect(node().driver_internal_info).not.toHaveProperty('redfish_bios_state');
   });
-  it('has nothing to do when all is so already', async () => {
+  it('does nothing when all settings are in effect already', async () => {
     const { task, events } = bench();
     expect(await apply(task, named({ NumCores: '10', Turbo: 'True' }))).toEqual({ kind: 'done' });
     expect([sent('PATCH'), events]).toEqual([[], []]);
   });
-  it('does it again when something else waits for the next start', async () => {
+  it('sends the settings when other values are pending', async () => {
     service.resources[SETTINGS] = { ...(service.resources[SETTINGS] as object), Attributes: { NumCores: 11 } };
     const { task } = bench();
     expect(await apply(task, named({ NumCores: 10 }))).toMatchObject({ kind: 'wait' });
   });
-  it('writes to the resource itself where there is none for the next start', async () => {
+  it('writes to the Bios resource without a settings resource', async () => {
     bios.withoutSettings();
     const { task } = bench();
     await apply(task, named({ NumCores: 12 }));
     expect(service.asked.find(({ method }) => method === 'PATCH')).toMatchObject({ path: BIOS, body: { Attributes: { NumCores: 12 } } });
     expect(await poll(task)).toEqual({ kind: 'done' });
   });
-  it('never keeps a password, and does not look for it', async () => {
+  it('does not store passwords or compare them after the reboot', async () => {
     const { task, node } = bench();
     await apply(task, named({ SetupPassword: 'hunter2', NumCores: 12 }));
     expect(JSON.stringify(node().driver_internal_info)).not.toContain('hunter2');
@@ -179,14 +179,14 @@ describe('apply_configuration', () => {
   });
   it.each<[string, JsonObject, string]>([
     ['read-only', { Serial: 'X2' }, 'Serial'],
-    ['not in the list', { BootMode: 'uefi' }, 'BootMode'],
+    ['not among the allowable values', { BootMode: 'uefi' }, 'BootMode'],
     ['below its bound', { NumCores: 0 }, 'NumCores'],
     ['above its bound', { NumCores: '65' }, 'NumCores'],
-    ['no number', { NumCores: 'many' }, 'NumCores'],
-    ['no truth', { Turbo: 'yes' }, 'Turbo'],
+    ['not a number', { NumCores: 'many' }, 'NumCores'],
+    ['not a Boolean', { Turbo: 'yes' }, 'Turbo'],
     ['too long', { AssetTag: '123456789' }, 'AssetTag'],
-    ['all of it', { Serial: 'a', NumCores: true, BootMode: 'Uefi' }, 'Serial, NumCores'],
-  ])('refuses what is %s', async (_, settings, fields) => {
+    ['one of several invalid values', { Serial: 'a', NumCores: true, BootMode: 'Uefi' }, 'Serial, NumCores'],
+  ])('rejects a value that is %s', async (_, settings, fields) => {
     const { task, events } = bench();
     await expect(apply(task, named(settings))).rejects.toMatchObject({
       status: 400,
@@ -194,17 +194,17 @@ describe('apply_configuration', () => {
     });
     expect([sent('PATCH'), events]).toEqual([[], []]);
   });
-  it.each([[5], [[{ name: 'a' }]], [[{ value: 'a' }]], [[null]], [[{ name: 'a', value: {} }]]])('refuses %j', async (settings) => {
+  it.each([[5], [[{ name: 'a' }]], [[{ value: 'a' }]], [[null]], [[{ name: 'a', value: {} }]]])('rejects settings %j', async (settings) => {
     await expect(apply(bench().task, settings)).rejects.toMatchObject({ status: 400 });
   });
   it.each<[string, () => void, RegExp]>([
-    ['there is no BIOS', () => bios.remove(), /because BIOS settings are not supported\.$/],
+    ['there is no Bios resource', () => bios.remove(), /because BIOS settings are not supported\.$/],
     [
-      'the service refuses',
+      'the service refuses the PATCH',
       () => (service.reply = ({ method }) => (method === 'PATCH' ? { status: 400, body: { error: { message: 'no' } } } : undefined)),
       new RegExp(`^Redfish exception occurred. Error: Redfish BIOS apply configuration failed for node ${NODE_UUID}. Error: HTTP PATCH`),
     ],
-  ])('says so when %s', async (_, spoil, message) => {
+  ])('fails without a reboot when %s', async (_, spoil, message) => {
     spoil();
     const { task, events, node } = bench();
     await expect(apply(task, named({ NumCores: 12 }))).rejects.toMatchObject({ message: expect.stringMatching(message) as unknown });
@@ -214,7 +214,7 @@ describe('apply_configuration', () => {
 
   describe('with an agent', () => {
     const back = { agent_url: 'http://10.0.0.9:9999' };
-    it('goes back into its system, and waits for it', async () => {
+    it('boots the agent again and waits for its heartbeat', async () => {
       const { task, events, node } = bench({ agent: true });
       await apply(task, named({ NumCores: 12 }));
       expect(events).toEqual(['power: rebooting']);
@@ -224,7 +224,7 @@ describe('apply_configuration', () => {
       expect(await poll(task)).toEqual({ kind: 'done' });
       expect(node().driver_internal_info).toEqual(back);
     });
-    it('names the settings that do not hold when it is back', async () => {
+    it('fails with the settings that are not in effect when the agent is back', async () => {
       const { task, node } = bench({ agent: true });
       await apply(task, named({ NumCores: 12, BootMode: 'LegacyBios' }));
       bios.restart({ only: ['NumCores'] });
@@ -235,7 +235,7 @@ describe('apply_configuration', () => {
       });
       expect(node().driver_internal_info).not.toHaveProperty('redfish_bios_state');
     });
-    it('does without it when the flow does', async () => {
+    it('does not wait for the agent if the ramdisk is disabled', async () => {
       const { task } = bench({ agent: true, node: { driver_internal_info: { cleaning_disable_ramdisk: true } } });
       await apply(task, named({ NumCores: 12 }));
       bios.restart();
@@ -243,7 +243,7 @@ describe('apply_configuration', () => {
     });
   });
 
-  it('waits while the machine starts, as far as it says so', async () => {
+  it('waits for the end of the boot if BootProgress reports it', async () => {
     const { task } = bench();
     await apply(task, named({ NumCores: 12 }));
     bios.restart();
@@ -257,7 +257,7 @@ describe('apply_configuration', () => {
       expect([state, await poll(task)]).toEqual([state, outcome]);
     }
   });
-  it('fails on what the BIOS itself says of the settings', async () => {
+  it('fails with the messages of the BIOS', async () => {
     const { task } = bench();
     await apply(task, named({ NumCores: 12 }));
     bios.restart({
@@ -272,13 +272,13 @@ describe('apply_configuration', () => {
       reason: "Redfish BIOS apply_configuration step failed. Attributes {'NumCores': 12} are not updated. NumCores cannot be 12.",
     });
   });
-  it('waits while the service cannot be asked', async () => {
+  it('waits while the service is unavailable', async () => {
     const { task } = bench();
     await apply(task, named({ NumCores: 12 }));
     service.reply = () => ({ status: 503 });
     expect(await poll(task)).toEqual({ kind: 'wait', quiet: true });
   });
-  it('begun by a conductor that is gone, restarts the machine only if need be', async () => {
+  it('after a restart of the conductor, reboots only if settings are not in effect', async () => {
     const { task, events } = bench();
     await apply(task, named({ NumCores: 12 }));
     await apply(task, named({ NumCores: 12 }));
@@ -292,7 +292,7 @@ describe('apply_configuration', () => {
 
 describe('factory_reset', () => {
   const reset = (task: Task): Promise<Outcome> => stepOf('factory_reset').run(task, {});
-  it('asks for it, restarts, and keeps what there is then', async () => {
+  it('resets, reboots, and caches the new settings', async () => {
     const { task, kept, events } = bench();
     expect(await reset(task)).toEqual({ kind: 'wait', pollEvery: 60 });
     expect(service.asked.filter(({ method }) => method === 'POST').map(({ path }) => path)).toEqual([RESET_BIOS]);
@@ -301,12 +301,12 @@ describe('factory_reset', () => {
     expect(await poll(task, 'factory_reset')).toEqual({ kind: 'done' });
     expect(kept).toHaveLength(7);
   });
-  it('sends nothing to a service that refuses an empty object', async () => {
+  it('sends no body to a service that refuses an empty object', async () => {
     service.reply = ({ method, body }) => (method === 'POST' && body !== undefined ? { status: 415 } : undefined);
     expect(await reset(bench().task)).toMatchObject({ kind: 'wait' });
     expect(sent('POST')).toEqual([{}, undefined]);
   });
-  it('says so where it is not offered', async () => {
+  it('fails without the action Bios.ResetBios', async () => {
     bios.withoutReset();
     await expect(reset(bench().task)).rejects.toMatchObject({
       message: expect.stringMatching(/Redfish BIOS factory reset failed for node .* does not offer the action #Bios.ResetBios$/) as unknown,
@@ -314,28 +314,28 @@ describe('factory_reset', () => {
   });
 });
 
-describe('settings by themselves', () => {
+describe('helpers', () => {
   it.each<[string, JsonObject, JsonObject, JsonObject, readonly string[]]>([
-    ['nothing changed', { a: 1 }, { a: 0 }, {}, ['a']],
-    ['all came about', { a: 1 }, { a: 1 }, {}, []],
-    ['it came about and still waits, where only changes wait', { a: 1 }, { a: 1 }, { a: 1 }, ['a']],
-    ['it came about, where all attributes are shown as waiting', { a: 1 }, { a: 1 }, { a: 1, b: 2 }, []],
-    ['an attribute that is not there', { a: null }, {}, {}, ['a']],
-  ])('%s', (_, asked, current, pending, left) => {
+    ['returns an attribute with another current value', { a: 1 }, { a: 0 }, {}, ['a']],
+    ['returns nothing if all values are in effect', { a: 1 }, { a: 1 }, {}, []],
+    ['returns an attribute in effect that is pending, if only changes are pending', { a: 1 }, { a: 1 }, { a: 1 }, ['a']],
+    ['returns nothing if all attributes are shown as pending', { a: 1 }, { a: 1 }, { a: 1, b: 2 }, []],
+    ['returns an attribute that does not exist', { a: null }, {}, {}, ['a']],
+  ])('unapplied: %s', (_, asked, current, pending, left) => {
     expect(Object.keys(unapplied(asked as never, current as never, pending as never))).toEqual(left);
   });
-  it('without a registry, the type is the one that the attribute has', () => {
+  it('convertSettings without a registry uses the types of the current values', () => {
     const current = { n: 5, b: true, s: 'x' };
     const asked = new Map<string, string>([['n', '6'], ['b', 'False'], ['s', '7'], ['other', '8']]); // prettier-ignore
     expect(convertSettings(asked, new Map(), current)).toEqual({ attributes: { n: 6, b: false, s: '7', other: '8' }, invalid: [] });
   });
-  it('takes no more of a registry than there can be', () => {
+  it('registryOf limits the number of attributes and ignores bounds that are no safe integers', () => {
     const many = Array.from({ length: 10_000 }, (_, n) => ({ AttributeName: `a${n}`, Type: 'String', LowerBound: 1e300 }));
     const registry = registryOf({ RegistryEntries: { Attributes: many } });
     expect(registry.size).toBe(4000);
     expect(registry.get('a1')).toMatchObject({ lower_bound: null });
   });
-  it('keeps the registries that are used', () => {
+  it('createRegistryCache discards the least recently used registry', () => {
     const cache = createRegistryCache(2);
     for (const key of ['a', 'b']) cache.put(key, new Map());
     cache.get('a');

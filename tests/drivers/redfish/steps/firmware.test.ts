@@ -72,7 +72,7 @@ type Bench = ReturnType<typeof bench>;
 const step = (redfishFirmware.steps as readonly Step[])[0]!;
 const update = async ({ task }: Bench, ...settings: readonly JsonObject[]): Promise<Outcome> =>
   step.run(task, { settings: settings.map((one) => ({ url: FILE, ...one })) });
-/** Polls the step when it is due, as the conductor does, until it is over. Answers how it ended, and the times of the polls in seconds. */
+/** Polls the step when it is due, as the conductor does, until it has ended. Returns its outcome, and the times of the polls in seconds. */
 async function end(
   { task }: Bench,
   before: (look: number) => void = () => {},
@@ -95,7 +95,7 @@ const running = (state: string): void => void (taskState = { TaskState: state, T
 const reboots = ({ events }: Bench): number => events.filter((event) => event === 'power: rebooting').length;
 const kept = ({ node }: Bench): unknown => node().driver_internal_info['redfish_fw_updates'];
 
-it('reports the percentage of a task that runs and has one', async () => {
+it('reports the percentage of a running task that has one', async () => {
   const one = bench();
   await update(one, { component: 'bmc', wait: 1 });
   const reported: unknown[] = [];
@@ -107,7 +107,7 @@ it('reports the percentage of a task that runs and has one', async () => {
   expect(reported).toEqual([['clean', { interface: 'firmware', step: 'update', priority: 0 }, 40]]);
 });
 
-describe('what the steps take, in the words of real Ironic 39', () => {
+describe('validation of arguments, with the messages of Ironic 39', () => {
   it.each<[unknown, string]>([
     [[], '[] should be non-empty'],
     [{}, "{} is not of type 'array'"],
@@ -144,7 +144,7 @@ describe('what the steps take, in the words of real Ironic 39', () => {
       "5 is not of type 'string'",
     ],
     [[{ component: 'bios', url: 'u' }, []], "[] is not of type 'object'"],
-  ])('firmware.update %j', (settings, words) => {
+  ])('firmware.update rejects %j', (settings, words) => {
     expect(() => firmwareSettings(settings)).toThrow(
       new RegExp(`^Invalid firmware update .*\\. Errors: ${words.replace(/[[\](){}.]/g, '\\$&')}$`),
     );
@@ -159,53 +159,53 @@ describe('what the steps take, in the words of real Ironic 39', () => {
     [[{ url: 'u', checksum: 's', source: 'ftp' }], "'ftp' is not one of \\['http', 'local', 'swift'\\]"],
     [[{ url: 'u', checksum: 's', source: 5 }], "5 is not of type 'string'"],
     [[{ url: 'u', checksum: 's', z: 5 }], "Additional properties are not allowed \\('z' was unexpected\\)"],
-  ])('management.update_firmware %j', (images, words) => {
+  ])('management.update_firmware checks %j', (images, words) => {
     if (words === undefined) expect(firmwareImages(images)).toBe(images);
     else expect(() => firmwareImages(images)).toThrow(new RegExp(`Errors: ${words}$`));
   });
 });
 
 describe('bios', () => {
-  it('is staged, the machine starts once, then the task is waited for', async () => {
-    const it = bench();
-    expect(await update(it, { component: 'bios' })).toEqual({ kind: 'wait', pollEvery: 60 });
+  it('is staged, then the machine reboots once, then the step waits for the task', async () => {
+    const made = bench();
+    expect(await update(made, { component: 'bios' })).toEqual({ kind: 'wait', pollEvery: 60 });
     expect(service.asked.find(({ path }) => path === UPDATE)?.body).toEqual({ ImageURI: FILE, TransferProtocol: 'HTTP' });
-    expect(kept(it)).toEqual([expect.objectContaining({ component: 'bios', url: FILE, task_monitor: MONITOR })]);
+    expect(kept(made)).toEqual([expect.objectContaining({ component: 'bios', url: FILE, task_monitor: MONITOR })]);
     const states = ['New', 'Starting', 'Running', 'Running', 'Completed'];
-    const { outcome, at } = await end(it, (asked) => running(states[Math.min(asked, states.length) - 1]!));
+    const { outcome, at } = await end(made, (asked) => running(states[Math.min(asked, states.length) - 1]!));
     expect(outcome).toEqual({ kind: 'done' });
     // Three good answers in a row, 30 s apart, after the task.
     expect(at).toEqual([60, 120, 180, 240, 300, 330, 360]);
-    expect(reboots(it)).toBe(1);
-    expect(it.events.at(-1)).toBe('firmware: bios=1.0, bmc=5.0, nic:S1=7.1');
-    expect(it.node().driver_internal_info).toEqual({});
+    expect(reboots(made)).toBe(1);
+    expect(made.events.at(-1)).toBe('firmware: bios=1.0, bmc=5.0, nic:S1=7.1');
+    expect(made.node().driver_internal_info).toEqual({});
   });
-  it('that was staged before anybody looked is applied by a start', async () => {
-    const it = bench();
-    await update(it, { component: 'bios' });
+  it('is applied by a reboot if the task had completed before the first poll', async () => {
+    const made = bench();
+    await update(made, { component: 'bios' });
     running('Completed');
-    expect((await end(it)).outcome).toEqual({ kind: 'done' });
-    expect(reboots(it)).toBe(1);
+    expect((await end(made)).outcome).toEqual({ kind: 'done' });
+    expect(reboots(made)).toBe(1);
   });
-  it('whose task is gone is started, and taken for done', async () => {
-    const it = bench();
-    await update(it, { component: 'bios' });
+  it('is applied by a reboot and succeeds if its task no longer exists', async () => {
+    const made = bench();
+    await update(made, { component: 'bios' });
     taskState = undefined;
-    expect((await end(it)).outcome).toEqual({ kind: 'done' });
-    expect(reboots(it)).toBe(1);
+    expect((await end(made)).outcome).toEqual({ kind: 'done' });
+    expect(reboots(made)).toBe(1);
   });
-  it('waits as long as it was told to', async () => {
-    const it = bench();
-    await update(it, { component: 'bios', wait: 100 });
+  it('waits for the requested time after the task', async () => {
+    const made = bench();
+    await update(made, { component: 'bios', wait: 100 });
     running('Completed');
-    expect((await end(it)).at).toEqual([60, 120, 220, 250, 280]);
+    expect((await end(made)).at).toEqual([60, 120, 220, 250, 280]);
   });
-  it('gets its agent back', async () => {
-    const it = bench({ internal: { agent_url: 'https://a' } });
-    await update(it, { component: 'bios' });
+  it('waits for a heartbeat of the agent after the reboot', async () => {
+    const made = bench({ internal: { agent_url: 'https://a' } });
+    await update(made, { component: 'bios' });
     running('Completed');
-    await it.task.saveInternal({ agent_url: undefined });
-    const { at } = await end(it, (asked) => asked === 8 && void it.task.saveInternal({ agent_url: 'https://b' }));
+    await made.task.saveInternal({ agent_url: undefined });
+    const { at } = await end(made, (asked) => asked === 8 && void made.task.saveInternal({ agent_url: 'https://b' }));
     expect(at).toHaveLength(8);
   });
 });
@@ -214,23 +214,23 @@ describe('bmc', () => {
   const version = (text: string): void =>
     void ((service.resources[MANAGER] as JsonObject & { FirmwareVersion: string }).FirmwareVersion = text);
   it.each([
-    ['its version is another', (): void => version('6.0'), 0, 360],
-    ['its version stays', (): void => {}, 0, 360],
-  ])('is left alone for 300 s, and over when %s', async (_, then, starts, seconds) => {
-    const it = bench();
-    await update(it, { component: 'bmc' });
-    const { outcome, at } = await end(it, (asked) => {
+    ['its version changes', (): void => version('6.0'), 0, 360],
+    ['its version stays the same', (): void => {}, 0, 360],
+  ])('waits 300 s and completes when %s', async (_, then, starts, seconds) => {
+    const made = bench();
+    await update(made, { component: 'bmc' });
+    const { outcome, at } = await end(made, (asked) => {
       running(asked < 4 ? 'Running' : 'Completed');
       if (asked === 5) then();
     });
     expect(outcome).toEqual({ kind: 'done' });
     expect(at.at(-1)).toBe(seconds);
-    expect(reboots(it)).toBe(starts);
+    expect(reboots(made)).toBe(starts);
   });
-  it('that does not come back makes the machine start, and fails when that does not help', async () => {
-    const it = bench();
-    await update(it, { component: 'bmc' });
-    const { outcome, at } = await end(it, () => void (away = true));
+  it('reboots the machine if the BMC does not come back, and fails after the timeout', async () => {
+    const made = bench();
+    await update(made, { component: 'bmc' });
+    const { outcome, at } = await end(made, () => void (away = true));
     expect(outcome).toMatchObject({ kind: 'failed' });
     expect((outcome as { reason: string }).reason).toMatch(
       new RegExp(
@@ -238,31 +238,31 @@ describe('bmc', () => {
       ),
     );
     expect(at.at(-1)).toBe(780);
-    expect(reboots(it)).toBe(1);
-    expect(kept(it)).toBeUndefined();
+    expect(reboots(made)).toBe(1);
+    expect(kept(made)).toBeUndefined();
   });
   it.each<[JsonObject, JsonObject, object, number]>([
     [{ wait: 20 }, {}, {}, 20],
     [{}, { firmware_update_unresponsive_bmc_wait: 40 }, {}, 40],
     [{}, {}, { 'redfish.firmware_update_wait_unresponsive_bmc': 50 }, 50],
-  ])('%j %j %j: looked at after %d s', async (setting, info, options, seconds) => {
-    const it = bench({ info, options });
-    await update(it, { component: 'bmc', ...setting });
+  ])('with %j, driver_info %j and options %j, waits %d s before it checks the version', async (setting, info, options, seconds) => {
+    const made = bench({ info, options });
+    await update(made, { component: 'bmc', ...setting });
     running('Completed');
     version('6.0');
-    const first = await step.poll!(it.task, {});
+    const first = await step.poll!(made.task, {});
     expect(first).toEqual({ kind: 'wait', pollEvery: seconds });
-    await it.task.clock.sleep(seconds * 1000);
-    await step.poll!(it.task, {});
-    expect(kept(it)).toEqual([expect.objectContaining({ phase: 'settle', good: 1 })]);
+    await made.task.clock.sleep(seconds * 1000);
+    await step.poll!(made.task, {});
+    expect(kept(made)).toEqual([expect.objectContaining({ phase: 'settle', good: 1 })]);
   });
-  it('with more to come makes the machine start in between', async () => {
-    const it = bench();
-    await update(it, { component: 'bmc', wait: 30 }, { component: 'bios', url: 'https://files.example/b' });
+  it('reboots the machine before the next update', async () => {
+    const made = bench();
+    await update(made, { component: 'bmc', wait: 30 }, { component: 'bios', url: 'https://files.example/b' });
     version('6.0');
     running('Completed');
-    expect((await end(it)).outcome).toEqual({ kind: 'done' });
-    expect(reboots(it)).toBe(2);
+    expect((await end(made)).outcome).toEqual({ kind: 'done' });
+    expect(reboots(made)).toBe(2);
     expect(service.asked.filter(({ path }) => path === UPDATE).map(({ body }) => body)).toEqual([
       { ImageURI: FILE, TransferProtocol: 'HTTP' },
       { ImageURI: 'https://files.example/b', TransferProtocol: 'HTTPS' },
@@ -272,63 +272,63 @@ describe('bmc', () => {
 
 describe('nic', () => {
   it.each<[string, readonly string[], number]>([
-    ['that works at once needs a start afterwards', ['Running', 'Completed'], 1],
-    ['that only starts needs one to begin', ['Starting', 'Starting', 'Starting', 'Completed'], 1],
-    ['that works after its start needs another', ['Starting', 'Starting', 'Running', 'Completed'], 2],
-    ['that was done before anybody looked is started', ['Completed'], 1],
+    ['that runs at once needs a reboot afterwards', ['Running', 'Completed'], 1],
+    ['that stays in state Starting needs a reboot to run', ['Starting', 'Starting', 'Starting', 'Completed'], 1],
+    ['that runs after its reboot needs another reboot', ['Starting', 'Starting', 'Running', 'Completed'], 2],
+    ['that had completed before the first poll needs a reboot', ['Completed'], 1],
   ])('%s', async (_, states, starts) => {
-    const it = bench();
-    await update(it, { component: 'nic:S1' });
-    const { outcome } = await end(it, (asked) => running(states[Math.min(asked, states.length) - 1]!));
+    const made = bench();
+    await update(made, { component: 'nic:S1' });
+    const { outcome } = await end(made, (asked) => running(states[Math.min(asked, states.length) - 1]!));
     expect(outcome).toEqual({ kind: 'done' });
-    expect(reboots(it)).toBe(starts);
+    expect(reboots(made)).toBe(starts);
   });
 });
 
-describe('an update fails', () => {
-  it('with what its task says', async () => {
-    const it = bench();
-    await update(it, { component: 'bios', url: 'http://user:secret@files.example/b' }, { component: 'bmc' });
+describe('a failed update', () => {
+  it('has the messages of its task as the reason', async () => {
+    const made = bench();
+    await update(made, { component: 'bios', url: 'http://user:secret@files.example/b' }, { component: 'bmc' });
     taskState = {
       TaskState: 'Exception',
       Messages: [{ Message: 'bad image' }, { Message: 'Unknown error', MessageId: 'Update.1.0.Bad' }, { x: 1 }, 5],
     };
-    expect((await end(it)).outcome).toEqual({
+    expect((await end(made)).outcome).toEqual({
       kind: 'failed',
       reason: `Firmware update failed for node ${NODE_UUID}, firmware http://files.example/b. Error: bad image,  Update.1.0.Bad`,
     });
-    expect(kept(it)).toBeUndefined();
+    expect(kept(made)).toBeUndefined();
   });
-  it('when all of it takes too long', async () => {
-    const it = bench();
-    await update(it, { component: 'bios' });
-    const { outcome } = await end(it);
+  it('has the overall timeout as the reason', async () => {
+    const made = bench();
+    await update(made, { component: 'bios' });
+    const { outcome } = await end(made);
     expect(outcome).toEqual({
       kind: 'failed',
       reason: `Firmware update on node ${NODE_UUID} has exceeded the overall timeout of 7200 seconds. Elapsed time: 7200 seconds.`,
     });
   });
-  it('when its service refuses it, and when there is none', async () => {
-    const it = bench();
+  it('is rejected when the service refuses it or has no UpdateService', async () => {
+    const made = bench();
     service.reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('no such image') } : undefined);
-    await expect(update(it, { component: 'bios' })).rejects.toThrow(/returned code 400.*no such image/);
-    expect(it.node().driver_internal_info).toEqual({});
+    await expect(update(made, { component: 'bios' })).rejects.toThrow(/returned code 400.*no such image/);
+    expect(made.node().driver_internal_info).toEqual({});
     delete (service.resources['/redfish/v1/'] as { UpdateService?: unknown }).UpdateService;
-    await expect(update(it, { component: 'bios' })).rejects.toThrow(/The attribute UpdateService\/@odata.id is missing/);
+    await expect(update(made, { component: 'bios' })).rejects.toThrow(/The attribute UpdateService\/@odata.id is missing/);
   });
-  it('and what is left of it when its node failed otherwise is discarded', async () => {
-    const it = bench();
-    await update(it, { component: 'bios' });
+  it("leaves state that a periodic work discards after the node's failure", async () => {
+    const made = bench();
+    await update(made, { component: 'bios' });
     const [discard] = redfishFirmware.periodics!;
     expect(discard!.states).toEqual(['clean failed', 'deploy failed', 'service failed']);
-    expect(discard!.only!(it.node())).toBe(true);
-    await discard!.run!(it.task);
-    expect(it.node().driver_internal_info).toEqual({});
-    expect(discard!.only!(it.node())).toBe(false);
+    expect(discard!.only!(made.node())).toBe(true);
+    await discard!.run!(made.task);
+    expect(made.node().driver_internal_info).toEqual({});
+    expect(discard!.only!(made.node())).toBe(false);
   });
 });
 
-describe('a service that says nonsense', () => {
+describe('invalid responses of the service', () => {
   const nonsense = [
     null,
     5,
@@ -338,41 +338,41 @@ describe('a service that says nonsense', () => {
     { TaskState: {}, Messages: 5 },
     { '@odata.type': '#Task.v1_0_0.Task', Messages: [null] },
   ];
-  it.each(nonsense)('as a task: %j', async (body) => {
-    const it = bench();
-    await update(it, { component: 'bios' });
+  it.each(nonsense)('the step keeps waiting with the task body %j', async (body) => {
+    const made = bench();
+    await update(made, { component: 'bios' });
     service.reply = ({ path }) => (path === MONITOR ? { status: 202, body } : undefined);
-    expect(await step.poll!(it.task, {})).toMatchObject({ kind: 'wait' });
+    expect(await step.poll!(made.task, {})).toMatchObject({ kind: 'wait' });
   });
   it.each([null, {}, { Members: 5 }, { Members: [5, null, { '@odata.id': 5 }] }, { Members: [link('//elsewhere/x')] }])(
-    'as network adapters: %j',
+    'components ignores the network adapters %j',
     async (body) => {
       service.resources[`${CHASSIS}/NetworkAdapters`] = body;
       const { task } = bench();
       expect((await redfishFirmware.components!(task)).map(({ component }) => component)).toEqual(['bios', 'bmc']);
     },
   );
-  it('has no firmware that anybody could know', async () => {
+  it('components is unsupported without any readable version', async () => {
     Object.assign(service.resources[SYSTEM] as object, { BiosVersion: 5, Links: 'x' });
     await expect(redfishFirmware.components!(bench().task)).rejects.toMatchObject({ name: 'UnsupportedDriverExtension' });
   });
 });
 
-describe('where the BMC gets the file', () => {
+describe('source of the firmware file', () => {
   const given = (): unknown => (service.asked.find(({ path }) => path === UPDATE)?.body as JsonObject | undefined)?.['ImageURI'];
-  it('a file here is served by the boot service until the update is over', async () => {
+  it('a local file is served by the boot service until the update has ended', async () => {
     await writeFile(join(folder, 'a b.bin'), 'firmware');
-    const it = bench();
-    await update(it, { component: 'bios', url: `file://${folder}/a%20b.bin` });
+    const made = bench();
+    await update(made, { component: 'bios', url: `file://${folder}/a%20b.bin` });
     expect(given()).toBe(`http://10.0.0.1:8080/boot/${NODE_UUID}/firmware-a_b.bin`);
-    expect(it.boots.get(NODE_UUID)?.files).toEqual({ 'firmware-a_b.bin': join(folder, 'a b.bin') });
+    expect(made.boots.get(NODE_UUID)?.files).toEqual({ 'firmware-a_b.bin': join(folder, 'a b.bin') });
     running('Completed');
-    await end(it);
-    expect(it.boots.has(NODE_UUID)).toBe(false);
+    await end(made);
+    expect(made.boots.has(NODE_UUID)).toBe(false);
   });
-  it('with the source local, all of it comes from here, and the files of the ramdisk stay', async () => {
-    const it = bench({ options: { 'redfish.firmware_source': 'local' } });
-    const ramdisk = await it.task.boots.put({
+  it('with firmware_source "local", a URL is served by the boot service beside the files of the ramdisk', async () => {
+    const made = bench({ options: { 'redfish.firmware_source': 'local' } });
+    const ramdisk = await made.task.boots.put({
       node_uuid: NODE_UUID,
       macs: [],
       method: 'ipxe',
@@ -381,11 +381,11 @@ describe('where the BMC gets the file', () => {
       files: { kernel: '/k' },
     });
     const url = `${service.url}${SYSTEM}`;
-    await update(it, { component: 'bios', url });
-    expect(it.boots.get(NODE_UUID)).toEqual({ ...ramdisk, files: { kernel: '/k', 'firmware-1': url } });
+    await update(made, { component: 'bios', url });
+    expect(made.boots.get(NODE_UUID)).toEqual({ ...ramdisk, files: { kernel: '/k', 'firmware-1': url } });
     running('Completed');
-    await end(it);
-    expect(it.boots.get(NODE_UUID)).toEqual(ramdisk);
+    await end(made);
+    expect(made.boots.get(NODE_UUID)).toEqual(ramdisk);
   });
   it.each<[string, object, RegExp]>([
     ['swift://container/file', {}, /cannot be served from Swift/],
@@ -394,7 +394,7 @@ describe('where the BMC gets the file', () => {
     ['x', {}, /^ is not supported for x\.$/],
     ['file:///etc/passwd', {}, /Security: The path \/etc is not permitted in file URLs/],
     ['file:///srv/x', {}, /Security: Path \/srv\/x is not allowed/],
-  ])('%s is refused', async (url, options, words) => {
+  ])('%s is rejected', async (url, options, words) => {
     await expect(update(bench({ options }), { component: 'bios', url })).rejects.toMatchObject({
       status: 400,
       message: expect.stringMatching(words) as string,
@@ -408,7 +408,7 @@ describe('management.update_firmware', () => {
   const sha256 = createHash('sha256').update(CONTENT).digest('hex');
   const updates = ({ node }: Bench): unknown => node().driver_internal_info['firmware_updates'];
 
-  it('installs one after the other, with a start of the machine for each, and waits as told', async () => {
+  it('installs images in order, with a reboot and the requested wait after each', async () => {
     const one = bench();
     const files = [
       { url: FILE, checksum: 'x', wait: 90 },
@@ -428,7 +428,7 @@ describe('management.update_firmware', () => {
     ]);
   });
 
-  it('serves a file that is looked at first, and serves it no longer afterwards', async () => {
+  it('serves a local file after the check of its checksum, until the update has ended', async () => {
     await writeFile(join(folder, 'bios.bin'), CONTENT);
     const one = bench();
     const image = { url: `file://${folder}/bios.bin`, checksum: sha256, source: 'local' };
@@ -443,7 +443,7 @@ describe('management.update_firmware', () => {
     ['another checksum', { checksum: 'a'.repeat(64), source: 'local' }, /checksums do not match\. Expected: a{64}, calculated: /],
     ['a checksum of no known length', { checksum: 'a'.repeat(200), source: 'local' }, /Unable to identify checksum/],
     ['object storage', { checksum: 'a', source: 'swift' }, /firmware from Swift is not supported/],
-  ])('touches nothing for %s', async (_, more, text) => {
+  ])('starts no update for %s', async (_, more, text) => {
     await writeFile(join(folder, 'bios.bin'), CONTENT);
     const one = bench();
     const image = { url: `file://${folder}/bios.bin`, ...more };
@@ -451,7 +451,7 @@ describe('management.update_firmware', () => {
     expect([reboots(one), updates(one), await one.task.boots.ofNode(NODE_UUID)]).toEqual([0, undefined, undefined]);
   });
 
-  it('fails with what the task says, and forgets the rest', async () => {
+  it('fails with the message of the task and discards the remaining images', async () => {
     const one = bench();
     await images.run(one.task, { firmware_images: [{ url: FILE, checksum: 'x' }] });
     taskState = { TaskState: 'Exception', TaskStatus: 'Critical', Messages: [{ Message: 'bad image' }] };

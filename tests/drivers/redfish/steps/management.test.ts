@@ -50,11 +50,11 @@ describe('driver_info', () => {
     [{ ...A, redfish_auth_type: null }, auth('None')],
     [{ ...A, redfish_tls_minimum_version: '1.0' }, tls('1.0')],
     [{ ...A, redfish_tls_minimum_version: 1.2 }, tls('1.2')],
-  ])('%j is refused as Ironic refuses it', async (info, message) => {
+  ])('validate rejects %j with the message of Ironic', async (info, message) => {
     const { task } = bench({ node: { driver_info: info } });
     for (const one of [redfishPower, redfishManagement]) await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
   });
-  it.each(['ftp://x', 'http://', 'http://h:99999'])('the address %s, which nothing could reach, is refused too', async (bad) => {
+  it.each(['ftp://x', 'http://', 'http://h:99999'])('redfishSystem rejects the unreachable address %s', async (bad) => {
     await expect(redfishSystem(bench({ node: { driver_info: { ...A, redfish_address: bad } } }).task)).rejects.toMatchObject({
       message: address(bad),
     });
@@ -77,7 +77,7 @@ describe('driver_info', () => {
     [{ redfish_username: 5, redfish_password: 6 }, { username: '5', password: '6' }, SYSTEM],
     [{ redfish_auth_type: 'basic' }, { authType: 'basic' }, SYSTEM],
     [{ redfish_tls_minimum_version: '1.3', redfish_tls_ciphers: 'x' }, { tls: { minVersion: 'TLSv1.3', ciphers: 'x' } }, SYSTEM],
-  ])('%j is taken', async (info, expected, path) => {
+  ])('redfishSystem accepts %j', async (info, expected, path) => {
     const found = await redfishSystem(bench({ node: { driver_info: { ...A, ...info } } }).task);
     expect(found).toMatchObject({ target: expected });
     expect(found.system).toBe(path);
@@ -90,11 +90,11 @@ describe('power', () => {
     ['PoweringOn', 'power on'],
     ['Off', 'power off'],
     ['PoweringOff', 'power off'],
-  ])('%s is %s', async (state, expected) => {
+  ])('get maps %s to "%s"', async (state, expected) => {
     (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
     expect(await redfishPower.get(bench().task)).toBe(expected);
   });
-  it.each([undefined, null, 'Paused', {}, 'toString'])('%j is an error', async (state) => {
+  it.each([undefined, null, 'Paused', {}, 'toString'])('get fails on PowerState %j', async (state) => {
     (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
     await expect(redfishPower.get(bench().task)).rejects.toMatchObject({ status: 500 });
   });
@@ -105,11 +105,11 @@ describe('power', () => {
     ['rebooting', {}, ['ForceOff', 'On']],
     ['rebooting', { disable_power_off: true }, ['ForceRestart']],
     ['soft rebooting', {}, ['GracefulRestart']],
-  ])('%s of a machine with %j', async (state, node, expected) => {
+  ])('set to "%s" of a machine with %j sends the expected reset types', async (state, node, expected) => {
     await redfishPower.set(bench({ node }).task, state);
     expect(changes()).toEqual(expected.map((ResetType) => ({ ResetType })));
   });
-  it('uses what the service offers', async () => {
+  it('set uses an equivalent reset type that the service offers, or fails', async () => {
     reset()['ResetType@Redfish.AllowableValues'] = ['ForceOn', 'ForceOff'];
     await redfishPower.set(bench().task, 'power on');
     expect(changes()).toEqual([{ ResetType: 'ForceOn' }]);
@@ -117,13 +117,13 @@ describe('power', () => {
       message: expect.stringContaining('does not offer the reset type GracefulShutdown') as unknown,
     });
   });
-  it('finds the action where the service says it is, or where it usually is', async () => {
+  it('set uses the usual path of the Reset action if the service does not name it', async () => {
     system()['Actions'] = {};
     await redfishPower.set(bench().task, 'power off');
     expect(changes()).toEqual([{ ResetType: 'ForceOff' }]);
   });
   const isOff = (): void => void ((service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = 'Off');
-  it('is asked for again when the machine is still going off', async () => {
+  it('set to "power on" is retried while the machine still powers off', async () => {
     isOff();
     let refused = 0;
     service.reply = ({ method }) => (method === 'POST' && refused++ < 2 ? { status: 409, body: redfishError('busy') } : undefined);
@@ -139,13 +139,13 @@ describe('power', () => {
     ['soft power off', 'Off', 409, 'x'],
     ['power off', 'Paused', 400, 'the host is powered off already'],
     ['power on', 'Paused', 400, 'Already Powered On'],
-  ])('%s refused because it is %s already (%i, %s) is no failure', async (order, state, status, words) => {
+  ])('"%s" that is refused because the machine is %s already (%i, %s) succeeds', async (order, state, status, words) => {
     (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
     service.reply = ({ method }) => (method === 'POST' ? { status, body: redfishError(words) } : undefined);
     await redfishPower.set(bench().task, order);
     expect(changes().length).toBe(1);
   });
-  it('fails with the words of the service', async () => {
+  it('set fails with the error of the service', async () => {
     isOff();
     service.reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('the action failed because of X') } : undefined);
     await expect(redfishPower.set(bench().task, 'power on')).rejects.toMatchObject({
@@ -156,19 +156,19 @@ describe('power', () => {
   });
 });
 
-describe('the system', () => {
-  it('is the only one when none is named', async () => {
+describe('system', () => {
+  it('is the only one when driver_info names none', async () => {
     expect(await redfishPower.get(bench({ info: { redfish_system_id: undefined } }).task)).toBe('power on');
     expect(service.asked.map(({ path }) => path)).toEqual(['/redfish/v1/', '/redfish/v1/Systems', SYSTEM]);
   });
-  it.each([[[]], [[{ '@odata.id': SYSTEM }, { '@odata.id': '/2' }]], ['x']])('is not found among %j', async (Members) => {
+  it.each([[[]], [[{ '@odata.id': SYSTEM }, { '@odata.id': '/2' }]], ['x']])('is ambiguous or missing among %j', async (Members) => {
     service.resources['/redfish/v1/Systems'] = { Members };
     await expect(redfishPower.get(bench({ info: { redfish_system_id: undefined } }).task)).rejects.toMatchObject({
       status: 500,
       message: 'Failed at determining default for "ComputerSystem": System count is not exactly one',
     });
   });
-  it('is not there', async () => {
+  it('fails when it does not exist', async () => {
     await expect(redfishPower.get(bench({ info: { redfish_system_id: '/redfish/v1/Systems/7' } }).task)).rejects.toMatchObject({
       status: 500,
       message: `Redfish exception occurred. Error: Resource ${service.url}/redfish/v1/Systems/7 not found`,
@@ -183,23 +183,23 @@ describe('boot device', () => {
     ['cdrom', false, { BootSourceOverrideTarget: 'Cd', BootSourceOverrideEnabled: 'Once' }],
     ['bios', false, { BootSourceOverrideTarget: 'BiosSetup', BootSourceOverrideEnabled: 'Once' }],
     ['uefihttp', true, { BootSourceOverrideTarget: 'UefiHttp', BootSourceOverrideEnabled: 'Continuous' }],
-  ])('%s, persistent %s', async (device, persistent, Boot) => {
+  ])('%s, persistent %s, is set and read back', async (device, persistent, Boot) => {
     const { task } = bench();
     await redfishManagement.setBootDevice(task, device, persistent);
     expect(changes()).toEqual([{ Boot }]);
     expect(await redfishManagement.getBootDevice(task)).toEqual({ device, persistent });
   });
-  it('is none', async () => {
+  it('get returns null without a boot override', async () => {
     expect(await redfishManagement.getBootDevice(bench().task)).toEqual({ device: null, persistent: null });
     system()['Boot'] = undefined as never;
     expect(await redfishManagement.getBootDevice(bench().task)).toEqual({ device: null, persistent: null });
   });
-  it('is not enabled again when it is already', async () => {
+  it('set does not repeat the value of BootSourceOverrideEnabled', async () => {
     system()['Boot']!['BootSourceOverrideEnabled'] = 'Continuous';
     await redfishManagement.setBootDevice(bench().task, 'disk', true);
     expect(changes()).toEqual([{ Boot: { BootSourceOverrideTarget: 'Hdd' } }]);
   });
-  it('takes no other', async () => {
+  it('set rejects unknown devices and those that the service does not offer', async () => {
     await expect(redfishManagement.setBootDevice(bench().task, 'floppy', false)).rejects.toMatchObject({ status: 400 });
     expect(redfishManagement.bootDevices).toEqual(['pxe', 'disk', 'cdrom', 'bios', 'uefihttp']);
     system()['Boot']!['BootSourceOverrideTarget@Redfish.AllowableValues'] = ['None', 'Pxe'];
@@ -211,7 +211,7 @@ describe('boot device', () => {
     });
     expect(changes()).toEqual([]);
   });
-  it('is protected by the ETag, unless the service cannot compare it', async () => {
+  it('set sends If-Match with the ETag, and omits it if the service rejects it', async () => {
     service.reply = ({ method, headers }) =>
       method === 'PATCH' && headers['if-match'] ? { status: 412, body: redfishError('etag') } : undefined;
     await redfishManagement.setBootDevice(bench().task, 'pxe', false);
@@ -221,7 +221,7 @@ describe('boot device', () => {
       undefined,
     ]);
   });
-  it('that cannot last is said again before each start', async () => {
+  it('without support of Continuous is set again before each power-on', async () => {
     service.reply = ({ method, body }) =>
       method === 'PATCH' && JSON.stringify(body).includes('Continuous') ? { status: 400, body: redfishError('no Continuous') } : undefined;
     const { task, node } = bench();
@@ -234,7 +234,7 @@ describe('boot device', () => {
     await redfishManagement.setBootDevice(task, 'pxe', false);
     expect('redfish_boot_device' in node().driver_internal_info).toBe(false);
   });
-  it('waits while the machine starts', async () => {
+  it('set is retried while the machine boots', async () => {
     let refused = 0;
     service.reply = ({ method }) => (method === 'PATCH' && refused++ < 3 ? { status: 503, body: redfishError('POST') } : undefined);
     const { task, slept } = bench();
@@ -255,8 +255,8 @@ describe('boot mode', () => {
   });
 });
 
-describe('a non-maskable interrupt', () => {
-  it('is a kind of reset', async () => {
+describe('injectNmi', () => {
+  it('uses the reset type Nmi, and fails if it is not offered', async () => {
     reset()['ResetType@Redfish.AllowableValues'] = ['On', 'Nmi'];
     await redfishManagement.injectNmi!(bench().task);
     expect(changes()).toEqual([{ ResetType: 'Nmi' }]);
@@ -265,8 +265,8 @@ describe('a non-maskable interrupt', () => {
   });
 });
 
-describe('a service in trouble', () => {
-  it('that nobody answers for is tried connection_attempts times', async () => {
+describe('connection errors', () => {
+  it('of an unreachable service are retried connection_attempts times', async () => {
     const { url } = service;
     await service.close();
     const { task, slept } = bench({ options: { 'redfish.connection_attempts': 3, 'redfish.connection_retry_interval': 7 } });
@@ -278,7 +278,7 @@ describe('a service in trouble', () => {
     });
     expect(slept).toEqual([7000, 7000]);
   });
-  it('that fails while it answers is asked again, but gets no order twice', async () => {
+  it('in the middle of a response are retried for GET but not for POST', async () => {
     let broken = 0;
     service.reply = ({ method }, response) => {
       if (method === 'GET' && broken++ > 0) return undefined;
@@ -290,14 +290,14 @@ describe('a service in trouble', () => {
     expect(slept.length).toBe(1);
     expect(changes().length).toBe(1);
   });
-  it('that is busy is asked again when it says, also for an order', async () => {
+  it('with status 503 are retried after Retry-After, even for POST', async () => {
     let busy = 0;
     service.reply = ({ method }) => (method === 'POST' && busy++ === 0 ? { status: 503, headers: { 'Retry-After': '9' } } : undefined);
     const { task, slept } = bench();
     await redfishPower.set(task, 'power off');
     expect([slept, changes().length]).toEqual([[9000], 2]);
   });
-  it('that refuses the password is not asked again', async () => {
+  it('with a refused password are not retried', async () => {
     service.reply = () => ({ status: 401, body: redfishError('who are you') });
     const { task, slept } = bench({ info: { redfish_username: 'a', redfish_password: 'b', redfish_auth_type: 'basic' } });
     const error: unknown = await redfishPower.get(task).then(

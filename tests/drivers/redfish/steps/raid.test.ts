@@ -23,40 +23,45 @@ const chosen = (disks: readonly RequestedDisk[], drives: readonly Drive[]): read
     return `${level} ${size} on ${on.map(({ id }) => id).join('')}`;
   });
 
-describe('the plan', () => {
+describe('planVolumes', () => {
   it.each<[string, readonly RequestedDisk[], readonly Drive[], readonly string[]]>([
     ['the fewest drives', [disk('5', 150)], four, ['5 150 on abc']],
-    ['as many as it needs', [disk('5', 250)], four, ['5 250 on abcd']],
-    ['as many as are asked for', [disk('0', 10, { number_of_physical_disks: 3 })], four, ['0 10 on abc']],
-    ['pairs', [disk('1+0', 150)], four, ['1+0 150 on abcd']],
-    ['whole drives for each', [disk('1', 10), disk('1', 20)], four, ['1 20 on cd', '1 10 on ab']],
+    ['as many drives as the size needs', [disk('5', 250)], four, ['5 250 on abcd']],
+    ['number_of_physical_disks drives', [disk('0', 10, { number_of_physical_disks: 3 })], four, ['0 10 on abc']],
+    ['pairs of drives for RAID 1+0', [disk('1+0', 150)], four, ['1+0 150 on abcd']],
+    ['different drives for each volume', [disk('1', 10), disk('1', 20)], four, ['1 20 on cd', '1 10 on ab']],
     [
-      'drives for two',
+      'the same drives for two volumes that may share them',
       ['1', '1'].map((level) => disk(level, 10, { share_physical_disks: true })),
       four.slice(0, 2),
       ['1 10 on ab', '1 10 on ab'],
     ],
-    ['the medium that is meant', [disk('0', 10, { disk_type: 'ssd' })], [...four, drive('s', 50, { mediaType: 'SSD' })], ['0 10 on s']],
-    ['named drives', [disk('1', 'MAX', { controller: 'C', physical_disks: ['c', 'd'] })], four, ['1 MAX on cd']],
-    ['a kind with enough drives', [disk('1+0', 10)], [drive('x', 50), ...four], ['1+0 10 on abcd']],
-  ])('takes %s', (_, asked, drives, expected) => {
+    [
+      'drives of the requested disk_type',
+      [disk('0', 10, { disk_type: 'ssd' })],
+      [...four, drive('s', 50, { mediaType: 'SSD' })],
+      ['0 10 on s'],
+    ],
+    ['the named drives', [disk('1', 'MAX', { controller: 'C', physical_disks: ['c', 'd'] })], four, ['1 MAX on cd']],
+    ['drives of a kind that has enough of them', [disk('1+0', 10)], [drive('x', 50), ...four], ['1+0 10 on abcd']],
+  ])('selects %s', (_, asked, drives, expected) => {
     expect(chosen(asked, drives)).toEqual(expected);
   });
   it.each<[string, readonly RequestedDisk[], RegExp]>([
     ['too large', [disk('0', 500)], /failed to find matching physical disks for all logical disks$/],
-    ['of no such level', [disk('JBOD', 1)], /RAID level JBOD is not supported by the driver/],
-    ['on drives that are not there', [disk('0', 1, { controller: 'C', physical_disks: ['z'] })], /number of physical disks provided \(0\)/],
+    ['of an unsupported RAID level', [disk('JBOD', 1)], /RAID level JBOD is not supported by the driver/],
+    ['on drives that do not exist', [disk('0', 1, { controller: 'C', physical_disks: ['z'] })], /number of physical disks provided \(0\)/],
     [
-      'on too few',
+      'on too few drives',
       [disk('1', 1, { controller: 'C', physical_disks: ['a'] })],
       /\(1\) is too few for the required number of overhead drives \(1\)$/,
     ],
-  ])('refuses one that is %s', (_, asked, message) => {
+  ])('rejects a volume that is %s', (_, asked, message) => {
     expect(() => planVolumes(asked, four)).toThrow(message);
   });
 });
 
-describe('the steps', () => {
+describe('steps', () => {
   const STORAGE = `${SYSTEM}/Storage/S`;
   const VOLUMES = `${STORAGE}/Volumes`;
   const link = (path: string): object => ({ '@odata.id': path });
@@ -116,7 +121,7 @@ describe('the steps', () => {
     for (const name of Object.keys(tasks)) tasks[name] = { status: 200, body: { TaskState: state, Messages: [{ Message: 'why' }] } };
   };
 
-  it('makes a volume at a restart, asks for its task, and shows it', async () => {
+  it('create a volume at a reboot, poll its task, and store raid_config', async () => {
     const { task, node, events } = bench();
     expect(await run(task, 'create')).toEqual({ kind: 'wait', pollEvery: 60 });
     expect(service.asked.find(({ method }) => method === 'POST')!.body).toEqual({
@@ -131,22 +136,22 @@ describe('the steps', () => {
     expect(node().driver_internal_info).not.toHaveProperty('raid_configs');
   });
   it.each<[string, readonly string[], Outcome, readonly string[]]>([
-    ['waits for what is done at once, without a restart', ['Immediate', 'OnReset'], { kind: 'wait', pollEvery: 5 }, []],
-    ['is over at once where there are no tasks', [], { kind: 'done' }, []],
-  ])('%s', async (_, offered, outcome, expected) => {
+    ['poll a task with apply time Immediate, without a reboot', ['Immediate', 'OnReset'], { kind: 'wait', pollEvery: 5 }, []],
+    ['complete at once without a task', [], { kind: 'done' }, []],
+  ])('create a volume: %s', async (_, offered, outcome, expected) => {
     times = offered;
     const { task, events } = bench();
     expect(await run(task, 'create')).toMatchObject(outcome);
     expect(events).toEqual(expected);
   });
-  it('fails when its task does, and says why', async () => {
+  it('fail with the message of a failed task', async () => {
     const { task, node } = bench();
     await run(task, 'create');
     end('Exception');
     expect(await poll(task)).toMatchObject({ kind: 'failed', reason: expect.stringContaining('ended as Exception: why') as unknown });
     expect(node().driver_internal_info).not.toHaveProperty('raid_configs');
   });
-  it('makes one after the other on a controller, with a restart each', async () => {
+  it('create volumes of a controller one after the other, with a reboot each', async () => {
     const { task, events } = bench(['0', '0'].map((level) => disk(level, 10)));
     await run(task, 'create');
     expect(sent()).toHaveLength(1);
@@ -156,7 +161,7 @@ describe('the steps', () => {
     end('Completed');
     expect(await poll(task)).toEqual({ kind: 'done' });
   });
-  it('deletes what there is first when it shall, and only then makes the new', async () => {
+  it('delete existing volumes first with delete_existing', async () => {
     const { task, node } = bench();
     await run(task, 'create');
     end('Completed');
@@ -173,7 +178,7 @@ describe('the steps', () => {
   it.each([
     [404, { kind: 'done' }],
     [403, { kind: 'failed' }],
-  ])('deletes a volume; an answer %i', async (status, outcome) => {
+  ])('delete a volume, which is answered with %i', async (status, outcome) => {
     const { task } = bench();
     await run(task, 'create');
     end('Completed');
@@ -184,7 +189,7 @@ describe('the steps', () => {
     expect(await ended).toMatchObject(outcome);
     expect(sent().filter((one) => one.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
   });
-  it('begun by a conductor that is gone, makes nothing twice', async () => {
+  it('create no volume twice after a restart of the conductor', async () => {
     const { task, node } = bench();
     await run(task, 'create');
     const { raid_configs: work } = node().driver_internal_info as { readonly raid_configs: { readonly pending: object } };
@@ -194,18 +199,18 @@ describe('the steps', () => {
     expect(await run(task, 'create')).toEqual({ kind: 'done' });
     expect(sent()).toHaveLength(1);
   });
-  it('waits while the service cannot be asked', async () => {
+  it('wait while the service is unavailable', async () => {
     const { task } = bench();
     await run(task, 'create');
     service.reply = () => ({ status: 503 });
     expect(await poll(task)).toMatchObject({ kind: 'wait', quiet: true });
   });
   it.each<[string, readonly RequestedDisk[], RegExp]>([
-    ['no configuration', [], /has no target RAID configuration\.$/],
+    ['no target_raid_config', [], /has no target RAID configuration\.$/],
     ['software RAID', [disk('1', 10, { controller: 'software' })], /set the raid_interface of node .* to agent$/],
-    ['the largest size on any drives', [disk('1', 'MAX')], /'physical_disks' is missing from logical_disk while 'size_gb'='MAX'/],
+    ['size MAX without physical_disks', [disk('1', 'MAX')], /'physical_disks' is missing from logical_disk while 'size_gb'='MAX'/],
     ['SCSI', [disk('1', 1, { interface_type: 'scsi' })], /^interface type `scsi` not supported by Redfish RAID$/],
-  ])('refuses %s before it touches anything', async (_, asked, message) => {
+  ])('reject %s before the first request', async (_, asked, message) => {
     await expect(run(bench(asked).task, 'create')).rejects.toMatchObject({
       status: 400,
       message: expect.stringMatching(message) as unknown,
