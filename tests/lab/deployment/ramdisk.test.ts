@@ -196,7 +196,8 @@ it(
   'the machine powers off at the command standby.power_off',
   async () => {
     const ended = once(qemu, 'exit');
-    expect(await command('standby.power_off', {}).catch(() => ({ command_status: 'gone' }))).toBeDefined();
+    // The machine may be off before the agent has answered.
+    await command('standby.power_off', {}).catch(() => undefined);
     expect(await ended).toEqual([0, null]);
   },
   PATIENCE * 1000,

@@ -115,19 +115,25 @@ describe('BIOS', () => {
 });
 
 describe('RAID', () => {
+  /** The volumes that the emulator shows. */
+  const volumes = async (): Promise<unknown[]> => {
+    const path = `${emulator.url}${system}/Storage/1/Volumes`;
+    const { Members: members } = (await (await fetch(path)).json()) as { Members: readonly { '@odata.id': string }[] };
+    return Promise.all(members.map(async (one) => (await fetch(`${emulator.url}${one['@odata.id']}`)).json()));
+  };
   it('create_configuration creates a volume, which raid_config omits because the emulator does not show its RAID level', async () => {
     const asked = { logical_disks: [{ size_gb: 1, raid_level: '1', volume_name: 'data' }] };
     const { task, node } = openTask({ target_raid_config: asked });
     expect(await outcomesOf(task, step(redfishRaid.steps, 'create_configuration'))).toEqual(['done']);
     expect(node().raid_config).toMatchObject({ logical_disks: [] });
-    const path = `${emulator.url}${system}/Storage/1/Volumes`;
-    const { Members: members } = (await (await fetch(path)).json()) as { Members: readonly { '@odata.id': string }[] };
-    const volumes = await Promise.all(members.map(async (one) => (await fetch(`${emulator.url}${one['@odata.id']}`)).json()));
-    expect(volumes).toEqual([expect.objectContaining({ Name: 'data', CapacityBytes: GIB })]);
+    expect(await volumes()).toEqual([expect.objectContaining({ Name: 'data', CapacityBytes: GIB })]);
   });
-  it('delete_configuration ends at once when no volume has a RAID level', async () => {
+  it('delete_configuration ends at once when no volume has a RAID level, and deletes none', async () => {
     const { task } = openTask();
+    const before = await volumes();
     expect(await outcomesOf(task, step(redfishRaid.steps, 'delete_configuration'))).toEqual(['done']);
+    expect(before).toHaveLength(1);
+    expect(await volumes()).toEqual(before);
   });
 });
 

@@ -11,7 +11,6 @@ import { promisify } from 'node:util';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { redfishPower } from '../../../drivers/redfish/power';
 import type { Task } from '../../../drivers/interfaces';
-import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
 import { ownCertificate } from '../../../wire/http/certificate';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
@@ -156,17 +155,25 @@ describe('the Redfish driver, with one machine in the service,', () => {
       expect(await redfishManagement.bootMode!.get(task)).toBe(mode);
     }
   });
-  it('reads power and boot mode in one request, detects the vendor, and uses indicators and secure boot if present', async () => {
+  it('reads power and boot mode in one request, detects the vendor, and reads secure boot', async () => {
     const task = taskAt(address);
     expect(await redfishPower.getStatus!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
     expect(await redfishManagement.detectVendor!(task)).not.toBe('');
-    const { indicators, secureBoot } = redfishManagement;
-    for (const [component, lamps] of Object.entries(await indicators!.supported(task)))
+    expect(await redfishManagement.secureBoot!.get(task)).toBe(false);
+  });
+  it('sets the indicators of the chassis and the system', async () => {
+    const task = taskAt(address);
+    const indicators = redfishManagement.indicators!;
+    const supported = Object.entries(await indicators.supported(task));
+    expect(supported.map(([component, lamps]) => [component, Object.keys(lamps).length])).toEqual([
+      ['chassis', 1],
+      ['system', 1],
+    ]);
+    for (const [component, lamps] of supported)
       for (const lamp of Object.keys(lamps)) {
-        await indicators!.set!(task, component, lamp, 'blinking');
-        expect(await indicators!.get(task, component, lamp)).toBe('blinking');
+        await indicators.set!(task, component, lamp, 'blinking');
+        expect(await indicators.get(task, component, lamp)).toBe('blinking');
       }
-    await secureBoot!.get(task).catch((error: unknown) => expect(error).toBeInstanceOf(Fault));
   });
   it.each([
     [{ redfish_password: 'wrong' }, /returned code 401/],

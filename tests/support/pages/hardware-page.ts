@@ -64,8 +64,12 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'lab/ipmi/ipmi-stores.test.ts: our client reads the same sensors as Ironic parses from ipmitool',
     ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: our client reads the same sensors as Ironic parses from ipmitool',
   }),
-  row('ipmi', 'management', 'ipmitool', 'single and dual bridging', {
-    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: our client reaches controllers behind the BMC by bridging',
+  row('ipmi', 'management', 'ipmitool', 'single bridging', {
+    simulator: 'lab/ipmi/ipmi-stores.test.ts: our client reaches a controller behind the BMC by single bridging',
+    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: our client reaches a controller behind the BMC by single bridging',
+  }),
+  row('ipmi', 'management', 'ipmitool', 'dual bridging', {
+    simulator: 'lab/ipmi/ipmi-stores.test.ts: our client reaches a controller on a second bus by dual bridging, as ipmitool does',
   }),
   row('ipmi', 'management', 'ipmitool', 'non-maskable interrupt', {
     bent: 'drivers/ipmi/management.test.ts: sends the chassis control "diagnostic interrupt"',
