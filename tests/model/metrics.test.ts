@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { entry } from '../../config/markdown';
 import { METRICS, type MetricRow } from '../../model/metrics';
 
 const rows = Object.entries<MetricRow>(METRICS);
@@ -19,20 +20,19 @@ it('names metrics and labels as Prometheus wants it', () => {
 });
 
 it('is listed in docs/reference/metrics.md as it is (UPDATE_DOCS=1 writes it)', () => {
-  const table = [
+  const list = [
     'Generated from `model/metrics.ts`; do not edit below here (`UPDATE_DOCS=1 npx jest tests/model/metrics` writes it).',
     '',
-    '| metric | kind | labels | |',
-    '|---|---|---|---|',
-    ...rows.map(
-      ([name, { kind, labels, help }]) => `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
-    ),
+    ...rows.map(([name, { kind, labels, help }]) => {
+      const labelled = labels.length === 0 ? '' : `; labels ${labels.map((label) => `\`${label}\``).join(', ')}`;
+      return entry(`**\`${name}\`**: ${kind}${labelled}`, help);
+    }),
     '',
   ].join('\n');
   const path = join(docs, 'reference/metrics.md');
   const [before = ''] = readFileSync(path, 'utf8').split(/(?<=## All metrics\n\n)/);
-  if (process.env['UPDATE_DOCS']) writeFileSync(path, before + table);
-  expect(readFileSync(path, 'utf8')).toBe(before + table);
+  if (process.env['UPDATE_DOCS']) writeFileSync(path, before + list);
+  expect(readFileSync(path, 'utf8')).toBe(before + list);
 });
 
 it('has what the sample rules ask for, labels too', () => {
