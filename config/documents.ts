@@ -1,4 +1,5 @@
 /** Generates documents from the option table: the sample file and the page of the documentation. */
+import { entry } from './markdown';
 import { OPTIONS, type OptionRow } from './options';
 
 const ROWS: readonly OptionRow[] = OPTIONS;
@@ -45,19 +46,19 @@ export const configurationPage = (): string =>
     'This page is for operators who write an `ironic.conf`: it lists every option with its type and default.',
     'It is generated from `config/options.ts`; do not edit it.',
     '',
-    'Section and option names are those of `ironic.conf`. A `+` marks options that Ironic does not have.',
+    'Section and option names are those of `ironic.conf`.',
+    'The line of an option shows its type, its limits and its default.',
+    '`not in Ironic` marks options that Ironic does not have.',
     'A variable `OS_<SECTION>__<OPTION>` sets an option too, and takes precedence over the files.',
     'Options that are not listed here have no effect: a warning names them, or, where they protect something, the server does not start.',
     '',
     ...sections().flatMap((section) => [
       `## [${section}]`,
       '',
-      '| option | kind | default | |',
-      '|---|---|---|---|',
       ...ROWS.filter((row) => row.section === section).map((row) => {
-        const extra = limits(row);
         const shown = formatDefault(row);
-        return `| \`${row.name}\`${row.ours ? ' +' : ''} | ${row.kind} | ${shown === '' ? '' : `\`${shown}\``} | ${row.help}${extra ? ` (${extra})` : ''} |`;
+        const facts = [row.kind, limits(row), shown && `default \`${shown}\``, row.ours && 'not in Ironic'];
+        return entry(`**\`${row.name}\`**: ${facts.filter(Boolean).join('; ')}`, row.help);
       }),
       '',
     ]),

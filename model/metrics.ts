@@ -26,15 +26,15 @@ const MOST_SENSORS = 500_000;
 export const METRICS = {
   bloomery_build_info: { kind: 'gauge', help: 'Always 1. The labels show the running version.', labels: ['version', 'node_version', 'roles'] },
 
-  bloomery_api_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests, from the request head to the end of processing. `route`: the path in openapi.yaml, or `other`; `status`: the status class, or `aborted` if the caller disconnected.', labels: ['method', 'route', 'status'], buckets: QUICK },
+  bloomery_api_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests, from the request head to the end of processing. `route`: the path in openapi.yaml, or `other`. `status`: the status class, or `aborted` if the caller disconnected.', labels: ['method', 'route', 'status'], buckets: QUICK },
   bloomery_api_requests_in_flight: { kind: 'gauge', help: 'Requests in progress.', labels: [] },
-  bloomery_connections_refused_total: { kind: 'counter', help: 'HTTP connections that a limit refused or closed. `listener`: api, introspection, metrics, rpc, boot; `limit`: total, source (too many connections in all, or of one address), pipelined (too many requests without a response), slow, unread (a response was not read in time, or too many bytes of them).', labels: ['listener', 'limit'] },
+  bloomery_connections_refused_total: { kind: 'counter', help: 'HTTP connections that a limit refused or closed. `listener`: api, introspection, metrics, rpc, boot. `limit`: total, source, pipelined, slow, unread. `total` and `source`: too many connections in all, or of one address. `pipelined`: too many requests without a response. `unread`: the client did not read a response in time, or left too many bytes of responses unread.', labels: ['listener', 'limit'] },
   bloomery_api_fragments_total: { kind: 'counter', help: 'Rows of responses by use of the JSON cache: `hit` or `miss`.', labels: ['result'] },
   bloomery_api_fragments_bytes: { kind: 'gauge', help: 'Size of the JSON cache, limited by [api]fragment_cache_size.', labels: [] },
 
   bloomery_nodes: { kind: 'gauge', help: 'Nodes in the database, of all conductors. Equal in every process with the API role, so use `max without (instance)`.', labels: ['provision_state', 'power_state', 'maintenance', 'fault'] },
 
-  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories refused by `reason`: `source`, since they came from another address than the agent has, or `callback`, since the agent named one.', labels: ['reason'] },
+  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has) or callback (the agent named another address).', labels: ['reason'] },
   bloomery_workers: { kind: 'gauge', help: 'Maximum number of concurrent workers ([conductor]workers_pool_size).', labels: [] },
   bloomery_workers_in_use: { kind: 'gauge', help: 'Workers in use.', labels: [] },
   bloomery_workers_refused_total: { kind: 'counter', help: 'Requests for work refused with 503, because all workers were in use or the conductor was stopping.', labels: [] },
@@ -51,11 +51,11 @@ export const METRICS = {
   bloomery_locks_lost_total: { kind: 'counter', help: 'Tasks that ended because another conductor took over their node.', labels: [] },
   bloomery_heartbeats_total: { kind: 'counter', help: 'Heartbeats of agents by the state of the node. `outcome`: resumed, recorded, ignored, refused.', labels: ['state', 'outcome'] },
 
-  bloomery_rpc_call_duration_seconds: { kind: 'histogram', help: 'Duration of RPC calls by operation. `side`: client (caller) or server (callee); `outcome`: ok, failed (the operation threw), unanswered.', labels: ['side', 'method', 'outcome'], buckets: QUICK },
+  bloomery_rpc_call_duration_seconds: { kind: 'histogram', help: 'Duration of RPC calls by operation. `side`: client (caller) or server (callee). `outcome`: ok, failed (the operation threw), unanswered.', labels: ['side', 'method', 'outcome'], buckets: QUICK },
   bloomery_rpc_refused_total: { kind: 'counter', help: 'RPC calls refused before they were read: not signed by a process on this database, or replayed.', labels: [] },
 
-  bloomery_bmc_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to BMCs. `protocol`: ipmi, redfish; `operation`: command, or method and action.', labels: ['protocol', 'operation', 'outcome'], buckets: REMOTE },
-  bloomery_service_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to OpenStack services, with retries. `service`: neutron, glance, …; `outcome`: ok, away (no response), refused (Keystone or the configuration), failing (an error response), aborted.', labels: ['service', 'method', 'outcome'], buckets: REMOTE },
+  bloomery_bmc_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to BMCs. `protocol`: ipmi, redfish. `operation`: command, or method and action.', labels: ['protocol', 'operation', 'outcome'], buckets: REMOTE },
+  bloomery_service_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to OpenStack services, with retries. `service`: its name, such as neutron. `outcome`: ok, away (no response), refused (Keystone or the configuration), failing (an error response), aborted.', labels: ['service', 'method', 'outcome'], buckets: REMOTE },
   bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to agents by command.', labels: ['command', 'outcome'], buckets: REMOTE },
 
   bloomery_token_validation_duration_seconds: { kind: 'histogram', help: 'Duration of validations of tokens by Keystone. `outcome`: valid, rejected, failed (Keystone could not be asked).', labels: ['outcome'], buckets: REMOTE },
@@ -72,7 +72,7 @@ export const METRICS = {
   bloomery_http_boot_bytes_total: { kind: 'counter', help: 'Bytes sent by the HTTP boot service.', labels: [] },
   bloomery_image_cache_total: { kind: 'counter', help: 'Requests for files from other servers by use of the cache: `hit` or `miss` (downloaded).', labels: ['result'] },
 
-  bloomery_recorder_pushes_total: { kind: 'counter', help: 'Pushes of recorders by result: first, changed (the hardware differs), updated (only uncompared values differ), unchanged, unknown (no stored record has the digest), refused (token), limited ([recorder]max_pushes_per_minute), disabled.', labels: ['result'] },
+  bloomery_recorder_pushes_total: { kind: 'counter', help: 'Pushes of recorders by result: first, changed, updated, unchanged, unknown, refused (token), limited ([recorder]max_pushes_per_minute), disabled. `changed`: the hardware differs. `updated`: only values differ that are not compared. `unknown`: no stored record has the digest.', labels: ['result'] },
   bloomery_recorder_changes_total: { kind: 'counter', help: 'Hardware changes that recorders reported.', labels: ['component', 'kind'] },
   bloomery_recorder_nodes: { kind: 'gauge', help: 'Nodes with a hardware record, by the age of their last push (`fresh` or `stale`). Equal in every process with the API role, so use `max without (instance)`.', labels: ['state'] },
 

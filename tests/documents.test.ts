@@ -1,4 +1,7 @@
-/** What the pages name exists: the files and headings that they link, and the files, options, commands and scripts that they mention. */
+/**
+ * What the pages name exists: the files and headings that they link, and the files, options, commands and scripts that they mention. Their
+ * lines and table cells are short, and their first paragraph says what they are for.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { OPTIONS } from '../config/options';
@@ -102,4 +105,54 @@ describe.each(RULES)('$what that pages name are there', ({ named, isThere }) => 
 it('finds what it looks for', () => {
   const found = RULES.map(({ what, named }) => [what, pages.flatMap((page) => named(page, read(page))).length > 0]);
   expect(found).toEqual(RULES.map(({ what }) => [what, true]));
+});
+
+const withoutCode = (text: string): string => text.replace(/```[^]*?```/g, '');
+/** The end of a sentence and the beginning of the next. The numbers and the bold leads of list items are no sentences. */
+const TWO_SENTENCES = /[^\s.][.!?][)"*`]*\s+[\p{Lu}\d`"*([]/u;
+const isLong = (line: string): boolean => line.replace(/\]\([^)]*\)/g, ']').length > 120;
+const withoutLead = (line: string): string => line.replace(/^\s*(?:[-*] |\d+\. )?(?:\*\*[^*]+\*\*)?/, '');
+const isRow = (line: string): boolean => line.trimStart().startsWith('|');
+
+interface Form {
+  readonly what: string;
+  /** What breaks the rule. */
+  readonly wrong: (text: string) => readonly string[];
+  readonly sample: string;
+}
+const FORMS: readonly Form[] = [
+  {
+    what: 'lines of more than 120 characters have one sentence',
+    wrong: (text) =>
+      withoutCode(text)
+        .split('\n')
+        .filter((line) => !isRow(line) && isLong(line) && TWO_SENTENCES.test(withoutLead(line))),
+    sample: `- The first sentence${' is long'.repeat(15)}. The second is short.`,
+  },
+  {
+    what: 'table cells have one phrase',
+    wrong: (text) =>
+      withoutCode(text)
+        .split('\n')
+        .filter(isRow)
+        .flatMap((line) => line.split(/(?<!\\)\|/))
+        .filter((cell) => TWO_SENTENCES.test(cell)),
+    sample: '| `name` | The first sentence. Another one |',
+  },
+  {
+    what: 'the first paragraph says for whom the page is, and what it says',
+    wrong: (text) => {
+      const [, paragraph = ''] = text.split('\n\n');
+      return /^This (?:page|record) is for (?:[^.:]|\.\S)+(?:: |\.\s+It [a-z]+s )/.test(paragraph) ? [] : [paragraph];
+    },
+    sample: '# A page\n\nThis page describes something.\n',
+  },
+];
+describe.each(FORMS)('$what', ({ wrong, sample }) => {
+  it.each(pages.filter((page) => page !== 'README.md'))('%s', (page) => {
+    expect(wrong(read(page))).toEqual([]);
+  });
+  it('finds a page that breaks the rule', () => {
+    expect(wrong(sample)).toHaveLength(1);
+  });
 });

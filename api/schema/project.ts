@@ -26,7 +26,8 @@ const isOpen = (node: Node, minor: number): boolean =>
 
 /** The schema of error responses, and the meaning of each status. */
 const REFUSAL = {
-  description: 'A refusal: `error_message` is JSON as text. A body that was not read and a failed authentication have other members.',
+  description:
+    'An error. `error_message` is a string that contains JSON. Failed authentications and bodies that the server did not read have other members.',
   anyOf: [
     { type: 'object', required: ['error_message'], additionalProperties: false, properties: { error_message: { type: 'string' } } },
     {
@@ -44,7 +45,7 @@ const REFUSAL = {
       },
     },
     {
-      description: 'Keystone cannot be asked.',
+      description: 'The server cannot reach Keystone.',
       type: 'object',
       required: ['message', 'code', 'title'],
       additionalProperties: false,
@@ -55,12 +56,12 @@ const REFUSAL = {
 const REFUSED: readonly (readonly [status: string, description: string, when: (operation: Operation) => boolean])[] = [
   ['400', 'The request is wrong', () => true],
   ['401', 'Authentication failed', () => true],
-  ['403', 'The caller is not allowed to do this, or nobody is now', ({ policy }) => policy !== null],
+  ['403', 'The caller may not do this, or nobody may do it now', ({ policy }) => policy !== null],
   ['404', 'Not found, or not in this version', () => true],
   ['406', 'The version is not supported, or an argument needs another version', () => true],
   ['409', 'The state of the resource or its lock does not allow it', ({ policy }) => policy !== null],
   ['413', 'The body is too large', () => true],
-  ['415', 'A page of another origin sent a body that is not JSON', ({ method }) => method === 'POST'],
+  ['415', 'A web page of another origin sent a body that is not JSON', ({ method }) => method === 'POST'],
   ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware'],
   ['500', 'Unexpected error, or a failure of the machine', ({ policy }) => policy !== null],
   ['503', 'Temporarily overloaded', () => true],
@@ -188,7 +189,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   const header = {
     name: HEADER,
     in: 'header',
-    description: 'The version of the request; this document is that of the one named here.',
+    description: 'The microversion of the request. The default is the version that this document describes.',
     schema: { type: 'string', default: `1.${minor}` },
   };
 

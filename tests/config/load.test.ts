@@ -168,6 +168,15 @@ it('the page in docs is the one generated', () => {
   expect(readFileSync(join(__dirname, '../../docs/reference/configuration.md'), 'utf8')).toBe(configurationPage());
 });
 
+it('sentences of option help have at most 25 words', () => {
+  // The page has one sentence of the help on each of these lines.
+  const sentences = configurationPage()
+    .split('\n')
+    .filter((line) => line.startsWith('  '));
+  expect(sentences.length).toBeGreaterThan(500);
+  expect(sentences.filter((line) => line.trim().split(/\s+/).length > 25)).toEqual([]);
+});
+
 it('the sample can be read back', () => {
   expect(load(sampleFile()).warnings).toEqual([]);
 });

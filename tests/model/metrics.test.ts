@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { entry } from '../../config/markdown';
 import { METRICS, type MetricRow } from '../../model/metrics';
 
 const rows = Object.entries<MetricRow>(METRICS);
@@ -18,21 +19,20 @@ it('names and labels follow the rules of Prometheus', () => {
   }
 });
 
-it('docs/reference/metrics.md equals the generated table (UPDATE_DOCS=1 writes it)', () => {
-  const table = [
+it('docs/reference/metrics.md equals the generated list (UPDATE_DOCS=1 writes it)', () => {
+  const list = [
     'Generated from `model/metrics.ts`; do not edit below here (`UPDATE_DOCS=1 npx jest tests/model/metrics` writes it).',
     '',
-    '| metric | kind | labels | |',
-    '|---|---|---|---|',
-    ...rows.map(
-      ([name, { kind, labels, help }]) => `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
-    ),
+    ...rows.map(([name, { kind, labels, help }]) => {
+      const labelled = labels.length === 0 ? '' : `; labels ${labels.map((label) => `\`${label}\``).join(', ')}`;
+      return entry(`**\`${name}\`**: ${kind}${labelled}`, help);
+    }),
     '',
   ].join('\n');
   const path = join(docs, 'reference/metrics.md');
   const [before = ''] = readFileSync(path, 'utf8').split(/(?<=## All metrics\n\n)/);
-  if (process.env['UPDATE_DOCS']) writeFileSync(path, before + table);
-  expect(readFileSync(path, 'utf8')).toBe(before + table);
+  if (process.env['UPDATE_DOCS']) writeFileSync(path, before + list);
+  expect(readFileSync(path, 'utf8')).toBe(before + list);
 });
 
 it('the sample alerts use existing metrics and labels', () => {

@@ -1,4 +1,5 @@
 /** docs/reference/driver-info.md: the keys of driver_info that each hardware type with a BMC knows, by the tables that validation reads. */
+import { entry } from '../../../config/markdown';
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
 import type { Interface, Property } from '../../../drivers/interfaces';
 import { INTERFACE_KINDS } from '../../../model/records';
@@ -38,11 +39,17 @@ function keysOf(type: Type): readonly (readonly [string, Key])[] {
   return [...found].sort(([, a], [, b]) => Number(b.required ?? false) - Number(a.required ?? false));
 }
 
-const cell = (text: string): string => text.replaceAll('``', '`').replaceAll('|', '\\|');
-const marks = ({ required, secret }: Property): string =>
-  [...(required ? ['required'] : []), ...(secret ? ['shown as `******`'] : [])].join(', ');
-const readBy = ({ readers }: Key): string =>
-  [...readers].map(([kind, names]) => `${kind} (${names.map((name) => `\`${name}\``).join(', ')})`).join('; ');
+/** The kinds of interface, those whose readers have the same names together. */
+function readBy({ readers }: Key): string {
+  const kinds = [...readers].map(([kind, names]) => [kind, names.map((name) => `\`${name}\``).join(', ')] as const);
+  const together = [...new Set(kinds.map(([, names]) => names))].map((names) => {
+    const same = kinds.filter(([, others]) => others === names).map(([kind]) => kind);
+    return `${same.join(', ')} (${names})`;
+  });
+  return `read by ${together.join(', ')}`;
+}
+const facts = (key: Key): string =>
+  [...(key.required ? ['required'] : []), ...(key.secret ? ['shown as `******`'] : []), readBy(key)].join('; ');
 const section = (type: Type): readonly string[] => [
   `## ${TYPES[type].title}`,
   '',
@@ -51,9 +58,7 @@ const section = (type: Type): readonly string[] => [
   ...TYPES[type].example.map((word, index, all) => `  --driver-info ${word}${index < all.length - 1 ? ' \\' : ''}`),
   '```',
   '',
-  '| key | | description | read by |',
-  '|---|---|---|---|',
-  ...keysOf(type).map(([name, key]) => `| \`${name}\` | ${marks(key)} | ${cell(key.description)} | ${readBy(key)} |`),
+  ...keysOf(type).map(([name, key]) => entry(`**\`${name}\`**: ${facts(key)}`, key.description.replaceAll('``', '`'))),
   '',
 ];
 
@@ -68,7 +73,8 @@ export const driverInfoPage = (): string =>
     'The server refuses to manage, power or deploy a node with a missing required key or an invalid value.',
     '`baremetal node validate NODE` names such keys for each interface.',
     'The server never shows passwords and keys again, not even in errors and logs.',
-    'It stores keys that these tables do not name, but nothing reads them.',
+    'It stores keys that these lists do not name, but nothing reads them.',
+    'Most descriptions are those of Ironic.',
     '',
     ...(Object.keys(TYPES) as Type[]).flatMap(section),
     '`bloomery why NODE` checks the BMC and shows its response ([troubleshooting.md](../troubleshooting.md)).',

@@ -267,7 +267,8 @@ export function hardwarePage(): string {
     '|---|---|---|',
     ...NOTES.map((words) => `| ${words.join(' | ')} |`),
     '',
-    'ipmi_sim signs HMAC-MD5-128 with the password, not with K1. It makes K2 for MD5 of 16 bytes, not of 20 (IPMI 2.0 §13.32).',
+    'ipmi_sim signs HMAC-MD5-128 with the password, not with K1.',
+    'It makes K2 for MD5 of 16 bytes, not of 20 (IPMI 2.0 §13.32).',
     'With it, cipher suites 7, 8 and 12 do not work here, and 7 and 8 do not work with ipmitool either.',
     '',
   ].join('\n');
