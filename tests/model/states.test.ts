@@ -28,6 +28,11 @@ it('lets every working state fail, and every waiting one be waited for', () => {
   expect(bounded.filter((option) => !options.includes(option as never))).toEqual([]);
 });
 
+it('lets only states with a flow fail', () => {
+  const failing = TRANSITIONS.filter(([, event]) => event === 'fail').map(([from]) => from);
+  expect(failing.filter((state) => stateRow(state).flow === undefined)).toEqual([]);
+});
+
 it('has a target for what is on its way, and only for that', () => {
   expect(states.filter((state) => (stateRow(state).target === undefined) !== (stateRow(state).stable ?? false))).toEqual([]);
   expect(states.filter((state) => stateRow(state).target && !states.includes(stateRow(state).target as ProvisionState))).toEqual([]);
