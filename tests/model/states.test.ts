@@ -20,11 +20,11 @@ it('has one edge for a state and an event, between states that there are', () =>
   expect(states.filter((state) => state !== 'enroll' && !TRANSITIONS.some(([, , to]) => to === state))).toEqual([]);
 });
 
-it('lets every working state fail, and every waiting one be waited for', () => {
+it('lets every working state fail, and names options that there are', () => {
   const working = states.filter((state) => stateRow(state).working);
   expect(working.filter((state) => nextState(state, 'fail') === undefined)).toEqual([]);
   const options = OPTIONS.map((row) => `${row.section}.${row.name}`);
-  const bounded = states.map((state) => stateRow(state).timeout).filter((option) => option !== undefined);
+  const bounded = states.flatMap((state) => [stateRow(state).timeout, stateRow(state).limit]).filter((option) => option !== undefined);
   expect(bounded.filter((option) => !options.includes(option as never))).toEqual([]);
 });
 
