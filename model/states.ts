@@ -262,5 +262,8 @@ export function nextState(from: ProvisionState, event: Event): ProvisionState | 
   return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
 }
 
+/** States in which a node may be deleted. In maintenance it may be deleted in every state; an option decides for available nodes. */
+export const DELETABLE_STATES: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
+
 /** States in which the server awaits inspection data from a node's machine. */
 export const INSPECTED_STATES: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
