@@ -16,7 +16,7 @@ import type { Context } from './core/context';
 import { defaultInterface } from './core/hardware';
 import { heartbeat } from './engine/heartbeat';
 import { getIndicator, injectNmi, listIndicators, setIndicator } from './requests/indicators';
-import { continueInspection } from './engine/continue-inspection';
+import { continueInspection } from './flows/continue-inspection';
 import { continueIntrospection, reapplyIntrospection } from './introspection/continue';
 import { readReport } from './introspection/report';
 import { startIntrospection } from './introspection/start';

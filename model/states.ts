@@ -17,6 +17,8 @@ interface StateShape {
   readonly working?: true;
   /** The option (section.name) with the timeout of this state, in seconds. */
   readonly timeout?: string;
+  /** The option (section.name) that limits how many nodes may be in this state. States with the same option share the limit. */
+  readonly limit?: string;
   /** When a wait with a timeout began; default: `provision_updated_at`, which each effective heartbeat sets anew. */
   readonly since?: 'inspection_started_at';
   /** A ramdisk may look up its node in this state. */
@@ -35,29 +37,45 @@ export const STATES = {
   error: { stable: true, failed: true, changeable: true },
   rescue: { stable: true },
   verifying: { target: 'manageable', flow: 'verify', working: true, changeable: true },
-  deploying: { target: 'active', flow: 'deploy', working: true, heartbeat: 'record', lookup: true },
+  deploying: {
+    target: 'active',
+    flow: 'deploy',
+    working: true,
+    heartbeat: 'record',
+    limit: 'conductor.max_concurrent_deploy',
+    lookup: true,
+  },
   'wait call-back': {
     target: 'active',
     flow: 'deploy',
     heartbeat: 'resume',
     timeout: 'conductor.deploy_callback_timeout',
+    limit: 'conductor.max_concurrent_deploy',
     lookup: true,
     skipPowerSync: true,
   },
   'deploy failed': { target: 'active', failed: true, changeable: true },
   'deploy hold': { target: 'active', flow: 'deploy', heartbeat: 'record' },
-  cleaning: { target: 'available', flow: 'clean', working: true, heartbeat: 'record', lookup: true },
+  cleaning: {
+    target: 'available',
+    flow: 'clean',
+    working: true,
+    heartbeat: 'record',
+    limit: 'conductor.max_concurrent_clean',
+    lookup: true,
+  },
   'clean wait': {
     target: 'available',
     flow: 'clean',
     heartbeat: 'resume',
     timeout: 'conductor.clean_callback_timeout',
+    limit: 'conductor.max_concurrent_clean',
     lookup: true,
     skipPowerSync: true,
   },
   'clean failed': { target: 'available', failed: true, changeable: true },
   'clean hold': { target: 'available', flow: 'clean', heartbeat: 'record' },
-  deleting: { target: 'available', flow: 'undeploy', working: true },
+  deleting: { target: 'available', flow: 'undeploy', working: true, limit: 'conductor.max_concurrent_clean' },
   inspecting: { target: 'manageable', flow: 'inspect', working: true, lookup: true, changeable: true },
   'inspect wait': {
     target: 'manageable',
@@ -87,10 +105,13 @@ type ValueOf<Member extends keyof StateShape> = Extract<(typeof STATES)[Provisio
 export type FlowName = ValueOf<'flow'>;
 /** The options that limit waits. */
 export type WaitTimeout = ValueOf<'timeout'>;
+/** The options that limit how many nodes may be in a state. */
+export type StateLimit = ValueOf<'limit'>;
 export interface StateRow extends StateShape {
   readonly target?: ValueOf<'target'>;
   readonly flow?: FlowName;
   readonly timeout?: WaitTimeout;
+  readonly limit?: StateLimit;
 }
 /** The row of a state, with all optional members. */
 export const stateRow = (state: ProvisionState): StateRow => STATES[state];
@@ -240,6 +261,9 @@ export const VERBS: Readonly<Record<string, { readonly event: Event; readonly si
 export function nextState(from: ProvisionState, event: Event): ProvisionState | undefined {
   return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
 }
+
+/** States in which a node may be deleted. In maintenance it may be deleted in every state; an option decides for available nodes. */
+export const DELETABLE_STATES: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 
 /** States in which the server awaits inspection data from a node's machine. */
 export const INSPECTED_STATES: readonly ProvisionState[] = ['inspecting', 'inspect wait'];

@@ -151,7 +151,6 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'conductor/engine': [
     'conductor/core',
     'conductor/flows',
-    'conductor/inspection',
     'conductor/introspection',
     'conductor/runtime',
     'drivers/agent',

@@ -6,9 +6,9 @@ import { stateRow } from '../../model/states';
 import type { Context } from './context';
 import type { HistoryEntry } from './node-task';
 
-/** The entry of a failure has the error type of the flow that the node's state belongs to. */
+/** The entry of an event `fail`, with the error type of the node's flow. All states from which `fail` leads have a flow. */
 export const failureOf = ({ flows }: Context, { provision_state: state }: NodeRecord, event: string): HistoryEntry => ({
-  type: flows[stateRow(state).flow ?? 'deploy'].errorType,
+  type: flows[stateRow(state).flow!].errorType,
   event,
   error: true,
 });

@@ -3,12 +3,11 @@
  * has the position of the flow (state, list of steps, index), so any conductor can continue it.
  */
 import { Fault, reasonOf } from '../../model/errors';
-import type { NodeRecord } from '../../model/records';
 import { STATES, stateRow, type ProvisionState } from '../../model/states';
 import type { NodeFilter } from '../../store/store';
 import type { Context } from '../core/context';
 import { FLOWS } from '../flows';
-import { UNFINISHED_ABORT } from '../flows/flow';
+import { runningStep, UNFINISHED_ABORT } from '../flows/flow';
 import { applyOutcome } from '../flows/outcome';
 import { finishAbort } from './abort';
 import { RESUMABLE_STATES, resumeIntrospection } from '../introspection/unfinished';
@@ -69,7 +68,7 @@ const resumeFlows = (context: Context): Promise<void> =>
     const row = stateRow(task.node.provision_state);
     if (!row.working) return undefined;
     const flow = FLOWS[row.flow!];
-    task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
+    task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: runningStep(task.node, flow) });
     return () => applyOutcome(task, flow, () => (flow.resume ? flow.resume(task) : flow.begin(task)));
   });
 /** Nodes whose flow was aborted, and whose clean-up is not over. */
@@ -87,8 +86,6 @@ export async function resumeAbandoned(context: Context): Promise<void> {
   await resumeAborts(context);
   await resumeIntrospections(context);
 }
-const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: service }: NodeRecord): string | undefined =>
-  (clean.step ?? deploy.step ?? service.step) as string | undefined;
 
 /**
  * Waiting nodes whose running step is polled: only the conductor that they belong to polls them. Repeated, since a poll is lost when the

@@ -8,15 +8,15 @@ import { STATES, stateRow, type ProvisionState } from '../../model/states';
 import type { Context } from '../core/context';
 import { onNodes } from '../core/on-nodes';
 import { FLOWS } from '../flows';
+import { runningStep } from '../flows/flow';
 import { wakeNode } from './heartbeat';
 
 const WAITING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
 
-/** Whether a step of the flow in which the node waits is running. An earlier flow may have left its own step on the node. */
+/** Whether a step of the flow in which the node waits is running. */
 function runsStep(node: NodeRecord): boolean {
   const { flow } = stateRow(node.provision_state);
-  const kind = flow && FLOWS[flow].kind;
-  return kind !== undefined && node[`${kind}_step`].step !== undefined;
+  return flow !== undefined && runningStep(node, FLOWS[flow]) !== undefined;
 }
 
 export async function pollSilentAgents(context: Context): Promise<void> {

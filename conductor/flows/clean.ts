@@ -1,7 +1,7 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
 import { done, failed, wait } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
-import { FORGET_CLEANING, keepAgentIfNeeded } from '../core/agent-info';
+import { keepAgentIfNeeded } from '../core/agent-info';
 import { withoutFullStop } from '../core/attempt';
 import { CLEANINGS } from '../core/concurrency';
 import { cacheFacts } from '../core/hardware-facts';
@@ -13,6 +13,7 @@ import { savedList } from '../steps/running';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
+import { forgottenSteps } from './forgotten';
 import {
   beforeSteps,
   checkList,
@@ -27,6 +28,8 @@ import {
   type ListedSteps,
 } from './listed-steps';
 import { abortSteps } from './steps-flow';
+
+const FORGET_CLEANING = forgottenSteps('clean', 'cleaning_disable_ramdisk', 'declarative_cleaning', 'cleaning_reboot');
 
 const list: ListedSteps = {
   kind: 'clean',

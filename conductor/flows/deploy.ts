@@ -2,7 +2,7 @@
 import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, keepAgentIfNeeded } from '../core/agent-info';
+import { FORGET_TOKEN_AND_URL, keepAgentIfNeeded } from '../core/agent-info';
 import { attempt, withFailureText, withoutFullStop } from '../core/attempt';
 import type { ProvisionArgs } from '../core/call-types';
 import { DEPLOYMENTS } from '../core/concurrency';
@@ -18,8 +18,11 @@ import { recordSteps } from '../steps/step-history';
 import { allowedSteps, deploySteps, offeredSteps, stepId } from '../steps/steps';
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
 import type { Admission, Admitted } from './flow';
+import { forgottenSteps } from './forgotten';
 import { powerOffAfter } from './outcome';
 import { abortedText, abortSteps, stepsFlow } from './steps-flow';
+
+export const FORGET_DEPLOYING = forgottenSteps('deploy', 'user_deploy_steps', 'deployment_reboot');
 
 /** Whether the image is a whole disk: by `image_type`, else if kernel and ramdisk are absent. Under both of Ironic's keys. */
 export function imageType({ instance_info: info }: NodeRecord): Required<Admitted> {
@@ -183,7 +186,7 @@ export const deploy = stepsFlow({
       'fail',
       { deploy_step: {}, last_error: also === '' ? reason : `${withoutFullStop(reason)}${also}` },
       // The list stays, so that clients can read it.
-      { ...FORGET_DEPLOYING, ...FORGET_POLL, deploy_steps: task.node.driver_internal_info.deploy_steps },
+      { ...FORGET_DEPLOYING, deploy_steps: task.node.driver_internal_info.deploy_steps },
     );
   },
   abort: { 'wait call-back': abort, 'deploy hold': abort },

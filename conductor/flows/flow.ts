@@ -72,6 +72,10 @@ export interface Flow {
   lookWhenReleased?(task: NodeTask): boolean;
 }
 
+/** The name of the flow's step that runs on the node, if any. An earlier flow may have left its own step there. */
+export const runningStep = (node: NodeRecord, { kind }: Flow): string | undefined =>
+  kind && (node[`${kind}_step`].step as string | undefined);
+
 /** Key of driver_internal_info: the flow whose abort is not cleaned up yet, with its variant. */
 export const UNFINISHED_ABORT = 'abort_unfinished';
 /** Written with the event of the abort. Stays on the node until the clean-up is over. */

@@ -2,7 +2,6 @@
 import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import { forgetPosition } from '../core/agent-info';
 import { attempt, withFailureText } from '../core/attempt';
 import type { InternalChanges, NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
@@ -12,6 +11,7 @@ import { recordSteps } from '../steps/step-history';
 import { withoutDroppedSteps, checkArguments, checkRequestedSteps, offeredSteps, showStep, type RequestedStep } from '../steps/steps';
 import { refuseInMaintenance, refuseWith } from './admission';
 import type { AfterAbort } from './flow';
+import { forgetPosition } from './forgotten';
 import { applyOutcome, powerOffAfter } from './outcome';
 import { abortedText, stepsFlow, type StepsFlow, type StepsFlowParts } from './steps-flow';
 

@@ -2,12 +2,13 @@
 import { done } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { InterfaceKind, JsonObject, NodeRecord } from '../../model/records';
-import { FORGET_POLL, FORGET_TOKEN_AND_URL } from '../core/agent-info';
+import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
 import { attempt, withFailureText } from '../core/attempt';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import { refuseInMaintenance } from './admission';
 import { unfinishedAbort, type Flow } from './flow';
+import { FORGET_POLL } from './forgotten';
 import { applyOutcome } from './outcome';
 import { hashPassword } from './password-hash';
 

@@ -1,7 +1,6 @@
 /** active, service failed → active: a list of steps, as in manual cleaning, on a machine with an instance. */
 import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
-import { FORGET_SERVICING } from '../core/agent-info';
 import { cacheFacts } from '../core/hardware-facts';
 import type { NodeTask } from '../core/node-task';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
@@ -9,6 +8,7 @@ import { savedList } from '../steps/running';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { unfinishedAbort } from './flow';
+import { forgottenSteps } from './forgotten';
 import {
   checkListRequest,
   cleanUpAborted,
@@ -21,6 +21,8 @@ import {
   type ListedSteps,
 } from './listed-steps';
 import { deferAbort } from './steps-flow';
+
+const FORGET_SERVICING = forgottenSteps('service', 'service_disable_ramdisk', 'servicing_reboot');
 
 const list: ListedSteps = {
   kind: 'service',

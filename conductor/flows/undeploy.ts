@@ -2,7 +2,7 @@
 import { done, failed } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges } from '../../model/records';
-import { FORGET_INSTANCE, FORGET_TOKEN_AND_URL } from '../core/agent-info';
+import { FORGET_TOKEN_AND_URL, removing } from '../core/agent-info';
 import { withFailureText } from '../core/attempt';
 import { CLEANINGS } from '../core/concurrency';
 import { isInterrupted } from '../core/interruption';
@@ -13,10 +13,24 @@ import { stopConsole } from '../requests/console';
 import { automatedRunbook } from '../steps/automated-runbook';
 import { refuseWith } from './admission';
 import { clean, startingClean } from './clean';
+import { FORGET_DEPLOYING } from './deploy';
 import type { Flow } from './flow';
 import { applyOutcome } from './outcome';
 import { isRescued } from './rescue';
 
+/** The keys that belong to the instance. */
+const FORGET_INSTANCE = {
+  ...FORGET_DEPLOYING,
+  ...removing(
+    'instance',
+    'root_uuid_or_disk_id',
+    'is_whole_disk_image',
+    'is_source_a_path',
+    'deploy_boot_mode',
+    'automatic_lessee',
+    'boot_from_volume',
+  ),
+};
 /** The columns that belong to the instance. */
 const INSTANCE_COLUMNS: NodeChanges = {
   instance_info: {},

@@ -10,7 +10,7 @@ import {
   type NodeRecord,
 } from '../../model/records';
 import { conductorsServing } from '../../model/ring';
-import { stateRow, type ProvisionState } from '../../model/states';
+import { DELETABLE_STATES, stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
 import { endAllocation } from './allocations';
 import type { Context } from '../core/context';
@@ -19,7 +19,6 @@ import { changeUnlocked, withTask } from '../core/task';
 const INTERFACE_FIELDS = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
 /** States in which interfaces and an existing resource_class may change. */
 const UPDATABLE_STATES: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable', 'available'];
-const DELETABLE: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 
 /** Throws Invalid, with Ironic's message, if no living conductor serves this driver in this group. */
 async function checkServed({ store, options }: Context, driver: string, group: string): Promise<void> {
@@ -148,7 +147,7 @@ export async function updateNode(context: Context, uuid: string, requested: Node
 
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, InvalidState. */
 export async function deleteNode(context: Context, uuid: string): Promise<void> {
-  const allowed = [...DELETABLE, ...(context.options['conductor.allow_deleting_available_nodes'] ? ['available' as const] : [])];
+  const allowed = [...DELETABLE_STATES, ...(context.options['conductor.allow_deleting_available_nodes'] ? ['available' as const] : [])];
   await withTask(context, uuid, { purpose: 'node deletion', retry: true }, async ({ node }) => {
     if (!node.maintenance && node.instance_uuid !== null) throw new Fault('NodeAssociated', { node: uuid, instance: node.instance_uuid });
     if (node.protected) throw new Fault('NodeProtected', { node: uuid });

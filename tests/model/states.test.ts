@@ -24,8 +24,13 @@ it('each working state can fail, and each timeout is an existing option', () => 
   const working = states.filter((state) => stateRow(state).working);
   expect(working.filter((state) => nextState(state, 'fail') === undefined)).toEqual([]);
   const options = OPTIONS.map((row) => `${row.section}.${row.name}`);
-  const bounded = states.map((state) => stateRow(state).timeout).filter((option) => option !== undefined);
+  const bounded = states.flatMap((state) => [stateRow(state).timeout, stateRow(state).limit]).filter((option) => option !== undefined);
   expect(bounded.filter((option) => !options.includes(option as never))).toEqual([]);
+});
+
+it('only states with a flow can fail', () => {
+  const failing = TRANSITIONS.filter(([, event]) => event === 'fail').map(([from]) => from);
+  expect(failing.filter((state) => stateRow(state).flow === undefined)).toEqual([]);
 });
 
 it('exactly the states that are not stable have a target, which is an existing state', () => {

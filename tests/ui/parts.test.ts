@@ -88,10 +88,17 @@ it.each([
   ['deleted', 'active', undefined],
   ['power off', 'available', 'it is in power off already'],
   ['delete', 'active', 'its state is active'],
+  ['delete', 'inspect failed', 'its state is inspect failed'],
+  ['delete', 'clean failed', 'its state is clean failed'],
+  ['delete', 'enroll', undefined],
+  ['delete', 'adopt failed', undefined],
+  ['delete', 'available', undefined],
   ['no maintenance', 'active', 'it is not in maintenance'],
 ])('refusal of the action "%s" for a node in "%s": %s', (id, state, refusal) =>
   expect(ACTIONS.find((action) => action.id === id)!.refusal(row('a', { provision_state: state }))).toBe(refusal),
 );
+it('the action "delete" is offered for a node in maintenance in every state', () =>
+  expect(ACTIONS.find(({ id }) => id === 'delete')!.refusal(row('a', { provision_state: 'active', maintenance: true }))).toBeUndefined());
 it('runAction reports the outcome for each node', async () => {
   const outcomes: Outcome[] = [];
   const send = async (_: string, path: string): Promise<never> => {

@@ -1,5 +1,5 @@
 /** The actions on nodes, as a table. Ironic's state machine (model/states.ts) determines which provision states allow a verb. */
-import { nextState, STATES, VERBS, type ProvisionState } from '../../model/states';
+import { DELETABLE_STATES, nextState, STATES, VERBS, type ProvisionState } from '../../model/states';
 import type { Api } from './api';
 import { imagePatch, typedImage, type NamedImage } from './images';
 import type { Row } from './rows';
@@ -175,10 +175,9 @@ export const ACTIONS: readonly Action[] = [
       policy: 'node:delete',
       isDangerous: true,
     },
+    // An option of the server, which the page does not know, decides about available nodes.
     refusal: ({ state, maintenance }) =>
-      maintenance || ['enroll', 'manageable', 'available', 'adopt failed', 'inspect failed', 'clean failed'].includes(state)
-        ? undefined
-        : `its state is ${state}`,
+      maintenance || state === 'available' || DELETABLE_STATES.includes(state as ProvisionState) ? undefined : `its state is ${state}`,
     run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}`),
   },
 ];

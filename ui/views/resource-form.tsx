@@ -122,6 +122,66 @@ function Rows({ field, rows, isWrong, change }: RowsProps) {
   );
 }
 
+interface FieldsProps {
+  readonly fields: readonly FormField[];
+  readonly texts: FormTexts;
+  readonly isWrong: (place: string) => boolean;
+  readonly edit: (texts: FormTexts) => void;
+}
+function Fields({ fields, texts, isWrong, edit }: FieldsProps) {
+  return (
+    <>
+      {fields.map((field) =>
+        field.kind === 'rows' ? (
+          <Rows
+            key={field.name}
+            {...{ field, isWrong }}
+            rows={texts.rows[field.name] ?? []}
+            change={(rows) => edit({ ...texts, rows: { ...texts.rows, [field.name]: rows } })}
+          />
+        ) : (
+          <label key={field.name} class={field.kind === 'flag' ? 'line' : ''}>
+            {field.title}
+            <Cell
+              {...{ cell: field, place: field.name, isWrong: isWrong(field.name) }}
+              text={texts.fields[field.name] ?? ''}
+              change={(text) => edit({ ...texts, fields: { ...texts.fields, [field.name]: text } })}
+            />
+          </label>
+        ),
+      )}
+    </>
+  );
+}
+
+/** Announces what was wrong when the user saved. */
+function Problems({ problem, mistakes }: { readonly problem: string; readonly mistakes: Mistakes }) {
+  return (
+    <div role="alert">
+      {problem !== '' && <p>{problem}</p>}
+      {Object.keys(mistakes).length > 0 && (
+        <ul>
+          {Object.entries(mistakes).map(([place, text]) => (
+            <li key={place}>
+              <strong>{place}</strong> {text}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** Creates the resource, or sends what `value` changes in `entry`. @param names the fields that the user could edit; absent: all */
+async function send(id: string, entry: Value, value: Value, names?: readonly string[]): Promise<void> {
+  if (entry['uuid'] === undefined) {
+    await api.send('POST', `v1/${id}`, value);
+    return;
+  }
+  const patch = resourcePatch(withoutServerFields(entry), value, names);
+  if (patch.length > 0) await api.send('PATCH', `v1/${id}/${textOf(entry['uuid'])}`, patch);
+}
+
 export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
   const [texts, setTexts] = useState<FormTexts>(() => textsOf(fields ?? [], entry));
   /** The text of the JSON editor; null: the form is shown. */
@@ -130,13 +190,9 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
   const [problem, setProblem] = useState('');
   const isNew = entry['uuid'] === undefined;
   const isWrong = (place: string): boolean => Object.hasOwn(mistakes, place);
-  const send = async (value: Value, names?: readonly string[]): Promise<void> => {
+  const submit = async (value: Value, names?: readonly string[]): Promise<void> => {
     try {
-      if (isNew) await api.send('POST', `v1/${id}`, value);
-      else {
-        const patch = resourcePatch(withoutServerFields(entry), value, names);
-        if (patch.length > 0) await api.send('PATCH', `v1/${id}/${textOf(entry['uuid'])}`, patch);
-      }
+      await send(id, entry, value, names);
       saved();
     } catch (error) {
       setProblem(messageOf(error));
@@ -149,7 +205,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
     setMistakes({});
     if (json !== null) {
       try {
-        void send(JSON.parse(json) as Value);
+        void submit(JSON.parse(json) as Value);
       } catch {
         setProblem('This is no JSON');
       }
@@ -160,7 +216,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
     setMistakes(found);
     if (wrong.length > 0) setProblem(wrong.join('; '));
     else if (Object.keys(found).length === 0)
-      void send(
+      void submit(
         value,
         fields!.map(({ name }) => name),
       );
@@ -171,48 +227,18 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
     setMistakes({});
     setProblem('');
   };
-  const change = (name: string, text: string): void => edit({ ...texts, fields: { ...texts.fields, [name]: text } });
   const showJson = (): void => setJson(JSON.stringify({ ...withoutServerFields(entry), ...valueOf(fields!, texts).value }, null, 2));
   return (
     <form onSubmit={save} class="fields" noValidate aria-label={isNew ? 'New' : `Edit ${textOf(entry['name'] ?? entry['uuid'])}`}>
       {json === null ? (
-        fields!.map((field) =>
-          field.kind === 'rows' ? (
-            <Rows
-              key={field.name}
-              {...{ field, isWrong }}
-              rows={texts.rows[field.name] ?? []}
-              change={(rows) => edit({ ...texts, rows: { ...texts.rows, [field.name]: rows } })}
-            />
-          ) : (
-            <label key={field.name} class={field.kind === 'flag' ? 'line' : ''}>
-              {field.title}
-              <Cell
-                {...{ cell: field, place: field.name, isWrong: isWrong(field.name) }}
-                text={texts.fields[field.name] ?? ''}
-                change={(text) => change(field.name, text)}
-              />
-            </label>
-          ),
-        )
+        <Fields fields={fields!} {...{ texts, isWrong, edit }} />
       ) : (
         <label>
           {isNew ? 'A new one, as JSON' : textOf(entry['uuid'])}
           <textarea name="json" rows={16} spellcheck={false} value={json} onInput={({ currentTarget }) => setJson(currentTarget.value)} />
         </label>
       )}
-      <div role="alert">
-        {problem !== '' && <p>{problem}</p>}
-        {Object.keys(mistakes).length > 0 && (
-          <ul>
-            {Object.entries(mistakes).map(([place, text]) => (
-              <li key={place}>
-                <strong>{place}</strong> {text}
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
+      <Problems {...{ problem, mistakes }} />
       <button class="first">Save</button>{' '}
       {fields && json === null && (
         <button type="button" onClick={showJson}>

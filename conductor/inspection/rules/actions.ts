@@ -1,5 +1,6 @@
 /** The actions of inspection rules: name → handler that changes the draft. Effects beyond the draft (log, api-call) are passed in. */
 import { Fault, reasonOf } from '../../../model/errors';
+import { NODE_FIELDS, PORT_FIELDS } from '../../../model/fields';
 import { isObject } from '../../../model/json';
 import type { Log } from '../../../model/log';
 import { repr, str, toBoolean } from '../../../model/python';
@@ -25,29 +26,38 @@ export interface RuleEffects {
 }
 type Action = (draft: Draft, args: RuleArguments, effects: RuleEffects) => void | Promise<void>;
 
-type Kind = 'text' | 'text or null' | 'boolean' | 'object';
-/** Node fields that a rule may set. Fields of the state machine, of locks and of the store are excluded. */
-const NODE_FIELDS: Readonly<Record<string, Kind>> = {
-  ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`${kind}_interface`, 'text'])),
-  ...{ driver: 'text', conductor_group: 'text' },
-  ...Object.fromEntries(
-    ['name', 'resource_class', 'description', 'owner', 'lessee', 'shard', 'chassis_uuid', 'parent_node', 'retired_reason'].map((name) => [
-      name,
-      'text or null',
-    ]),
-  ),
-  ...Object.fromEntries(['automated_clean', 'retired', 'disable_power_off'].map((name) => [name, 'boolean'])),
-  ...Object.fromEntries(['driver_info', 'properties', 'instance_info', 'extra', 'network_data'].map((name) => [name, 'object'])),
-};
-const PORT_FIELDS: Readonly<Record<string, Kind>> = {
-  address: 'text',
-  ...Object.fromEntries(['name', 'physical_network', 'description', 'vendor', 'category'].map((name) => [name, 'text or null'])),
-  ...Object.fromEntries(['pxe_enabled', 'is_smartnic', 'available_for_dynamic_portgroup'].map((name) => [name, 'boolean'])),
-  ...Object.fromEntries(['extra', 'local_link_connection'].map((name) => [name, 'object'])),
-};
+interface Field {
+  readonly kind: 'text' | 'boolean' | 'json';
+  /** A rule may set it to null. */
+  readonly nullable: boolean;
+}
+type Fields = Readonly<Record<string, Field>>;
+/** The fields that a rule may set, with their kinds in the table of the resource. */
+const settable = <Name extends string>(
+  kinds: Readonly<Record<NoInfer<Name>, Field['kind']>>,
+  { nullable, others }: { readonly nullable: readonly Name[]; readonly others: readonly Name[] },
+): Fields =>
+  Object.fromEntries([
+    ...nullable.map((name): [string, Field] => [name, { kind: kinds[name], nullable: true }]),
+    ...others.map((name): [string, Field] => [name, { kind: kinds[name], nullable: false }]),
+  ]);
+/** Fields of the state machine, of locks and of the store are excluded. */
+const NODE = settable(NODE_FIELDS, {
+  nullable: ['name', 'resource_class', 'description', 'owner', 'lessee', 'shard', 'chassis_uuid', 'parent_node', 'retired_reason'],
+  others: [
+    ...INTERFACE_KINDS.map((kind) => `${kind}_interface` as const),
+    ...(['driver', 'conductor_group', 'automated_clean', 'retired', 'disable_power_off'] as const),
+    ...(['driver_info', 'properties', 'instance_info', 'extra', 'network_data'] as const),
+  ],
+});
+const PORT = settable(PORT_FIELDS, {
+  nullable: ['name', 'physical_network', 'description', 'vendor', 'category'],
+  others: ['address', 'pxe_enabled', 'is_smartnic', 'available_for_dynamic_portgroup', 'extra', 'local_link_connection'],
+});
 /** Converts the value to the type of the field. Throws an Error with the reason if that is impossible. */
-function converted(kind: Kind, value: unknown): unknown {
-  if (kind === 'object') {
+function converted({ kind, nullable }: Field, value: unknown): unknown {
+  if (value === null && nullable) return null;
+  if (kind === 'json') {
     if (isObject(value)) return value;
     throw new Error(`an object is needed, not ${repr(value)}`);
   }
@@ -56,7 +66,6 @@ function converted(kind: Kind, value: unknown): unknown {
     if (known !== undefined) return known;
     throw new Error(`a boolean is needed, not ${repr(value)}`);
   }
-  if (value === null && kind === 'text or null') return null;
   if (value === null || typeof value === 'object') throw new Error(`a string is needed, not ${repr(value)}`);
   return str(value);
 }
@@ -84,14 +93,14 @@ const put = (at: Record<string, unknown>, name: string, value: unknown): void =>
 };
 
 /** Sets a field, or a member of an object field. */
-function set(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown, value: unknown): void {
+function set(record: Record<string, unknown>, fields: Fields, path: unknown, value: unknown): void {
   const parts = partsOf(path);
-  const kind = Object.hasOwn(fields, parts[0]!) ? fields[parts[0]!] : undefined;
-  if (!kind) throw new Error(`${repr(parts[0])} cannot be set by a rule`);
-  if (parts.length > 1 && kind !== 'object') throw new Error(`${repr(parts[0])} has no members`);
-  put(parentOf(record, parts, true), parts.at(-1)!, parts.length === 1 ? converted(kind, value) : value);
+  const field = Object.hasOwn(fields, parts[0]!) ? fields[parts[0]!] : undefined;
+  if (!field) throw new Error(`${repr(parts[0])} cannot be set by a rule`);
+  if (parts.length > 1 && field.kind !== 'json') throw new Error(`${repr(parts[0])} has no members`);
+  put(parentOf(record, parts, true), parts.at(-1)!, parts.length === 1 ? converted(field, value) : value);
 }
-function extend(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, { path, value, unique }: RuleArguments): void {
+function extend(record: Record<string, unknown>, fields: Fields, { path, value, unique }: RuleArguments): void {
   const parts = partsOf(path);
   const at = parts.length > 1 ? parentOf(record, parts, true) : record;
   const before = Object.hasOwn(at, parts.at(-1)!) ? at[parts.at(-1)!] : [];
@@ -100,7 +109,7 @@ function extend(record: Record<string, unknown>, fields: Readonly<Record<string,
 }
 const extended = (list: readonly unknown[], value: unknown, unique: unknown): readonly unknown[] =>
   toBoolean(unique ?? false) && list.some((one) => equal(one, value)) ? list : [...list, value];
-function remove(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown): void {
+function remove(record: Record<string, unknown>, fields: Fields, path: unknown): void {
   const parts = partsOf(path);
   if (parts.length === 1 || !Object.hasOwn(fields, parts[0]!)) throw new Error(`${repr(parts[0])} cannot be removed by a rule`);
   const at = parentOf(record, parts, false);
@@ -161,15 +170,15 @@ export const ACTION_HANDLERS: Readonly<Record<string, Action>> = {
   },
   'set-attribute': reportingFailure(
     ({ path, value }) => `Failed to set attribute ${str(path)} with value ${str(value)}`,
-    ({ node }, { path, value }) => set(node, NODE_FIELDS, path, value),
+    ({ node }, { path, value }) => set(node, NODE, path, value),
   ),
   'extend-attribute': reportingFailure(
     ({ path }) => `Failed to extend attribute ${str(path)}`,
-    ({ node }, args) => extend(node, NODE_FIELDS, args),
+    ({ node }, args) => extend(node, NODE, args),
   ),
   'del-attribute': reportingFailure(
     ({ path }) => `Failed to delete attribute at ${str(path)}`,
-    ({ node }, { path }) => remove(node, NODE_FIELDS, path),
+    ({ node }, { path }) => remove(node, NODE, path),
   ),
   'set-capability': reportingFailure(
     ({ name }) => `Failed to set capability ${str(name)}`,
@@ -217,9 +226,9 @@ export const ACTION_HANDLERS: Readonly<Record<string, Action>> = {
       log.warn(`an inspection rule unsets ${str(path)}, which is not in the plugin data`);
     }
   },
-  'set-port-attribute': onPort('set', (port, { path, value }) => set(port, PORT_FIELDS, path, value)),
-  'extend-port-attribute': onPort('extend', (port, args) => extend(port, PORT_FIELDS, args)),
-  'del-port-attribute': onPort('delete', (port, { path }) => remove(port, PORT_FIELDS, path)),
+  'set-port-attribute': onPort('set', (port, { path, value }) => set(port, PORT, path, value)),
+  'extend-port-attribute': onPort('extend', (port, args) => extend(port, PORT, args)),
+  'del-port-attribute': onPort('delete', (port, { path }) => remove(port, PORT, path)),
   'api-call': async (_, { url, headers, proxies, timeout = 5, retries = 3, backoff_factor: backoff = 0.3 }, effects) => {
     const call: ApiCall = {
       url: str(url),

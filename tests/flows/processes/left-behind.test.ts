@@ -36,6 +36,21 @@ it('a flow that is resumed says nothing of it', async () => {
 });
 
 it.each([
+  ['deploying', 'active', '{"step":"write"}'],
+  ['unrescuing', 'active', '{}'],
+] as const)('the log of a resumed flow in %s names no step that an earlier flow left', async (from, to, fields) => {
+  await one.enrol({
+    provision_state: from,
+    target_provision_state: to,
+    clean_step: { step: 'erase', interface: 'deploy' },
+    deploy_step: from === 'deploying' ? { step: 'write', interface: 'deploy' } : {},
+  });
+  const line = (): string | undefined => one.complaints.find((text) => text.includes('was left by its conductor'));
+  await eventually(async () => line() !== undefined);
+  expect(line()).toBe(`${from} was left by its conductor ${fields}`);
+});
+
+it.each([
   ['clean', 'clean failed', 'clean failed', 'tearDownCleaning'],
   ['deploy', 'deploy failed', 'deploy failed', 'cleanUp'],
   ['rescue', 'rescue failed', 'rescue failed', 'clean up rescue'],

@@ -5,9 +5,7 @@ import { reasonOf } from '../../model/errors';
 import type { Inventory, JsonObject, NodeRecord } from '../../model/records';
 import type { Lookup } from '../core/call-types';
 import type { Context } from '../core/context';
-import { inspect } from '../flows/inspect';
 import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
-import { applyOutcome } from '../flows/outcome';
 import { withFailureText, attempt } from '../core/attempt';
 import { startTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
@@ -16,6 +14,8 @@ import { discoverNode } from '../inspection/discover';
 import { lookupInspected, nodeNotFound } from '../inspection/lookup';
 import { storeRamdiskLogs } from '../inspection/store-ramdisk-logs';
 import { runHooks } from '../inspection/runner';
+import { inspect } from './inspect';
+import { applyOutcome } from './outcome';
 
 /** Returns the node, with its agent's token if `lookup` wants that. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
 export async function continueInspection(
