@@ -404,11 +404,11 @@ function importsOf(file: string): readonly Import[] {
 const imports = sources.flatMap(importsOf);
 const told = ({ file, target }: Import): string => `${file} imports ${target}`;
 
-it('knows every folder, and no other', () => {
+it('FOLDERS lists exactly the folders that contain source files', () => {
   expect([...folders].sort()).toEqual(Object.keys(FOLDERS).sort());
 });
 
-it.each(folders)('%s imports only what it may', (folder) => {
+it.each(folders)('files in %s import only what FOLDERS allows', (folder) => {
   const allowed = FOLDERS[folder] ?? [];
   const refused = imports.filter(
     ({ file, target }) =>
@@ -417,7 +417,7 @@ it.each(folders)('%s imports only what it may', (folder) => {
   expect(refused.map(told)).toEqual([]);
 });
 
-it('imports only types of the option table', () => {
+it('folders other than config and commands import only types from config/options', () => {
   const values = imports.filter(
     ({ file, target, typesOnly }) =>
       target === TYPES_ONLY.file && !typesOnly && folderOf(file) !== '' && !TYPES_ONLY.except.includes(folderOf(file)),
@@ -425,7 +425,7 @@ it('imports only types of the option table', () => {
   expect(values.map(told)).toEqual([]);
 });
 
-it(`has at most ${MOST_FILES} files in a folder`, () => {
+it(`no folder has more than ${MOST_FILES} source files`, () => {
   const counts = folders.map((folder) => [folder, sources.filter((file) => folderOf(file) === folder).length] as const);
   expect(counts.filter(([, count]) => count > MOST_FILES)).toEqual([]);
 });
@@ -434,7 +434,7 @@ it(`has at most ${MOST_FILES} files in a folder`, () => {
  * Groups of files that import each other, directly or through others; imports of types count. Each group is the list of its imports
  * (Tarjan's algorithm).
  */
-function circles(): readonly (readonly Import[])[] {
+function importCycles(): readonly (readonly Import[])[] {
   const edges = new Map(sources.map((file) => [file.slice(0, -3), imports.filter((one) => one.file === file)]));
   const place = new Map<string, number>();
   const lowest = new Map<string, number>();
@@ -456,6 +456,6 @@ function circles(): readonly (readonly Import[])[] {
     .filter((group) => group.length > 1)
     .map((group) => group.flatMap((file) => edges.get(file)!.filter(({ target }) => group.includes(target))));
 }
-it('has no circles of imports', () => {
-  expect(circles().map((circle) => circle.map(told))).toEqual([]);
+it('source files have no circular imports', () => {
+  expect(importCycles().map((cycle) => cycle.map(told))).toEqual([]);
 });

@@ -50,7 +50,7 @@ it('writes a line for each entry in order, to a file that only its owner may rea
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-it('goes on in a new file when the old one was moved away', async () => {
+it('opens a new file on reopen() after the old one was moved away', async () => {
   const path = newPath();
   const { audit } = start(path);
   audit.record(entry('before'));
@@ -64,7 +64,7 @@ it('goes on in a new file when the old one was moved away', async () => {
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-it('keeps the old file, and says so once, when the new one cannot be opened', async () => {
+it('continues with the old file, and logs one error, when reopen() cannot open the new one', async () => {
   mkdirSync(join(folder, 'logs'));
   const path = join(folder, 'logs/audit.log');
   const { audit, errors } = start(path);
@@ -76,7 +76,7 @@ it('keeps the old file, and says so once, when the new one cannot be opened', as
   expect(errors).toEqual(['the audit log cannot be written']);
 });
 
-it('says once that a disk is full, and ends all the same', async () => {
+it('logs a full disk only once, and still stops', async () => {
   const { audit, errors } = start('/dev/full');
   audit.record(entry('/v1/nodes'));
   await until('the failure is logged', () => errors.length > 0);
@@ -85,11 +85,11 @@ it('says once that a disk is full, and ends all the same', async () => {
   expect(errors).toEqual(['the audit log cannot be written', 'entries of the audit log are lost']);
 });
 
-it('names the option when the file cannot be opened', () => {
+it('names the option [audit]log_file when the file cannot be opened', () => {
   expect(() => start(join(folder, 'nosuch/audit.log'))).toThrow(/^\[audit\]log_file: ENOENT/);
 });
 
-it('bounds what waits for a reader that is slow, and tells how much was lost', async () => {
+it('limits the entries that wait for a slow reader, and records how many were lost', async () => {
   const path = newPath();
   execFileSync('mkfifo', [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

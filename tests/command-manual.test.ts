@@ -22,7 +22,7 @@ it.each(['bloomery.1', 'bloomery.conf.5'])('%s has no word that is longer than a
   expect(words.length).toBeGreaterThan(500);
   expect(words.filter((word) => word.replace(/\\(?:e|-)/g, '-').length > COLUMNS)).toEqual([]);
 });
-it('examples have a title, and files are named', async () => {
+it('bloomery.1 has a title above its examples, and a section FILES', async () => {
   const text = await page('bloomery.1');
   expect(text).toMatch(/\n\.PP\nExamples:\n\.PP\n\.EX\n(?:bloomery why .+\n)+\.EE\n/);
   expect(text).toMatch(/\n\.SH FILES\n(?:\.TP\n.+\n.+\n)+\.SH SEE ALSO\n/);

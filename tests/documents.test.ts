@@ -96,13 +96,13 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-describe.each(RULES)('$what that pages name are there', ({ named, isThere }) => {
+describe.each(RULES)('$what that the documentation names exist', ({ named, isThere }) => {
   it.each(pages)('%s', (page) => {
     const names = [...new Set(named(page, read(page)))];
     expect(names.filter((name) => !isThere(name, page))).toEqual([]);
   });
 });
-it('finds what it looks for', () => {
+it('each rule finds at least one name in the documentation', () => {
   const found = RULES.map(({ what, named }) => [what, pages.flatMap((page) => named(page, read(page))).length > 0]);
   expect(found).toEqual(RULES.map(({ what }) => [what, true]));
 });

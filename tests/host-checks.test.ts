@@ -23,7 +23,7 @@ it.each([
   [100 * GIB, 'ok'],
   [GIB, 'warning'],
   [GIB / 10, 'warning'],
-])('%d bytes free: %s', (bytes, severity) => {
+])('spaceFinding() rates %d free bytes as "%s"', (bytes, severity) => {
   expect(spaceFinding(bytes)[0]).toBe(severity);
 });
 
@@ -32,10 +32,13 @@ it.each([
   ['2026-01-01', '2026-03-20', 'warning', /is valid for 19 more days$/],
   ['2026-01-01', '2026-02-01', 'warning', /expired at 2026-02-01$/],
   ['2026-04-01', '2027-02-01', 'warning', /valid only from 2026-04-01: compare the clock$/],
-])('a certificate from %s to %s: %s', (validFrom, validTo, severity, message) => {
-  const [found, text] = certificateFinding({ validFrom, validTo }, 'a.pem', Date.parse('2026-03-01'));
-  expect([found, text]).toEqual([severity, expect.stringMatching(message)]);
-});
+])(
+  'certificateFinding() rates a certificate that is valid from %s to %s as "%s" on 2026-03-01',
+  (validFrom, validTo, severity, message) => {
+    const [found, text] = certificateFinding({ validFrom, validTo }, 'a.pem', Date.parse('2026-03-01'));
+    expect([found, text]).toEqual([severity, expect.stringMatching(message)]);
+  },
+);
 
 const finding = (severity: Finding['severity']): Finding => ({ what: 'x', severity, message: 'y' });
 const option = { option: '[a]b', from: 'f', message: null };
@@ -46,11 +49,11 @@ it.each([
   [[], [finding('warning')], 1, /the server starts$/],
   [[{ ...option, result: 'refused' }], [finding('warning')], 2, /1 warning, 1 refusal: the server does not start$/],
   [[], [finding('refused')], 2, /the server does not start$/],
-] as const)('options %j and findings %j: status %d', (options, host, status, text) => {
+] as const)('summaryOf() sums up options %j and findings %j with status %d', (options, host, status, text) => {
   expect(summaryOf(options, host)).toEqual({ status, text: expect.stringMatching(text) as unknown });
 });
 
-it('the page has what is refused first, and no control characters', () => {
+it('checkPage() lists refused options first, and replaces control characters', () => {
   const page = checkPage(
     [
       { ...option, result: 'works' },
@@ -69,7 +72,7 @@ it('the page has what is refused first, and no control characters', () => {
   ]);
 });
 
-describe('a host', () => {
+describe('checkHost()', () => {
   const check = async (changes: Partial<LoadedOptions>, roles = ['api', 'conductor', 'boot']): Promise<readonly Finding[]> => {
     const [api, http] = [await freePort(), await freePort()];
     const defaults = { 'api.port': api, 'boot.http_port': http, 'boot.http_host': '127.0.0.1', 'boot.tftp': false };
@@ -81,7 +84,7 @@ describe('a host', () => {
   const kernel = join(folder, 'kernel');
   const agent = { 'conductor.deploy_kernel': `file://${kernel}`, 'conductor.deploy_ramdisk': kernel };
 
-  it('that is well', async () => {
+  it('finds nothing wrong on a correct host but missing boot loaders', async () => {
     writeFileSync(kernel, '');
     const findings = await check({ ...agent, 'pxe.loader_file_paths': {}, 'pxe.tftp_root': folder });
     expect(findings.filter(({ severity, what }) => severity === 'refused' || (severity === 'warning' && what !== 'boot loaders'))).toEqual(
@@ -98,12 +101,12 @@ describe('a host', () => {
   it.each([
     [['ipxe'], /snponly\.efi: /],
     [['ipxe', 'pxe'], /snponly\.efi, pxelinux\.0, bootx64\.efi: /],
-  ])('needs the boot loaders of its boot interfaces %j', async (enabled, lacking) => {
+  ])('warns about missing boot loaders of the boot interfaces %j', async (enabled, lacking) => {
     const findings = await check({ 'DEFAULT.enabled_boot_interfaces': enabled, 'pxe.loader_file_paths': {}, 'pxe.tftp_root': folder });
     expect(of(findings, 'boot loaders')).toEqual([['warning', expect.stringMatching(lacking)]]);
   });
 
-  it('where a port is in use', async () => {
+  it('refuses a port of the API that is in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await new Promise((listening) => taken.once('listening', listening));
     const { port } = taken.address() as AddressInfo;
@@ -165,13 +168,13 @@ describe('a host', () => {
       /\/nowhere\/users/,
     ],
     ['Keystone', { 'DEFAULT.auth_strategy': 'keystone' }, 'refused', /auth_url/],
-  ])('%s: %j', async (what, changes, severity, message) => {
+  ])('reports what is wrong with %s when the options are %j', async (what, changes, severity, message) => {
     const findings = of(await check(changes), what);
     expect(findings).toContainEqual([severity, expect.stringMatching(message)]);
     expect(JSON.stringify(findings)).not.toContain('hush');
   });
 
-  it('with a web server that asks for a login', async () => {
+  it('requests agent images with the credentials of [deploy]image_server_*, and warns when they are refused or incomplete', async () => {
     const server = createHttpServer(({ headers }, response) => {
       response.writeHead(headers.authorization === `Basic ${Buffer.from('u:hush').toString('base64')}` ? 200 : 401).end();
     });
@@ -188,7 +191,7 @@ describe('a host', () => {
     server.close();
   });
 
-  it('with a certificate, and with a key of another one', async () => {
+  it('accepts a certificate with its private key, and refuses it with the key of another one', async () => {
     const make = (name: string): void => {
       const { certificate, privateKey } = ownCertificate('127.0.0.1', name, Date.now(), randomBytes);
       writeFileSync(join(folder, `${name}.pem`), certificate);
@@ -223,7 +226,7 @@ async function checkCommand(url: string, ...words: readonly string[]) {
     process.exitCode = before[1];
   }
 }
-it('the command prints it, and its status says how it is', async () => {
+it('`bloomery check --json` prints the options and the findings, and exits with their status', async () => {
   const path = join(folder, 'ironic.conf');
   const [api, http] = [await freePort(), await freePort()];
   writeFileSync(path, `[api]\nport = ${api}\nports = 1\n[boot]\nhttp_host = 127.0.0.1\nhttp_port = ${http}\ntftp = false\n`);
@@ -237,7 +240,7 @@ it('the command prints it, and its status says how it is', async () => {
   });
   expect(answer.host.map(({ what }) => what)).toEqual(expect.arrayContaining(['database', 'ports', 'clock', 'agent']));
 });
-it('the command says that it read no file, and that the URL of the database comes from the variable', async () => {
+it('`bloomery check` says that it read no configuration file, and names DATABASE_URL as the source of an invalid URL', async () => {
   const empty = join(folder, 'no-files');
   mkdirSync(empty);
   const { host, status } = await checkCommand('mysql://a:b@127.0.0.1/c', '--config-dir', empty, '--roles', 'conductor');

@@ -63,8 +63,8 @@ const ask = (port: number, options: object): Promise<Answer> =>
       .end();
   });
 
-describe('with TLS', () => {
-  it('answers with its certificate, and to nobody without TLS', async () => {
+describe('an HTTP listener with TLS', () => {
+  it('presents its certificate, and does not answer plain HTTP', async () => {
     const first = made('first');
     const { port, bound, scheme } = await listening(LOCAL, files(first));
     expect(await ask(port!, { ca: first.certificate, agent: false })).toEqual({ text: 'answer', subject: 'first', version: 'TLSv1.3' });
@@ -72,7 +72,7 @@ describe('with TLS', () => {
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow('fetch failed');
   });
 
-  it('speaks the versions and ciphers that it is given', async () => {
+  it('accepts only the configured TLS versions and ciphers', async () => {
     const own = made('own');
     const ciphers = 'ECDHE-ECDSA-AES256-GCM-SHA384';
     const { port } = await listening(LOCAL, { ...files(own), minVersion: 'TLSv1.2', ciphers });
@@ -85,7 +85,7 @@ describe('with TLS', () => {
     await expect(ask(strict.port!, { ca: own.certificate, agent: false, maxVersion: 'TLSv1.2' })).rejects.toThrow(/protocol version/);
   });
 
-  it('answers only clients with a certificate of the authority that it is given', async () => {
+  it('accepts only clients with a certificate of the configured authority', async () => {
     const [own, client, stranger] = [made('own'), made('client'), made('stranger')];
     const ca = { option: '[ssl]ca_file', path: join(folder, 'clients.crt') };
     writeFileSync(ca.path, client.certificate);
@@ -97,7 +97,7 @@ describe('with TLS', () => {
     await expect(as()).rejects.toThrow();
   });
 
-  it('takes new files without ending a connection, and keeps the certificate when they cannot be used', async () => {
+  it('reloads its certificate without closing connections, and keeps the old one when the new files are invalid', async () => {
     const [first, second] = [made('first'), made('second')];
     const settings = files(first);
     const errors: string[] = [];
@@ -119,7 +119,7 @@ describe('with TLS', () => {
     sameConnection.destroy();
   });
 
-  it('notices changed files by itself', async () => {
+  it('reloads its certificate by itself when the files change', async () => {
     const [first, second] = [made('first'), made('second')];
     const settings = files(first);
     const { port } = await listening(LOCAL, settings);
@@ -130,7 +130,7 @@ describe('with TLS', () => {
 
   it.each<[string, (settings: TlsSettings) => TlsSettings, RegExp]>([
     [
-      'a file that is not there',
+      'a file that does not exist',
       (settings) => ({ ...settings, cert: { option: '[api]cert_file', path: '/nonexistent.crt' } }),
       /^\[api\]cert_file: cannot read \/nonexistent\.crt: ENOENT/,
     ],
@@ -139,13 +139,13 @@ describe('with TLS', () => {
       (settings) => ({ ...settings, key: files(made('other')).key }),
       /^\[api\]cert_file .*\.crt and \[api\]key_file .*\.key are no certificate in PEM with its private key: .*mismatch/,
     ],
-    ['ciphers that are none', (settings) => ({ ...settings, ciphers: 'NONE-SUCH' }), /or the ciphers are none that OpenSSL knows/],
+    ['unknown ciphers', (settings) => ({ ...settings, ciphers: 'NONE-SUCH' }), /or the ciphers are none that OpenSSL knows/],
   ])('refuses %s', async (_, change, message) => {
     await expect(listening(LOCAL, change(files(made('own'))))).rejects.toThrow(message);
   });
 });
 
-describe('on a Unix socket', () => {
+describe('an HTTP listener on a Unix socket', () => {
   const at = (name: string, mode: number | null = null): ListenAddress => ({ path: join(folder, name), mode });
   const answered = (path: string): Promise<string> =>
     new Promise((done, fail) => {
@@ -154,7 +154,7 @@ describe('on a Unix socket', () => {
         .end();
     });
 
-  it('answers with the permissions asked for, and removes the socket at the end', async () => {
+  it('creates the socket with the configured permissions, and removes it when it closes', async () => {
     const path = join(folder, 'a.sock');
     const listener = await listening(at('a.sock', 0o620));
     expect(statSync(path).mode & 0o777).toBe(0o620);
@@ -164,7 +164,7 @@ describe('on a Unix socket', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('replaces a socket that was left behind, and nothing else', async () => {
+  it('replaces a stale socket, but neither a socket in use nor a regular file', async () => {
     const path = join(folder, 'b.sock');
     const left = createServer().listen(path);
     await new Promise((done) => left.once('listening', done));
@@ -184,6 +184,6 @@ describe('on a Unix socket', () => {
 
 it.each<[string, ListenAddress, RegExp]>([
   ['an address of another host', { host: '192.0.2.1', port: 0 }, /192\.0\.2\.1 port 0 \(a test, \[test\]option\): this host does not have/],
-])('names %s', async (_, address, message) => {
+])('listenHttp() names the address and the option when it cannot listen on %s', async (_, address, message) => {
   await expect(listening(address)).rejects.toThrow(message);
 });

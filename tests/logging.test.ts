@@ -22,7 +22,7 @@ const linesOf = (path: string): Readonly<Record<string, unknown>>[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-it('writes a line of JSON with the fields of its makers', () => {
+it('writes a message as a line of JSON, with the fields of its logger and of the call', () => {
   const path = file();
   const { log, flush } = createLog(options({ 'DEFAULT.log_file': path }));
   log.child({ component: 'api' }).info('request', { request_id: 'req-1', status: 200 });
@@ -33,7 +33,7 @@ it('writes a line of JSON with the fields of its makers', () => {
   ]);
 });
 
-it.each([true, false])('writes no credentials of URLs (JSON: %s)', (json) => {
+it.each([true, false])('removes credentials from URLs (JSON: %s)', (json) => {
   const path = file();
   const { log } = createLog(options({ 'DEFAULT.log_file': path, 'DEFAULT.use_json': json }));
   log
@@ -44,7 +44,7 @@ it.each([true, false])('writes no credentials of URLs (JSON: %s)', (json) => {
   for (const host of 'abcd') expect(text).toContain(`http://${host}/`);
 });
 
-it('writes warnings at once, and other lines within a moment', async () => {
+it('writes warnings immediately, and other lines after a short delay', async () => {
   const path = file();
   const { log } = createLog(options({ 'DEFAULT.log_file': path }));
   log.info('one');
@@ -56,7 +56,7 @@ it('writes warnings at once, and other lines within a moment', async () => {
   expect(linesOf(path).map(({ msg }) => msg)).toEqual(['one', 'two', 'three']);
 });
 
-it('goes on in a new file when the old one was moved away', () => {
+it('opens a new file on reopen() after the old one was moved away', () => {
   const path = file();
   const { log, flush, reopen } = createLog(options({ 'DEFAULT.log_file': path }));
   log.info('before');
@@ -69,7 +69,7 @@ it('goes on in a new file when the old one was moved away', () => {
   expect(linesOf(path).map(({ msg }) => msg)).toEqual(['after']);
 });
 
-it('outlives a full disk, and a folder that is gone', () => {
+it('survives a full disk, and a log folder that was removed', () => {
   const full = createLog(options({ 'DEFAULT.log_file': '/dev/full' }));
   full.log.error('nowhere to write to');
   full.flush();
@@ -85,7 +85,7 @@ it('outlives a full disk, and a folder that is gone', () => {
   said.mockRestore();
 });
 
-it('has levels of its own for parts of the program', () => {
+it('applies [DEFAULT]default_log_levels to the components that it names', () => {
   const path = file();
   const levels = ['store=DEBUG', 'api = WARNING', 'amqp=WARN'];
   const { log, flush } = createLog(options({ 'DEFAULT.log_file': path, 'DEFAULT.default_log_levels': levels }));
@@ -96,7 +96,7 @@ it('has levels of its own for parts of the program', () => {
   expect(linesOf(path).map(({ msg }) => msg)).toEqual(['shown']);
 });
 
-it.each(['api', 'api=LOUD', '=INFO'])('refuses the level "%s"', (level) => {
+it.each(['api', 'api=LOUD', '=INFO'])('refuses "%s" in [DEFAULT]default_log_levels', (level) => {
   expect(() => createLog(options({ 'DEFAULT.default_log_levels': [level] }))).toThrow(`[DEFAULT]default_log_levels: "${level}"`);
 });
 
@@ -106,11 +106,11 @@ it.each([
   [null, '/var/log/x', '/var/log/x/bloomery.log'],
   ['a.log', '/var/log/x', '/var/log/x/a.log'],
   ['/tmp/a.log', '/var/log/x', '/tmp/a.log'],
-])('log_file %p and log_dir %p: %p', (given, dir, expected) => {
+])('log_file %p and log_dir %p give the path %p', (given, dir, expected) => {
   expect(logPath(options({ 'DEFAULT.log_file': given, 'DEFAULT.log_dir': dir }))).toBe(expected);
 });
 
-it('writes text as oslo.log orders it', () => {
+it('formats text lines as oslo.log does', () => {
   const line = {
     level: 'WARNING',
     time: '2026-03-01T00:00:00.123Z',
@@ -129,7 +129,7 @@ it('writes text as oslo.log orders it', () => {
   );
 });
 
-it('masks secrets, however deep, and leaves the rest as it is', () => {
+it('maskSecrets() masks secrets at any depth, and leaves other values unchanged', () => {
   const plain = { node: 'x', count: 1, none: null };
   expect(maskSecrets(plain)).toBe(plain);
   expect(maskSecrets({ password: 'x', inner: [{ agent_secret_token: 'y', ok: 1 }], configdrive: null })).toEqual({

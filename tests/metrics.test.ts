@@ -2,7 +2,7 @@ import { createMetrics, withoutMachines } from '../metrics';
 
 const lines = (text: string, name: string): string[] => text.split('\n').filter((line) => line.startsWith(name));
 
-it('counts, observes, sets and reads', async () => {
+it('exposes counters, histograms and gauges, and reads some gauges at each scrape', async () => {
   const { metrics, scrape } = createMetrics();
   metrics.count('bloomery_workers_refused_total', {});
   metrics.count('bloomery_workers_refused_total', {}, 2);
@@ -19,7 +19,7 @@ it('counts, observes, sets and reads', async () => {
   expect((await scrape(undefined)).text).toContain('bloomery_locks_held 0\n');
 });
 
-it('speaks OpenMetrics to those who ask for it, and goes on speaking the other', async () => {
+it('answers in the OpenMetrics format if Accept asks for it, otherwise in the Prometheus text format', async () => {
   const { metrics, scrape } = createMetrics({ process: true });
   metrics.count('bloomery_workers_refused_total', {});
   const { type, text } = await scrape('application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1');
@@ -34,7 +34,7 @@ it('speaks OpenMetrics to those who ask for it, and goes on speaking the other',
   }
 });
 
-it('has a bound on the series of each metric', async () => {
+it('limits the series of a metric, and counts the rest under "other"', async () => {
   const { metrics, scrape } = createMetrics();
   for (let i = 0; i < 2500; i++) metrics.count('bloomery_tftp_transfers_total', { outcome: `wrong ${i}` });
   const found = lines((await scrape(undefined)).text, 'bloomery_tftp_transfers_total');
@@ -42,7 +42,7 @@ it('has a bound on the series of each metric', async () => {
   expect(found).toContain('bloomery_tftp_transfers_total{outcome="other"} 500');
 });
 
-it('leaves out what cannot be read', async () => {
+it('omits a metric that cannot be read at the scrape', async () => {
   const { metrics, scrape } = createMetrics();
   metrics.read('bloomery_nodes', () => Promise.reject(new Error('the database is away')));
   metrics.read('bloomery_locks_held', () => [[{}, 1]]);
@@ -51,7 +51,7 @@ it('leaves out what cannot be read', async () => {
   expect(text).toContain('bloomery_locks_held 1\n');
 });
 
-it('tells everybody nothing of single machines', async () => {
+it('withoutMachines() omits the metrics of single machines', async () => {
   const { metrics, scrape } = createMetrics();
   const node = { node_uuid: 'u', node_name: 'n', instance_uuid: 'i' };
   metrics.read('baremetal_last_payload_timestamp_seconds', () => [[node, 5]]);
@@ -67,7 +67,7 @@ it('tells everybody nothing of single machines', async () => {
   }
 });
 
-it('lets machines have more series, and forgets those of machines that are gone', async () => {
+it('allows more series for the metrics of single machines, and forgets machines that are gone', async () => {
   const { metrics, scrape } = createMetrics();
   const series = (from: number) =>
     Array.from({ length: 5000 }, (_, n) => [{ node_uuid: `${from + n}`, node_name: '', instance_uuid: '' }, 1] as const);
@@ -79,7 +79,7 @@ it('lets machines have more series, and forgets those of machines that are gone'
   }
 });
 
-it('sums up what was counted, in the shape of Ironic', async () => {
+it('totals() sums each metric over its labels, in the format of Ironic', async () => {
   const { metrics } = createMetrics();
   metrics.count('bloomery_flows_total', { flow: 'deploy', outcome: 'done' });
   metrics.count('bloomery_flows_total', { flow: 'clean', outcome: 'done' }, 2);

@@ -38,7 +38,7 @@ const secrets = {
   traits: ['CUSTOM_B', 'CUSTOM_A'],
 };
 
-it('writes messages as oslo.messaging does, without any secret', () => {
+it('formats notifications as oslo.messaging does, without secrets', () => {
   const { notifier } = open({ OS_DEFAULT__NOTIFICATION_LEVEL: 'info', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'log' });
   announceNode(notifier, 'ironic-conductor', 'provision_set', 'start', secrets, { event: 'deploy' }, undefined);
   announce(notifier, 'node', 'update', 'error', secrets, undefined);
@@ -69,7 +69,7 @@ it('writes messages as oslo.messaging does, without any secret', () => {
   expect(second).toMatchObject({ publisher_id: 'ironic-api.here', priority: 'ERROR', event_type: 'baremetal.node.update.error' });
 });
 
-it('posts no credentials of URLs', async () => {
+it('removes credentials from URLs in the notifications that it posts to the webhook', async () => {
   const posted: string[] = [];
   const server = createServer((request, response) => {
     void text(request).then((body) => {
@@ -89,7 +89,7 @@ it('posts no credentials of URLs', async () => {
   expect(posted.join()).not.toContain('admin:hush');
 });
 
-it('publishes nothing that only some callers may see', () => {
+it('redacts the properties of volume targets and sensitive inspection rules', () => {
   const { notifier } = open({ OS_DEFAULT__NOTIFICATION_LEVEL: 'info', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'log' });
   announce(notifier, 'volumetarget', 'create', 'end', { properties: { iqn: 'hush' } }, undefined);
   announce(notifier, 'inspectionrule', 'create', 'end', { sensitive: true, actions: [{ a: 'hush' }], conditions: [] }, undefined);
@@ -98,7 +98,7 @@ it('publishes nothing that only some callers may see', () => {
   expect(said.join().match(/Value redacted/g)).toHaveLength(3);
 });
 
-it.each([...LEVELS])('sends what is at least %s', (lowest) => {
+it.each([...LEVELS])('sends notifications of the level %s and above', (lowest) => {
   const { notifier } = open({ OS_DEFAULT__NOTIFICATION_LEVEL: lowest, OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'log' });
   const wanted = LEVELS.filter((level: Level) => notifier.wants(level));
   expect(wanted).toEqual(LEVELS.slice(LEVELS.indexOf(lowest)));
@@ -118,7 +118,7 @@ it.each<[Record<string, string>, RegExp | undefined]>([
   expect(LEVELS.some((level) => notifier.wants(level))).toBe(false);
   expect(warnings).toEqual(warning === undefined ? [] : [expect.stringMatching(warning)]);
 });
-it.each(['ftp://x', 'nonsense'])('refuses %s as a URL', (url) => {
+it.each(['ftp://x', 'nonsense'])('refuses %s as webhook_url', (url) => {
   expect(() => open({ OS_DEFAULT__NOTIFICATION_LEVEL: 'info', OS_NOTIFICATIONS__WEBHOOK_URL: url })).toThrow(
     'webhook_url is not an HTTP(S) URL',
   );

@@ -29,7 +29,7 @@ it.each([
   'test-openstack',
   'test-reference',
   'types',
-])('%s', async (script) => {
+])('%s prints its usage with --help, and refuses an unknown option', async (script) => {
   const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
   expect(help).toMatchObject({ code: 0, errors: '' });
   expect(help.output).toMatch(/^usage: npm /);
@@ -37,7 +37,7 @@ it.each([
   expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
 });
 
-it('every test of the lab is a part of it, and needs packages that are listed', async () => {
+it('test-lab --list names every test of the lab, and the groups of packages that the tests need', async () => {
   const { output } = await said('test-lab', '--list');
   const files = ['lab', 'chaos'].flatMap((folder) =>
     readdirSync(join(__dirname, folder), { encoding: 'utf8', recursive: true })
@@ -65,7 +65,7 @@ it.each([
   ['test-lab', ['boot/dhcp', 'nothing'], ', not "nothing"'],
   ['test-node', ['22'], 'VERSION is one like 22.23.3, not "22"'],
   ['fuzz', ['--minutes'], "Option '--minutes <value>' argument missing"],
-])('%s %j', async (script, words, problem) => {
+])('%s refuses the arguments %j', async (script, words, problem) => {
   const { code, errors } = await said(script, ...words);
   expect(code).toBe(2);
   expect(errors).toMatch(/^[^\n]+\n$/);
@@ -102,7 +102,7 @@ const FLAKY: readonly (readonly [name: string, first: Results, again: Results, j
     { passed: 1, failed: ['a: x'], flaky: [] },
   ],
 ];
-it('a test that passes when it runs once more is flaky, and one that fails again is red', async () => {
+it('repeatFailed() judges a failed test as flaky if it passes when repeated, else as failed', async () => {
   const program = `import { repeatFailed, summary } from ${JSON.stringify(join(__dirname, '../scripts/testing/flaky.mjs'))};
     const judged = [];
     for (const [, first, again] of ${JSON.stringify(FLAKY)}) {
@@ -136,7 +136,7 @@ async function runs(pid: number): Promise<boolean> {
 it.each([
   ['SIGTERM', 143, 'sleep 600 & echo $!; wait'],
   ['SIGINT', 130, "trap '' INT; sh -c 'echo $$; sleep 600' & wait"],
-] as const)('%s ends a program with all that it started', async (signal, status, script) => {
+] as const)('runInGroup() ends a program and the processes that it started on %s', async (signal, status, script) => {
   const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/testing/process-group.mjs'))};
     process.exit((await runInGroup(['sh', '-c', ${JSON.stringify(script)}], {}, 300)).status);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -155,7 +155,7 @@ it.each([
     if (await runs(started)) process.kill(started, 'SIGKILL');
   }
 });
-it('a program in a group of its own ends with its own status', async () => {
+it('runInGroup() returns the exit status of the program', async () => {
   const program = `import { runInGroup } from ${JSON.stringify(join(__dirname, '../scripts/testing/process-group.mjs'))};
     process.exit((await runInGroup(['sh', '-c', 'exit 3'])).status);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' });

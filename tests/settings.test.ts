@@ -15,22 +15,22 @@ it.each([
   [{}, 8443, 'https://192.0.2.1:8443'],
   [{ 'DEFAULT.my_ip': '2001:db8::1' }, 8443, 'https://[2001:db8::1]:8443'],
   [{ 'deploy.external_http_url': 'https://outside' }, 8443, 'https://outside'],
-] as const)('%j with the TLS port %s: BMCs get %s', (changes, https, expected) => {
+] as const)('options %j and the TLS port %s give BMCs the URL %s', (changes, https, expected) => {
   const options = resolveOptions(given({ 'DEFAULT.my_ip': '192.0.2.1', ...changes }), '/state', { api: 6385, http: 8080, https });
   expect(options['deploy.external_http_url']).toBe(expected);
   expect(options['deploy.http_url']).toMatch(/^http:.*:8080$/);
 });
 
-describe('files of authorities', () => {
+describe('checkOptions() on files of certificate authorities', () => {
   const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false);
-  it.each(['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const)('of %s are there at the start', (key) => {
+  it.each(['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const)('refuses the start while the file of %s does not exist', (key) => {
     const path = join(folder, `${key}.pem`);
     expect(check({ [key]: path })).toThrow(StartError);
     expect(check({ [key]: path })).toThrow(`[${key.replace('.', ']')}: cannot read ${path}`);
     writeFileSync(path, 'authorities');
     expect(check({ [key]: path })()).toEqual([]);
   });
-  it.each(['True', 'no', ''])('are none for %j', (value) => {
+  it.each(['True', 'no', ''])('reads no file for webserver_verify_ca = %j', (value) => {
     expect(check({ 'DEFAULT.webserver_verify_ca': value })()).toEqual([]);
     expect(check({ 'agent.api_ca_file': '' })()).toEqual([]);
   });
@@ -44,11 +44,11 @@ it.each([0, 8443])('[boot]https_port = %s needs a certificate, and the message s
   expect(check(['conductor'])()).toEqual([]);
 });
 
-describe("the API's URL in Keystone's catalog", () => {
+describe("the API's URL from Keystone's catalog", () => {
   const services = (endpoint: () => Promise<string>, isConfigured = true): Services =>
     ({ service_catalog: { endpoint, isConfigured } }) as unknown as Services;
   const withKeystone = (changes: Partial<LoadedOptions> = {}): LoadedOptions => given({ 'DEFAULT.auth_strategy': 'keystone', ...changes });
-  it('is for ramdisks, without slashes at its end', async () => {
+  it('has no trailing slashes', async () => {
     expect(
       await catalogUrl(
         withKeystone(),
@@ -56,7 +56,7 @@ describe("the API's URL in Keystone's catalog", () => {
       )!(),
     ).toBe('http://api.example/baremetal');
   });
-  it('is missing: Ironic says so', async () => {
+  it('is missing: the error is that of Ironic', async () => {
     const fails = services(async () => Promise.reject(new ServiceError('service_catalog', 'refused', 'no endpoint')));
     await expect(catalogUrl(withKeystone(), fails)!()).rejects.toThrow(
       "Couldn't get the URL of the Ironic API service from the configuration file or keystone catalog. Keystone error: no endpoint",
@@ -66,7 +66,7 @@ describe("the API's URL in Keystone's catalog", () => {
     ['the option names it', { 'service_catalog.endpoint_override': 'http://x' }, true],
     ['Keystone is not used', { 'DEFAULT.auth_strategy': 'noauth' }, true],
     ['there are no credentials', {}, false],
-  ])('is not looked up: %s', (_name, changes, isConfigured) => {
+  ])('is not looked up when %s', (_name, changes, isConfigured) => {
     expect(
       catalogUrl(
         withKeystone(changes),

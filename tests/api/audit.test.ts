@@ -27,7 +27,7 @@ async function entriesOf(work: () => Promise<unknown>): Promise<readonly AuditEn
 }
 const createNode = async (): Promise<string> => (await ask('POST', '/v1/nodes', { driver: 'fake-hardware' })).body.uuid;
 
-it('records who created what, from where', async () => {
+it('records the user, the address and the created resource', async () => {
   let uuid = '';
   const [entry, ...others] = await entriesOf(async () => (uuid = await createNode()));
   expect(others).toEqual([]);
@@ -38,7 +38,7 @@ it('records who created what, from where', async () => {
   });
 });
 
-it('names the node, the verb and the changed fields, but no values', async () => {
+it('records the node, the verb and the changed fields, but no values', async () => {
   const uuid = await createNode();
   await ask('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/name', value: 'audited' }]);
   const patch = [
@@ -71,7 +71,7 @@ it.each<[string, string, string, unknown, Record<string, string>, Partial<AuditE
   expect(entry).toMatchObject({ ...expected, outcome: 'failure' });
 });
 
-it('does not tell names of users that do not exist, which may be passwords', async () => {
+it('does not record the names of users that do not exist, which may be passwords', async () => {
   const [entry] = await entriesOf(() => ask('POST', '/v1/nodes', {}, basic('hunter2:admin')));
   expect(entry).toMatchObject({ status: 401, user: null });
   expect(JSON.stringify(entry)).not.toContain('hunter2');
@@ -83,7 +83,7 @@ it('records no reads', async () => {
   expect(await entriesOf(() => api.ask('OPTIONS', '/v1/nodes'))).toEqual([]);
 });
 
-it('bounds every text', async () => {
+it('limits the length of each text', async () => {
   const long = 'x'.repeat(3000);
   const patch = Array.from({ length: 100 }, () => ({ op: 'add', path: `/extra/${long}`, value: 1 }));
   const [change] = await entriesOf(() => ask('PATCH', '/v1/nodes/nosuch', patch));
@@ -92,7 +92,7 @@ it('bounds every text', async () => {
   for (const entry of [change, path]) expect(JSON.stringify(entry).length).toBeLessThan(12_000);
 });
 
-it('does not claim an outcome when the client leaves in the middle of its request', async () => {
+it('records an unknown outcome when the client disconnects during its request', async () => {
   entries.length = 0;
   const socket = connect(Number(new URL(api.url()).port), '127.0.0.1');
   const { Authorization } = basic('admin:secret');

@@ -33,7 +33,7 @@ it.each([
     // prettier-ignore
     ['conductor', 'created_at', 'duration_seconds', 'event', 'event_type', 'links', 'project', 'severity', 'state', 'target_provision_state', 'user', 'uuid'],
   ],
-])('shows an entry at 1.%i, and in a detailed list', async (minor, fields) => {
+])('shows the fields of 1.%i in a detailed list and in a single entry', async (minor, fields) => {
   const node = await nodeWith(['it broke']);
   const { status, body } = await ask('GET', `/v1/nodes/${node}/history?detail=true`, minor);
   const [entry] = (body as unknown as { history: { uuid: string }[] }).history;
@@ -42,7 +42,7 @@ it.each([
   expect(entry).toMatchObject({ event: 'it broke', event_type: 'cleaning', severity: 'ERROR', user: null });
 });
 
-it('is brief when no detail is asked for: long events are cut', async () => {
+it('shortens long events in a list without details', async () => {
   const node = await nodeWith(['x'.repeat(255), 'x'.repeat(256)]);
   const { body } = await ask('GET', `/v1/nodes/${node}/history`);
   expect(events(body)).toEqual(['x'.repeat(255), `${'x'.repeat(251)}...`]);
@@ -55,7 +55,7 @@ it('is brief when no detail is asked for: long events are cut', async () => {
   ]);
 });
 
-it('pages, with links that work', async () => {
+it('returns pages with working links to the next one', async () => {
   const node = await nodeWith(['1', '2', '3']);
   await nodeWith(['of another node']);
   const first = await ask('GET', `/v1/nodes/${node}/history?limit=2&detail=true&sort_dir=desc&sort_key=id`);
@@ -95,7 +95,7 @@ it('lists the children of a node, as an object', async () => {
   });
 });
 
-it('keeps so many entries a node, the youngest', async () => {
+it('trim() keeps the given number of newest entries of each node', async () => {
   const { history } = database.store();
   const [one, other] = [await nodeWith(['1', '2', '3', '4']), await nodeWith(['5'])];
   const before = new Date(Date.now() + 60_000).toISOString();

@@ -42,7 +42,7 @@ it.each<[method: string, path: string, body: unknown, status: number, asked: str
   ],
   ['DELETE', '/vmedia', undefined, 204, 'detachVirtualMedia', [ONE, null]],
   ['DELETE', '/vmedia?device_types=disk,cdrom', undefined, 204, 'detachVirtualMedia', [ONE, ['disk', 'cdrom']]],
-])('%s %s %j', async (method, path, body, status, asked, args) => {
+])('%s %s %j calls the conductor', async (method, path, body, status, asked, args) => {
   if (asked === 'setRaidConfig') api.conductor.fail('setRaidConfig', new Error('not reached'));
   const answer = await api.ask(method, at + path, 115, body === undefined ? {} : { body });
   expect(call()).toEqual({ name: asked, arguments: args });
@@ -95,7 +95,7 @@ it.each<[method: string, path: string, minor: number, body: unknown, status: num
   expect(await api.ask(method, at + path, minor, body === undefined ? {} : { body })).toMatchObject({ status, fault });
 });
 
-it('asks the conductor first whether there is RAID, then says what is wrong with the configuration', async () => {
+it('asks the conductor for RAID support before it refuses an invalid RAID configuration', async () => {
   const disk = { size_gb: 1, raid_level: '1', is_root_volume: true };
   const put = (config: object) => api.ask('PUT', `${at}/states/raid`, 115, { body: config });
   expect((await put({ logical_disks: [disk] })).status).toBe(204);
@@ -113,7 +113,7 @@ it('asks the conductor first whether there is RAID, then says what is wrong with
 });
 
 it.each(['cleaning', 'clean wait', 'inspect wait', 'servicing'] as const)(
-  'changes no boot mode while a node is %s',
+  'refuses a change of boot mode and secure boot while the node is in "%s"',
   async (provision_state) => {
     await api.database.store().nodes.update(ONE, { provision_state });
     for (const [what, target] of [
@@ -124,7 +124,7 @@ it.each(['cleaning', 'clean wait', 'inspect wait', 'servicing'] as const)(
   },
 );
 
-it('refuses the steps that the operator refuses', async () => {
+it('refuses the steps of [api]disallow_clean_steps', async () => {
   await api.database.store().nodes.update(ONE, { provision_state: 'manageable' });
   const steps = [{ interface: 'bios', step: 'factory_reset' }];
   expect(await api.ask('PUT', `${at}/states/provision`, 115, { body: { target: 'clean', clean_steps: steps } })).toMatchObject({
@@ -133,7 +133,7 @@ it('refuses the steps that the operator refuses', async () => {
   });
 });
 
-it('shows BIOS settings as the version knows them', async () => {
+it('shows BIOS settings with the fields of the version', async () => {
   await api.database.store().biosSettings.put(ONE, [
     { name: 'virt', value: 'on', unique: true },
     { name: 'Boot', value: null },
@@ -147,7 +147,7 @@ it('shows BIOS settings as the version knows them', async () => {
   expect((await api.ask('GET', `${at}/bios/virt`, 73)).body.virt).not.toHaveProperty('unique');
 });
 
-it('shows firmware as the version knows it', async () => {
+it('shows firmware with the fields of the version', async () => {
   await api.database.store().firmwareComponents.put(ONE, [{ component: 'bmc', initial_version: '1', vendor: 'v' }]);
   const shown = async (query: string, minor: number) => (await api.ask('GET', `${at}/firmware${query}`, minor)).body.firmware as object[];
   expect((await shown('', 86))[0]).not.toHaveProperty('vendor');
@@ -155,7 +155,7 @@ it('shows firmware as the version knows it', async () => {
   expect(Object.keys((await shown('?fields=model', 114))[0]!)).toEqual(['created_at', 'updated_at', 'model']);
 });
 
-it('tells what there is to ask for', async () => {
+it('shows the console state, indicators, RAID properties and vendor methods', async () => {
   const get = async (path: string) => (await api.ask('GET', path, 115)).body;
   expect(await get(`${at}/states/console`)).toEqual({ console_enabled: false, console_info: null });
   expect(await get(`${at}/management/indicators`)).toMatchObject({

@@ -22,7 +22,7 @@ const api = useApi(
 );
 
 // As measured at Ironic: without [cors] options there are no CORS headers; with an origin, the other options default as oslo.middleware's.
-describe('other origins', () => {
+describe('CORS headers', () => {
   const corsHeaders = (method: string, headers: object, options: object = {}): object =>
     createCors({ ...OPTIONS, 'cors.allowed_origin': ['http://good:80', 'https://other'], ...options })(
       method,
@@ -68,9 +68,9 @@ describe('other origins', () => {
       { ...basic, 'Access-Control-Max-Age': '3600', 'Access-Control-Allow-Methods': 'PUT', 'Access-Control-Allow-Headers': 'x-foo' },
       { 'cors.allow_headers': ['X-Foo'] },
     ],
-  ])('%s %j', (method, headers, expected, options = {}) => expect(corsHeaders(method, headers, options)).toEqual(expected));
+  ])('for %s with %j', (method, headers, expected, options = {}) => expect(corsHeaders(method, headers, options)).toEqual(expected));
 
-  it('are told on every answer, refusals too', async () => {
+  it('are sent with every response, including errors', async () => {
     const headers = { Origin: 'https://page' };
     for (const path of ['/v1/nodes', '/v1/nosuch', '/healthcheck'])
       expect((await api.ask('GET', path, 115, { headers })).headers).toMatchObject({ 'access-control-allow-origin': 'https://page' });
@@ -105,20 +105,20 @@ describe('forms of other origins', () => {
     ['a JSON patch', { Origin: 'http://evil', 'Content-Type': 'application/json-patch+json' }],
     ['an allowed origin', { Origin: 'https://page', 'Content-Type': 'text/plain' }],
     ['a page of this server', { Origin: 'https://here', Host: 'here', 'Content-Type': 'text/plain' }],
-  ])('are not: %s', async (_, headers) => {
+  ])('are not refused: %s', async (_, headers) => {
     expect((await post(headers)).status).toBe(201);
   });
-  it('are the only ones: browsers ask before other methods', async () => {
+  it('are refused for POST only, since browsers send a preflight request before other methods', async () => {
     expect((await post({ Origin: 'http://evil', 'Content-Type': 'text/plain' }, 'PUT')).status).toBe(405);
   });
 });
 
-it('answers OPTIONS at the root as it does GET', async () => {
+it('answers OPTIONS at the root with the body of GET', async () => {
   expect(await api.ask('OPTIONS', '/')).toMatchObject({ status: 200, body: { name: 'OpenStack Ironic API' } });
   expect(await api.ask('OPTIONS', '/v1')).toMatchObject({ status: 200, text: '' });
 });
 
-describe('links begin with', () => {
+describe('the base URL of links', () => {
   const base = (headers: object, options: object = {}): string =>
     baseOf({ headers: { host: 'here:1', ...headers }, socket: {} } as unknown as IncomingMessage, { ...OPTIONS, ...options });
   const proxy = { 'oslo_middleware.enable_proxy_headers_parsing': true };
@@ -140,7 +140,7 @@ describe('links begin with', () => {
     [{ forwarded: 'junk' }, 'http://here:1', proxy],
     // Malformed values are ignored.
     [{ 'x-forwarded-proto': 'https, http', 'x-forwarded-host': '<x>"', 'x-forwarded-prefix': 'pre' }, 'http://here:1', proxy],
-  ])('%j: %s', (headers, expected, options = {}) => expect(base(headers, options)).toBe(expected));
+  ])('for %j is %s', (headers, expected, options = {}) => expect(base(headers, options)).toBe(expected));
 });
 
 describe('Accept', () => {
@@ -157,8 +157,8 @@ describe('Accept', () => {
     ['application/xml', false],
     ['text/html, */*;q=0', false],
     ['*/*, application/json;q=0', false],
-  ])('%p: %p', (header, expected) => expect(accepts(header, 'application/json')).toBe(expected));
-  it('is looked at once the path is found', async () => {
+  ])('%p allows JSON: %p', (header, expected) => expect(accepts(header, 'application/json')).toBe(expected));
+  it('is checked only if the path exists', async () => {
     const headers = { Accept: 'image/png' };
     expect(await api.ask('GET', '/', 115, { headers })).toMatchObject({
       status: 406,
@@ -169,7 +169,7 @@ describe('Accept', () => {
   });
 });
 
-it('answers monitors without being asked who asks', async () => {
+it('answers monitors at /healthcheck and /metrics', async () => {
   const health = await api.ask('GET', '/healthcheck');
   expect(health).toMatchObject({ status: 200, text: '', headers: { 'content-type': 'text/plain; charset=UTF-8', 'content-length': '0' } });
   expect(health.headers['openstack-request-id']).toMatch(/^req-/);
@@ -182,7 +182,7 @@ it('answers monitors without being asked who asks', async () => {
   expect(await (await fetch(`${api.url()}/metrics`, { method: 'POST' })).text()).not.toContain('up');
 });
 
-it.each(['GET http://[', 'OPTIONS http://[', 'POST //[x'])('%s, whose target is no URL, has nothing', async (target) => {
+it.each(['GET http://[', 'OPTIONS http://[', 'POST //[x'])('answers 404 to %s, whose target is not a URL', async (target) => {
   const { hostname, port } = new URL(api.url());
   const socket = connect(Number(port), hostname);
   socket.end(`${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
@@ -191,7 +191,7 @@ it.each(['GET http://[', 'OPTIONS http://[', 'POST //[x'])('%s, whose target is 
   expect(answered).toMatch(/^HTTP\/1.1 404 [^]*\r\nopenstack-request-id: req-/);
 });
 
-describe('whoever is slow is cut off', () => {
+describe('a client that sends too slowly gets 408 and is disconnected', () => {
   it.each([
     ['headers', 'GET /v1/nodes HTTP/1.1\r\nHost: x\r\n', 'X: y\r\n'],
     ['body', 'POST /v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"driver"', ' '],

@@ -28,7 +28,7 @@ it.each([
   [`1.${max + 1}`, true],
   ['2.0', true],
   ['junk', false],
-])('refuses version %p in the shape of the router', async (version, told) => {
+])('refuses version %p with an error in the format of the router', async (version, told) => {
   const { status, headers, body } = await api.ask('GET', '/v1/nodes', version);
   expect(status).toBe(406);
   expect(JSON.parse(body.error_message) as object).toMatchObject({ code: 406, title: 'Not Acceptable' });
@@ -36,15 +36,15 @@ it.each([
   expect(headers['x-openstack-ironic-api-version']).toBeUndefined();
 });
 
-it.each(['/', '/v1', '/v1/', '/nodes', '/v1/nodes/', '/v1/nodes.json'])('finds %s', async (path) => {
+it.each(['/', '/v1', '/v1/', '/nodes', '/v1/nodes/', '/v1/nodes.json'])('finds the path %s', async (path) => {
   expect((await api.ask('GET', path, 90)).status).toBe(200);
 });
-it('cuts .json off below 1.91 only, and only where the version was named by its own header', async () => {
+it('ignores the suffix .json only below 1.91, and only with the version header of Ironic', async () => {
   expect((await api.ask('GET', '/v1/nodes.json', 91)).status).toBe(404);
   expect((await api.ask('GET', '/v1/nodes.json', null, { headers: { 'OpenStack-API-Version': 'baremetal 1.50' } })).status).toBe(404);
 });
 
-it('tells of collections as their versions come', async () => {
+it('lists collections since the versions that introduced them', async () => {
   const names = async (minor: number): Promise<string[]> => Object.keys((await api.ask('GET', '/v1', minor)).body);
   expect(await names(22)).toEqual(expect.arrayContaining(['nodes', 'lookup', 'heartbeat']));
   expect(await names(22)).not.toContain('portgroups');
@@ -64,7 +64,7 @@ it.each([
   ['GET', '/v1/nodes?nosuch=1', 400, 'fault'],
   ['GET', '/v1/nodes/%ff', 400, 'router'],
   ['GET', '/v1/drivers/%00', 404, 'fault'],
-])('refuses %s %s with %p in the shape of the %s', async (method, path, status, shape) => {
+])('refuses %s %s with %p in the format of the %s', async (method, path, status, shape) => {
   const answer = await api.ask(method, path);
   expect(answer.status).toBe(status);
   expect(Object.keys(JSON.parse(answer.body.error_message) as object)).toEqual(
@@ -82,7 +82,7 @@ it('answers HEAD at the root, and OPTIONS everywhere', async () => {
   expect(options.headers['content-type']).toBeUndefined();
 });
 
-it('makes links of the host that the caller used', async () => {
+it('makes links with the host of the request', async () => {
   const { body } = await api.ask('GET', '/', 1, { headers: { Host: 'bare.metal:1234' } });
   expect(body.default_version.links).toEqual([{ href: 'http://bare.metal:1234/v1/', rel: 'self' }]);
 });
@@ -101,23 +101,23 @@ describe('bodies', () => {
       400,
       'Request body JSON is nested too deeply. Please contact the service administrator.',
     ],
-  ])('%s: bare, and without version headers', async (_, body, status, faultstring) => {
+  ])('that are %s are refused without version headers', async (_, body, status, faultstring) => {
     const answer = await api.ask('POST', '/v1/nodes', 115, { body });
     expect(answer).toMatchObject({ status, body: { faultcode: 'Client', faultstring } });
     expect(answer.headers['x-openstack-ironic-api-version']).toBeUndefined();
   });
-  it('counts brackets outside of strings only', async () => {
+  it('may have any number of brackets in strings', async () => {
     const body = JSON.stringify({ driver: 'fake-hardware', description: `\\"${'['.repeat(100)}` });
     expect((await api.ask('POST', '/v1/nodes', 115, { body })).status).toBe(201);
   });
-  it.each(['{bad', '"', '{"driver":', '\ud800'])('malformed JSON %p is the caller’s mistake', async (body) => {
+  it.each(['{bad', '"', '{"driver":', '\ud800'])('with malformed JSON %p get 400', async (body) => {
     expect((await api.ask('POST', '/v1/nodes', 115, { body })).status).toBe(400);
   });
-  it('config drives may be larger', async () => {
+  it('may be larger with a config drive', async () => {
     const body = JSON.stringify({ target: 'active', configdrive: 'x'.repeat(2 * 1024 * 1024) });
     expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body })).status).toBe(404);
   });
-  it('does not choke on a body of many mistakes', async () => {
+  it('with many errors are refused in bounded CPU time', async () => {
     const mistakes = (length: number) => JSON.stringify({ target: 'manage', clean_steps: Array.from({ length }, () => 5) });
     const send = async (): Promise<void> => {
       expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body: mistakes(40_000) })).status).toBe(404);
@@ -127,7 +127,7 @@ describe('bodies', () => {
   });
 });
 
-it('answers 500 without details to what nobody foresaw, and logs them', async () => {
+it('answers 500 without details to an unexpected error, and logs it', async () => {
   await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', name: 'victim' } });
   api.conductor.fail('setMaintenance', new Error('secret detail'));
   const answer = await api.ask('PUT', '/v1/nodes/victim/maintenance', 115, { body: {} });
@@ -138,7 +138,7 @@ it('answers 500 without details to what nobody foresaw, and logs them', async ()
   expect((await api.ask('GET', '/v1/nodes')).status).toBe(200);
 });
 
-it('does not mind a caller that goes away', async () => {
+it('logs nothing when a client disconnects, and still answers others', async () => {
   const { hostname, port } = new URL(api.url());
   const before = api.logged.length;
   for (const text of [

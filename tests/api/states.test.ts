@@ -14,7 +14,7 @@ beforeEach(async () => {
   await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one' } });
 });
 
-it('shows the states of the version', async () => {
+it('shows the states with the fields of the version', async () => {
   expect(Object.keys((await api.ask('GET', '/v1/nodes/one/states', 11)).body)).not.toContain('raid_config');
   expect(Object.keys((await api.ask('GET', '/v1/nodes/one/states', 75)).body)).toEqual(
     expect.arrayContaining(['raid_config', 'boot_mode']),
@@ -39,7 +39,7 @@ it.each([
   ['unrescue', 38, 'rescue', {}],
   ['unhold', 85, 'clean hold', {}],
   ['service', 87, 'active', { service_steps: [{ interface: 'power', step: 'x' }] }],
-] as const)('%s since 1.%p from %s', async (target, since, state, args) => {
+] as const)('accepts %s since 1.%p from %s', async (target, since, state, args) => {
   await be(state);
   const ask = (minor: number) => api.ask('PUT', `/v1/nodes/${ONE}/states/provision`, minor, { body: { target, ...args } });
   if (since > 1) expect((await ask(since - 1)).status).toBe(406);
@@ -48,7 +48,7 @@ it.each([
   expect(api.conductor.calls.at(-1)).toEqual({ name: 'provision', arguments: [ONE, target, args] });
 });
 
-it('refuses what is not possible: 400, or 409 while the node is held', async () => {
+it('refuses a verb that the state does not allow with 400, or with 409 while the node is reserved', async () => {
   expect(await provision({ target: 'active' })).toMatchObject({
     status: 400,
     fault: `The requested action "active" can not be performed on node "${ONE}" while it is in state "enroll".`,
@@ -59,7 +59,7 @@ it('refuses what is not possible: 400, or 409 while the node is held', async () 
     fault: `Node ${ONE} is locked by host elsewhere, please retry after the current operation is completed.`,
   });
 });
-it.each(['active', 'rebuild'])('%s is not for nodes in maintenance', async (target) => {
+it.each(['active', 'rebuild'])('refuses %s for nodes in maintenance', async (target) => {
   await be('active', { maintenance: true });
   expect(await provision({ target })).toMatchObject({
     status: 400,
@@ -81,7 +81,7 @@ it.each([
   [{ runbook: 'x' }, 91, 406, 'Request not acceptable.'],
   [{ runbook: 'x' }, 92, 404, 'Runbook x could not be found.'],
   [{ nosuch: 1 }, 115, 400, 'Unexpected arguments: nosuch'],
-])('manage with %j at 1.%p: %p', async (args, minor, status, sentence) => {
+])('refuses manage with %j at 1.%p with %p', async (args, minor, status, sentence) => {
   const asked = api.conductor.calls.length;
   const answer = await provision({ target: 'manage', ...args }, minor);
   expect(answer.status).toBe(status);
@@ -106,7 +106,7 @@ it.each([
   [{ user_data: ['a'] }, 56, 202],
   [{ bogus: 1 }, 115, 400],
   [{ meta_data: 5 }, 115, 400],
-])('config drive %j at 1.%p: %p', async (configdrive, minor, status) => {
+])('answers the config drive %j at 1.%p with %p', async (configdrive, minor, status) => {
   await be('available');
   expect((await api.ask('PUT', `/v1/nodes/${ONE}/states/provision`, minor, { body: { target: 'active', configdrive } })).status).toBe(
     status,
@@ -132,14 +132,14 @@ it.each([
     'Invalid entry detected for execute_on_child_node parameter in step x.',
   ],
   ['clean', [], '"clean_steps" is required when setting target provision state to clean'],
-])('%s steps %j', async (kind, steps, sentence) => {
+])('refuses the %s steps %j', async (kind, steps, sentence) => {
   await be('manageable');
   const { status, fault } = await provision({ target: kind, [`${kind}_steps`]: steps });
   // The rest of the message shows the schema and the step.
   expect([status, fault?.split('\n\n')[0]]).toEqual([400, sentence]);
 });
 
-it('shows the schema of a refused step as clients of Ironic know it', async () => {
+it('explains a refused step with its schema as Ironic does', async () => {
   await be('manageable');
   const { fault } = await provision({ target: 'clean', clean_steps: [{ interface: 'power', step: 'x', bogus: 1 }] });
   // As the validator of Ironic, jsonschema 4.26, prints it.
@@ -200,10 +200,10 @@ it.each([
   [{ target: 'nosuch' }, 115, 400, 'The requested action "nosuch" can not be performed on node "one" while it is in state "None".'],
   [{}, 115, 400, 'Missing mandatory parameter: target'],
   [{ target: 5 }, 115, 400, 'Expected string for target: 5'],
-])('power %j at 1.%p: %p', async (body, minor, status, sentence) =>
+])('answers the power request %j at 1.%p with %p', async (body, minor, status, sentence) =>
   expect(await power(body, minor)).toMatchObject({ status, fault: sentence }),
 );
-it('leaves machines alone that are being cleaned, or never to be off', async () => {
+it('refuses power changes during cleaning, and power off with disable_power_off', async () => {
   await be('clean wait');
   expect((await power({ target: 'power off' })).status).toBe(400);
   await be('manageable', { disable_power_off: true });
@@ -220,13 +220,13 @@ it('sets and clears maintenance, by the body and by the query', async () => {
   expect((await api.ask('DELETE', '/v1/nodes/one/maintenance')).status).toBe(202);
   expect(api.conductor.calls.at(-1)).toEqual({ name: 'setMaintenance', arguments: [ONE, false, null] });
 });
-it('hands on what the sensors show', async () => {
+it('returns the sensor readings of the conductor', async () => {
   const { status, body } = await api.ask('GET', '/v1/nodes/one/sensors');
   expect(status).toBe(200);
   expect(body).toEqual({ sensors: [{ kind: 'fan', sensor: 'Fan 1', entity: 'CPU', unit: 'rpm', value: 4200 }] });
   expect((await api.ask('GET', '/v1/nodes/none/sensors')).status).toBe(404);
 });
-it('hands boot devices on', async () => {
+it('reads and sets boot devices through the conductor', async () => {
   const device = '/v1/nodes/one/management/boot_device';
   expect((await api.ask('GET', device)).body).toEqual({ boot_device: 'pxe', persistent: false });
   expect((await api.ask('GET', `${device}/supported`)).body).toEqual({ supported_boot_devices: ['pxe', 'disk'] });

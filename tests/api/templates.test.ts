@@ -25,7 +25,7 @@ describe('deploy templates', () => {
     await create({ uuid: ONE, name: 'CUSTOM_ONE', steps: [bios, deploy] });
   });
 
-  it('shows no secret and keeps every one', async () => {
+  it('show masked secrets, and keep the real ones when they are patched', async () => {
     const answer = await api.ask('GET', path);
     expect(stepsOf(answer)[0]!.args).toEqual({ admin_password: '******', settings: [{ token: '******' }] });
     expect(answer.text).not.toContain('"x"');
@@ -34,7 +34,7 @@ describe('deploy templates', () => {
     expect(row!.steps.map(({ args }) => args)).toContainEqual({ admin_password: 'x', settings: [{ token: 'y' }], more: 1 });
   });
 
-  it('answers numbers as they were spelled and keeps them as numbers', async () => {
+  it('answer a priority as it was sent, and store it as a number', async () => {
     const made = await create({ uuid: TWO, steps: [{ ...deploy, priority: '007' }] });
     expect([made.status, made.headers['location'], stepsOf(made)[0]!.priority]).toEqual([
       201,
@@ -44,7 +44,7 @@ describe('deploy templates', () => {
     expect(stepsOf(await api.ask('GET', `/v1/deploy_templates/${TWO}`))[0]!.priority).toBe(7);
   });
 
-  it('takes a description and forgets it', async () => {
+  it('accept a description, but do not store it', async () => {
     expect((await create({ description: 'words' })).body).not.toHaveProperty('description');
     expect((await api.ask('GET', '/v1/deploy_templates?fields=description')).fault).toBe('Field(s) "description" are not valid');
   });
@@ -61,7 +61,7 @@ describe('deploy templates', () => {
       400,
       /^Deploy template invalid: Duplicate .* Duplicates: interface: deploy, step: write\.$/,
     ],
-  ])('refuses %j', async (body, status, sentence) => {
+  ])('are refused with %j', async (body, status, sentence) => {
     const answer = await create(body);
     expect(answer.status).toBe(status);
     expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
@@ -85,7 +85,7 @@ describe('deploy templates', () => {
     ],
     ['/steps/0', 'remove', undefined, ['write']],
     ['/steps/1/priority', 'replace', '5', ['apply', 'write']],
-  ])('patches %s: %s', async (where, op, value, names) => {
+  ])('are patched at %s with %s', async (where, op, value, names) => {
     const answer = await patch([{ op, path: where, value }]);
     expect([answer.status, stepsOf(answer).map(({ step }) => step)]).toEqual([200, names]);
     expect(stepsOf(await api.ask('GET', path))).toEqual(stepsOf(answer));
@@ -106,14 +106,14 @@ describe('deploy templates', () => {
       ],
       /can't remove a non-existent object 'none'$/,
     ],
-  ])('does not patch %j', async (body, sentence) => {
+  ])('refuse the patch %j', async (body, sentence) => {
     const answer = await patch(body);
     expect(answer.status).toBe(400);
     expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
     expect((await api.ask('GET', path)).body).toMatchObject({ name: 'CUSTOM_ONE', updated_at: null });
   });
 
-  it('finds the place in a list by UUID only', async () => {
+  it('accept only a UUID as the marker of a list', async () => {
     expect((await api.ask('GET', `/v1/deploy_templates?marker=${ONE}`)).body['deploy_templates']).toEqual([]);
     expect((await api.ask('GET', '/v1/deploy_templates?marker=CUSTOM_ONE')).fault).toBe('Deploy template CUSTOM_ONE could not be found.');
     expect((await api.ask('GET', '/v1/deploy_templates/CUSTOM_ONE')).body.uuid).toBe(ONE);
@@ -123,7 +123,7 @@ describe('deploy templates', () => {
     ['GET', `${path}/x/y`, 404],
     ['PUT', '/v1/deploy_templates', 405],
     ['DELETE', path, 405],
-  ])('is not there before 1.55: %s %s', async (method, where, status) => {
+  ])('do not exist before 1.55: %s %s', async (method, where, status) => {
     expect(await api.ask(method, where, 54)).toMatchObject({ status, fault: 'The API version does not allow deploy templates' });
   });
 });
@@ -141,7 +141,7 @@ describe('runbooks', () => {
     await create({ uuid: ONE, name: 'one', description: 'first' });
   });
 
-  it('fills in what is left out', async () => {
+  it('have defaults for omitted fields', async () => {
     expect((await api.ask('GET', path)).body).toMatchObject({
       ...{ description: 'first', owner: null, public: false, disable_ramdisk: false, traits: [], extra: {} },
       steps: [{ ...step, args: {} }],
@@ -155,11 +155,11 @@ describe('runbooks', () => {
     [{ name: 'one' }, 115, 409, 'A runbook with name one already exists.'],
     [{ owner: 'me' }, 115, 400, 'Cannot create a runbook as a project scoped admin with an owner other than your own project.'],
     [{ steps: [step, step] }, 115, 400, /^Deploy template invalid: Duplicate/],
-  ])('refuses %j at 1.%p', async (body, minor, status, sentence) => {
+  ])('are refused with %j at 1.%p', async (body, minor, status, sentence) => {
     const answer = await create(body, minor);
     expect([answer.status, answer.fault]).toEqual([status, typeof sentence === 'string' ? sentence : matching(sentence)]);
   });
-  it('belongs to the project of who makes it, and then is not public', async () => {
+  it('belong to the project of their creator, which cannot make them public', async () => {
     const mine = { 'X-Project-Id': 'mine' };
     expect((await create({ uuid: TWO }, 115, mine)).body['owner']).toBe('mine');
     expect(await create({ name: 'two', public: true }, 115, mine)).toMatchObject({
@@ -167,7 +167,7 @@ describe('runbooks', () => {
       fault: 'Cannot create a public runbook as a project scoped admin.',
     });
   });
-  it('that is public belongs to nobody', async () => {
+  it('that are public have no owner', async () => {
     await patch([{ op: 'replace', path: '/owner', value: 'me' }]);
     expect((await patch([{ op: 'replace', path: '/public', value: true }])).body).toMatchObject({ public: true, owner: null });
     expect((await patch([{ op: 'add', path: '/owner', value: 'me' }])).fault).toBe(
@@ -181,7 +181,7 @@ describe('runbooks', () => {
     expect(both.body).toMatchObject({ public: false, owner: 'me' });
     expect((await api.ask('GET', '/v1/runbooks?project=true')).body['runbooks']).toEqual([]);
   });
-  it('has no later fields for older versions', async () => {
+  it('have no later fields at older versions', async () => {
     const { body } = await api.ask('GET', path, 111);
     expect([body['description'], body['traits']]).toEqual([undefined, undefined]);
     expect((await api.ask('GET', `${path}?fields=traits`, 111)).fault).toBe('Field(s) "traits" are not valid');
@@ -192,7 +192,7 @@ describe('runbooks', () => {
     expect((await patch([{ op: 'add', path: '/extra/a', value: 1 }], 111)).status).toBe(200);
   });
 
-  it('gets, keeps and loses traits', async () => {
+  it('have traits that are replaced, kept by patches, added and removed', async () => {
     const put = (where: string, body?: unknown) => api.ask('PUT', `${path}/traits${where}`, 115, body === undefined ? {} : { body });
     await put('', { traits: ['CUSTOM_B', 'CUSTOM_A', 'CUSTOM_B'] });
     expect(await traits()).toEqual(['CUSTOM_A', 'CUSTOM_B']);
@@ -214,7 +214,7 @@ describe('runbooks', () => {
     ['PUT', `${path}/traits`, 111, 404, 'The API version does not allow runbook traits'],
     ['GET', '/v1/runbooks/nobody/traits', 115, 404, 'Runbook nobody could not be found.'],
     ['GET', '/v1/runbooks/a%20b/traits', 115, 400, 'Expected a logical name or UUID but received a b.'],
-  ])('%s %s at 1.%p: %p', async (method, where, minor, status, fault) => {
+  ])('refuse %s %s at 1.%p with %p', async (method, where, minor, status, fault) => {
     expect(await api.ask(method, where, minor)).toMatchObject({ status, fault });
   });
 });
@@ -231,7 +231,7 @@ describe('inspection rules', () => {
     await create({ uuid: ONE, conditions: [condition], priority: 5 });
   });
 
-  it('is made of little', async () => {
+  it('need only actions, and have defaults for the rest', async () => {
     const made = await create({ uuid: TWO });
     expect(made).toMatchObject({ status: 201, headers: { location: `${api.url()}/v1/inspection_rules/${TWO}` } });
     expect(made.body).toMatchObject({ priority: 0, phase: 'main', sensitive: false, conditions: [], actions: [action], description: null });
@@ -248,13 +248,13 @@ describe('inspection rules', () => {
     [{ uuid: 'zz' }, 'Expected UUID for uuid: zz'],
     // The first error in the order of the schema.
     [{ sensitive: 'true', priority: '10', nosuch: 1 }, "Schema error: '10' is not of type 'integer'"],
-  ])('refuses %j', async (body, sentence) => {
+  ])('are refused with %j', async (body, sentence) => {
     const answer = await create(body);
     expect([answer.status, answer.fault]).toEqual([400, typeof sentence === 'string' ? sentence : matching(sentence)]);
     expect((await api.ask('GET', '/v1/inspection_rules')).body['inspection_rules']).toHaveLength(1);
   });
 
-  it('hides what is sensitive, for good', async () => {
+  it('that are sensitive hide their conditions and actions, and stay sensitive', async () => {
     const secret = { ...action, args: { path: 'driver_info/x', value: 'hush' } };
     await create({ uuid: TWO, actions: [secret], conditions: [condition], sensitive: true });
     const { body, text } = await api.ask('GET', '/v1/inspection_rules?detail=true');
@@ -277,7 +277,7 @@ describe('inspection rules', () => {
     [{ op: 'add', path: '/conditions/0/loop', value: ['a'] }, { conditions: [{ ...condition, loop: ['a'], multiple: 'any' }] }],
     [{ op: 'add', path: '/actions/0/loop', value: {} }, { actions: [action] }],
     [{ op: 'replace', path: '/created_at', value: 'x' }, { uuid: ONE }],
-  ])('patches %j', async (operation, expected) => {
+  ])('are patched by %j', async (operation, expected) => {
     expect((await patch([operation])).body).toMatchObject(expected);
     expect((await api.ask('GET', path)).body).toMatchObject(expected);
   });
@@ -286,12 +286,12 @@ describe('inspection rules', () => {
     [{ op: 'replace', path: '/uuid', value: TWO }, 404, `Rule ${TWO} could not be found.`],
     [{ op: 'remove', path: '/actions/0' }, 400, 'Schema error for patch: [] should be non-empty'],
     [{ op: 'replace', path: '/conditions/0/args', value: {} }, 400, /missing required argument\(s\): values$/],
-  ])('does not patch %j', async (operation, status, sentence) => {
+  ])('refuse the patch %j', async (operation, status, sentence) => {
     const answer = await patch([operation]);
     expect([answer.status, answer.fault]).toEqual([status, typeof sentence === 'string' ? sentence : matching(sentence)]);
   });
 
-  it('leads to the next page by the path that clients know', async () => {
+  it('link to the next page with the path that Ironic uses', async () => {
     expect((await api.ask('GET', '/v1/inspection_rules?limit=1&phase=main')).body.next).toBe(
       `${api.url()}/v1/inspection?filters={'phase': 'main'}&sort_key=id&sort_dir=asc&fields=uuid,priority,phase,description&limit=1&marker=${ONE}`,
     );
@@ -310,7 +310,7 @@ describe('inspection rules', () => {
       400,
       "Schema error: 'actions' should not be valid under {'type': 'string', 'enum': ['actions', 'conditions']}",
     ],
-  ])('%s %s at 1.%p: %p', async (method, where, minor, status, fault) => {
+  ])('refuse %s %s at 1.%p with %p', async (method, where, minor, status, fault) => {
     expect(await api.ask(method, where, minor)).toMatchObject({ status, fault });
   });
 });

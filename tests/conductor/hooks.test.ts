@@ -159,7 +159,7 @@ it.each<[string, Given, readonly Change[] | string]>([
     { data: { data: [['short']] }, options: { 'inspector.extra_hardware_strict': true } },
     [{ on: 'plugin_data', name: 'data', value: undefined }],
   ],
-])('%s of %j', (name, given, expected) => {
+])('the hook %s makes the expected changes, or refuses: %j', (name, given, expected) => {
   if (typeof expected === 'string') expect(() => look([name], given)).toThrow(expected);
   else expect(look([name], given)).toEqual(expected);
 });
@@ -179,28 +179,32 @@ const interfaces = (boot?: string) => ({
 });
 const port = (mac: string, pxeEnabled: boolean): Change => ({ on: 'port', mac, pxeEnabled });
 it.each<[string, Given, readonly Change[] | string]>([
-  ['only the one that booted', { inventory: interfaces(A) }, [port(A, true)]],
-  ['the same, in the form of pxelinux', { inventory: interfaces(`01-${A.replaceAll(':', '-')}`) }, [port(A, true)]],
+  ['create a port for the interface that booted', { inventory: interfaces(A) }, [port(A, true)]],
+  ['accept the boot interface in the form of pxelinux', { inventory: interfaces(`01-${A.replaceAll(':', '-')}`) }, [port(A, true)]],
   [
-    'all, when none is known to have booted',
+    'create ports for all interfaces if none is known to have booted',
     { inventory: interfaces() },
     [port(A, false), { ...port(B, false), clientId: 'ff:00' } as Change],
   ],
   [
-    'all',
+    'create ports for all interfaces with add_ports = all',
     { inventory: interfaces(A), options: { 'inspector.add_ports': 'all' } },
     [port(A, true), { ...port(B, false), clientId: 'ff:00' } as Change],
   ],
-  ['those with an address', { inventory: interfaces(), options: { 'inspector.add_ports': 'active' } }, [port(A, false)]],
-  ['none', { inventory: interfaces(A), options: { 'inspector.add_ports': 'disabled' } }, []],
-  ['not those that there are', { inventory: interfaces(A), ports: [portRecord({ address: A })] }, []],
   [
-    'what booted is noted on ports that there are',
+    'create ports for interfaces with an address with add_ports = active',
+    { inventory: interfaces(), options: { 'inspector.add_ports': 'active' } },
+    [port(A, false)],
+  ],
+  ['create no ports with add_ports = disabled', { inventory: interfaces(A), options: { 'inspector.add_ports': 'disabled' } }, []],
+  ['do not create a port that exists', { inventory: interfaces(A), ports: [portRecord({ address: A })] }, []],
+  [
+    'update pxe_enabled of existing ports',
     { inventory: interfaces(A), ports: [portRecord({ uuid: 'p', address: B })] },
     [port(A, true), { on: 'port update', mac: B, changes: { pxe_enabled: false, extra: { 'client-id': 'ff:00' } } }],
   ],
   [
-    'ports that the machine has not go, if the option says so',
+    'remove ports that the machine does not have with keep_ports = present',
     {
       inventory: interfaces(A),
       ports: [
@@ -212,24 +216,24 @@ it.each<[string, Given, readonly Change[] | string]>([
     [port(A, true), { on: 'port removal', uuid: 'q' }],
   ],
   [
-    'or all that were not added',
+    'remove ports that were not added with keep_ports = added',
     { inventory: interfaces(A), ports: [portRecord({ uuid: 'p', address: B })], options: { 'inspector.keep_ports': 'added' } },
     [port(A, true), { on: 'port removal', uuid: 'p' }],
   ],
   [
-    'nothing that counts',
+    'refuse an inventory without an interface for add_ports',
     { inventory: { interfaces: [{ name: 'lo', mac_address: A }] } },
     'no network interfaces match the configuration (add_ports set to "pxe")',
   ],
-  ['nothing at all', { inventory: { interfaces: [] } }, 'no valid network interfaces'],
-  ['no list', { inventory: { interfaces: 'eth0' } }, 'no interfaces present in inventory'],
-])('ports: %s', (_name, given, expected) => {
+  ['refuse an inventory without interfaces', { inventory: { interfaces: [] } }, 'no valid network interfaces'],
+  ['refuse interfaces that are not a list', { inventory: { interfaces: 'eth0' } }, 'no interfaces present in inventory'],
+])('the hooks validate-interfaces and ports %s', (_name, given, expected) => {
   const run = (): readonly Change[] => look(['validate-interfaces', 'ports'], given).filter((change) => !hidden(change));
   if (typeof expected === 'string') expect(run).toThrow(expected);
   else expect(run()).toEqual(expected);
 });
 
-it('says which hooks refuse, and how', () => {
+it('names the hooks that refuse, in the words of Ironic', () => {
   const failing = (names: readonly string[], given: Given) => () => look(names, { ...given, node: { uuid: 'U' } });
   const invalid = 'Inventory for node U is invalid: no valid network interfaces';
   const before = 'Failed to inspect hardware. Reason: ';
@@ -246,7 +250,7 @@ it('says which hooks refuse, and how', () => {
   expect(failing(['root-device'], { node: {}, inventory: { disks: [] } })).not.toThrow();
 });
 
-it('keeps what it made of the interfaces in plugin_data', () => {
+it('validate-interfaces keeps the interfaces in plugin_data', () => {
   const { data: after } = applyHooks(['validate-interfaces'], seen({ inventory: interfaces(A) }));
   expect(after.pluginData).toMatchObject({
     macs: [A],
@@ -255,7 +259,7 @@ it('keeps what it made of the interfaces in plugin_data', () => {
   expect(Object.keys(after.pluginData.all_interfaces as object)).toEqual(['lo', 'eth0', 'eth1']);
 });
 
-it('joins capabilities with those that there are', () => {
+it('newProperties() merges new capabilities with the existing ones', () => {
   const changes: readonly Change[] = [
     { on: 'capability', name: 'boot_mode', value: 'uefi' },
     { on: 'capability', name: 'cpu_vt', value: 'true' },
@@ -273,9 +277,10 @@ it.each([
   ['aa:bb:cc:00:11', undefined],
   [12, undefined],
   [null, undefined],
-])('MAC address %s is %s', (given, normal) => expect(normalMac(given)).toBe(normal));
-it('finds no boot interface where none is told', () => expect(pxeMac({ interfaces: [], boot: { pxe_interface: 'x' } })).toBeUndefined());
-it('names each hook once', () => expect(new Set(HOOKS.map(({ name }) => name)).size).toBe(HOOKS.length));
+])('normalMac() of %s is %s', (given, normal) => expect(normalMac(given)).toBe(normal));
+it('pxeMac() finds no boot interface if pxe_interface is not a MAC address', () =>
+  expect(pxeMac({ interfaces: [], boot: { pxe_interface: 'x' } })).toBeUndefined());
+it('each hook has a unique name', () => expect(new Set(HOOKS.map(({ name }) => name)).size).toBe(HOOKS.length));
 
 /** The chassis 52:54:00:aa:bb:cc, its port p1 and its name sw. */
 const LLDP = [
@@ -312,7 +317,7 @@ it.each<[string, Given, readonly Change[]]>([
     { inventory: { interfaces: [{ name: 'e', mac_address: A, ipv4_address: 'x', ipv6_address: '2001:db8::5' }] } },
     [{ on: 'port update', mac: A, changes: { physical_network: 'right' } }],
   ],
-])('%s of what switches say: %j', (name, given, expected) => {
+])('the hook %s makes the expected changes of interfaces and LLDP data: %j', (name, given, expected) => {
   const changes = look(['validate-interfaces', name], { ...given, options: { 'inspector.add_ports': 'all' } });
   expect(changes.filter((change) => !hidden(change))).toEqual(expected);
 });
@@ -322,11 +327,11 @@ it.each([
   [() => cidrMap(['x']), '[inspector]physical_network_cidr_map: x is not'],
   [() => pciAliases('{"name": "x"}'), '[inspector]pci_device_alias: each entry has exactly'],
   [() => pciAliases('{'), '[inspector]pci_device_alias: '],
-])('refuses options that make no sense: %s', (read, text) => {
+])('refuses invalid options: %s', (read, text) => {
   expect(read).toThrow(text);
 });
 
-describe('what is there already', () => {
+describe('existing values', () => {
   const properties = { cpu_arch: 'mine', memory_mb: null, capabilities: 'boot_mode:bios' };
   const given: Given = {
     inventory: {
@@ -339,18 +344,22 @@ describe('what is there already', () => {
   };
   const names = ['architecture', 'memory', 'boot-mode', 'cpu-capabilities'];
   it.each<[string, Partial<HookOptions>, JsonObject]>([
-    ['stays', {}, { cpu_arch: 'mine', memory_mb: 1, capabilities: 'boot_mode:bios,cpu_aes:true' }],
-    ['goes', { 'inspector.overwrite_existing': true }, { cpu_arch: 'x86_64', memory_mb: 1, capabilities: 'boot_mode:uefi,cpu_aes:true' }],
+    ['stay', {}, { cpu_arch: 'mine', memory_mb: 1, capabilities: 'boot_mode:bios,cpu_aes:true' }],
     [
-      'goes by one hook',
+      'are overwritten',
+      { 'inspector.overwrite_existing': true },
+      { cpu_arch: 'x86_64', memory_mb: 1, capabilities: 'boot_mode:uefi,cpu_aes:true' },
+    ],
+    [
+      'are overwritten by one hook',
       { 'inspector.overwrite_existing_hooks': ['boot-mode'] },
       { cpu_arch: 'mine', memory_mb: 1, capabilities: 'boot_mode:uefi,cpu_aes:true' },
     ],
-  ])('%s: %j', (_, options, expected) => {
+  ])('%s with %j', (_, options, expected) => {
     const changes = look(names, { ...given, options: { 'inspector.overwrite_existing': false, ...options } });
     expect(newProperties(properties, changes)).toEqual(expected);
   });
-  it('is missing to no hook but the first, not to the hooks after it', () => {
+  it('do not keep root-device from writing plugin_data', () => {
     const data = { root_disk: { size: 20 * 1024 ** 3 } };
     const changes = look(['root-device'], {
       data,
@@ -367,7 +376,7 @@ describe('what is there already', () => {
     [{ ...MINE, pxe_enabled: true }, {}, { pxe_enabled: false }],
     [MINE, { 'inspector.overwrite_existing': true }, { physical_network: 'left', extra: { 'client-id': 'ff' } }],
     [MINE, { 'inspector.overwrite_existing_hooks': ['ports'] }, { extra: { 'client-id': 'ff' } }],
-  ])('on a port %j with %j', (before, options, expected) => {
+  ])('of a port %j with %j change only by %j', (before, options, expected) => {
     const changes = look(['validate-interfaces', 'ports', 'physical-network'], {
       inventory: { interfaces: [{ ...heard.interfaces[0], client_id: 'ff' }] },
       ports: [portRecord({ address: A, pxe_enabled: false, ...before })],

@@ -12,18 +12,18 @@ function rowsOf(heading: string): readonly string[] {
   return [...section.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1]!);
 }
 
-it('has each hook', () => {
+it('docs/inspection.md lists each hook', () => {
   expect([...rowsOf('Hooks')].sort()).toEqual(HOOKS.map(({ name }) => name).sort());
 });
-it('has each collector of our agent', () => {
+it('docs/inspection.md lists each collector of our agent', () => {
   const told = rowsOf('What the agent collects').filter((name) => !name.startsWith('ipa-'));
   expect([...told].sort()).toEqual(['default', 'logs', ...Object.keys(COLLECTORS)].sort());
 });
-it('has each option of [inspector]', () => {
+it('docs/inspection.md names each option of [inspector]', () => {
   const names = OPTIONS.filter(({ section }) => section === 'inspector').map(({ name }) => name);
   expect(names.filter((name) => !page.includes(name))).toEqual([]);
 });
-it('names no option that is not there', () => {
+it('docs/inspection.md names only options that exist', () => {
   const told = [...page.matchAll(/`\[(\w+)\](\w+)/g)].map((match) => `${match[1]}.${match[2]}`);
   const known = new Set(OPTIONS.map(({ section, name }) => `${section}.${name}`));
   expect(told.filter((name) => !known.has(name))).toEqual([]);

@@ -37,7 +37,7 @@ it.each([
   ['{', 'wrong'],
   ['a}', 'wrong'],
   ['{}', 'wrong'],
-])('fills in %s: %s', (template, expected) => {
+])('the template %s gives %s', (template, expected) => {
   let got: string;
   try {
     got = format(template, names, ['node'], (value) => value);
@@ -131,7 +131,7 @@ it.each<[string, unknown, boolean | string, object?]>([
   ['eq', { values: ['{item}', 1] }, false, { loop: [1, 2], multiple: 'last' }],
   ['eq', { values: ['{item}', 2] }, true, { loop: [1, 2], multiple: 'first' }],
   ['eq', { values: ['{item[a]}', 'b'] }, true, { loop: { a: 'b' } }],
-])('%s %j: %s (%j)', async (op, args, expected, more = {}) => {
+])('the condition %s with %j gives %s (%j)', async (op, args, expected, more = {}) => {
   const condition = { op, args, ...more } as RuleStep;
   if (typeof expected === 'string') await expect(met(condition)).rejects.toThrow(expected);
   else expect(await met(condition)).toBe(expected);
@@ -191,14 +191,14 @@ it.each<[string, unknown, object | string, object?]>([
   ['fail', { msg: 'not such a machine' }, 'Failed to inspect hardware. Reason: not such a machine (inspection rule the-rule)'],
   ['api-call', { url: 'http://down', timeout: 1 }, 'Request to http://down failed: nobody is there'],
   ['api-call', { url: 'http://x', timeout: 0 }, 'timeout must be greater than zero'],
-])('%s %j: %j', async (op, args, expected, more = {}) => {
+])('the action %s with %j gives %j', async (op, args, expected, more = {}) => {
   const one = rule([], [{ op, args, ...more } as RuleStep]);
   if (typeof expected === 'string') await expect(apply([one])).rejects.toThrow(expected);
   else expect(await apply([one])).toMatchObject(expected);
   expect(Object.getPrototypeOf({})).not.toHaveProperty('y');
 });
 
-it('runs the higher priority first, and only rules whose conditions all hold', async () => {
+it('runs rules by descending priority, and only those whose conditions are all true', async () => {
   const say = (value: string): RuleStep => ({ op: 'extend-attribute', args: { path: 'extra/order', value } });
   const no: RuleStep = { op: 'eq', args: { values: [1, 2] } };
   const yes: RuleStep = { op: 'eq', args: { values: [1, 1] } };
@@ -215,12 +215,12 @@ it.each([
   ['sensitive', false, '***'],
   ['sensitive', true, 'hush'],
   ['never', false, 'hush'],
-] as const)('hides passwords of what was found: %s, rule sensitive %s', async (mask, sensitive, expected) => {
+] as const)('with mask_secrets = %s and sensitive = %s a rule reads a password as %s', async (mask, sensitive, expected) => {
   const one = rule([], [{ op: 'set-attribute', args: { path: 'extra/x', value: '{inventory[bmc_password]}' } }], { sensitive });
   expect((await apply([one], mask)).node.extra).toEqual({ x: expected });
 });
 
-it('calls other services, and says what it is told to say', async () => {
+it('api-call sends the request with its defaults, and log writes the message', async () => {
   const calls: ApiCall[] = [];
   const said: string[] = [];
   const steps: RuleStep[] = [
@@ -232,7 +232,7 @@ it('calls other services, and says what it is told to say', async () => {
   expect(said).toContain('seen n1');
 });
 
-it('verifies other services as [DEFAULT]webserver_verify_ca says', async () => {
+it('api-call verifies certificates as [DEFAULT]webserver_verify_ca says', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'bloomery-rules-'));
   const secure = await startTlsServer(join(folder, 'web.pem'), (_, response) => response.end());
   const call = (verifyCa: string): Promise<void> =>
@@ -261,13 +261,13 @@ describe('built-in rules', () => {
     ['- actions: [{op: nope, args: {}}]', /unknown op nope in actions/],
     ['- {actions: [{op: log, args: [x]}], phase: late}', /Invalid phase: late/],
     ['[', /built-in.yaml: /],
-  ])('%j', async (text, expected) => {
+  ])('are read, or refused with a reason: %j', async (text, expected) => {
     const path = join(folder, 'built-in.yaml');
     await writeFile(path, text);
     if (typeof expected === 'string') expect((await readBuiltInRules(path))[0]!.uuid).toBe(expected);
     else await expect(readBuiltInRules(path)).rejects.toThrow(expected);
   });
-  it('are none without a file, and an error when the file is not there', async () => {
+  it('are empty without a file, and an error if the file does not exist', async () => {
     expect(await readBuiltInRules(null)).toEqual([]);
     await expect(readBuiltInRules(join(folder, 'no'))).rejects.toThrow(/\[inspection_rules\]built_in_rules: .*no: .*ENOENT/);
   });

@@ -14,8 +14,8 @@ it.each<[string, readonly unknown[], object]>([
   ['port, MAC address', [2, '03525400aabbcc'], { switch_port_id: '52:54:00:aa:bb:cc' }],
   ['port, name', [2, `05${hex('Eth1/1')}`], { switch_port_id: 'Eth1/1' }],
   ['time to live', [3, '0078'], {}],
-  ['descriptions', [4, hex('up')], { switch_port_description: 'up' }],
-  ['no UTF-8', [5, 'ff'], {}],
+  ['description', [4, hex('up')], { switch_port_description: 'up' }],
+  ['not UTF-8', [5, 'ff'], {}],
   ['capabilities', [7, '00140004'], { switch_capabilities_support: ['Bridge', 'Router'], switch_capabilities_enabled: ['Bridge'] }],
   ['capabilities of another length', [7, '0014'], {}],
   ['management address', [8, '0501c000020701'], { switch_mgmt_addresses: ['192.0.2.7'] }],
@@ -56,14 +56,14 @@ it.each<[string, readonly unknown[], object]>([
     },
   ],
   ['MTU', [127, '00120f0405dc'], { switch_port_mtu: 1500 }],
-  ['an organization that nobody knows', [127, '00aabb0405dc'], {}],
-  ['no hexadecimal', [5, 'xyz'], {}],
-  ['no pair', ['5'], {}],
-])('%s', (_, pair, expected) => {
+  ['unknown organization', [127, '00aabb0405dc'], {}],
+  ['not hexadecimal', [5, 'xyz'], {}],
+  ['not a pair', ['5'], {}],
+])('decodes a TLV: %s', (_, pair, expected) => {
   expect(facts(pair)).toEqual(expected);
 });
 
-it('lets the first say it, and gathers what may come more than once', () => {
+it('takes the first of several TLVs, and collects those that may be repeated', () => {
   expect(facts([5, hex('one')], [5, hex('two')], [8, '0501c000020701'], [8, '0501c000020801'])).toEqual({
     switch_system_name: 'one',
     switch_mgmt_addresses: ['192.0.2.7', '192.0.2.8'],

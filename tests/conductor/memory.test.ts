@@ -10,7 +10,7 @@ import { testClock } from '../support/clock';
 import { errorWith } from '../support/expect';
 
 describe('workers', () => {
-  it('are so many, whatever becomes of their work', async () => {
+  it('are limited, and become free when their work ends or fails, or when they are given back', async () => {
     const errors: string[] = [];
     const workers = createWorkers(2, { ...silentLog, error: (message) => void errors.push(message) }, silentMetrics);
     const end = gate();
@@ -27,7 +27,7 @@ describe('workers', () => {
     workers.close();
     expect(() => workers.take()).toThrow(errorWith({ name: 'NoFreeConductorWorker' }));
   });
-  it('leave some places to what clients wait for', () => {
+  it('stay reserved in part for requests of clients', () => {
     const workers = createWorkers(20, silentLog, silentMetrics, 5);
     for (let taken = 0; taken < 19; taken++) workers.take(true);
     expect(() => workers.take(true)).toThrow(errorWith({ status: 503 }));
@@ -37,7 +37,7 @@ describe('workers', () => {
 });
 
 describe('locks', () => {
-  it('wake who waits, and call what is remembered once', async () => {
+  it('wake all waiters when they are released, and call the remembered function once', async () => {
     const clock = testClock();
     const locks = createLocks(clock, silentMetrics);
     const signal = new AbortController().signal;
@@ -53,7 +53,7 @@ describe('locks', () => {
   });
 });
 
-it('works through a list with so many at once', async () => {
+it('inParallel() processes the whole list with at most the given number at once', async () => {
   let [at, most] = [0, 0];
   const seen: number[] = [];
   await inParallel([1, 2, 3, 4, 5], 2, new AbortController().signal, async (item) => {
@@ -72,6 +72,6 @@ it.each([
   ['clean wait', { 'conductor.check_provision_state_interval': 0 }, 0],
   ['clean wait', { 'conductor.clean_callback_timeout': 0 }, 0],
   ['rescue wait', { 'conductor.check_provision_state_interval': 0, 'conductor.check_rescue_state_interval': 30 }, 30],
-] as const)('looks for late nodes as often as the limits need it: %s, %j, every %s s', (state, options, seconds) => {
+] as const)('timeoutInterval() for %s with %j is %s seconds', (state, options, seconds) => {
   expect(timeoutInterval(state, conductorOptions(options))).toBe(seconds);
 });

@@ -34,7 +34,7 @@ function pretendNova(answers: readonly (number | Error)[], { enabled = true, isC
 }
 const event = (tag: string): object => ({ name: 'power-update', server_uuid: SERVER, tag });
 
-test('an event has the microversion and the request id', async () => {
+test('sends an event with the microversion and the request ID', async () => {
   const { events, calls, sent, settled, complaints } = pretendNova([]);
   events.powerUpdate(SERVER, 'power on', 'req-1');
   await settled();
@@ -43,14 +43,14 @@ test('an event has the microversion and the request id', async () => {
   expect(complaints).toEqual([]);
 });
 
-test('of states that follow each other while one is sent, only the last one is sent after it', async () => {
+test('sends only the last of the power states that follow while an event is being sent', async () => {
   const { events, sent, settled } = pretendNova([]);
   for (const power of ['power off', 'power on', 'power off', 'power on'] as const) events.powerUpdate(SERVER, power);
   await settled();
   expect(sent()).toEqual([event('POWER_OFF'), event('POWER_ON')]);
 });
 
-test('a Nova that does not answer is tried three times, and one that refuses once', async () => {
+test('tries three times if Nova does not answer, and once if Nova refuses', async () => {
   const away = new ServiceError('nova', 'away', 'refused');
   const silent = pretendNova([away, new ServiceError('nova', 'failing', 'HTTP status 503', 503), away]);
   silent.events.powerUpdate(SERVER, 'power off');
@@ -67,7 +67,7 @@ test('a Nova that does not answer is tried three times, and one that refuses onc
   expect([failed.calls.length, failed.complaints]).toEqual([1, [expect.stringContaining('code 422')]]);
 });
 
-test.each([{ enabled: false }, { isConfigured: false }])('nothing is sent with %j', async (settings) => {
+test.each([{ enabled: false }, { isConfigured: false }])('sends nothing with %j', async (settings) => {
   const { events, calls, settled } = pretendNova([], settings);
   events.powerUpdate(SERVER, 'power on');
   await settled();

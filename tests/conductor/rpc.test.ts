@@ -66,7 +66,7 @@ const never = new AbortController().signal;
 const validate = (...args: readonly unknown[]) => ({ method: 'validate' as const, args, origin });
 
 describe('a fault', () => {
-  it.each(Object.keys(FAULTS) as FaultName[])('%s comes out as it went in', (name) => {
+  it.each(Object.keys(FAULTS) as FaultName[])('%s is the same after encoding and decoding', (name) => {
     const details = { message: 'm', node: 'n', host: 'h', uuid: 'u', reason: 'r' };
     const sent = new Fault(name, details);
     const thrown: unknown = (() => {
@@ -79,13 +79,13 @@ describe('a fault', () => {
     expect(thrown).toBeInstanceOf(Fault);
     expect(thrown).toMatchObject({ name, details, status: sent.status, message: sent.message });
   });
-  it('that this version does not know is a defect with its message', () => {
+  it('that this version does not know becomes an error with its message', () => {
     const text = encodeError('1', new Fault('Invalid', { message: 'm' }), silentLog).replace('"Invalid"', '"Newer"');
     expect(() => decodeAnswer(text)).toThrow(new Error('m'));
   });
 });
 
-it('leaves arguments out that were left out, and gives null for nothing', () => {
+it('encodes no arguments that were omitted, and an empty result as null', () => {
   expect(JSON.parse(encodeCall('1', { method: 'setPower', args: ['u', 'power on', undefined] }))).toEqual({
     jsonrpc: '2.0',
     id: '1',
@@ -99,19 +99,24 @@ describe('a signature', () => {
   const signed = { time: 1000, nonce: 'n', digest: digestOf('body') };
   const header = authorize(SECRET, 'c1', signed);
   it.each<[string, string | undefined, string, boolean]>([
-    ['holds', header, 'c1', true],
-    ['for another conductor', header, 'c2', false],
-    ['of another time', header.replace(' 1000 ', ' 1001 '), 'c1', false],
-    ['of another body', header.replace(signed.digest, digestOf('other')), 'c1', false],
-    ['of another secret', authorize('other', 'c1', signed), 'c1', false],
-    ['absent', undefined, 'c1', false],
-    ['garbage', 'BLOOMERY1 a b c d', 'c1', false],
-    ['too short', header.slice(0, -1), 'c1', false],
-    ['of as many characters that are not ASCII', header.replace(/[^ ]+$/, (signature) => 'é'.repeat(signature.length)), 'c1', false],
+    ['is valid for its own call', header, 'c1', true],
+    ['is invalid for another conductor', header, 'c2', false],
+    ['is invalid for another time', header.replace(' 1000 ', ' 1001 '), 'c1', false],
+    ['is invalid for another body', header.replace(signed.digest, digestOf('other')), 'c1', false],
+    ['is invalid with another secret', authorize('other', 'c1', signed), 'c1', false],
+    ['is invalid if it is absent', undefined, 'c1', false],
+    ['is invalid if it is malformed', 'BLOOMERY1 a b c d', 'c1', false],
+    ['is invalid if it is too short', header.slice(0, -1), 'c1', false],
+    [
+      'is invalid with as many characters that are not ASCII',
+      header.replace(/[^ ]+$/, (signature) => 'é'.repeat(signature.length)),
+      'c1',
+      false,
+    ],
   ])('%s', (_, text, to, holds) => {
     expect(authorized(SECRET, to, text)).toEqual(holds ? signed : undefined);
   });
-  it('is worth one call, until it is too old anyway', () => {
+  it('is valid for one call: its nonce is remembered until its time is too old', () => {
     const nonces = createNonces();
     expect([nonces.isNew('a', 0), nonces.isNew('a', 1), nonces.isNew('b', 2)]).toEqual([true, false, true]);
     expect(nonces.isNew('a', 2 * MAX_SKEW_MS)).toBe(false);
@@ -121,8 +126,8 @@ describe('a signature', () => {
   });
 });
 
-describe('between processes', () => {
-  it('a call is done there, with its origin, and its answer comes back', async () => {
+describe('calls between conductors', () => {
+  it('run at the other conductor with their origin, and return its result', async () => {
     const seen: unknown[] = [];
     const there = await serving(async (...[name, args, from]) => {
       seen.push([name, args, from]);
@@ -133,7 +138,7 @@ describe('between processes', () => {
     expect(seen).toEqual([['validate', ['node-1'], origin]]);
     expect(await here.probe(there)).toBe('answers');
   });
-  it('faults and defects', async () => {
+  it('return faults as faults, and other errors with their message', async () => {
     const there = await serving(async (_, [what]) => {
       if (what === 'fault') throw new Fault('NodeLocked', { node: 'n', host: 'c1' });
       throw new TypeError('x is undefined');
@@ -145,7 +150,7 @@ describe('between processes', () => {
     });
     await expect(client().call(there, validate('defect'), never)).rejects.toThrow(new Error('x is undefined'));
   });
-  it('a large config drive goes through, one that is too large does not', async () => {
+  it('transfer a large config drive, and refuse one that is too large', async () => {
     const there = await serving(async (_name, args) => (args[2] as { configdrive: string }).configdrive.length, undefined, {
       'api.max_json_body_size_provision': 20_000,
     });
@@ -154,9 +159,9 @@ describe('between processes', () => {
     await expect(client().call(there, drive(22), never)).rejects.toThrow(/longer than|reset|closed|EPIPE/);
   });
   it.each<[string, () => Promise<{ hostname: string; address: string }>, () => ReturnType<typeof client>, boolean, string]>([
-    ['nobody there', async () => ({ hostname: 'c1', address: 'http://127.0.0.1:1' }), client, false, 'gone'],
+    ['nobody listens', async () => ({ hostname: 'c1', address: 'http://127.0.0.1:1' }), client, false, 'gone'],
     [
-      'one that leaves',
+      'the conductor leaves',
       () =>
         serving(
           async () => 1,
@@ -166,17 +171,17 @@ describe('between processes', () => {
       false,
       'answers',
     ],
-    ['one of another name', async () => ({ ...(await serving(async () => 1)), hostname: 'c2' }), client, false, 'gone'],
-    ['one of another database', () => serving(async () => 1), () => client('other'), false, 'gone'],
+    ['a conductor of another name answers', async () => ({ ...(await serving(async () => 1)), hostname: 'c2' }), client, false, 'gone'],
+    ['a conductor of another database answers', () => serving(async () => 1), () => client('other'), false, 'gone'],
     [
-      'clocks that differ',
+      'the clocks differ',
       () => serving(async () => 1),
       () => client(SECRET, { ...systemClock, now: () => Date.now() - 90_000 }),
       false,
       'answers',
     ],
     [
-      'a listener that is no conductor',
+      'the listener is not a conductor',
       async () => {
         const server = createServer((_, response) => response.end('{"jsonrpc":"2.0","result":1}'));
         await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -190,7 +195,7 @@ describe('between processes', () => {
       false,
       'gone',
     ],
-  ])('%s', async (_, there, here, mayHaveRun, probed) => {
+  ])('fail without having run if %s', async (_, there, here, mayHaveRun, probed) => {
     const callee = await there();
     const caller = here();
     const error: unknown = await caller.call(callee, validate('n'), never).catch((thrown: unknown) => thrown);
@@ -199,7 +204,7 @@ describe('between processes', () => {
     expect((error as Error).message).not.toContain(SECRET);
     expect(await caller.probe(callee)).toBe(probed);
   });
-  it('a call that is given up may have been done', async () => {
+  it('may have run if the caller gives up', async () => {
     const giveUp = new AbortController();
     const there = await serving(() => {
       giveUp.abort(new Error('enough'));
@@ -210,7 +215,7 @@ describe('between processes', () => {
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ mayHaveRun: true });
   });
-  it('what is done for a caller knows when the caller goes', async () => {
+  it('are aborted at the other conductor when the caller gives up', async () => {
     let told: AbortSignal | undefined;
     const giveUp = new AbortController();
     const there = await serving((_name, _args, _origin, caller) => {
@@ -222,7 +227,7 @@ describe('between processes', () => {
     await expect(ended).rejects.toMatchObject({ mayHaveRun: true });
     await until('its abort', () => told?.aborted === true);
   });
-  it('a call whose caller is gone by the time it is read is not done', async () => {
+  it('do not run if the caller disconnected before they are read', async () => {
     let calls = 0;
     const there = await serving(async () => ++calls);
     const body = encodeCall('1', validate('n'));
@@ -242,7 +247,7 @@ describe('between processes', () => {
     socket.destroy();
     expect(calls).toBe(0);
   });
-  it('nothing is read of strangers, and no call twice', async () => {
+  it('are refused without a signature, with a used signature, and with a changed body', async () => {
     let calls = 0;
     const there = await serving(async () => ++calls);
     const body = encodeCall('1', validate('n'));
@@ -258,7 +263,7 @@ describe('between processes', () => {
     expect((await send({ authorization: changed }, body.replace('"n"', '"m"')))[1]).toMatch(/does not match its signature/);
     expect(calls).toBe(1);
   });
-  it('TLS is answered to callers that trust the certificate, and the certificate is read again', async () => {
+  it('use TLS if the caller trusts the certificate; certificate and authorities are reloaded', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'bloomery-rpc-'));
     ends.push(async () => rmSync(folder, { recursive: true }));
     const [first, second] = ['first', 'second'].map((name) => ownCertificate('127.0.0.1', name, Date.now(), randomBytes));
@@ -295,7 +300,7 @@ describe('between processes', () => {
     expect(await distrusting.call(there, validate('n'), never)).toBe('done');
     expect(trusting).toThrow(/^\[json_rpc\]cafile: cannot use .*: /);
   });
-  it('a port that is taken stops the start', async () => {
+  it('the server does not start on a port that is in use', async () => {
     const { address } = await serving(async () => 1);
     await expect(serving(async () => 1, undefined, { 'json_rpc.port': Number(new URL(address).port) })).rejects.toThrow(
       /^cannot listen on 127\.0\.0\.1 port \d+ \(other processes, \[json_rpc\]port\): the port is in use$/,
@@ -303,13 +308,13 @@ describe('between processes', () => {
   });
 });
 
-it('every operation says whom it goes to', () => {
+it('every operation has a destination and an implementation', () => {
   expect(
     Object.entries(OPERATIONS).filter(([name, { to, run }]) => name === PING || typeof to !== 'function' || typeof run !== 'function'),
   ).toEqual([]);
 });
 
-it('is measured on both sides, by operation and outcome', async () => {
+it('calls are measured on both sides by operation and outcome', async () => {
   const callee = await serving(async (name, args) => {
     if (args[0] === 'bad') throw new Fault('NodeNotFound', { node: 'bad' });
     return name;

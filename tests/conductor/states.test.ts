@@ -20,11 +20,11 @@ it.each<[ProvisionState, ProvisionState | null, Event, ProvisionState, Provision
   ['wait call-back', 'active', 'delete', 'deleting', 'available'],
   ['inspect failed', 'manageable', 'inspect', 'inspecting', 'manageable'],
   ['service failed', 'active', 'rescue', 'rescuing', 'rescue'],
-])('%s (bound for %s): %s leads to %s (bound for %s)', (from, bound, event, to, target) => {
+])('from %s with the target %s, the event %s leads to %s with the target %s', (from, bound, event, to, target) => {
   expect(transition(nodeRecord({ provision_state: from, target_provision_state: bound }), event)).toEqual({ to, target });
 });
 
-it('refuses what the machine has no edge for', () => {
+it('refuses an event that the provision state does not allow', () => {
   expect(() => transition(nodeRecord({ provision_state: 'active' }), 'provide')).toThrow(
     errorWith({ status: 400, name: 'InvalidStateRequested' }),
   );

@@ -9,7 +9,7 @@ const check = (changes: Partial<LoadedOptions>, roles = ALL, hasRpc = true): rea
   checkAccess({ ...defaults, ...changes }, roles, hasRpc);
 
 describe('without auth_strategy', () => {
-  it('the services listen on loopback, and with it where Ironic does', () => {
+  it('the services listen on loopback; with noauth, on the addresses of Ironic', () => {
     expect(Object.values(listenHosts(defaults))).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
     expect(listenHosts({ ...defaults, 'DEFAULT.auth_strategy': 'noauth' })).toEqual({
       'api.host_ip': '0.0.0.0',
@@ -24,17 +24,17 @@ describe('without auth_strategy', () => {
 
   it.each<[string, Partial<LoadedOptions>, string[], RegExp]>([
     ['API', { 'api.host_ip': '0.0.0.0' }, ALL, /the API would listen on 0\.0\.0\.0 \(\[api\]host_ip\): set auth_strategy = http_basic/],
-    ['API by name', { 'api.host_ip': 'example.net' }, ALL, /the API would listen on example\.net/],
-    ['API beside a name like loopback', { 'api.host_ip': '127.0.0.1.example.net' }, ALL, /the API would listen/],
+    ['API at a host name', { 'api.host_ip': 'example.net' }, ALL, /the API would listen on example\.net/],
+    ['API at a host name that begins like loopback', { 'api.host_ip': '127.0.0.1.example.net' }, ALL, /the API would listen/],
     ['introspection service', { 'DEFAULT.listen_address': '::' }, ALL, /the introspection service would listen on ::/],
     ['JSON-RPC', { 'json_rpc.host_ip': '10.0.0.1' }, ['conductor'], /JSON-RPC would listen on 10\.0\.0\.1/],
-  ])('the %s beyond loopback is refused', (_, changes, roles, message) => {
+  ])('refuses to offer the %s beyond loopback', (_, changes, roles, message) => {
     expect(() => check(changes, roles)).toThrow(message);
     expect(() => check(changes, roles)).toThrow(/auth_strategy = noauth, to let everybody/);
     expect(check({ ...changes, 'DEFAULT.auth_strategy': 'http_basic' }, roles)).toEqual([]);
   });
 
-  it('what does not run is not asked', () => {
+  it('ignores the addresses of services that do not run', () => {
     const everywhere = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::' };
     expect(check(everywhere, ['boot'])).toEqual([]);
     expect(check(everywhere, ['conductor'], false)).toEqual([]);
@@ -42,14 +42,14 @@ describe('without auth_strategy', () => {
   });
 });
 
-it('noauth beyond loopback is a warning', () => {
+it('warns about noauth beyond loopback', () => {
   expect(check({ 'DEFAULT.auth_strategy': 'noauth' })).toEqual([
     '[DEFAULT]auth_strategy = noauth: everybody who reaches the API on 0.0.0.0 or the introspection service on :: may do everything',
   ]);
   expect(check({ 'DEFAULT.auth_strategy': 'noauth', 'api.host_ip': '::1' }, ['api', 'conductor'])).toEqual([]);
 });
 
-it('options of Keystone without a strategy are refused where callers are asked who they are', () => {
+it('refuses [keystone_authtoken]auth_url without auth_strategy for roles that authenticate callers', () => {
   const given = { 'keystone_authtoken.auth_url': 'http://192.0.2.1:5000' };
   expect(() => check(given, ['api'])).toThrow(/^\[keystone_authtoken\]auth_url is set, but \[DEFAULT\]auth_strategy is not/);
   expect(check(given, ['boot'])).toEqual([]);
@@ -68,12 +68,12 @@ it.each(['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as con
   },
 );
 
-describe('TLS', () => {
+describe('the TLS settings', () => {
   const on = { 'api.enable_ssl_api': true, 'json_rpc.use_ssl': true };
   const files = { 'api.cert_file': '/a.crt', 'api.key_file': '/a.key' };
   const tls = (changes: Partial<LoadedOptions>, section: 'api' | 'json_rpc' = 'api') => tlsOf({ ...defaults, ...on, ...changes }, section);
 
-  it('is off by default, and takes the files of its section before those of [ssl]', () => {
+  it('are off by default, and prefer the files of the section to those of [ssl]', () => {
     expect(tlsOf(defaults, 'api')).toBeUndefined();
     const shared = { 'ssl.cert_file': '/s.crt', 'ssl.key_file': '/s.key' };
     expect(tls({ ...files, ...shared })?.cert).toEqual({ option: '[api]cert_file', path: '/a.crt' });
@@ -87,11 +87,11 @@ describe('TLS', () => {
     [{ 'api.server_tls_minimum_version': '1.2' }, 'TLSv1.2', 'TLSv1.3'],
     [{ 'api.server_tls_minimum_version': '1.2', 'ssl.version': 'TLSv1_2' }, 'TLSv1.2', 'TLSv1.2'],
     [{ 'ssl.version': 'SSLv23' }, 'TLSv1.3', 'TLSv1.3'],
-  ] as const)('%j has its versions', (changes, minVersion, maxVersion) => {
+  ] as const)('with %j allow the versions %s to %s', (changes, minVersion, maxVersion) => {
     expect(tls({ ...files, ...changes })).toMatchObject({ minVersion, maxVersion });
   });
 
-  it('takes authorities of clients and ciphers', () => {
+  it('contain the authority of clients and the ciphers', () => {
     expect(tls({ ...files, 'ssl.ca_file': '/ca', 'ssl.ciphers': 'A' })).toMatchObject({ ca: { path: '/ca' }, ciphers: 'A' });
     expect(tls({ ...files, 'ssl.ciphers': 'A', 'api.server_tls_ciphers': 'B' })).toMatchObject({ ciphers: 'B' });
   });
@@ -100,19 +100,19 @@ describe('TLS', () => {
     [{}, /^\[api\]enable_ssl_api needs \[api\]cert_file and \[api\]key_file\. To make a self-signed certificate: openssl req -x509 /],
     [{ ...files, 'ssl.version': 'TLSv1' }, /this version is not secure/],
     [{ ...files, 'ssl.version': 'TLSv1_2' }, /exclude each other/],
-  ])('refuses %j', (changes, message) => {
+  ])('refuse %j', (changes, message) => {
     expect(() => tls(changes)).toThrow(message);
   });
 });
 
-describe('OpenID Connect', () => {
+describe('the OpenID Connect settings', () => {
   const oidc = { 'DEFAULT.auth_strategy': 'oidc', 'oidc.issuer': 'https://id.example.com', 'oidc.audience': ['a'] } as const;
   it.each([
     [oidc],
     [{ ...oidc, 'DEFAULT.auth_strategy': 'http_basic' }],
     [{ ...oidc, 'oidc.issuer': 'http://127.0.0.1:8080/x' }],
     [{ ...oidc, 'oidc.algorithms': ['ES512', 'EdDSA'] }],
-  ] as const)('%j', (options) => expect(check(options)).toEqual([]));
+  ] as const)('may be %j', (options) => expect(check(options)).toEqual([]));
   it.each([
     [{ 'DEFAULT.auth_strategy': 'oidc' }, '[DEFAULT]auth_strategy = oidc needs [oidc]issuer'],
     [{ ...oidc, 'DEFAULT.auth_strategy': 'noauth' }, 'everybody may do everything with [DEFAULT]auth_strategy = noauth'],
@@ -124,15 +124,12 @@ describe('OpenID Connect', () => {
     [{ ...oidc, 'oidc.algorithms': ['RS256', 'HS256'] }, '[oidc]algorithms: "HS256" is not an algorithm of asymmetric signatures'],
     [{ ...oidc, 'oidc.algorithms': ['none'] }, '[oidc]algorithms: "none" is not'],
     [{ ...oidc, 'oidc.algorithms': [] }, '[oidc]algorithms: "" is not'],
-  ] as const)('%j is refused', (options, message) => expect(() => check(options)).toThrow(message));
+  ] as const)('may not be %j', (options, message) => expect(() => check(options)).toThrow(message));
 });
 
-it.each(['noauth', 'keystone', 'oidc', null] as const)(
-  'refuses roles of users with auth_strategy %s, where they limit nobody',
-  (strategy) => {
-    const changes = { 'DEFAULT.http_basic_roles_file': '/roles', 'oidc.issuer': strategy === 'oidc' ? 'https://id.example' : null };
-    const all: Partial<LoadedOptions> = { ...changes, 'oidc.audience': ['a'], 'DEFAULT.auth_strategy': strategy };
-    expect(() => check(all)).toThrow(/http_basic_roles_file is set, but \[DEFAULT\]auth_strategy is (?:noauth|keystone|oidc|not set)/);
-    expect(check({ ...changes, 'oidc.issuer': null, 'DEFAULT.auth_strategy': 'http_basic' })).toEqual([]);
-  },
-);
+it.each(['noauth', 'keystone', 'oidc', null] as const)('refuses http_basic_roles_file with auth_strategy %s', (strategy) => {
+  const changes = { 'DEFAULT.http_basic_roles_file': '/roles', 'oidc.issuer': strategy === 'oidc' ? 'https://id.example' : null };
+  const all: Partial<LoadedOptions> = { ...changes, 'oidc.audience': ['a'], 'DEFAULT.auth_strategy': strategy };
+  expect(() => check(all)).toThrow(/http_basic_roles_file is set, but \[DEFAULT\]auth_strategy is (?:noauth|keystone|oidc|not set)/);
+  expect(check({ ...changes, 'oidc.issuer': null, 'DEFAULT.auth_strategy': 'http_basic' })).toEqual([]);
+});

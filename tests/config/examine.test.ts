@@ -31,7 +31,7 @@ it.each<[string, ExaminedOption['result'], RegExp | null]>([
   ['[nothing]\nlike_this = x', 'no effect', /^it is not known here$/],
   ['[agent]\ntls_ciphers = x', 'refused', /^it protects something, and has no effect here. Instead: set the limit/],
   ['[agent]\nallow_md5_checksum = true', 'no effect', /^its value is what happens anyway$/],
-])('%j: %s', (text, result, message) => {
+])('the result of %j is "%s"', (text, result, message) => {
   expect(examined(text)).toEqual([
     expect.objectContaining({
       result,
@@ -49,7 +49,7 @@ it('a deprecated name beside the option itself has no effect', () => {
   ]);
 });
 
-it('variables are examined as well', () => {
+it('examines environment variables as well', () => {
   expect(examined('', { OS_API__PORT: '1', OS_AGENT__TLS_CIPHERS: 'x' })).toEqual([
     { option: '[api]port', from: 'OS_API__PORT', result: 'works', message: null },
     expect.objectContaining({ option: '[agent]tls_ciphers', from: 'OS_AGENT__TLS_CIPHERS', result: 'refused' }),

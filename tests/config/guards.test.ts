@@ -46,14 +46,14 @@ const rows: readonly OptionRow[] = OPTIONS;
 const effective = new Set(rows.flatMap(({ section, name, formerly }) => [`[${section}]${name}`, `[${formerly?.replace('.', ']') ?? ''}`]));
 const refused = new Set(GUARDED_OPTIONS.map(({ section, name }) => `[${section}]${name ?? ''}`));
 
-it("each of Ironic's options that guard something has its effect, refuses the start, or has its reason", () => {
+it('each security option of Ironic has its effect, refuses the start, or has a reason for neither', () => {
   expect(ironics.length).toBeGreaterThan(200);
   const placed = (option: string): boolean =>
     [effective.has(option), refused.has(option), UNUSED.test(option), option in OTHERWISE].filter(Boolean).length === 1;
   expect(ironics.filter((option) => !placed(option))).toEqual([]);
 });
 
-it('the table has no option that has an effect, and none that Ironic does not have', () => {
+it('GUARDED_OPTIONS names only options of Ironic, and none that has an effect', () => {
   const named = [...refused].filter((option) => !option.endsWith(']'));
   expect(named.filter((option) => effective.has(option))).toEqual([]);
   expect(named.filter((option) => !ironics.includes(option))).toEqual([]);
@@ -71,7 +71,7 @@ it.each(GUARDED_OPTIONS.filter(({ name }) => name !== undefined).map((row) => [`
   },
 );
 
-it('files and variables are read', () => {
+it('refuses guarded options in files and in environment variables', () => {
   expect(refusals('[DEFAULT]\nmy_ip = 10.0.0.1\n[oslo_policy]\nremote_ssl_ca_crt_file = ca.pem\n')).toEqual([
     expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]remote_ssl_ca_crt_file protects something/),
   ]);
@@ -80,7 +80,7 @@ it('files and variables are read', () => {
   expect(refusals('[conductor]\npermitted_image_formats = raw\n')).toHaveLength(1);
 });
 
-it('options of Keystone that would protect something else are refused', () => {
+it('refuses guarded options of [keystone_authtoken], but not their harmless values', () => {
   const keystone = '[keystone_authtoken]\nwww_authenticate_uri = http://keystone\n';
   expect(refusals(keystone)).toEqual([]);
   expect(refusals(`${keystone}delay_auth_decision = true\nenforce_token_bind = required\n`)).toEqual([

@@ -17,15 +17,15 @@ const load = (text: string, environment: Record<string, string> = {}) => loadOpt
 
 describe('the file format', () => {
   it.each([
-    ['equals', '[a]\nx = 1', '1'],
-    ['colon', '[a]\nx: 1', '1'],
-    ['a value with both', '[a]\nx = http://h:1/?a=b', 'http://h:1/?a=b'],
-    ['a comment sign within', '[a]\nx = a;b # c', 'a;b # c'],
-    ['continuation', '[a]\nx = a,\n  b', 'a,\nb'],
-    ['quotes', '[a]\nx = " a "', ' a '],
-    ['empty', '[a]\nx =', ''],
-    ['the last of two', '[a]\nx = 1\nx = 2', '2'],
-    ['carriage returns', '[a]\r\nx = 1\r\n', '1'],
+    ['an equals sign', '[a]\nx = 1', '1'],
+    ['a colon', '[a]\nx: 1', '1'],
+    ['a value that contains both', '[a]\nx = http://h:1/?a=b', 'http://h:1/?a=b'],
+    ['a value that contains a comment sign', '[a]\nx = a;b # c', 'a;b # c'],
+    ['a continuation line', '[a]\nx = a,\n  b', 'a,\nb'],
+    ['a value in quotes', '[a]\nx = " a "', ' a '],
+    ['an empty value', '[a]\nx =', ''],
+    ['the last of two values', '[a]\nx = 1\nx = 2', '2'],
+    ['lines with carriage returns', '[a]\r\nx = 1\r\n', '1'],
   ])('reads %s', (_, text, value) => {
     expect(parseIni(text).findLast(({ key }) => key === 'x')?.value).toBe(value);
   });
@@ -41,7 +41,7 @@ describe('the file format', () => {
 });
 
 describe('options', () => {
-  it('have their defaults, kinds and substitutions', () => {
+  it('have defaults and types, and replace references to other options', () => {
     const { options, warnings } = load(
       '[DEFAULT]\nmy_ip = 10.0.0.1\nenabled_hardware_types = ipmi, fake-hardware,\n[deploy]\nhttp_url = http://$my_ip:${boot.http_port}/\n[pxe]\nloader_file_paths = a:/b,c:/d:e\n[conductor]\nautomated_clean = No',
     );
@@ -58,16 +58,16 @@ describe('options', () => {
     ['', null],
     ['allowed_vlans =', []],
     ['allowed_vlans = 5, 7-8', ['5', '7-8']],
-  ])('an empty list is not the same as none where both have a meaning: %j', (text, expected) => {
+  ])('distinguish an empty list from a missing one where both have a meaning: %j', (text, expected) => {
     expect(load(`[ironic_networking]\n${text}\n`).options['ironic_networking.allowed_vlans']).toEqual(expected);
   });
-  it('collect what is given several times, where each counts', () => {
+  it('collect repeated values if the option allows several, and otherwise take the last', () => {
     const [one, other] = ['{"name": "a"}', '{"name": "b"}'];
     const { options } = load(`[inspector]\npci_device_alias = ${one}\npci_device_alias = ${other}\nadd_ports = all\nadd_ports = pxe\n`);
     expect(options['inspector.pci_device_alias']).toBe(`${one},${other}`);
     expect(options['inspector.add_ports']).toBe('pxe');
   });
-  it('name the default hooks among others', () => {
+  it('replace $default_hooks in [inspector]hooks', () => {
     const hooks = (text: string) => load(`[inspector]\n${text}`).options['inspector.hooks'];
     const usual = ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'];
     expect(hooks('hooks = $default_hooks,memory')).toEqual([...usual, 'memory']);
@@ -75,14 +75,14 @@ describe('options', () => {
     expect(hooks('default_hooks = cpus')).toEqual(['cpus']);
   });
 
-  it('come from variables before files, and from later files before earlier ones', () => {
+  it('prefer environment variables to files, and later files to earlier ones', () => {
     const first = file('[api]\nport = 1\nmax_limit = 5\n');
     const second = file('[api]\nport = 2\n');
     const { options } = loadOptions([first, second], { OS_API__MAX_LIMIT: '7' });
     expect([options['api.port'], options['api.max_limit']]).toEqual([2, 7]);
   });
 
-  it('are known by their former names', () => {
+  it('are accepted under their former names', () => {
     const timeout = (text: string) => load(text).options['conductor.graceful_shutdown_timeout'];
     expect(load('[DEFAULT]\ngraceful_shutdown_timeout = 7').warnings).toEqual([]);
     expect([
@@ -119,7 +119,7 @@ describe('options', () => {
     expect(options[name as keyof typeof options]).toEqual(value);
     expect(warnings).toEqual([]);
   });
-  it('warn when they are not known', () => {
+  it('cause a warning if they are unknown', () => {
     expect(load('[api]\nnonsense = 1\nprot = 2\nnonsense = 3\n[nowhere]\nmy_ip = 1').warnings).toEqual([
       expect.stringMatching(
         /^options that are not known here and have no effect: \[api\]nonsense \(\S+ line 4\), \[api\]prot \(\S+ line 3; did you mean \[api\]port\?\), \[nowhere\]my_ip \(\S+ line 6; did you mean \[DEFAULT\]my_ip\?\)$/,
@@ -141,7 +141,7 @@ describe('options', () => {
     expect(() => load(text)).toThrow(ConfigurationError);
   });
 
-  it('place relative paths of policy files beside a configuration file that has them, else beside the last one', () => {
+  it('resolve relative policy paths beside a configuration file if they exist there, otherwise beside the last configuration file', () => {
     const [one, other] = [mkdtempSync(join(tmpdir(), 'bloomery-beside-')), mkdtempSync(join(tmpdir(), 'bloomery-beside-'))];
     try {
       const files = [one, other].map((folder) => join(folder, 'ironic.conf'));
@@ -159,12 +159,12 @@ describe('options', () => {
     }
   });
 
-  it('name the file that cannot be read', () => {
+  it('name a configuration file that cannot be read', () => {
     expect(() => loadOptions(['/nonexistent/ironic.conf'], {})).toThrow(/cannot read the configuration file \/nonexistent\/ironic.conf/);
   });
 });
 
-it('the page in docs is the one generated', () => {
+it('docs/reference/configuration.md is the generated page', () => {
   expect(readFileSync(join(__dirname, '../../docs/reference/configuration.md'), 'utf8')).toBe(configurationPage());
 });
 
@@ -177,6 +177,6 @@ it('sentences of option help have at most 25 words', () => {
   expect(sentences.filter((line) => line.trim().split(/\s+/).length > 25)).toEqual([]);
 });
 
-it('the sample can be read back', () => {
+it('the sample file loads without warnings', () => {
   expect(load(sampleFile()).warnings).toEqual([]);
 });

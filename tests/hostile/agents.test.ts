@@ -26,7 +26,7 @@ const HOSTS = [
   '192.0.2.7\\@127.0.0.1:1',
 ];
 
-it('is called at no host that it did not speak from', async () => {
+it('refuses heartbeats whose callback URL names another host than that of the agent', async () => {
   const { text } = await post('/v1/nodes', { driver: 'fake-hardware', driver_info: { fast_track: true } });
   const { uuid } = JSON.parse(text) as { readonly uuid: string };
   const { config } = await read<{ readonly config: { readonly agent_token: string } }>(`/v1/lookup?node_uuid=${uuid}`);

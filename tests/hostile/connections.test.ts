@@ -17,7 +17,7 @@ const CONNECTIONS: readonly (readonly [name: string, use: (socket: Socket) => vo
   ['do not read a large response', (socket) => void socket.pause().write(REQUEST('/v1/openapi.json')), OF_SOURCE / 10],
   ['do not read several responses', (socket) => void socket.pause().write(REQUEST('/metrics').repeat(2)), OF_SOURCE / 10],
 ];
-it.each(CONNECTIONS)('hundreds of connections that %s', async (_, use, least) => {
+it.each(CONNECTIONS)('limits the connections of a source that %s, and still serves other sources', async (_, use, least) => {
   // The connections of the test before count until the server notices that they are closed.
   let before = 0;
   await until('the connections before are closed', async () => (before = (await server.gauges()).files) < OF_SOURCE / 2);

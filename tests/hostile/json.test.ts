@@ -15,15 +15,15 @@ const names = (count: number): string => `{${Array.from({ length: count }, (_, a
 
 /** Name → body of continue_inspection, status. */
 const BODIES: readonly (readonly [name: string, body: () => string, status: number])[] = [
-  ['objects by the million', () => inventory(list('{}', 15 * MIB)), 413],
-  ['numbers by the million', () => inventory(list('1', 15 * MIB)), 413],
-  ['names by the million', () => inventory(names(900_000)), 413],
-  ['one number of megabytes', () => inventory('1'.repeat(15 * MIB)), 400],
-  ['nesting by the million', () => inventory('['.repeat(15 * MIB)), 400],
-  ['one text of megabytes', () => inventory(`{"a":"${'\\u00e9'.repeat(2 * MIB)}"}`), 400],
+  ['millions of objects', () => inventory(list('{}', 15 * MIB)), 413],
+  ['millions of numbers', () => inventory(list('1', 15 * MIB)), 413],
+  ['almost a million names', () => inventory(names(900_000)), 413],
+  ['a number of 15 million digits', () => inventory('1'.repeat(15 * MIB)), 400],
+  ['millions of nested lists', () => inventory('['.repeat(15 * MIB)), 400],
+  ['a string of several megabytes', () => inventory(`{"a":"${'\\u00e9'.repeat(2 * MIB)}"}`), 400],
   ['as many values as are allowed', () => inventory(`{"a":${list('[1]', 280_000)}}`), 400],
 ];
-it.each(BODIES)('%s, without a name', async (_, body, status) => {
+it.each(BODIES)('handles an unauthenticated inspection report with %s at bounded cost', async (_, body, status) => {
   const text = body();
   const cost = await server.attack(async () => {
     for (let turn = 0; turn < 3; turn++) expect(await post('/v1/continue_inspection', text)).toMatchObject({ status });
@@ -31,7 +31,7 @@ it.each(BODIES)('%s, without a name', async (_, body, status) => {
   expectBounded(cost);
 });
 
-it('fourteen small bodies that gzip makes 16 MiB of', async () => {
+it('refuses fourteen small gzip bodies that unpack to 15 MiB each, at bounded cost', async () => {
   const packed = gzipSync(inventory(list('{}', 15 * MIB)));
   expect(packed.length).toBeLessThan(20_000);
   const cost = await server.attack(async () => {
@@ -46,7 +46,7 @@ it('fourteen small bodies that gzip makes 16 MiB of', async () => {
 it.each<[string, (at: number) => object]>([
   ['adds to a list', () => ({ op: 'add', path: '/extra/list/0', value: 1 })],
   ['replaces a name', (at) => ({ op: 'add', path: `/extra/n${at}`, value: 1 })],
-])('a patch that %s thousands of times', async (_, operation) => {
+])('applies a patch that %s thousands of times at bounded cost', async (_, operation) => {
   const created = await server.call('POST', '/v1/nodes', {
     body: JSON.stringify({ driver: 'fake-hardware', extra: { list: [] } }),
     headers: { 'content-type': 'application/json', ...VERSION },
@@ -65,36 +65,41 @@ const steps = (count: number, more: object): readonly object[] => Array.from({ l
 const unique = (): string => `CUSTOM_${randomBytes(8).toString('hex').toUpperCase()}`;
 /** Name → path, body, status. */
 const LISTS: readonly (readonly [name: string, path: string, body: () => object, status: number])[] = [
-  ['a template of thousands of steps', 'deploy_templates', () => ({ name: unique(), steps: steps(4000, { priority: 10 }) }), 201],
+  ['a deploy template with thousands of steps', 'deploy_templates', () => ({ name: unique(), steps: steps(4000, { priority: 10 }) }), 201],
   [
-    'a template of the same step',
+    'a deploy template with the same step thousands of times',
     'deploy_templates',
     () => ({ name: unique(), steps: Array.from({ length: 4000 }, () => step(0, { priority: 1 })) }),
     400,
   ],
-  ['a runbook of thousands of steps', 'runbooks', () => ({ name: unique(), steps: steps(4000, { order: 1 }) }), 201],
-  ['a runbook of wrong steps', 'runbooks', () => ({ name: unique(), steps: steps(900, { step: 5, args: [], order: 'x' }) }), 400],
+  ['a runbook with thousands of steps', 'runbooks', () => ({ name: unique(), steps: steps(4000, { order: 1 }) }), 201],
   [
-    'a template of unknown members',
+    'a runbook with hundreds of invalid steps',
+    'runbooks',
+    () => ({ name: unique(), steps: steps(900, { step: 5, args: [], order: 'x' }) }),
+    400,
+  ],
+  [
+    'a deploy template with thousands of unknown members',
     'deploy_templates',
     () => Object.fromEntries(Array.from({ length: 2400 }, (_, at) => [`n${at}`, at])),
     400,
   ],
   [
-    'thousands of candidate nodes',
+    'an allocation with thousands of candidate nodes',
     'allocations',
     () => ({ resource_class: 'x', candidate_nodes: Array.from({ length: 20_000 }, (_, at) => `n${at}`) }),
     400,
   ],
-  ['a long name', 'nodes', () => ({ driver: 'fake-hardware', name: 'a.'.repeat(400_000) }), 400],
+  ['a node with a very long name', 'nodes', () => ({ driver: 'fake-hardware', name: 'a.'.repeat(400_000) }), 400],
 ];
-it.each(LISTS)('%s', async (_, path, body, status) => {
+it.each(LISTS)('handles %s at bounded cost', async (_, path, body, status) => {
   const text = JSON.stringify(body());
   const cost = await server.attack(async () => expect(await post(`/v1/${path}`, text)).toMatchObject({ status }));
   expectBounded(cost);
 });
 
-it('a patch that replaces thousands of steps', async () => {
+it('applies a patch that replaces thousands of steps at bounded cost', async () => {
   const name = unique();
   await post('/v1/deploy_templates', JSON.stringify({ name, steps: steps(4000, { priority: 10 }) }));
   const body = JSON.stringify([{ op: 'replace', path: '/steps', value: steps(4000, { priority: 11 }) }]);
@@ -109,13 +114,13 @@ it.each([
   ['segments', `/v1${'/a'.repeat(7000)}`, 404],
   ['fields', `/v1/nodes?fields=${'name,'.repeat(2500)}name`, 200],
   ['parameters', `/v1/nodes?${'a&'.repeat(7000)}`, 400],
-])('a path with thousands of %s', async (_, path, status) => {
+])('answers a request for a URL with thousands of %s at bounded cost', async (_, path, status) => {
   const cost = await server.attack(async () => {
     for (let turn = 0; turn < 150; turn++) expect(await server.call('GET', path, { headers: VERSION })).toMatchObject({ status });
   });
   expectBounded(cost);
 });
 
-it('shows the delay of the event loop to scrapers', async () => {
+it('reports the delay of the event loop in /metrics', async () => {
   expect((await server.call('GET', '/metrics')).text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m);
 });

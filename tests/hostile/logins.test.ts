@@ -16,7 +16,7 @@ const login = async (pair: string): Promise<number> => {
   return (await server.call('GET', '/v1/nodes', { headers: { authorization } })).status;
 };
 
-it('answers right logins while a hundred connections guess', async () => {
+it('answers correct logins while a hundred connections guess passwords', async () => {
   expect(await login('admin:right')).toBe(200);
   let isOver = false;
   let wrong = 0;
@@ -37,7 +37,7 @@ it('answers right logins while a hundred connections guess', async () => {
   expectBounded({ ...cost, cpuSeconds: 0 });
 });
 
-it('turns: each source has its own, and preferred work the first', async () => {
+it('createFairTurns() alternates between sources, and starts preferred work first', async () => {
   const refusal = new Error('full');
   const turn = createFairTurns({ running: { inAll: 1, ofSource: 1 }, waiting: { inAll: 5, ofSource: 3 }, refusal: () => refusal });
   const started: string[] = [];

@@ -31,15 +31,15 @@ const AT_ONCE = 40;
 /** Name → request, and the statuses that may answer. */
 const FLOODS: readonly (readonly [name: string, ask: () => Promise<{ readonly status: number }>, statuses: readonly number[]])[] = [
   ['of a made-up MAC address', lookup(() => `addresses=${mac()}`), [404]],
-  ['of hundreds of them', lookup(() => `addresses=${addresses(700)}`), [404]],
-  ['of hundreds of parameters', lookup(() => repeated('addresses', mac, 400)), [400, 404]],
-  ['of unknown parameters', lookup(() => `${repeated('x', () => '', 4000)}&addresses=${mac()}`), [400]],
-  ['of a MAC address that is none', lookup(() => `addresses=${'z'.repeat(12_000)}`), [400]],
+  ['of hundreds of made-up MAC addresses', lookup(() => `addresses=${addresses(700)}`), [404]],
+  ['with the parameter addresses hundreds of times', lookup(() => repeated('addresses', mac, 400)), [400, 404]],
+  ['with thousands of unknown parameters', lookup(() => `${repeated('x', () => '', 4000)}&addresses=${mac()}`), [400]],
+  ['of an invalid MAC address', lookup(() => `addresses=${'z'.repeat(12_000)}`), [400]],
   ['of a made-up node', lookup(() => `node_uuid=${randomUUID()}&addresses=${mac()}`), [404]],
-  ['of a node with a UUID that is none', lookup(() => `node_uuid=${'a-'.repeat(6000)}`), [400, 404]],
+  ['of a node with an invalid UUID', lookup(() => `node_uuid=${'a-'.repeat(6000)}`), [400, 404]],
   ['of a known MAC address among others', lookup(() => `addresses=${addresses(300)},${MAC}`), [404]],
 ];
-it.each(FLOODS)('lookups %s', async (_, ask, statuses) => {
+it.each(FLOODS)('refuses many lookups %s at bounded cost', async (_, ask, statuses) => {
   const cost = await server.attack(async () => {
     for (let turn = 0; turn < ROUNDS; turn++)
       for (const { status } of await Promise.all(Array.from({ length: AT_ONCE }, ask))) expect(statuses).toContain(status);
@@ -51,7 +51,7 @@ it.each([
   ['a made-up node', () => heartbeat(randomUUID(), randomBytes(32).toString('base64'))(), [404]],
   ['a made-up token', () => heartbeat(NODE, randomBytes(32).toString('base64'))(), [400]],
   ['a token of a megabyte', () => heartbeat(NODE, 'x'.repeat(1_000_000))(), [400, 413]],
-])('heartbeats of %s', async (_, ask, statuses) => {
+])('refuses many heartbeats with %s at bounded cost', async (_, ask, statuses) => {
   const cost = await server.attack(async () => {
     for (let turn = 0; turn < ROUNDS; turn++)
       for (const { status } of await Promise.all(Array.from({ length: AT_ONCE / 10 }, ask))) expect(statuses).toContain(status);

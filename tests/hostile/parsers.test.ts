@@ -107,9 +107,9 @@ function asLldp(input: Buffer): unknown {
 const FRU = Buffer.from('0100000100000000fe0106000000000083616263c1000000000000', 'hex');
 
 const PARSERS: Readonly<Record<string, Parser>> = {
-  target: text((url) => segmentsOf(targetOf(url).path), '/', 'v1', '%', '%2F', '%zz', '?', 'a', '..'),
-  query: text(queryOf, 'a=', '&', '%', '%41', '=', '+', '__proto__=', 'b'),
-  Accept: text(
+  'request targets': text((url) => segmentsOf(targetOf(url).path), '/', 'v1', '%', '%2F', '%zz', '?', 'a', '..'),
+  'query strings': text(queryOf, 'a=', '&', '%', '%41', '=', '+', '__proto__=', 'b'),
+  'Accept headers': text(
     (header) => preferred(header, ['application/json', 'text/plain']),
     '*/*',
     ';',
@@ -121,7 +121,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
     'application/json',
     '"',
   ),
-  Range: text((header) => parseRange(header, 1000), 'bytes=', '-', '1', ',', ' ', '9999999'),
+  'Range headers': text((header) => parseRange(header, 1000), 'bytes=', '-', '1', ',', ' ', '9999999'),
   'API version': text(
     (header) => negotiate(header, header, { min: 1, max: 115 }),
     '1',
@@ -152,8 +152,8 @@ const PARSERS: Readonly<Record<string, Parser>> = {
     ' ',
     'https',
   ),
-  source: text(networkOf, '::', ':', 'f', '1', '.', '%eth0', '::ffff:', '127.0.0.1'),
-  users: text(parseHtpasswd, 'a', ':', '\n', '$2y$05$', ' ', 'x'.repeat(53)),
+  'source networks': text(networkOf, '::', ':', 'f', '1', '.', '%eth0', '::ffff:', '127.0.0.1'),
+  'htpasswd files': text(parseHtpasswd, 'a', ':', '\n', '$2y$05$', ' ', 'x'.repeat(53)),
   'ironic.conf': text(parseIni, '[', ']', 'a', '=', '\n', ' ', '#', ':', '[DEFAULT]', '\\'),
   checksums: text(
     (given) => findChecksum(given, 'http://x/a', 'http://x/b'),
@@ -305,7 +305,7 @@ const MOST_CPU_MS = (bytes: number): number => 400 + (bytes / KIB) * 5;
 const MOST_RESULT = (bytes: number): number => 16 * KIB + 64 * bytes;
 
 it.each(Object.keys(PARSERS))(
-  '%s',
+  'parses random input in bounded time and space: %s',
   async (name) => {
     const parser = PARSERS[name]!;
     const property = fc.asyncProperty(inputs(parser), async (input) => {

@@ -162,7 +162,7 @@ async function create(path: string, body: object): Promise<string> {
   return answer.body['uuid'] as string;
 }
 const RESTING = /failed$|^(?:error|enroll|manageable|available|active|rescue)$/;
-/** Waits until the node rests, and answers it. */
+/** Waits until the node is in a stable or failed state, and returns it. */
 async function rested(uuid: string): Promise<Reply['body']> {
   let node: Reply['body'] = {};
   await until(`node ${uuid} rests`, async () => {
@@ -194,7 +194,7 @@ const BODIES: readonly (() => unknown)[] = [
   () => `{"password": "${put('unknown_field')}", `,
 ];
 
-it('shows no secret anywhere but where it is by right', async () => {
+it('no answer, notification, log, metric or process title contains a secret, except where the API shows the field', async () => {
   const driverInfo = {
     ...{ redfish_password: put('redfish_password'), ipmi_password: put('ipmi_password'), ipmi_hex_kg_key: put('hex_key') },
     ...{ snmp_auth_key: put('snmp_auth_key'), snmp_priv_key: put('snmp_priv_key'), other_secret: put('other_secret') },

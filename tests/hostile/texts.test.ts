@@ -32,9 +32,9 @@ const outcome = async (work: () => unknown): Promise<void> => {
 };
 const login = (authorization: string) => () => auth.identify({ authorization }, '/v1/nodes', 'GET', 'test');
 it.each<[string, () => unknown]>([
-  ['isUuid of braces', () => isUuid(`${'}'.repeat(LENGTH)}x`)],
-  ['isLogicalName', () => isLogicalName('a'.repeat(LENGTH))],
-  ['isHostName', () => isHostName('a.'.repeat(LENGTH))],
+  ['isUuid() of braces', () => isUuid(`${'}'.repeat(LENGTH)}x`)],
+  ['isLogicalName()', () => isLogicalName('a'.repeat(LENGTH))],
+  ['isHostName()', () => isHostName('a.'.repeat(LENGTH))],
   ['a login of spaces', login(`a${' '.repeat(LENGTH)}b${' '.repeat(LENGTH)}c\u0001`)],
   ['a login of letters', login('a'.repeat(LENGTH))],
   ['a login of base64', login(`Basic ${'A'.repeat(LENGTH)}!`)],
@@ -42,13 +42,13 @@ it.each<[string, () => unknown]>([
   ['a checksum file of closing brackets', () => findChecksum(`(${') '.repeat(LENGTH)}${'a'.repeat(32)}x y`, 'http://x/a', 'http://x/b')],
   ['a checksum file of digits', () => findChecksum(`${'a'.repeat(LENGTH)} b`, 'http://x/a', 'http://x/b')],
   ['a URL of question marks', () => loggableUrl(`http://x/${'?'.repeat(LENGTH)}\n`)],
-  ['secrets in what a message quotes', () => withoutSecrets([{ text: 'password="'.repeat(LENGTH / 10) }])],
-  ['secrets in a text', () => maskSecrets({ text: 'password="'.repeat(LENGTH / 10) })],
-])('%s', async (_, work) => {
+  ['the removal of quoted secrets from a message', () => withoutSecrets([{ text: 'password="'.repeat(LENGTH / 10) }])],
+  ['the masking of secrets in a text', () => maskSecrets({ text: 'password="'.repeat(LENGTH / 10) })],
+])('%s takes linear time', async (_, work) => {
   expect(await cpuMsOf(() => outcome(work), MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);
 });
 
-it('a parameter that a query names thousands of times', async () => {
+it('a query that repeats a parameter 500,000 times takes linear time', async () => {
   const read = (): void => {
     const { a, b } = queryOf(`${'a=&'.repeat(LENGTH)}b=1`);
     expect(a).toHaveLength(LENGTH);
@@ -57,7 +57,7 @@ it('a parameter that a query names thousands of times', async () => {
   expect(await cpuMsOf(read, 2 * MOST_CPU_MS)).toBeLessThan(2 * MOST_CPU_MS);
 });
 
-it('thousands of LLDP units of an interface', async () => {
+it('the decoding of thousands of LLDP TLVs of an interface takes linear time', async () => {
   const tlvs = Array.from({ length: 25_000 }, () => [127, '0080c203000100']);
   expect(await cpuMsOf(() => lldpFacts(tlvs.map((tlv) => tlvOf(tlv)!)), MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);
 });
@@ -67,7 +67,7 @@ it.each([
   ['names', `{${Array.from({ length: 600_000 }, (_, at) => `"n${at}":1`).join()}}`],
   ['nesting', '['.repeat(8_000_000)],
   ['digits', '1'.repeat(8_000_000)],
-])('eight megabytes of %s that a BMC answers', async (_, text) => {
+])('an answer of a BMC with eight megabytes of %s is refused in linear time', async (_, text) => {
   const bytes = Buffer.from(text);
   const read = () => expect(evaluate('GET', 'http://bmc/redfish/v1/', 200, {}, bytes)).rejects.toThrow('answered with more than is read');
   expect(await cpuMsOf(read, MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);

@@ -31,7 +31,7 @@ beforeEach(async () => {
   await until('nothing is held', async () => (await server.call('POST', '/v1/continue_inspection', { body })).status !== 503);
 });
 
-it('holds some hundred half-sent bodies of a source, and refuses more', async () => {
+it('holds 256 half-sent bodies of a source, refuses more, and still serves other sources', async () => {
   const cost = await server.attack(async () => {
     const statuses = halfSent(600, Buffer.from('{"inventory":'));
     await until('most are refused', () => statuses.length >= 600 - 256);
@@ -45,7 +45,7 @@ it('holds some hundred half-sent bodies of a source, and refuses more', async ()
   expectBounded(cost);
 });
 
-it('holds some megabytes of half-sent bodies, and refuses more', async () => {
+it('limits the megabytes of half-sent bodies, and refuses more', async () => {
   const cost = await server.attack(async () => {
     const statuses = halfSent(30, Buffer.alloc(5 * MIB, '{"inventory":'));
     await until('most are refused', () => statuses.length >= 20);
@@ -54,7 +54,7 @@ it('holds some megabytes of half-sent bodies, and refuses more', async () => {
   expectBounded(cost);
 });
 
-it('refuses chunks of one byte', async () => {
+it('refuses a body in chunks of one byte', async () => {
   const cost = await server.attack(async () => {
     let answer: Buffer | undefined;
     // The server closes the connection after its answer. A client that still writes then may lose the answer, and tries again.
@@ -75,7 +75,7 @@ it('refuses chunks of one byte', async () => {
   expectBounded(cost);
 });
 
-it('requests in one go whose responses nobody reads', async () => {
+it('handles thousands of pipelined requests whose responses nobody reads at bounded cost', async () => {
   const socket = server.connect();
   socket.pause();
   const cost = await server.attack(async () => {

@@ -35,7 +35,7 @@ it.each<[Port, string, HttpdModes, string]>([
   ['media', '/images/x', CLOSED, 'refused'],
   ['media', '/redfishes', CLOSED, 'refused'],
   ['media', '/', CLOSED, 'refused'],
-])('%s %s', (port, path, modes, rule) => {
+])('the port "%s" answers %s with %j by the rule "%s"', (port, path, modes, rule) => {
   expect(ruleOf(port, path, modes)).toBe(rule);
 });
 
@@ -128,7 +128,7 @@ const get = (port: number | undefined, path: string, headers = {}, method = 'GET
     request.once('error', fail).end(body);
   });
 
-it('serves files of the shared folder, and none outside', async () => {
+it('serves files of the shared folder, and none outside it', async () => {
   expect(await get(ports.plain, '/images/a.qcow2')).toMatchObject({ status: 200, text: 'an image' });
   expect(await get(ports.plain, '/images/a.qcow2', { range: 'bytes=3-4' })).toMatchObject({ status: 206, text: 'im' });
   expect(await get(ports.plain, '/images/a.qcow2', {}, 'HEAD')).toMatchObject({ status: 200, text: '' });
@@ -138,7 +138,7 @@ it('serves files of the shared folder, and none outside', async () => {
   expect(await get(ports.plain, '/images/a.qcow2', {}, 'PUT')).toMatchObject({ status: 405 });
 });
 
-it('has the scripts, also for machines that the server does not know', async () => {
+it('serves the boot scripts, and the inspector script to machines that the server does not know', async () => {
   expect(await get(ports.plain, '/boot.ipxe')).toMatchObject({ status: 200, text: setup.startScript });
   expect(await get(ports.plain, '/inspector.ipxe')).toMatchObject({ status: 200, text: setup.inspectorScript });
   expect(await get(ports.plain, '/ipxe/52-54-00-00-00-01')).toMatchObject({ status: 200, text: 'answered' });
@@ -146,7 +146,7 @@ it('has the scripts, also for machines that the server does not know', async () 
   expect(received.map(({ url }) => url)).toEqual(['/ipxe/52-54-00-00-00-01', '/ipxe/00-00-00-00-00-01']);
 });
 
-it('asks for the password before it passes a request on, and keeps it', async () => {
+it('authenticates a request before it forwards it, and does not forward the credentials', async () => {
   expect(await get(ports.api, '/v1/nodes')).toMatchObject({ status: 401 });
   expect(received).toEqual([]);
   const headers = { authorization: 'Basic right', 'x-openstack-ironic-api-version': '1.90', connection: 'x-hop', upgrade: 'h2c' };
@@ -159,7 +159,7 @@ it('asks for the password before it passes a request on, and keeps it', async ()
   expect(received[0]!.headers).not.toHaveProperty('upgrade');
 });
 
-it('answers 503 while the server of the other container is not there', async () => {
+it('answers 503 while the server in the other container does not answer', async () => {
   expect(await get(withoutServer, '/ipxe/52-54-00-00-00-01')).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
   expect(warned).toEqual(['HTTP: the server in the other container does not answer']);
   expect(await get(withoutServer, '/boot.ipxe')).toMatchObject({ status: 200 });

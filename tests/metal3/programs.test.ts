@@ -20,23 +20,23 @@ const HOST = {
 };
 
 it.each<[string, Environment, object | undefined]>([
-  ['an address as it is', { IRONIC_IP: '203.0.113.1' }, { ip: '203.0.113.1' }],
-  ['an address of an interface', { PROVISIONING_IP: '192.0.2.5' }, { ip: '192.0.2.5', interface: 'br0' }],
-  ['another spelling', { PROVISIONING_IP: 'fd00:0:0::2' }, { ip: 'fd00:0:0::2', interface: 'provisioning' }],
-  ['an address that is not there yet', { PROVISIONING_IP: '192.0.2.6' }, undefined],
-  ['an interface', { PROVISIONING_INTERFACE: 'br0' }, { ip: '192.0.2.5', interface: 'br0' }],
-  ['an interface with a link-local address only', { PROVISIONING_INTERFACE: 'eno1' }, undefined],
+  ['IRONIC_IP as the address', { IRONIC_IP: '203.0.113.1' }, { ip: '203.0.113.1' }],
+  ['the interface of an address', { PROVISIONING_IP: '192.0.2.5' }, { ip: '192.0.2.5', interface: 'br0' }],
+  ['the interface of an address in another spelling', { PROVISIONING_IP: 'fd00:0:0::2' }, { ip: 'fd00:0:0::2', interface: 'provisioning' }],
+  ['nothing for an address that no interface has yet', { PROVISIONING_IP: '192.0.2.6' }, undefined],
+  ['the address of an interface', { PROVISIONING_INTERFACE: 'br0' }, { ip: '192.0.2.5', interface: 'br0' }],
+  ['nothing for an interface with a link-local address only', { PROVISIONING_INTERFACE: 'eno1' }, undefined],
   [
-    'the first MAC address of the host',
+    'the interface with the first MAC address that the host has',
     { PROVISIONING_MACS: '52:54:00:00:00:ff,52:54:00:00:00:01' },
     { ip: '192.0.2.5', interface: 'br0' },
   ],
-  ['nothing', {}, { ip: 'fd00::2', interface: 'provisioning' }],
+  ['the interface "provisioning" by default', {}, { ip: 'fd00::2', interface: 'provisioning' }],
 ])('finds %s', (_, environment, expected) => {
   expect(findAddress(environment, HOST)).toEqual(expected);
 });
 
-it('waits for the address, and gives up', async () => {
+it('waits for the address until IRONIC_IP_WAIT_TIMEOUT', async () => {
   let now = 0;
   const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
   const never = new AbortController().signal;
@@ -55,7 +55,7 @@ describe('inspector.ipxe', () => {
       'http://192.0.2.5:6180',
     );
 
-  it('boots the ramdisk of the shared folder, for ever', () => {
+  it('boots the ramdisk of the shared folder, and tries again without end', () => {
     const script = scriptOf({});
     expect(script).toContain(
       'kernel --timeout 60000 http://192.0.2.5:6180/images/ironic-python-agent.kernel ipa-inspection-callback-url=http://192.0.2.5:6385/v1/continue_inspection ipa-api-url=http://192.0.2.5:6385',
@@ -63,7 +63,7 @@ describe('inspector.ipxe', () => {
     expect(script).toContain('BOOTIF=${mac} initrd=ramdisk || goto again');
     expect(script).toMatch(/goto start\n$/);
   });
-  it('chooses by architecture', () => {
+  it('chooses the ramdisk by the architecture of the machine', () => {
     const images = '/shared/html/images/ironic-python-agent_aarch64';
     const script = scriptOf({ DEPLOY_KERNEL_BY_ARCH: 'x86_64:http://a/k', DEPLOY_RAMDISK_BY_ARCH: 'x86_64:http://a/r' }, [
       `${images}.kernel`,
@@ -74,13 +74,13 @@ describe('inspector.ipxe', () => {
     expect(script).toContain('http://192.0.2.5:6180/images/ironic-python-agent_aarch64.kernel');
     expect(script).toContain('kernel --timeout 60000 http://a/k');
   });
-  it('refuses what would be a line of its own', () => {
+  it('refuses kernel parameters with line breaks, and malformed URLs by architecture', () => {
     expect(() => scriptOf({ IRONIC_KERNEL_PARAMS: 'a\nshell' })).toThrow('more than one line');
     expect(() => scriptOf({ DEPLOY_KERNEL_BY_ARCH: 'http//a' })).toThrow('is not ARCH:URL');
   });
 });
 
-it('prints the logs of ramdisks, then deletes them', async () => {
+it('prints the log archives of ramdisks, and then deletes them', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-logs-'));
   try {
     mkdirSync(join(folder, 'var'));

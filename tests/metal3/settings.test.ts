@@ -91,8 +91,8 @@ it.each<[string, Environment, readonly string[], Readonly<Record<string, string 
     [],
     { 'conductor.deploy_kernel_by_arch': 'x86_64:http://192.0.2.1/k', 'conductor.deploy_ramdisk_by_arch': 'x86_64:http://192.0.2.1/r' },
   ],
-  ['half a ramdisk', {}, RAMDISK.slice(0, 1), { 'conductor.deploy_kernel': undefined }],
-  ['another ramdisk', { DEPLOY_KERNEL_URL: 'http://192.0.2.1/k' }, RAMDISK, { 'conductor.deploy_kernel': 'http://192.0.2.1/k' }],
+  ['a kernel without its initramfs', {}, RAMDISK.slice(0, 1), { 'conductor.deploy_kernel': undefined }],
+  ['another kernel by URL', { DEPLOY_KERNEL_URL: 'http://192.0.2.1/k' }, RAMDISK, { 'conductor.deploy_kernel': 'http://192.0.2.1/k' }],
   [
     'a boot loader',
     {},
@@ -161,7 +161,7 @@ it.each<[string, Environment, readonly string[], Readonly<Record<string, string 
     },
   ],
   ['other folders', { CUSTOM_CONFIG_DIR: '/c', ...PASSWORD }, [], { 'DEFAULT.http_basic_auth_user_file': '/c/ironic/htpasswd' }],
-])('%s', (_, environment, files, expected) => {
+])('translates %s to options', (_, environment, files, expected) => {
   expect(settingsOf(environment, files)).toMatchObject(
     Object.fromEntries(Object.entries(expected).filter(([, value]) => value !== undefined)),
   );
@@ -188,12 +188,12 @@ it.each<[string, Environment, readonly string[], RegExp]>([
     /^IRONIC_EXPOSE_JSON_RPC: /,
   ],
   ['the networking service', { IRONIC_NETWORKING_ENABLED: 'true' }, [], /^IRONIC_NETWORKING_ENABLED: /],
-  ['curves', { IRONIC_TLS_CURVES: 'X25519' }, [], /^IRONIC_TLS_CURVES: /],
-  ['old TLS', { IRONIC_SSL_PROTOCOL: '-ALL +TLSv1.1' }, [], /^IRONIC_SSL_PROTOCOL: it must allow/],
+  ['TLS curves', { IRONIC_TLS_CURVES: 'X25519' }, [], /^IRONIC_TLS_CURVES: /],
+  ['TLS before 1.2', { IRONIC_SSL_PROTOCOL: '-ALL +TLSv1.1' }, [], /^IRONIC_SSL_PROTOCOL: it must allow/],
   ['a registry with passwords', { IRONIC_OCI_AUTH_CONFIG: '/auth/oci.json' }, [], /^IRONIC_OCI_AUTH_CONFIG: /],
-  ['an unknown variable that guards', { IRONIC_TLS_CLIENT_VERIFY: 'true' }, [], /^IRONIC_TLS_CLIENT_VERIFY: it protects something/],
-  ['all at once', { IRONIC_TLS_CURVES: 'x', IPXE_AUTH: 'x' }, [], /IPXE_AUTH[^]*IRONIC_TLS_CURVES/],
-])('refuses %s', (_, environment, files, message) => {
+  ['an unknown protection', { IRONIC_TLS_CLIENT_VERIFY: 'true' }, [], /^IRONIC_TLS_CLIENT_VERIFY: it protects something/],
+  ['several unsupported features, and names all of them', { IRONIC_TLS_CURVES: 'x', IPXE_AUTH: 'x' }, [], /IPXE_AUTH[^]*IRONIC_TLS_CURVES/],
+])('refuses variables for %s', (_, environment, files, message) => {
   expect(() => settingsOf(environment, files)).toThrow(Metal3Error);
   expect(() => settingsOf(environment, files)).toThrow(message);
 });
@@ -207,14 +207,14 @@ it.each<[string, readonly string[], string]>([
   expect(() => contextWith(POD, files)).toThrow(message);
 });
 
-it('warns of unknown variables that guard nothing, and of none of another program', () => {
+it('warns about unknown variables of Ironic that protect nothing, but not about those of other programs', () => {
   const environment = { ...POD, IRONIC_COLOUR: 'red', KUBERNETES_PORT: '1', PATH: '/bin', OS_API__MAX_LIMIT: '1' };
   expect(checkVariables(environment, contextWith(environment))).toEqual([
     'variables that are not known here and have no effect: IRONIC_COLOUR',
   ]);
 });
 
-it('writes a file that the server reads, without an option that it does not know', () => {
+it('writes a configuration file that the server loads without warnings', () => {
   const environment = { ...POD, ...PROXY, ...PASSWORD, IRONIC_RAMDISK_SSH_KEY: 'ssh-ed25519 $home' };
   const { settings } = ironicSettings(environment, contextWith(environment, [...API_TLS, ...MEDIA_TLS, ...RAMDISK]));
   const file = join(folder, 'ironic.conf');
@@ -235,7 +235,7 @@ it('sets only options that exist', () => {
   expect(Object.keys(FIXED_SETTINGS).filter((key) => !known.has(key))).toEqual([]);
 });
 
-it('is explained variable by variable', () => {
+it('docs/metal3.md explains each variable', () => {
   const page = readFileSync(join(__dirname, '../../docs/metal3.md'), 'utf8');
   expect(VARIABLES.map(({ name }) => name).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   expect(new Set(VARIABLES.map(({ name }) => name)).size).toBe(VARIABLES.length);
@@ -253,6 +253,6 @@ it.each([
   ['all', '1.2'],
   ['-ALL', undefined],
   ['TLSv1 TLSv1.1', undefined],
-])('reads %p as %s', (text, least) => {
+])('leastVersion() reads %p of IRONIC_SSL_PROTOCOL as %s', (text, least) => {
   expect(leastVersion(text)).toBe(least);
 });

@@ -45,7 +45,7 @@ async function run(text: string, ...words: readonly string[]): Promise<Ended> {
   }
 }
 
-it('lists the rules that count, and those of files', async () => {
+it('`policy list` lists all effective rules, and with --changed only those of files', async () => {
   expect(await run(RULES, 'list', '--changed')).toEqual({
     output: [
       `baremetal:node:get (${file} line 1)\n    (rule:mine or role:auditor)\n`,
@@ -59,7 +59,7 @@ it('lists the rules that count, and those of files', async () => {
   expect(all.find(({ name }) => name === 'show_password')).toEqual({ name: 'show_password', scopes: [], check: '!' });
 });
 
-it('shows a rule', async () => {
+it('`policy show` prints the default, the former and the effective rule', async () => {
   expect((await run('', 'show', 'node:list')).output).toBe(
     [
       'baremetal:node:list',
@@ -93,12 +93,12 @@ it.each([
   [['--roles', 'Auditor,x', '--system'], 0, /✓ role:auditor/],
   [['--roles', 'x', '--project', 'p', '--owner', 'p', '--lessee', 'l'], 0, /allowed/],
   [['--roles', 'guest', '--project', 'p', '--owner', 'p'], 1, /not role:guest/],
-])('checks %j', async (words, status, page) => {
+])('`policy check` with %j says whether the caller is allowed, and why', async (words, status, page) => {
   const ended = await run(RULES, 'check', '--rule', 'node:get', ...words);
   expect(ended).toEqual({ output: expect.stringMatching(page) as string, errors: '', status });
 });
 
-it('says when policies do not limit callers', async () => {
+it('`policy check` notes that policies have no effect with auth_strategy = noauth', async () => {
   const words = ['check', '--rule', 'node:get', '--as', 'owner-member'];
   const note = / {2}note: policies have no effect: everybody may do everything, since \[DEFAULT\]auth_strategy is noauth\n$/;
   writeFileSync(config, '[DEFAULT]\nmy_ip = 127.0.0.1\nauth_strategy = noauth\n');
@@ -115,13 +115,13 @@ it('says when policies do not limit callers', async () => {
   expect(always.output).not.toContain('note:');
 });
 
-it('checks steps, which are allowed without a rule', async () => {
+it('`policy check` allows steps that no rule names', async () => {
   const words = ['check', '--rule', 'step:execute:bios.reset', '--as', 'other-member'];
   expect(await run('', ...words)).toMatchObject({ output: expect.stringMatching(/no file has a rule/) as string, status: 0 });
   expect(await run('"baremetal:step:execute:bios.reset": "role:admin"', ...words)).toMatchObject({ status: 1 });
 });
 
-it('refuses personas that do not exist', async () => {
+it('`policy check` refuses personas that do not exist', async () => {
   for (const persona of ['owner', 'owner-x', 'x-admin', 'owner-constructor'])
     await expect(run('', 'check', '--rule', 'node:get', '--as', persona)).rejects.toThrow(
       /is invalid\. It is system, owner, lessee, other/,
@@ -129,7 +129,7 @@ it('refuses personas that do not exist', async () => {
   expect((await run('', 'check', '--rule', 'node:get', '--as', 'lessee-admin', '--owner', 'o')).errors).toMatch(/has no lessee/);
 });
 
-it('asks the server for the owner and the lessee of a node', async () => {
+it('`policy check --node` asks the server for the owner and the lessee of a node', async () => {
   let body: unknown = { owner: 'o', lessee: null };
   const server = createServer((request, response) => {
     expect(request.url).toBe('/v1/nodes/n%2F1');
@@ -151,14 +151,14 @@ it('asks the server for the owner and the lessee of a node', async () => {
   }
 });
 
-it('writes a sample of all rules, which can be read back', async () => {
+it('`policy sample` writes all rules as comments, which the parser accepts once uncommented', async () => {
   const { output } = await run('', 'sample');
   expect(parsePolicyFile('sample', output).rules.size).toBe(0);
   const uncommented = output.replace(/^#"/gm, '"');
   expect([...parsePolicyFile('sample', uncommented).rules.keys()]).toEqual(POLICIES.map(({ name }) => name));
 });
 
-it('validates files', async () => {
+it('`policy validate` counts rules and warnings, and names the line of an error', async () => {
   expect(await run(RULES, 'validate')).toEqual({ output: '2 rules in 1 files, 0 warnings\n', errors: '', status: 0 });
   expect(await run('"baremetal:node:gte": "@"', 'validate', file)).toEqual({
     output: `${file} line 1: rule "baremetal:node:gte": nothing uses it; did you mean baremetal:node:get?\n1 rules in 1 files, 1 warnings\n`,
@@ -175,7 +175,7 @@ it('validates files', async () => {
   });
 });
 
-it('keeps control characters from the terminal', async () => {
+it('`policy list` replaces control characters in its output', async () => {
   const { output } = await run('"\\e[2J": "role:\\u00e9"', 'list', '--changed');
   expect(output).toBe(` [2J (${file} line 1)\n    role:é\n`);
 });

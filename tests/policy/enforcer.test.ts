@@ -16,43 +16,43 @@ const of = (project: string, role: string): Caller => ({ ...NOBODY, user: 'u', p
 const leased = { owner: 'o', lessee: 'l' };
 const unowned = { owner: null, lessee: null };
 
-it.each<[string, Caller, string, { owner: string | null; lessee: string | null } | undefined, boolean]>([
-  ['system reader', system('reader'), 'node:get', leased, true],
-  ['system reader', system('reader'), 'node:update', leased, false],
-  ['system reader', system('reader'), 'node:list_all', undefined, true],
-  ['system service', system('service'), 'node:list_all', undefined, true],
-  ['owner reader', of('o', 'reader'), 'node:get', leased, true],
-  ['owner reader', of('o', 'reader'), 'node:get:last_error', leased, true],
-  ['lessee reader', of('l', 'reader'), 'node:get', leased, true],
-  ['lessee reader', of('l', 'reader'), 'node:get:last_error', leased, false],
-  ['lessee admin', of('l', 'admin'), 'node:set_provision_state', leased, true],
-  ['lessee member', of('l', 'member'), 'node:set_provision_state', leased, false],
-  ['lessee member', of('l', 'member'), 'node:set_power_state', leased, true],
-  ['stranger admin', of('x', 'admin'), 'node:get', leased, false],
-  ['stranger admin', of('x', 'admin'), 'node:get', unowned, false],
-  ['stranger admin', of('x', 'admin'), 'node:get', undefined, false],
-  ['owner service', of('o', 'service'), 'node:get', leased, true],
-  ['owner admin', of('o', 'admin'), 'port:create', leased, true],
-  ['owner member', of('o', 'member'), 'port:create', leased, false],
-  ['owner admin', of('o', 'admin'), 'volume:create', leased, true],
+it.each<[string, string, { owner: string | null; lessee: string | null } | undefined, boolean, Caller]>([
+  ['system reader', 'node:get', leased, true, system('reader')],
+  ['system reader', 'node:update', leased, false, system('reader')],
+  ['system reader', 'node:list_all', undefined, true, system('reader')],
+  ['system service', 'node:list_all', undefined, true, system('service')],
+  ['owner reader', 'node:get', leased, true, of('o', 'reader')],
+  ['owner reader', 'node:get:last_error', leased, true, of('o', 'reader')],
+  ['lessee reader', 'node:get', leased, true, of('l', 'reader')],
+  ['lessee reader', 'node:get:last_error', leased, false, of('l', 'reader')],
+  ['lessee admin', 'node:set_provision_state', leased, true, of('l', 'admin')],
+  ['lessee member', 'node:set_provision_state', leased, false, of('l', 'member')],
+  ['lessee member', 'node:set_power_state', leased, true, of('l', 'member')],
+  ['stranger admin', 'node:get', leased, false, of('x', 'admin')],
+  ['stranger admin', 'node:get', unowned, false, of('x', 'admin')],
+  ['stranger admin', 'node:get', undefined, false, of('x', 'admin')],
+  ['owner service', 'node:get', leased, true, of('o', 'service')],
+  ['owner admin', 'port:create', leased, true, of('o', 'admin')],
+  ['owner member', 'port:create', leased, false, of('o', 'member')],
+  ['owner admin', 'volume:create', leased, true, of('o', 'admin')],
   // The projects of allocations and runbooks are their own.
-  ['owner reader', of('o', 'reader'), 'allocation:get', leased, true],
-  ['lessee reader', of('l', 'reader'), 'allocation:get', leased, false],
-  ['owner manager', of('o', 'manager'), 'runbook:use', leased, true],
+  ['owner reader', 'allocation:get', leased, true, of('o', 'reader')],
+  ['lessee reader', 'allocation:get', leased, false, of('l', 'reader')],
+  ['owner manager', 'runbook:use', leased, true, of('o', 'manager')],
   // Scopes.
-  ['system reader', system('reader'), 'chassis:get', undefined, true],
-  ['project reader', of('o', 'reader'), 'chassis:get', undefined, false],
-  ['system admin', system('admin'), 'allocation:create_pre_rbac', undefined, false],
-  ['project admin', of('o', 'admin'), 'allocation:create_pre_rbac', undefined, true],
-  ['nobody', NOBODY, 'node:ipa_heartbeat', undefined, true],
-  ['nobody', NOBODY, 'node:get', unowned, false],
-  ['system admin', system('admin'), 'show_password', undefined, false],
-  ['system admin', system('admin'), 'show_instance_secrets', undefined, false],
-  ['system admin', system('admin'), 'step:execute:bios.apply_configuration', leased, true],
-  ['nobody', NOBODY, 'step:execute:bios.apply_configuration', undefined, true],
-  ['system admin', system('admin'), 'node:nonsense', undefined, false],
-  ['system admin', system('admin'), 'baremetal:node:get', leased, false],
-])('%s: %o may %s of %j: %s', (_name, caller, policy, target, expected) => {
+  ['system reader', 'chassis:get', undefined, true, system('reader')],
+  ['project reader', 'chassis:get', undefined, false, of('o', 'reader')],
+  ['system admin', 'allocation:create_pre_rbac', undefined, false, system('admin')],
+  ['project admin', 'allocation:create_pre_rbac', undefined, true, of('o', 'admin')],
+  ['nobody', 'node:ipa_heartbeat', undefined, true, NOBODY],
+  ['nobody', 'node:get', unowned, false, NOBODY],
+  ['system admin', 'show_password', undefined, false, system('admin')],
+  ['system admin', 'show_instance_secrets', undefined, false, system('admin')],
+  ['system admin', 'step:execute:bios.apply_configuration', leased, true, system('admin')],
+  ['nobody', 'step:execute:bios.apply_configuration', undefined, true, NOBODY],
+  ['system admin', 'node:nonsense', undefined, false, system('admin')],
+  ['system admin', 'baremetal:node:get', leased, false, system('admin')],
+])('%s may do %s on %j: %s', (_name, policy, target, expected, caller) => {
   expect(allowedBy()(caller, policy, target)).toBe(expected);
 });
 
@@ -70,7 +70,7 @@ it('refuses scopes that a policy does not name, unless [oslo_policy]enforce_scop
   }
 });
 
-it('allows by former rules too with [oslo_policy]enforce_new_defaults off', () => {
+it('also applies the former rules when [oslo_policy]enforce_new_defaults is off', () => {
   const former = { 'oslo_policy.enforce_new_defaults': false };
   const admin = of('x', 'admin');
   const observer: Caller = { ...NOBODY, project: 'x', projectName: 'baremetal', roles: ['baremetal_observer'] };
@@ -83,7 +83,7 @@ it('allows by former rules too with [oslo_policy]enforce_new_defaults off', () =
   expect(allowedBy({}, former)({ ...admin, isAdminProject: false }, 'allocation:create', leased)).toBe(true);
 });
 
-it('a rule of the operator for the former name of a rule replaces that one too', () => {
+it("an operator's rule for the former name of a rule replaces that rule, unless it equals a default", () => {
   const own = { 'baremetal:node:update': 'role:mechanic' };
   const mechanic: Caller = { ...NOBODY, project: 'x', roles: ['mechanic'] };
   expect(allowedBy(own)(mechanic, 'node:update:driver_info', leased)).toBe(true);
@@ -102,7 +102,7 @@ it('a step needs the rule that the operator defines for it', () => {
   expect(allowed(of('l', 'admin'), 'step:execute:firmware.other', leased)).toBe(true);
 });
 
-it('services have the rights of the system only if their project has them', () => {
+it('gives a service the rights of the system only with rbac_service_role_elevated_access and in rbac_service_project_name', () => {
   const service: Caller = { ...of('p', 'service'), projectName: 'services' };
   const changes = { 'DEFAULT.rbac_service_role_elevated_access': true, 'DEFAULT.rbac_service_project_name': 'services' };
   expect(allowedBy({}, changes)(service, 'node:list_all')).toBe(true);
@@ -111,7 +111,7 @@ it('services have the rights of the system only if their project has them', () =
   expect(allowedBy()({ ...service, projectName: 'service' }, 'node:list_all')).toBe(false);
 });
 
-it('a caller without any scope does not own what has no owner', () => {
+it('a caller without a project does not count as the owner of a node without an owner', () => {
   const nowhere: Caller = { ...NOBODY, user: 'u', roles: ['admin', 'member', 'reader'] };
   const inDomain = { ...nowhere, domain: 'd' };
   const rules = { 'baremetal:node:get': 'project_id:%(node.owner)s', 'baremetal:port:get': 'not project_id:%(node.owner)s' };
@@ -142,11 +142,11 @@ it.each<[string, Caller, boolean]>([
   ['user_id:%(project_id)s', { ...NOBODY, user: 'same', project: 'same' }, true],
   ['is_admin:True', { ...NOBODY, roles: ['admin'] }, false],
   ['config.service_project_name:service', NOBODY, false],
-])('credentials: %s', (rule, caller, expected) => {
+])('evaluates %s with the credentials of the caller', (rule, caller, expected) => {
   expect(allowedBy({ 'baremetal:driver:ipa_lookup': rule })(caller, 'driver:ipa_lookup')).toBe(expected);
 });
 
-it('refuses rules that refer to themselves, also by way of former rules', () => {
+it('refuses circular references, including those through former rules', () => {
   expect(() => allowedBy({ 'baremetal:node:get': 'rule:baremetal:node:get' })).toThrow(/refers to itself/);
   const own = { 'baremetal:node:get': 'rule:baremetal:node:list' };
   expect(() => allowedBy(own)).not.toThrow();

@@ -36,14 +36,14 @@ it.each<[Readonly<Record<string, string>>, Caller, boolean, readonly (readonly [
     [['(role:a and (role:b or role:c))', 'role:b or role:c']],
   ],
   [{ 'baremetal:node:get': 'rule:gone' }, of('o'), false, [['rule:gone', 'rule:gone, which does not exist']]],
-])('%j', (rules, caller, allowed, clauses) => {
+])('explains how %j decides', (rules, caller, allowed, clauses) => {
   const found = explained(caller, rules);
   expect(found).toMatchObject({ allowed });
   expect(found.scope).toBeUndefined();
   expect(found.clauses).toEqual(clauses.map(([text, decided]) => ({ text, decided, passed: allowed })));
 });
 
-it('names a scope that the rule is not for', () => {
+it('names the scope of the caller if the rule is not for it', () => {
   expect(explained(of('x', 'a'), { 'baremetal:chassis:get': 'role:a' }, 'baremetal:chassis:get')).toMatchObject({
     allowed: false,
     scope: 'it is for the scope system, and the caller has the scope project',
@@ -51,7 +51,7 @@ it('names a scope that the rule is not for', () => {
   });
 });
 
-it('decides as the server does', () => {
+it('decides as the enforcer of the server does', () => {
   const enforcer = createEnforcer(optionsOf());
   const callers = ['admin', 'manager', 'member', 'reader', 'service'].flatMap((role) => [system(role), of('o', role), of('l', role)]);
   // One policy of each default.

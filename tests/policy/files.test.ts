@@ -55,7 +55,7 @@ it.each(REFUSED.map(([text, message]) => [text.slice(0, 40), text, message] as c
   expect(() => parsePolicyFile('p.yaml', text)).toThrow(message);
 });
 
-it('names the rule of a file that closes a circle', () => {
+it('names the file and the rule that close a circular reference', () => {
   const compile = (text: string) => (): unknown => compileFiles(optionsOf(), filesOf(text));
   expect(compile('"x": "@"\n"is_admin": "rule:is_admin"')).toThrow(
     'p.yaml line 2: rule "is_admin": it refers to itself: is_admin → is_admin',
@@ -65,7 +65,7 @@ it('names the rule of a file that closes a circle', () => {
   );
 });
 
-it('warns of what has no effect', () => {
+it('warns about rules and checks that have no effect', () => {
   const text = [
     '"baremetal:node:gte": "rule:my_rule"',
     '"my_rule": "role:x or rule:is_amdin"',
@@ -83,18 +83,18 @@ it('warns of what has no effect', () => {
   ]);
 });
 
-describe('files', () => {
+describe('policy files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-policy-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   const [file, more] = [join(folder, 'policy.yaml'), join(folder, 'policy.d')];
   const places = { 'oslo_policy.policy_file': file, 'oslo_policy.policy_dirs': [more, join(folder, 'none.d')] };
   const read = async (): Promise<PolicyFiles> => readPolicyFiles((await policyFilePaths(places)).paths);
 
-  it('need not exist', async () => {
+  it('may be missing', async () => {
     expect(await read()).toEqual({ rules: new Map(), places: new Map(), files: [] });
   });
 
-  it('are read in the order of their names, and the last rule counts', async () => {
+  it('are read in the order of their names, and the last definition of a rule counts', async () => {
     mkdirSync(join(more, 'sub'), { recursive: true });
     writeFileSync(file, 'a: "role:0"\nb: "role:0"\nc: "role:0"');
     writeFileSync(join(more, '20.json'), '{"b": "role:20"}');
@@ -106,7 +106,7 @@ describe('files', () => {
     expect(files).toEqual([file, join(more, '10.yaml'), join(more, '20.json')]);
   });
 
-  it('must be regular files of a reasonable size and number', async () => {
+  it('must be regular files within the limits of size and number', async () => {
     rmSync(file);
     execFileSync('mkfifo', [file]);
     await expect(read()).rejects.toThrow(`cannot read the policy file ${file}: ${file} is not a regular file`);

@@ -73,7 +73,7 @@ it.each<[unknown, Values, Values, boolean]>([
   [[['role:a', 'role:b']], { roles: ['b'] }, {}, false],
   [[['role:a', 'role:b'], '@'], {}, {}, true],
   [['user_id:a b)'], { user_id: 'a b)' }, {}, true],
-])('%j with %j on %j: %s', (rule, caller, target, expected) => {
+])('the rule %j with credentials %j and target %j decides %s', (rule, caller, target, expected) => {
   expect(decides(rule, caller, target)).toBe(expected);
 });
 
@@ -114,12 +114,12 @@ it.each<[unknown, RegExp]>([
   [false, /neither/],
   [0, /neither/],
   [{}, /neither/],
-])('refuses %j', (rule, message) => {
+])('refuses the rule %j', (rule, message) => {
   expect(() => parseRule(rule)).toThrow(RuleError);
   expect(() => parseRule(rule)).toThrow(message);
 });
 
-it('bounds the length and the depth of a rule', () => {
+it('limits the length and the depth of a rule', () => {
   const nested = (depth: number): string => `${'('.repeat(depth)}@${')'.repeat(depth)}`;
   expect(decides(nested(MAX_RULE_DEPTH))).toBe(true);
   expect(() => parseRule(nested(MAX_RULE_DEPTH + 1))).toThrow(/nested/);
@@ -135,7 +135,7 @@ it('bounds the length and the depth of a rule', () => {
     expect(() => parseRule(rule)).toThrow(/longer/);
 });
 
-it('writes rules as oslo.policy does', () => {
+it('formats rules as oslo.policy does', () => {
   const rule = `not (role:a or "x":%(y)s) and (a.b:%(c)s%% or rule:r) and @`;
   expect(formatRule(parseRule(rule))).toBe(`(not (role:a or "x":%(y)s) and (a.b:%(c)s%% or rule:r) and @)`);
   expect(formatRule(parseRule(formatRule(parseRule(rule))))).toBe(formatRule(parseRule(rule)));

@@ -39,7 +39,7 @@ afterEach(async () => {
 });
 const chassis = (): boolean => live!.enforcer.allowed({ ...NOBODY, system: true, roles: ['guest'] }, 'chassis:get');
 
-it('starts without files, and reads those that come, change and go', async () => {
+it('starts without policy files, and follows files that are added, changed or removed', async () => {
   live = await startEnforcer(options, log);
   expect(lines).toEqual([]);
   expect(chassis()).toBe(false);
@@ -68,7 +68,7 @@ it('starts without files, and reads those that come, change and go', async () =>
   expect(chassis()).toBe(false);
 });
 
-it('keeps its rules when a file cannot be used any more', async () => {
+it('keeps its rules when a file becomes invalid', async () => {
   writeFileSync(file, '"baremetal:chassis:get": "role:guest"');
   live = await startEnforcer(options, log);
   lines = [];
@@ -90,7 +90,7 @@ it('keeps its rules when a file cannot be used any more', async () => {
   expect(chassis()).toBe(false);
 });
 
-it('skips a dangling link in a folder with a warning, and reads its target when there is one', async () => {
+it('skips a dangling link in a folder with a warning, and reads its target once it exists', async () => {
   writeFileSync(file, '');
   mkdirSync(more);
   const target = join(folder, 'elsewhere.yaml');
@@ -111,7 +111,7 @@ it('skips a dangling link in a folder with a warning, and reads its target when 
   rmSync(more, { recursive: true });
 });
 
-it('does not start with a file that cannot be used', async () => {
+it('does not start with an invalid or a missing policy file', async () => {
   writeFileSync(file, '"baremetal:chassis:get": "role guest"');
   await expect(startEnforcer(options, log)).rejects.toThrow(`${file} line 1: rule "baremetal:chassis:get": "role" is not a check`);
   // The server starts nothing else before it reports the error.
@@ -143,7 +143,7 @@ it.each([
   ],
   ['http_basic', '/roles', undefined],
   ['keystone', null, undefined],
-] as const)('warns when policies do not count: %p, roles %p', async (strategy, roles, warning) => {
+] as const)('warns if policies do not limit all callers: auth_strategy %p, http_basic_roles_file %p', async (strategy, roles, warning) => {
   writeFileSync(file, '"baremetal:chassis:get": "!"');
   const given = optionsOf({ ...places, 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles });
   live = await startEnforcer(given, log);

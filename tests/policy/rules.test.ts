@@ -15,7 +15,7 @@ it("has Ironic's rules with their defaults, scopes and former rules, in the same
   expect(rows).toEqual(ironics);
 });
 
-it('names and describes each rule once', () => {
+it('each rule has a unique name and a unique description', () => {
   const names = POLICIES.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   const helps = POLICIES.map(({ help }) => help);

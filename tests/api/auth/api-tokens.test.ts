@@ -44,7 +44,7 @@ beforeEach(async () => {
   queries = 0;
 });
 
-it('has 52 characters, which only this installation can make', () => {
+it('an API token has 52 characters, and no other installation can make one', () => {
   const token = makeApiToken(KEY, randomBytes);
   expect(token).toMatch(/^blm_[\w-]{48}$/);
   expect(isApiToken(token, KEY)).toBe(true);
@@ -55,7 +55,7 @@ it('has 52 characters, which only this installation can make', () => {
   }
 });
 
-it('stands for its user, with its roles and scope', async () => {
+it('an API token identifies its user with roles and scope', async () => {
   const kind = start();
   const project = await create('in-project');
   const system = await create('in-system', { roles: ['admin'], project: null, system: true });
@@ -66,7 +66,7 @@ it('stands for its user, with its roles and scope', async () => {
   expect(await kind.identify(system)).toMatchObject({ roles: ['admin'], project: null, system: true, exempt: false });
 });
 
-it('costs a query once in three seconds, and is refused at most so much later than it is revoked', async () => {
+it('an API token causes one query in three seconds, and is refused at most three seconds after its revocation', async () => {
   const kind = start();
   const token = await create('a');
   for (let count = 0; count < 20; count++) await kind.identify(token);
@@ -78,7 +78,7 @@ it('costs a query once in three seconds, and is refused at most so much later th
   expect(queries).toBe(2);
 });
 
-it('is refused from the moment that it expires, also while it is cached', async () => {
+it('an API token is refused as soon as it expires, even while it is cached', async () => {
   const kind = start();
   const token = await create('a', { expires_at: timestamp(clock.now() + 1000) });
   await kind.identify(token);
@@ -87,7 +87,7 @@ it('is refused from the moment that it expires, also while it is cached', async 
   expect(queries).toBe(1);
 });
 
-it('is refused without a query if this installation did not make it', async () => {
+it('a token is refused without a query if this installation did not make it', async () => {
   const kind = start();
   const good = await create('a');
   const bad = ['blm_', `${good}x`, good.slice(0, -1), `blm_${'x'.repeat(60_000)}`, `${good}\n`, makeApiToken('other', randomBytes)];
@@ -97,7 +97,7 @@ it('is refused without a query if this installation did not make it', async () =
   expect(queries).toBe(0);
 });
 
-it('has the time of its last use, to the hour', async () => {
+it('an API token has the time of its last use, which is updated at most once an hour', async () => {
   const kind = start();
   const token = await create('a');
   const lastUse = async () => (await database.store().apiTokens.list())[0]!.last_used_at;
@@ -115,12 +115,12 @@ it('has the time of its last use, to the hour', async () => {
   expect(await lastUse()).toBe(second);
 });
 
-it('has a name of its own', async () => {
+it('a second API token with the same name is refused', async () => {
   await create('a');
   expect(await database.store().apiTokens.create(record('a'), 'other')).toBe(false);
 });
 
-it('works after a failure of the database', async () => {
+it('API tokens are accepted again after a failure of the database', async () => {
   const token = await create('a');
   let isAway = true;
   const kind = apiTokens({
@@ -140,7 +140,7 @@ it('works after a failure of the database', async () => {
   expect(await kind.identify(token)).toMatchObject({ user: 'ci' });
 });
 
-describe('beside a strategy', () => {
+describe('API tokens beside an authentication strategy', () => {
   const base = { ...NOBODY, user: 'base' };
   const auth = acceptTokens({ identify: async () => base }, [
     { matches: ({ token }) => token.startsWith('blm_'), identify: async (token) => ({ ...NOBODY, user: token }) },
@@ -159,7 +159,9 @@ describe('beside a strategy', () => {
     [{ authorization: 'Bearer a b' }, 'base'],
     [{ 'x-auth-token': 'x.y.z' }, 'base'],
     [{ 'x-auth-token': '' }, 'base'],
-  ])('%j: %s', async (headers, user) => expect(await auth.identify(headers, '/v1/nodes', 'GET', 'test')).toMatchObject({ user }));
-  it('is not asked for requests that need no authentication', async () =>
+  ])('the headers %j identify %s', async (headers, user) =>
+    expect(await auth.identify(headers, '/v1/nodes', 'GET', 'test')).toMatchObject({ user }),
+  );
+  it('are ignored in requests that need no authentication', async () =>
     expect(await auth.identify({ authorization: 'Bearer blm_x' }, '/v1/lookup', 'GET', 'test')).toBe(base));
 });

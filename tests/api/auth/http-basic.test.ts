@@ -37,7 +37,7 @@ it.each([
   ['nobody:secret', 401],
   ['admin:', 401],
   [':', 401],
-])('%s: %p', async (pair, status) => {
+])('answers the login %s with %p', async (pair, status) => {
   const answer = await ask('/v1/nodes', basic(pair));
   expect(answer.status).toBe(status);
   if (status !== 401) return;
@@ -57,12 +57,12 @@ it.each([
   ['Basic YWRtaW4', 400, 'Could not decode authorization token'],
   ['Basic YQ== YQ==', 400, 'Could not decode authorization token'],
   ['Basic /zph', 400, 'Could not decode authorization token'],
-])('%p is refused with %p', async (authorization, status, message) => {
+])('refuses the Authorization header %p with %p', async (authorization, status, message) => {
   const answer = await ask('/v1/nodes', authorization);
   expect(answer).toMatchObject({ status, body: { error: { message, code: status } } });
   expect('www-authenticate' in answer.headers).toBe(status === 401);
 });
-it('reads the scheme in any case', async () => {
+it('accepts the scheme in any case', async () => {
   expect((await ask('/v1/nodes', `  bASIC   ${basic('admin:secret').slice(6)}  `)).status).toBe(200);
 });
 
@@ -89,14 +89,16 @@ it.each([
   ['GET', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware', 401],
   ['POST', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware/token', 401],
   ['GET', '/healthcheck', 401],
-])('%s %s without a name: %p', async (method, path, status) => expect((await ask(path, undefined, method)).status).toBe(status));
+])('answers %s %s without a login with %p', async (method, path, status) =>
+  expect((await ask(path, undefined, method)).status).toBe(status),
+);
 
-it('asks for the name before it reads the body or looks at the version', async () => {
+it('requires a login before it reads the body or checks the version', async () => {
   expect((await api.ask('POST', '/v1/nodes', 115, { body: 'x'.repeat(1024 * 1024 + 1) })).status).toBe(401);
   expect((await api.ask('GET', '/v1/nodes', '1.999')).status).toBe(401);
 });
 
-describe('the file', () => {
+describe('the file of users', () => {
   const path = join(folder, 'other');
   const write = (text: string): void => writeFileSync(path, text);
   const who = (auth: ReturnType<typeof httpBasic>, pair: string): Promise<unknown> =>
@@ -105,7 +107,7 @@ describe('the file', () => {
       (error: unknown) => (error as { status: number }).status,
     );
 
-  it('is read again when it changes, and what was remembered does not survive it', async () => {
+  it('is read again when it changes, and then cached logins are not valid', async () => {
     write(`a:${digest('one')}\n`);
     const auth = httpBasic({ users: path, roles: null }, silentLog, testClock());
     expect([await who(auth, 'a:one'), await who(auth, 'b:two')]).toEqual(['a', 401]);
@@ -115,7 +117,7 @@ describe('the file', () => {
     expect(await who(auth, 'b:two')).toBe(503);
   });
 
-  it('remembers successes for a while, mistakes never, and does as much work for a user that nobody knows', async () => {
+  it('has only successful logins cached, for a minute; an unknown user costs as much work as a known one', async () => {
     write(`a:${digest('one')}\n`);
     let checks = 0;
     const clock = testClock();
@@ -139,7 +141,7 @@ describe('the file', () => {
   it.each([
     ['a:$apr1$x$y', 'Only bcrypt digested passwords are supported for a'],
     ['# a comment: too', 'Only bcrypt'],
-  ])('%s is refused at the start, without the digest', (text, message) => {
+  ])('is refused at the start with the line %s, without naming the digest', (text, message) => {
     expect(() => parseHtpasswd(text)).toThrow(message);
     write(text);
     expect(() => httpBasic({ users: path, roles: null }, silentLog, testClock())).toThrow(
@@ -147,7 +149,7 @@ describe('the file', () => {
     );
     expect(() => parseHtpasswd(text)).not.toThrow('apr1');
   });
-  it('must be there at the start', () => {
+  it('must exist at the start', () => {
     expect(() => httpBasic({ users: '/nonexistent', roles: null }, silentLog, testClock())).toThrow(
       /\[DEFAULT\]http_basic_auth_user_file: cannot use \/nonexistent: .*ENOENT/,
     );
@@ -181,12 +183,12 @@ describe('the file of roles', () => {
       `[DEFAULT]http_basic_roles_file: [bb]: ${users} has no such user`,
     ]);
   });
-  it('is optional: without it, policies do not count', async () => {
+  it('is optional: without it, policies do not limit users', async () => {
     const auth = httpBasic({ users, roles: null }, log, testClock());
     expect(await identify(auth, 'a:one')).toEqual({ ...NOBODY, user: 'a', userName: 'a', exempt: true });
     expect(await identify(auth, 'a:one', '/v1/lookup')).toEqual({ ...NOBODY, exempt: true });
   });
-  it('counts at once when it changes, and gives nobody access while it cannot be used', async () => {
+  it('takes effect at once when it changes, and nobody has access while it is invalid', async () => {
     writeFileSync(path, '[a]\nroles = admin\nsystem = all\n');
     const auth = start();
     expect(await identify(auth, 'a:one')).toMatchObject({ system: true });
@@ -204,12 +206,12 @@ describe('the file of roles', () => {
     expect(await identify(auth, 'a:one')).toMatchObject({ roles: ['reader'] });
   });
   it.each([
-    ['a wrong line', () => writeFileSync(path, '[a]\nrole = admin\n'), 'line 2: "role" is none of'],
+    ['an invalid line', () => writeFileSync(path, '[a]\nrole = admin\n'), 'line 2: "role" is none of'],
     ['too many bytes', () => writeFileSync(path, `# ${'x'.repeat(4 * 2 ** 20)}`), 'it has more than 4194304 bytes'],
     ['a folder', () => mkdirSync(path), 'it is not a regular file'],
     ['no file', () => {}, 'ENOENT'],
     ['a pipe', () => execFileSync('mkfifo', [path]), 'it is not a regular file'],
-  ])('%s refuses the start', (_, make, message) => {
+  ])('prevents the start: %s', (_, make, message) => {
     rmSync(path, { recursive: true, force: true });
     make();
     expect(start).toThrow(`[DEFAULT]http_basic_roles_file: cannot use ${path}: `);

@@ -37,7 +37,7 @@ it.each<[string, object, object, object]>([
     { project: { name: 'tenant', domain: { name: 'lab' } } },
   ],
   ['the system', { project: '' }, { name: 'Default' }, { system: { all: true } }],
-])('asks Keystone for a token in %s', async (_, fields, domain, scope) => {
+])('requests a token for %s from Keystone', async (_, fields, domain, scope) => {
   const logIns = createLogIns(parts());
   expect(logIns.kinds).toEqual(['keystone', 'token']);
   expect(await logIns.open({ user: 'ann', password: 'a password', ...fields }, 'here')).toEqual({
@@ -46,7 +46,7 @@ it.each<[string, object, object, object]>([
   const identity = { methods: ['password'], password: { user: { name: 'ann', domain, password: 'a password' } } };
   expect(fake.logins).toEqual([{ auth: { identity, scope } }]);
 });
-it.each([401, 403])('says what may be wrong when Keystone answers %p', async (status) => {
+it.each([401, 403])('names what may be wrong when Keystone answers %p', async (status) => {
   reply(status, { error: { message: 'The request you have made requires authentication.' } });
   await expect(logIn()).rejects.toMatchObject({ status: 401, sentence: 'Keystone refuses this user, password, domain or project.' });
   expect(logged).toEqual([]);
@@ -54,8 +54,8 @@ it.each([401, 403])('says what may be wrong when Keystone answers %p', async (st
 it.each<[string, () => void]>([
   ['fails', () => reply(500, { error: { message: 'no: a password' } })],
   ['answers something else', () => reply(201, 'a page')],
-  ['is away', () => void (fake.reply = async () => Promise.reject(new Error('away')))],
-])('says that Keystone is unavailable when it %s, and logs no password', async (_, prepare) => {
+  ['does not answer', () => void (fake.reply = async () => Promise.reject(new Error('away')))],
+])('answers that Keystone is unavailable when it %s, and logs no password', async (_, prepare) => {
   prepare();
   await expect(logIn()).rejects.toMatchObject({ status: 503, sentence: 'The Keystone service is temporarily unavailable.' });
   expect(logged).toHaveLength(1);

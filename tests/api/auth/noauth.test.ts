@@ -24,9 +24,11 @@ it.each<[Readonly<Record<string, string>>, object]>([
     { user: 'u', project: 'p', projectName: 'n', roles: ['r'] },
   ],
   [{ 'x-user-id': 'u', 'x-user': 'v', 'x-project-id': '' }, { user: 'u' }],
-])('%j', async (headers, expected) => expect(await identify(headers)).toEqual({ ...NOBODY, exempt: true, ...expected }));
+])('identifies the caller by the headers %j', async (headers, expected) =>
+  expect(await identify(headers)).toEqual({ ...NOBODY, exempt: true, ...expected }),
+);
 
-it('bounds what it reads', async () => {
+it('limits the length of a name and the number of roles', async () => {
   const { user, roles } = await identify({ 'x-user-id': 'x'.repeat(60_000), 'x-roles': 'r,'.repeat(30_000) });
   expect([user!.length, roles.length]).toEqual([1024, 100]);
 });

@@ -69,7 +69,7 @@ it.each<[string, Readonly<Record<string, unknown>>, object]>([
   ['a type of Keycloak', { typ: 'Bearer', groups: [] }, {}],
   ['several audiences', { aud: ['other', 'bloomery'], groups: [] }, {}],
   ['a clock that is ahead', { iat: now() + 20, nbf: now() + 20, groups: [] }, {}],
-])('%s', async (_, changes, expected) => {
+])('accepts a token with %s', async (_, changes, expected) => {
   const { identify } = start();
   expect(await identify(sign(claims(changes)))).toEqual({ ...NOBODY, user: 'u-1', userName: 'jo', ...expected });
 });
@@ -103,7 +103,7 @@ it.each<[string, Readonly<Record<string, unknown>>]>([
   ['more than 1000 roles', { groups: Array.from({ length: 1001 }, () => 'x') }],
   ['a project that is a list', { tenant: { id: ['p'] } }],
   ['a project that is true', { tenant: { id: true } }],
-])('%s is refused', async (_, changes) => {
+])('refuses a token with %s', async (_, changes) => {
   const { identify } = start();
   await expect(identify(sign(claims(changes)))).rejects.toMatchObject(refused);
 });
@@ -120,7 +120,7 @@ it.each<[string, () => string | Promise<string>]>([
     },
   ],
   ['a logout token', () => sign(claims(), first.privateKey, { kid: 'one', typ: 'logout+jwt' })],
-  ['a type that is no text', () => sign(claims(), first.privateKey, { kid: 'one', typ: 7 })],
+  ['a type that is not a text', () => sign(claims(), first.privateKey, { kid: 'one', typ: 7 })],
   ['an algorithm that is not accepted', () => sign(claims(), first.privateKey, { kid: 'one', alg: 'RS512' })],
   ['the signature of another key', () => sign(claims(), second.privateKey)],
   ['an algorithm of another kind of key', () => sign(claims(), elliptic.privateKey, { kid: 'one', alg: 'ES256' })],
@@ -141,21 +141,21 @@ it.each<[string, () => string | Promise<string>]>([
   ['one part', () => 'x'],
   ['two parts', () => 'x.y'],
   ['five parts', () => 'a.b.c.d.e'],
-  ['parts that are no JSON', () => 'eyJh.eyJh.eyJh'],
+  ['parts that are not JSON', () => 'eyJh.eyJh.eyJh'],
   ['nothing between the dots', () => '..'],
-])('a token with %s is refused', async (_, token) => {
+])('refuses a token with %s', async (_, token) => {
   const { identify } = start();
   await expect(identify(token())).rejects.toMatchObject(refused);
 });
 
-it('refuses long tokens before it reads them or asks for keys', async () => {
+it('refuses long tokens before it parses them or fetches keys', async () => {
   const { identify, fetched } = start();
   await expect(identify(sign(claims({ filler: 'x'.repeat(60_000) })))).rejects.toMatchObject(refused);
   expect(fetched()).toBe(0);
 });
 
 describe('the keys of the provider', () => {
-  it('are fetched when a token names a new one, but not for each token', async () => {
+  it('are fetched when a token names an unknown key, but at most once in 30 seconds', async () => {
     const provider = start();
     await provider.identify(sign(claims()));
     provider.publish([jwk(first, 'one'), jwk(second, 'two')]);
@@ -172,7 +172,7 @@ describe('the keys of the provider', () => {
     }
     expect(provider.fetched()).toBe(2);
   });
-  it('go on while the provider is away; unknown ones get a 503', async () => {
+  it('stay valid while the provider is unavailable; tokens with unknown keys get 503', async () => {
     const logged: string[] = [];
     const provider = start({}, { ...silentLog, warn: (message) => void logged.push(message) });
     await provider.identify(sign(claims()));
@@ -191,7 +191,7 @@ describe('the keys of the provider', () => {
     // The provider has withdrawn the first key.
     await expect(provider.identify(sign(claims({ jti: 'new' })))).rejects.toMatchObject(refused);
   });
-  it('are used for a day without the provider, and no longer', async () => {
+  it('are used for at most a day while the provider is unavailable', async () => {
     const provider = start();
     await provider.identify(sign(claims()));
     provider.publish(new Error('away'));
@@ -200,7 +200,7 @@ describe('the keys of the provider', () => {
     await clock.advance(60);
     await expect(provider.identify(sign(claims()))).rejects.toMatchObject(away);
   });
-  it('that are missing from the start get a 503', async () => {
+  it('that could never be fetched lead to 503', async () => {
     const provider = start();
     provider.publish(new Error('away'));
     for (let count = 0; count < 20; count++) await expect(provider.identify(sign(claims({ jti: count })))).rejects.toMatchObject(away);
@@ -210,8 +210,8 @@ describe('the keys of the provider', () => {
     ['that cannot be used', [{ kty: 'RSA', kid: 'one', alg: 'RS256', n: 'x', e: 'y' }]],
     ['of another kind', [{ kty: 'oct', kid: 'one', alg: 'HS256', k: 'c2VjcmV0' }]],
     ['that are empty', [{}]],
-    ['that are none', []],
-  ])('%s verify nothing', async (_, keys) => {
+    ['that do not exist', []],
+  ])('%s verify no token', async (_, keys) => {
     const provider = start();
     provider.publish(keys);
     await expect(provider.identify(sign(claims()))).rejects.toMatchObject(refused);

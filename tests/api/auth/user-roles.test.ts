@@ -1,6 +1,6 @@
 import { NO_ROLES, parseUserRoles } from '../../../api/auth/user-roles';
 
-it('reads roles and scopes, and adds the roles that a role includes', () => {
+it('reads roles and scopes, and adds implied roles', () => {
   const users = parseUserRoles(`
 # Operators.
 [admin]

@@ -40,12 +40,12 @@ it.each([
   ['an empty body of chunks', `${chunks(0)}0\r\n\r\n`, /^HTTP\/1\.1 200[^]*read 0/],
   ['a body that is announced too long', 'Content-Length: 101\r\n\r\n', /^HTTP\/1\.1 413/],
   ['more chunks than are allowed, without an end', chunks(101), /^HTTP\/1\.1 413/],
-])('reads %s', async (_, text, answer) => {
+])('reads or refuses %s', async (_, text, answer) => {
   const client = sent(text);
   await until('it is answered', () => answer.test(client.answer));
 });
 
-it('ends when the client leaves', async () => {
+it('readBody() fails when the client disconnects', async () => {
   const { socket } = sent('Content-Length: 3\r\n\r\nab');
   await until('it is received', () => received.length === 1);
   socket.destroy();

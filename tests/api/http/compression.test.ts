@@ -10,11 +10,11 @@ it('compresses a large list for the page', async () => {
   expect(gunzipSync(Buffer.concat(bytes))).toEqual(Buffer.concat(large.bytes));
 });
 it.each([
-  ['of a client that is no browser', { 'accept-encoding': 'gzip, deflate' }, large],
+  ['of a client that is not a browser', { 'accept-encoding': 'gzip, deflate' }, large],
   ['of a page of another origin', { ...page, 'sec-fetch-site': 'cross-site' }, large],
   ['of a browser without gzip', { ...page, 'accept-encoding': 'br' }, large],
   ['with a small response', page, { status: 200, bytes: [Buffer.from('[]')] }],
-  ['with text', page, { status: 200, text: '[]', headers: {} }],
-])('leaves a request %s alone', (_, headers, answer) => {
+  ['with a text response', page, { status: 200, text: '[]', headers: {} }],
+])('does not compress the response to a request %s', (_, headers, answer) => {
   expect(compressed(headers, answer)).toBe(answer);
 });

@@ -41,7 +41,7 @@ it('lets a client that still sends its body read the response', async () => {
   expect(text).toMatch(/^HTTP\/1\.1 413 [^]*too large$/);
 });
 
-it('closes the connection of a client that goes on', async () => {
+it('closes the connection of a client that keeps sending', async () => {
   const socket = await startRequest('/briefly');
   socket.on('error', () => {});
   const drip = setInterval(() => socket.write(' '), 20);

@@ -23,17 +23,17 @@ const ask = (
   return make(options, checks)({ method, headers: lower, from: remote, port: 6385 });
 };
 
-it.each(HEALTH_CASES)('$method $headers $remote with $options', async ({ expected, ...request }) => {
+it.each(HEALTH_CASES)('answers $method with $headers from $remote with $options', async ({ expected, ...request }) => {
   const answer = await ask(request);
   if (expected === 'passed on') expect(answer).toBeUndefined();
   else expect([answer?.status, answer?.type ?? null, answer?.text]).toEqual(expected);
 });
 
-it('knows IPv4 callers of a socket that takes both kinds', async () => {
+it('matches IPv4-mapped IPv6 addresses against IPv4 ranges', async () => {
   expect(await ask({ options: { allowed_source_ranges: ['10.0.0.0/8'] }, remote: '::ffff:10.0.0.1' })).toMatchObject({ status: 200 });
 });
 
-it('fails when the database is away, if it is to look', async () => {
+it('fails when the database is unavailable, if the backend database is enabled', async () => {
   const options = { backends: ['database'] };
   expect(await ask({ options })).toMatchObject({ status: 200, text: 'OK' });
   const away = { isDatabaseUp: async () => false };
@@ -41,7 +41,7 @@ it('fails when the database is away, if it is to look', async () => {
   expect(await ask({}, away)).toMatchObject({ status: 200 });
 });
 
-it('fails while Keystone refuses this server, if it is to look', async () => {
+it('fails while Keystone refuses this server, if the backend keystone is enabled', async () => {
   const options = { backends: ['keystone'], detailed: true };
   expect(await ask({ options: { backends: ['keystone'] } })).toMatchObject({ status: 200, text: 'OK' });
   const refused = { loginRefusal: () => 'HTTP status 401; check [keystone_authtoken]username' };
@@ -53,14 +53,14 @@ it('fails while Keystone refuses this server, if it is to look', async () => {
   expect(await ask({}, refused)).toMatchObject({ status: 200 });
 });
 
-it('fails while the event loop stays delayed, if it is to look', async () => {
+it('fails while the event loop stays delayed, if the backend event_loop is enabled', async () => {
   const options = { backends: ['event_loop'] };
   const delayed = { lastingDelay: () => 251 };
   expect(await ask({ options })).toMatchObject({ status: 200, text: 'OK' });
   expect(await ask({ options }, delayed)).toMatchObject({ status: 503, text: 'EVENT LOOP DELAYED' });
   expect(await ask({}, delayed)).toMatchObject({ status: 200 });
 });
-it('takes a delay for lasting when each of the last periods had it', () => {
+it('createLeast() finds the least delay of the last three periods', () => {
   const last = createLeast(3);
   const after = (value: number): number => {
     last.add(value);
@@ -69,7 +69,7 @@ it('takes a delay for lasting when each of the last periods had it', () => {
   expect([300, 400, 350, 10, 500, 500, 500].map(after)).toEqual([0, 0, 300, 10, 10, 10, 500]);
 });
 
-it('tells details when it is to', async () => {
+it('shows details with detailed = true', async () => {
   const options = { detailed: true, backends: ['enable_by_files'], enable_by_file_paths: ['/<none>'] };
   const details = 'File path /<none> is missing';
   const json = await ask({ options, headers: { Accept: 'application/json' } });

@@ -16,7 +16,9 @@ it.each<[string, string | undefined, boolean, string]>([
   ['2001:db8:1:2:3:4:5:6', undefined, true, '2001:db8:1:2'],
   ['2001:db8::6', undefined, true, '2001:db8:0:0'],
   ['::1', undefined, true, '0:0:0:0'],
-])('%s, %s, %s: %s', (...[remote, forwarded, behindProxy, expected]) => expect(source(remote, forwarded, behindProxy)).toBe(expected));
+])('the source of %s with X-Forwarded-For %s (behind a proxy: %s) is %s', (...[remote, forwarded, behindProxy, expected]) =>
+  expect(source(remote, forwarded, behindProxy)).toBe(expected),
+);
 
 it.each<[string | undefined, object, boolean, string | undefined, boolean]>([
   ['::ffff:192.0.2.1', {}, true, '192.0.2.1', false],

@@ -18,7 +18,7 @@ const isAllowed = (operationId: string, caller: Caller): boolean => {
   }
 };
 
-it.each(operations)('%s is for the system', (operationId) => {
+it.each(operations)('%s requires the system scope', (operationId) => {
   expect(isAllowed(operationId, { ...admin, system: true })).toBe(true);
   expect(isAllowed(operationId, { ...admin, project: 'p' })).toBe(false);
   expect(isAllowed(operationId, { ...NOBODY, user: 'r', roles: ['reader'], system: true })).toBe(

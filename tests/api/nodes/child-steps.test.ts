@@ -33,9 +33,9 @@ async function clean(project: string, lesseeOfChild: string | null, step: object
 const NAMED = { limit_child_node_execution: [child.uuid] };
 it.each([
   ['all', {}],
-  ['none by name, which means all', { limit_child_node_execution: [] }],
-  ['one by name', NAMED],
-])('on %s of the children', async (_, step) => {
+  ['all (an empty list)', { limit_child_node_execution: [] }],
+  ['one', NAMED],
+])('steps on %s of the children need access to each child', async (_, step) => {
   expect(await clean('red', null, step)).toBe(1);
   expect(await clean('blue', 'blue', step)).toBe(1);
   await expect(clean('blue', null, step)).rejects.toMatchObject(step === NAMED ? { name: 'NodeNotFound' } : { name: 'HTTPForbidden' });

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe('creation', () => {
-  it('answers with the node, its place, and secrets masked', async () => {
+  it('returns the node with its location and masked secrets', async () => {
     const { status, headers, body } = await create({ name: 'two', extra: { a: 1 }, driver_info: { password: 'x' } });
     expect(status).toBe(201);
     expect(headers['location']).toBe(`${api.url()}/v1/nodes/${body.uuid}`);
@@ -59,15 +59,17 @@ describe('creation', () => {
     [{ chassis_uuid: ONE }, `Chassis ${ONE} could not be found.`],
     [{ traits: [] }, "Schema error for node: Additional properties are not allowed ('traits' was unexpected)"],
     [{ instance_name: '' }, "Schema error for node: '' should be non-empty"],
-  ])('refuses %j, and nothing is left', async (body, sentence) => {
+  ])('refuses %j, and creates nothing', async (body, sentence) => {
     expect(await create(body)).toMatchObject({ status: 400, fault: sentence });
     expect((await api.ask('GET', '/v1/nodes')).body.nodes).toHaveLength(1);
   });
   it.each([
     [{ uuid: ONE }, `A node with UUID ${ONE} already exists.`],
     [{ name: 'one' }, 'A node with name one already exists.'],
-  ])('refuses %j twice', async (body, sentence) => expect(await create(body)).toMatchObject({ status: 409, fault: sentence }));
-  it('gives the creator’s project, and the state of the version', async () => {
+  ])('refuses %j of an existing node', async (body, sentence) =>
+    expect(await create(body)).toMatchObject({ status: 409, fault: sentence }),
+  );
+  it("accepts the caller's project as the owner, and uses the initial state of the version", async () => {
     const headers = { 'X-Project-Id': 'mine' };
     expect((await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', owner: 'mine' }, headers })).body.owner).toBe(
       'mine',
@@ -83,10 +85,10 @@ describe('names', () => {
     ['one', 5, 200, undefined],
     ['a_b', 9, 400, 'Expected a logical name or UUID but received a_b.'],
     ['a_b', 10, 404, 'Node a_b could not be found.'],
-  ])('%s at 1.%p: %p', async (ident, minor, status, sentence) =>
+  ])('%s at 1.%p gets %p', async (ident, minor, status, sentence) =>
     expect(await api.ask('GET', `/v1/nodes/${ident}`, minor)).toMatchObject({ status, fault: sentence }),
   );
-  it('tries .json as the end of a name', async () => {
+  it('may end with .json, which before 1.91 may also be a suffix of the path', async () => {
     await create({ name: 'two.json' });
     expect((await api.ask('GET', '/v1/nodes/two.json', 90)).body.name).toBe('two.json');
     expect((await api.ask('GET', '/v1/nodes/one.json', 90)).body.name).toBe('one');
@@ -94,7 +96,7 @@ describe('names', () => {
   });
 });
 
-it('shows the fields asked for in the order asked for, the UUID first', async () => {
+it('shows the requested fields, the UUID first, and the links and the conductor last', async () => {
   const { body } = await api.ask('GET', '/v1/nodes/one?fields=maintenance,conductor,name,uuid');
   expect(Object.keys(body)).toEqual(['uuid', 'maintenance', 'name', 'links', 'conductor']);
 });
@@ -140,8 +142,8 @@ describe('lists', () => {
     ],
     ['?fields=nosuch', 'Field nosuch is not a valid field.'],
     ['?fields=uuid&detail=true', 'Can not specify ?detail=True and fields in the same request.'],
-  ])('%s', async (query, expected) => expect(await names(query)).toEqual(expected));
-  it('leads to the next page while there may be one', async () => {
+  ])('with the query "%s"', async (query, expected) => expect(await names(query)).toEqual(expected));
+  it('link to the next page while there may be one', async () => {
     const first = await api.ask('GET', '/v1/nodes?limit=2&maintenance=false&associated=False&fields=name,uuid');
     const last = first.body.nodes.at(-1)!.uuid;
     expect(first.body.next).toBe(`${api.url()}/v1/nodes?sort_key=id&sort_dir=asc&fields=name,uuid&limit=2&marker=${last}`);
@@ -156,11 +158,11 @@ describe('lists', () => {
     ['shard=x', 82, 'Request not acceptable. The minimal required API version should be 1.82'],
     ['instance_name=x', 104, 'instance_name is not acceptable in this API version'],
     ['fields=uuid', 8, 'Request not acceptable.'],
-  ])('%s since 1.%p', async (query, since, sentence) => {
+  ])('accept ?%s since 1.%p', async (query, since, sentence) => {
     expect(await api.ask('GET', `/v1/nodes?${query}`, since - 1)).toMatchObject({ status: 406, fault: sentence });
     expect((await api.ask('GET', `/v1/nodes?${query}`, since)).status).toBe(200);
   });
-  it('takes a number of queries that does not grow with the list', async () => {
+  it('take a number of database queries that does not grow with the list', async () => {
     const asked: string[] = [];
     const { nodes, conductors, ports } = api.database.store();
     const spies = [nodes, conductors, ports].flatMap((table) =>
@@ -177,7 +179,7 @@ describe('lists', () => {
     expect([await count(1), await count(3), await count(3)]).toEqual([3, 3, 2]);
     for (const one of spies) one.mockRestore();
   });
-  it('shows children only when they are asked for', async () => {
+  it('contain children only on request', async () => {
     await create({ name: 'child', parent_node: 'one' });
     expect(await names('?sort_key=name&limit=1')).toEqual(['four']);
     expect(await names(`?parent_node=${ONE}`)).toEqual(['child']);
@@ -186,7 +188,7 @@ describe('lists', () => {
 });
 
 describe('patches', () => {
-  it('changes what differs, and only that', async () => {
+  it('change only the fields that differ', async () => {
     expect(
       (
         await patch('one', [
@@ -213,12 +215,12 @@ describe('patches', () => {
     [[{ op: 'replace', path: '/network_data', value: { a: 1 } }], 400, /^Invalid network_data: 'links' is a required property $/],
     [[{ op: 'replace', path: '/conductor_group', value: 'nosuch' }], 400, /for conductor group "nosuch"/],
     [[{ op: 'replace', path: '/description', value: 'x'.repeat(5000) }], 400, /exceeding 4096 characters$/],
-  ])('refuses %j', async (body, status, sentence) => {
+  ])('are refused: %j', async (body, status, sentence) => {
     const before = api.conductor.calls.length;
     expect(await patch('one', body)).toMatchObject({ status, fault: matching(sentence) });
     expect(api.conductor.calls.length).toBe(before);
   });
-  it('knows in which states a node may be changed', async () => {
+  it('are refused during a state transition except in maintenance, and since 1.39 during an inspection', async () => {
     const store = api.database.store();
     await store.nodes.update(ONE, { provision_state: 'cleaning', target_provision_state: 'available' });
     expect(await patch('one', [])).toMatchObject({
@@ -234,14 +236,14 @@ describe('patches', () => {
       fault: `Cannot update node "${ONE}" while it is in state "inspecting".`,
     });
   });
-  it('resets interfaces with a driver only', async () => {
+  it('accept reset_interfaces only with a change of the driver', async () => {
     const at = (minor: number, body: unknown) => api.ask('PATCH', '/v1/nodes/one?reset_interfaces=true', minor, { body });
     expect((await at(44, [])).status).toBe(406);
     expect((await at(45, [])).fault).toBe("The reset_interfaces parameter can only be used when changing the node's driver.");
     await at(45, [{ op: 'replace', path: '/driver', value: 'fake-hardware' }]);
     expect(api.conductor.calls.at(-1)).toEqual({ name: 'updateNode', arguments: [ONE, {}, true] });
   });
-  it('names the instance after instance_info.display_name', async () => {
+  it('set instance_name to instance_info.display_name', async () => {
     await patch('one', [{ op: 'add', path: '/instance_info/display_name', value: 'shown' }]);
     expect((await api.ask('GET', '/v1/nodes/one')).body).toMatchObject({
       instance_name: 'shown',
@@ -271,13 +273,13 @@ describe('traits', () => {
     ],
     [{}, /^A single node trait may be added via PUT/],
     [{ traits: 5 }, /^Schema error for body: 5 is not of type 'array'$/],
-  ])('refuses %j', async (body, sentence) => {
+  ])('are refused: %j', async (body, sentence) => {
     expect(await api.ask('PUT', '/v1/nodes/one/traits', 115, { body })).toMatchObject({
       status: 400,
       fault: matching(sentence),
     });
   });
-  it('that are not there cannot be removed', async () => {
+  it('that the node does not have cannot be removed', async () => {
     expect(await api.ask('DELETE', '/v1/nodes/one/traits/CUSTOM_Z')).toMatchObject({
       status: 404,
       fault: `Node ${ONE} doesn't have a trait 'CUSTOM_Z'`,
@@ -285,7 +287,7 @@ describe('traits', () => {
   });
 });
 
-it('answers with the inventory, and what belongs to it', async () => {
+it('returns the inventory with its plugin data', async () => {
   expect(await api.ask('GET', '/v1/nodes/one/inventory')).toMatchObject({
     status: 404,
     fault: expect.stringMatching(/^Node inventory record for node \d+ could not be found\.$/) as unknown,
@@ -294,7 +296,7 @@ it('answers with the inventory, and what belongs to it', async () => {
   await api.database.store().inventories.put(ONE, record);
   expect((await api.ask('GET', '/v1/nodes/one/inventory')).body).toEqual(record);
 });
-it('validates by both ways of asking', async () => {
+it('validates a node by its path and by a query', async () => {
   const expected = { power: { result: true }, boot: { result: false, reason: 'no' } };
   expect((await api.ask('GET', '/v1/nodes/one/validate')).body).toEqual(expected);
   expect((await api.ask('GET', '/v1/nodes/validate?node=one')).body).toEqual(expected);
@@ -302,7 +304,7 @@ it('validates by both ways of asking', async () => {
   expect((await api.ask('GET', '/v1/nodes/validate?node=one', 4)).status).toBe(406);
   expect((await api.ask('GET', '/v1/nodes/validate')).fault).toBe('Expected a logical name or UUID but received None.');
 });
-it('deletes', async () => {
+it('deletes a node', async () => {
   expect(await api.ask('DELETE', '/v1/nodes/one')).toMatchObject({ status: 204, text: '' });
   expect((await api.ask('GET', '/v1/nodes/one')).status).toBe(404);
 });

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 const missing = (name: string): string => `Missing mandatory parameter: ${name}`;
 
-describe('the node after the controller, or as an argument', () => {
+describe('older paths, with the node after the controller or as an argument', () => {
   it.each([
     ['GET', `states/${UUID}`, `${UUID}/states`],
     ['GET', `states?node_ident=${UUID}`, `${UUID}/states`],
@@ -30,7 +30,7 @@ describe('the node after the controller, or as an argument', () => {
     ['POST', `vendor_passthru?node_ident=${UUID}&method=sync`, `${UUID}/vendor_passthru?method=sync`],
     ['GET', `validate?node=${UUID}`, `${UUID}/validate`],
     ['GET', `validate?node_uuid=${UUID}`, `${UUID}/validate`],
-  ])('%s %s as %s', async (method, older, path) => {
+  ])('answer %s %s as %s', async (method, older, path) => {
     const expected = await api.ask(method, `/v1/nodes/${path}`);
     expect(expected.status).toBe(200);
     expect(await api.ask(method, `/v1/nodes/${older}`)).toMatchObject({ status: 200, body: expected.body });
@@ -52,7 +52,7 @@ describe('the node after the controller, or as an argument', () => {
     ['PUT', `maintenance?node_ident=${UUID}`, { reason: 'x' }, 202, 'setMaintenance'],
     ['DELETE', `maintenance/${UUID}`, undefined, 202, 'setMaintenance'],
     ['DELETE', `maintenance?node_ident=${UUID}`, undefined, 202, 'setMaintenance'],
-  ])('%s %s %j', async (method, older, body, status, call) => {
+  ])('pass %s %s %j to the conductor', async (method, older, body, status, call) => {
     const before = api.conductor.calls.length;
     expect((await api.ask(method, `/v1/nodes/${older}`, 115, { body })).status).toBe(status);
     expect(api.conductor.calls.slice(before)).toMatchObject([{ name: call, arguments: expect.arrayContaining([UUID]) as unknown }]);
@@ -78,17 +78,17 @@ describe('the node after the controller, or as an argument', () => {
     ['PUT', 'states', 405, ''],
     ['DELETE', `states/console/${UUID}`, 405, ''],
     ['GET', `validate/${UUID}`, 404, 'Node validate could not be found.'],
-  ])('%s %s: %p %p', async (method, older, status, fault) =>
+  ])('refuse %s %s with %p %p', async (method, older, status, fault) =>
     expect(await api.ask(method, `/v1/nodes/${older}`)).toMatchObject({ status, fault }),
   );
-  it('by name from 1.5 on', async () => {
+  it('accept the name of a node since 1.5', async () => {
     expect((await api.ask('GET', '/v1/nodes/states/one', 4)).status).toBe(404);
     expect((await api.ask('GET', '/v1/nodes/states/one', 5)).status).toBe(200);
   });
 });
 
 describe('a body of DELETE', () => {
-  it('has no members, since they would be arguments', async () => {
+  it('is refused if it has members, which would be arguments', async () => {
     const refused = await api.ask('DELETE', `/v1/nodes/${UUID}`, 115, { body: { a: 1 } });
     expect(refused).toMatchObject({ status: 400, fault: 'Unexpected arguments: a' });
   });

@@ -21,7 +21,7 @@ const provision = (uuid: string, body: object, minor: number) => api.ask('PUT', 
 it.each([
   ['clean', 'manageable', 112],
   ['service', 'active', 112],
-] as const)('%s runs the steps of the runbook, in their order', async (target, state, minor) => {
+] as const)('%s runs the steps of the runbook by their order', async (target, state, minor) => {
   const [uuid, name] = (await made(['CUSTOM_A'], { provision_state: state }, { disable_ramdisk: true })).split(' ') as [string, string];
   expect((await provision(uuid, { target, runbook: name }, minor)).status).toBe(202);
   expect(api.conductor.calls.at(-1)).toEqual({
@@ -30,7 +30,7 @@ it.each([
   });
 });
 
-it('knew a node by the name of the runbook before 1.112', async () => {
+it('before 1.112, a trait with the name of the runbook approves it for a node', async () => {
   const [uuid, name] = (await made(['CUSTOM_A'])).split(' ') as [string, string];
   expect((await provision(uuid, { target: 'clean', runbook: name }, 111)).fault).toBe(
     `This runbook has not been approved for use on this node ${uuid}. Please ask an administrator to add it to your node traits.`,
@@ -60,8 +60,16 @@ it.each<[string, object, object, string, number, number, RegExp]>([
     /^Please provide either "clean_steps" or a runbook/,
   ],
   ['with steps', { target: 'service', service_steps: [step('x', 1)] }, {}, 'active', 112, 400, /^Please provide either "service_steps"/],
-  ['too old', { target: 'clean' }, {}, 'manageable', 91, 406, /^Request not acceptable\.$/],
-  ['too old for service', { target: 'service' }, { name: 'CUSTOM_A' }, 'active', 107, 406, /^disable_ramdisk is not acceptable/],
+  ['API version too old', { target: 'clean' }, {}, 'manageable', 91, 406, /^Request not acceptable\.$/],
+  [
+    'API version too old for service',
+    { target: 'service' },
+    { name: 'CUSTOM_A' },
+    'active',
+    107,
+    406,
+    /^disable_ramdisk is not acceptable/,
+  ],
   [
     'another verb',
     { target: 'provide' },

@@ -41,7 +41,7 @@ async function answerFor(project: string, handler: Handler = 'showReadiness', pr
   return JSON.stringify(body);
 }
 
-it('names the last error and the conductor that reserved the node to the owner only', async () => {
+it("shows the last error, the reservation and the allocation's name to the owner only", async () => {
   const [owner, lessee] = [await answerFor('red'), await answerFor('blue')];
   expect(owner).toMatch(/a secret error/);
   expect(owner).toMatch(/a-secret-host/);
@@ -50,7 +50,7 @@ it('names the last error and the conductor that reserved the node to the owner o
   expect(lessee).toMatch(/Requires baremetal:node:get:last_error permission/);
 });
 
-it('redacts the last error in the states as in the node', async () => {
+it('redacts the last error for the lessee in the states, too', async () => {
   const [owner, lessee] = [await answerFor('red', 'showStates'), await answerFor('blue', 'showStates')];
   expect(owner).toMatch(/a secret error/);
   expect(lessee).not.toMatch(/secret/);

@@ -75,12 +75,16 @@ it.each<[Options['api.agent_source_check'], readonly string[], Machine, readonly
   ['lease', ['rack-1=10.1.0.0/24'], { node: RACK.node! }, ['10.1.0.5'], ['10.2.0.5']],
   ['lease', ['rack-2=10.1.0.0/24'], { node: RACK.node! }, ['10.1.0.5', '10.2.0.5'], []],
   ['off', [], LEASED, ['10.0.0.3'], []],
-])('%s %j %j', async (mode, networks, machine, accepted, refused) => {
-  for (const address of accepted) expect([address, await objection(mode, networks, machine, address)]).toEqual([address, undefined]);
-  for (const address of refused) expect(await objection(mode, networks, machine, address)).toContain(`the request came from ${address}, `);
-});
+])(
+  'with agent_source_check = %s and networks %j, accepts and refuses addresses for %j',
+  async (mode, networks, machine, accepted, refused) => {
+    for (const address of accepted) expect([address, await objection(mode, networks, machine, address)]).toEqual([address, undefined]);
+    for (const address of refused)
+      expect(await objection(mode, networks, machine, address)).toContain(`the request came from ${address}, `);
+  },
+);
 
-it('says why', async () => {
+it('gives the reason of a refusal', async () => {
   expect(await objection('lease', [], LEASED, '10.0.0.3')).toBe('the request came from 10.0.0.3, but DHCP gave the node 10.0.0.2');
   expect(await objection('known', [], INSPECTED, '10.0.0.3')).toBe(
     'the request came from 10.0.0.3, but the known addresses of the node are 10.0.1.2, 2001:db8::2',
@@ -90,7 +94,7 @@ it('says why', async () => {
   );
 });
 
-it('accepts a request from nobody knows where, unless networks are required', async () => {
+it('accepts a request from an unknown address, unless networks are required', async () => {
   expect(await objection('lease', [], LEASED)).toBeUndefined();
   expect(await objection('known', [], LEASED)).toBeUndefined();
   expect(await objection('networks', ['0.0.0.0/0'], LEASED)).toBe('nobody knows where the request came from');
@@ -102,7 +106,7 @@ it.each([
   ['lease', ['=10.0.0.0/8'], '"=10.0.0.0/8" is neither'],
   ['lease', ['rack=10.0.0'], '"rack=10.0.0" is neither'],
   ['networks', [], '[api]agent_source_check = networks needs [api]agent_allowed_networks'],
-] as const)('%s %j refuses the start', (mode, networks, message) =>
+] as const)('does not start with agent_source_check = %s and networks %j', (mode, networks, message) =>
   expect(() =>
     createAgentSources({
       store: storeOf({}),
@@ -112,7 +116,7 @@ it.each([
   ).toThrow(message),
 );
 
-it('writes one entry of the history in five minutes for each node, and counts the others', async () => {
+it('records one refusal in five minutes in the history of a node, and counts the others', async () => {
   const entries: (string | null)[] = [];
   const counted: unknown[] = [];
   const metrics: Metrics = { ...silentMetrics, count: (name, labels) => void counted.push([name, labels]) };

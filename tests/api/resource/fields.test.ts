@@ -25,14 +25,14 @@ const value = ({ schema, name }: FieldRow): unknown =>
 describe.each([
   ['Node', `/v1/nodes/${NODE}`],
   ['Port', `/v1/ports/${PORT}`],
-])('%s', (resource, path) => {
+])('fields of %s', (resource, path) => {
   it.each(gated(resource))('%s is shown since 1.%p', async (name, since) => {
     const [before, then] = await Promise.all([api.ask('GET', path, since - 1), api.ask('GET', path, since)]);
     expect(name in before.body).toBe(false);
     expect(name in then.body).toBe(true);
   });
   it.each(gated(resource).filter(([name, since, { selectable }]) => selectable && since > 8 && name !== 'internal_info'))(
-    '%s can be asked for since 1.%p',
+    '%s can be requested with ?fields since 1.%p',
     async (name, since) => {
       expect((await api.ask('GET', `${path}?fields=${name}`, since - 1)).status).toBe(406);
       expect((await api.ask('GET', `${path}?fields=${name}`, since)).status).toBe(200);
@@ -58,7 +58,7 @@ it.each(gated('Port').filter(([, , { create }]) => create))('a new port may have
   if (status === 201) await api.ask('DELETE', `/v1/ports/${made.uuid}`);
 });
 
-it('knows values that older versions called otherwise', async () => {
+it('shows provision states under their names of older versions', async () => {
   const store = api.database.store();
   for (const [state, minor, shown] of [
     ['available', 1, null],
@@ -78,7 +78,7 @@ it.each([
   ['vtep-logical-switch', 90, expect.objectContaining({ port_id: 'p' })],
   ['vtep-logical-switch', 104, expect.objectContaining({ port_id: 'p' })],
   ['vtep-logical-switch', 105, {}],
-])('hides %s at 1.%p', async (_, minor, shown) => {
+])('shows local_link_connection with %s from 1.90 to 1.104 only: at 1.%p', async (_, minor, shown) => {
   await api.database
     .store()
     .ports.update(PORT, { local_link_connection: { port_id: 'p', 'vtep-logical-switch': 'a', 'vtep-physical-switch': 'b' } });

@@ -30,7 +30,7 @@ function tableOf(rows: Row[], limit = MANY) {
   return { rows, fragments, read, list };
 }
 
-it('reads only what is not kept as it is now, and keeps the order', async () => {
+it('reads only the rows whose current revision is not cached, and keeps the order', async () => {
   const { rows, list, read } = tableOf([row(3), row(1), row(2)]);
   expect(await list()).toBe('u3="u3.1",u1="u1.1",u2="u2.1"');
   expect(await list()).toBe('u3="u3.1",u1="u1.1",u2="u2.1"');
@@ -39,18 +39,18 @@ it('reads only what is not kept as it is now, and keeps the order', async () => 
   await list('another shape');
   expect(read).toEqual([[3, 1, 2], [1], [3, 1, 2]]);
 });
-it('gives what the row is now when it was written after its version was asked for, and keeps it', async () => {
+it('returns and caches the current row when it was written after its version was read', async () => {
   const { rows, list, read } = tableOf([row(1)]);
   rows[0] = row(1, 5);
   expect(await list('a', [row(1, 4)])).toBe('u1="u1.5"');
   expect(await list()).toBe('u1="u1.5"');
   expect(read).toEqual([[1]]);
 });
-it('leaves out what is gone meanwhile', async () => {
+it('omits rows that were deleted meanwhile', async () => {
   const { list } = tableOf([row(1), row(3)]);
   expect(await list('a', [row(1), row(2), row(3)])).toBe('u1="u1.1",u3="u3.1"');
 });
-it('does not keep the earlier of two, whoever is last to read', async () => {
+it('caches the later of two revisions, even if the earlier one is read last', async () => {
   const fragments = createFragments(MANY, silentMetrics);
   const ask = (version: Row, found: Promise<Row>) =>
     fragments.of({ shape: () => '', versions: [version], read: async () => [await found], renderer: () => (one: Row) => one.revision });
@@ -69,7 +69,7 @@ it('reads a long list in parts', async () => {
   expect(read.map(({ length }) => length)).toEqual([250, 250, 100]);
 });
 
-describe('memory', () => {
+describe('the cache', () => {
   const fill = async (fragments: Fragments, id: number, length: number): Promise<boolean> => {
     let wasRead = false;
     await fragments.of({
@@ -83,7 +83,7 @@ describe('memory', () => {
     });
     return wasRead;
   };
-  it('is bounded, and what was used longest ago goes first', async () => {
+  it('is limited, and drops the least recently used rows first', async () => {
     const fragments = createFragments(10_000, silentMetrics);
     for (const id of [1, 2, 3]) await fill(fragments, id, 2500);
     expect(await fill(fragments, 1, 2500)).toBe(false);
@@ -91,12 +91,12 @@ describe('memory', () => {
     expect(fragments.size).toBeLessThanOrEqual(10_000);
     expect([await fill(fragments, 1, 2500), await fill(fragments, 3, 2500), await fill(fragments, 2, 2500)]).toEqual([false, false, true]);
   });
-  it.each([0, 100])('of %i bytes keeps nothing, and answers', async (limit) => {
+  it.each([0, 100])('of %i bytes keeps nothing, and lists are still answered', async (limit) => {
     const { fragments, list } = tableOf([row(1)], limit);
     expect(await list()).toBe('u1="u1.1"');
     expect(fragments.size).toBe(0);
   });
-  it('never exceeds its bound, whatever comes', async () => {
+  it('never exceeds its limit with rows of various lengths', async () => {
     const fragments = createFragments(5000, silentMetrics);
     for (let id = 0; id < 300; id++) {
       await fill(fragments, id % 37, (id * 7919) % 6000);
@@ -105,14 +105,14 @@ describe('memory', () => {
   });
 });
 
-it('tells shapes apart by each of their parts, and how they are split', () => {
+it('shapeOf() distinguishes shapes by each part, and by how the parts are split', () => {
   const shapes = [['a', 1], ['a', 2], ['a1'], ['a', '1'], [['a', 1]], ['a', 1, null]].map((parts) => shapeOf(...parts));
   expect(new Set(shapes).size).toBe(shapes.length);
   expect(shapeOf('a', 1)).toBe(shapes[0]);
 });
 
-describe('questions asked together', () => {
-  it('are those that came while one was under way; each begins after it was asked', async () => {
+describe('batched()', () => {
+  it('combines the calls that arrive during a query into the next query', async () => {
     const asked: (readonly number[])[] = [];
     const answer: (() => void)[] = [];
     const square = batched(async (keys: readonly number[]) => {
@@ -128,7 +128,7 @@ describe('questions asked together', () => {
     answer[1]!();
     expect(await Promise.all(results)).toEqual([1, 4, 9]);
   });
-  it('fail together, and the next is asked anew', async () => {
+  it('passes on the error of a query, and starts a new query for the next call', async () => {
     let fails = true;
     const ask = batched(async (keys: readonly number[]) => {
       if (fails) throw new Error('away');
@@ -139,7 +139,7 @@ describe('questions asked together', () => {
     expect(await ask(2)).toBe(2);
   });
 });
-it('keeps a row under the shape of the row that was read, not of its older version', async () => {
+it('caches a row under the shape of the row that was read, not of its older version', async () => {
   const fragments = createFragments(MANY, silentMetrics);
   const read: string[] = [];
   /** The presentation depends on the owner. The version says that it is `before`; the row has another one by now. */

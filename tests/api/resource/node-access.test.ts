@@ -29,28 +29,28 @@ it.each([
   ['a reader of the lessee', of(READER, 'blue'), GUARDED],
   ['a reader of another project', of(READER, 'green'), GUARDED],
   ['nobody', NOBODY, GUARDED],
-])('%s', (_, caller, expected) => {
+])('hides the expected fields from %s', (_, caller, expected) => {
   for (const isList of [true, false]) expect(unreadable(caller, isList)).toEqual(expected);
 });
 
-it('shares JSON by what callers may read, not by caller', () => {
+it('shares cached JSON between callers that may read the same fields', () => {
   const key = (caller: Caller): string => accessOf(caller).to(node).key;
   expect(key(of(READER, 'red'))).toBe(key(of(READER, null)));
   expect(key(of(['admin', 'reader'], 'blue'))).toBe(key(of(READER, 'green')));
   expect(key(of(READER, 'red'))).not.toBe(key(of(READER, 'blue')));
 });
-it('differs from node to node for the same caller', () => {
+it('depends on the node for a caller of a project', () => {
   const access = accessOf(of(READER, 'blue'));
   expect(access.isUniform).toBe(false);
   expect(access.to({ owner: 'blue', lessee: null }).key).not.toBe(access.to(node).key);
   expect(accessOf(of(READER, null)).isUniform).toBe(true);
 });
-it('reads the threshold without the node in lists, and with it for one node', () => {
+it('evaluates filter_threshold without the node in lists, and with the node for a single one', () => {
   const files = new Map([['baremetal:node:get:filter_threshold', parseRule('project_id:%(node.lessee)s')]]);
   expect(unreadable(of(READER, 'blue'), true, files)).toEqual(GUARDED);
   expect(unreadable(of(READER, 'blue'), false, files)).toEqual([]);
 });
-it('shows secrets to those whom the operator names, under a key of their own', () => {
+it('shows secrets to callers that show_password allows, under a separate cache key', () => {
   const files = new Map([['show_password', parseRule('user_id:%(user_id)s and role:admin')]]);
   const [one, other] = [accessOf(of(['admin', 'reader'], null), true, files).to(node), accessOf(of(READER, null), true, files).to(node)];
   expect([...one.unmasked]).toEqual(['driver_info', 'driver_internal_info']);

@@ -16,7 +16,7 @@ it.each([
   [[log, update], { owner: 'p1', lessee: null }, true],
   [[log, update], { owner: 'p2', lessee: null }, false],
   [[update], undefined, false],
-])('%j for %j: %p', (steps, node, may) => {
+])('the caller may run %j on %j: %p', (steps, node, may) => {
   const checked = (): void => checkStepPolicies(steps, { caller: who }, { auth }, node);
   if (may) expect(checked).not.toThrow();
   else expect(checked).toThrow('insufficient privileges to execute step update on interface firmware');

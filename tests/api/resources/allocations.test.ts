@@ -13,7 +13,7 @@ beforeEach(async () => {
 const make = (body: object, minor = 115) =>
   ask('POST', '/v1/allocations', minor, { body: { uuid: UUID, resource_class: 'gold', ...body } });
 
-it('is made, shown, changed and removed', async () => {
+it('an allocation is created, shown, changed and deleted', async () => {
   const made = await make({ name: 'al', traits: ['CUSTOM_A'], candidate_nodes: ['one', NODE], extra: { a: 1 }, owner: 'alice' });
   expect(made).toMatchObject({
     status: 201,
@@ -31,7 +31,7 @@ it('is made, shown, changed and removed', async () => {
   expect((await ask('GET', '/v1/allocations')).body).toEqual({ allocations: [] });
 });
 
-it('is for a node that is in use, by name or UUID, with its class and its instance', async () => {
+it('a backfilled allocation takes its UUID and resource class from the node', async () => {
   await api.database.store().nodes.update(NODE, { instance_uuid: UUID });
   const body = { node: 'one' };
   expect(await ask('POST', '/v1/allocations', 58, { body })).toMatchObject({ status: 201, body: { uuid: UUID, resource_class: 'gold' } });
@@ -90,13 +90,13 @@ it.each([
   expect(await ask('PATCH', `/v1/allocations/${UUID}`, 115, { body })).toMatchObject({ status: 400, fault });
 });
 
-it('is owned by the project for which it is asked', async () => {
+it('an allocation is owned by the project of the request', async () => {
   const body = { uuid: UUID, resource_class: 'gold' };
   const made = await ask('POST', '/v1/allocations', 115, { body, headers: { 'x-project-id': 'alice' } });
   expect(made).toMatchObject({ status: 201, body: { owner: 'alice' } });
 });
 
-it('keeps the owner of a node that an owner has allocated', async () => {
+it("the owner of a node cannot be changed while the node's allocation has an owner", async () => {
   await make({ owner: 'alice' });
   await api.database.store().nodes.update(NODE, { allocation_uuid: UUID, instance_uuid: UUID });
   const body = [{ op: 'replace', path: '/owner', value: 'bob' }];
@@ -125,7 +125,7 @@ it.each([
   [{ ...EVENT, mac_address: 'zz' }, "Schema error: 'zz' is not a 'mac-address'"],
   [{ ...EVENT, device_id: 5 }, "Schema error: 5 is not of type 'string', 'null'"],
   [{ ...EVENT, nosuch: 1 }, "Schema error: Additional properties are not allowed ('nosuch' was unexpected)"],
-])('takes or refuses the event %j', async (event, fault) => {
+])('accepts or refuses the event %j', async (event, fault) => {
   const body = { events: [event] };
   expect(await ask('POST', '/v1/events', 54, { body })).toMatchObject({ status: fault ? 400 : 204, fault });
 });

@@ -7,7 +7,7 @@ const UUID = 'c0000000-0000-4000-8000-000000000001';
 const make = (more: object = {}) =>
   ask('POST', '/v1/chassis', 115, { body: { uuid: UUID, description: 'row 3', extra: { a: 1 }, ...more } });
 
-it('is made, shown, changed and removed', async () => {
+it('a chassis is created, shown, changed and deleted', async () => {
   const made = await make();
   expect(made).toMatchObject({ status: 201, body: { uuid: UUID, description: 'row 3', extra: { a: 1 }, updated_at: null } });
   expect(made.headers['location']).toMatch(new RegExp(`/v1/chassis/${UUID}$`));
@@ -31,7 +31,7 @@ it('is made, shown, changed and removed', async () => {
   expect((await ask('GET', `/v1/chassis/${UUID}`)).fault).toBe(`Chassis ${UUID} could not be found.`);
 });
 
-it('is listed, briefly or not', async () => {
+it('chassis are listed with and without details', async () => {
   await make();
   expect((await ask('GET', '/v1/chassis')).body).toEqual({
     chassis: [{ uuid: UUID, description: 'row 3', links: expect.any(Array) as unknown }],
@@ -61,11 +61,11 @@ it.each([
   [{ description: 7 }, "Schema error for chassis: 7 is not of type 'string', 'null'"],
   [{ nosuch: 7 }, "Schema error for chassis: Additional properties are not allowed ('nosuch' was unexpected)"],
   [[], "Schema error for chassis: [] is not of type 'object'"],
-])('a chassis like %j is refused', async (body, fault) =>
+])('a new chassis with the body %j is refused', async (body, fault) =>
   expect(await ask('POST', '/v1/chassis', 115, { body })).toMatchObject({ status: 400, fault }),
 );
 
-it('keeps its UUID', async () => {
+it('a patch cannot change the UUID of a chassis or add an unknown field', async () => {
   await make();
   const patch = (body: unknown) => ask('PATCH', `/v1/chassis/${UUID}`, 115, { body });
   expect((await patch([{ op: 'remove', path: '/uuid' }])).fault).toBe('Cannot overwrite UUID for an existing Chassis.');
@@ -74,7 +74,7 @@ it('keeps its UUID', async () => {
   );
 });
 
-it('has nodes, which keep it', async () => {
+it('a chassis lists its nodes, and cannot be deleted while it has nodes', async () => {
   await make();
   const node = 'a0000000-0000-4000-8000-000000000001';
   const nowhere = 'c0000000-0000-4000-8000-00000000000f';

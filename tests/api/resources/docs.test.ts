@@ -10,7 +10,7 @@ it.each([
   ['?version=1.50', 1, '1.50'],
   // `.json` is part of this path. From other paths, the server cuts such a suffix below 1.91.
   ['?version=1.1', 50, '1.1'],
-])('the document of a version: %p at 1.%p', async (query, minor, version) => {
+])('returns the OpenAPI document of the version in %p, or else of the newest, at 1.%p', async (query, minor, version) => {
   const { status, body } = await api.ask('GET', `/v1/openapi.json${query}`, minor);
   expect({ status, body }).toMatchObject({ status: 200, body: { openapi: '3.0.3', info: { version } } });
 });
@@ -21,9 +21,9 @@ it.each([`1.${max + 1}`, '1.0', '2.1', '1.1e1', 'junk', ''])('refuses version %p
   });
 });
 
-describe('the page', () => {
+describe('the page of the documentation', () => {
   const browser = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
-  it('has only parts of this server', async () => {
+  it('loads only files of this server', async () => {
     const { status, headers, text } = await api.ask('GET', '/docs?version=1.72', null, { headers: browser });
     expect(status).toBe(200);
     expect(headers).toMatchObject({
@@ -36,7 +36,7 @@ describe('the page', () => {
     for (const part of parts) expect((await api.ask('GET', part, null, { headers: { Accept: '*/*' } })).status).toBe(200);
     expect((await api.ask('GET', '/v1/docs/start.js', null)).text).toContain('url: "/v1/openapi.json" + location.search');
   });
-  it.each(['package.json', '..%2fpackage.json', 'constructor'])('has no part %s', async (name) => {
+  it.each(['package.json', '..%2fpackage.json', 'constructor'])('does not serve the file %s', async (name) => {
     expect((await api.ask('GET', `/v1/docs/${name}`, null)).status).toBe(404);
   });
 });

@@ -37,7 +37,7 @@ afterEach(async () => {
   for (const listening of open.splice(0)) await listening.stop();
 });
 
-it('tells of changes as they come, and goes on behind any of them', async () => {
+it('the stream sends changes as they occur, and resumes after any of them', async () => {
   const listening = await hear();
   expect(listening.status).toBe(200);
   expect(listening.headers.get('content-type')).toBe('text/event-stream');
@@ -64,7 +64,7 @@ it('tells of changes as they come, and goes on behind any of them', async () => 
   expect((await again.next(1)).map(({ id }) => id)).toEqual([third]);
 });
 
-it('says that it is alive, with a position to come back with', async () => {
+it('the stream sends comments and a position to resume from while nothing happens', async () => {
   const listening = await hear();
   await listening.comment();
   expect(listening.lastId()).toMatch(/^\d+-0$/);
@@ -75,7 +75,7 @@ it.each([
   ['kind=created,error', ['created one', 'created two', 'error two']],
   ['state=active', ['state two']],
   ['state=active&kind=state,error&node=one,two', ['error two', 'state two']],
-])('chooses by %s', async (query, expected) => {
+])('the stream and the list are filtered by %s', async (query, expected) => {
   const start = await resume();
   const [one, two] = [await make({ name: `one-${randomUUID()}` }), await make({ name: `two-${randomUUID()}` })];
   await nodes().update(two.uuid, { provision_state: 'deploying', last_error: 'no' });
@@ -96,14 +96,14 @@ it.each([
   ['kind=nothing', /Invalid kind: "nothing"/],
   ['state=nothing', /Invalid state: "nothing"/],
   ['other=1', /Unexpected arguments: other/],
-])('refuses %s', async (query, why) => {
+])('the stream and the list refuse %s', async (query, why) => {
   for (const path of ['/v1/events/stream', '/v1/events']) {
     const { status, fault } = await api.ask('GET', `${path}?${query}`);
     expect(status).toBe(400);
     expect(fault).toMatch(why);
   }
 });
-it('is for those who take it, and for its method only', async () => {
+it('the stream refuses other media types, methods and versions', async () => {
   expect((await api.ask('GET', '/v1/events/stream', 115, { headers: { accept: 'application/json' } })).status).toBe(406);
   expect((await api.ask('POST', '/v1/events/stream')).status).toBe(405);
   expect((await api.ask('HEAD', '/v1/events/stream')).status).toBe(405);
@@ -111,7 +111,7 @@ it('is for those who take it, and for its method only', async () => {
   expect((await api.ask('GET', '/v1/events', 115, { headers: { accept: 'text/html' } })).status).toBe(406);
 });
 
-it('has as many listeners as the options allow', async () => {
+it('the stream refuses more listeners than [events]max_listeners', async () => {
   const first = await hear();
   const second = await hear();
   const refused = await api.ask('GET', '/v1/events/stream');
@@ -121,7 +121,7 @@ it('has as many listeners as the options allow', async () => {
   expect((await hear()).status).toBe(200);
 });
 
-it('tells a listener whose position is gone that there is a gap, and goes on with what comes', async () => {
+it('the stream reports a gap to a listener whose position is gone, and continues with new events', async () => {
   const start = await resume();
   for (let index = 0; index < 3; index++) await make();
   await api.database.store().events.trim({ keep: 0, before: '2100-01-01T00:00:00Z', atMost: 1000 });
@@ -138,7 +138,7 @@ it('tells a listener whose position is gone that there is a gap, and goes on wit
   }
 });
 
-it('is read in pages', async () => {
+it('the list returns events in pages', async () => {
   const start = await resume();
   const made = [await make(), await make(), await make()];
   let page;
@@ -152,7 +152,7 @@ it('is read in pages', async () => {
   expect(found).toEqual(made.map(({ uuid }) => uuid));
 });
 
-it('hands listeners who are far behind page after page, in order and without gaps', async () => {
+it('the stream sends thousands of past events in order and without gaps', async () => {
   const start = await resume();
   await api.database.query(
     `INSERT INTO events (at, node_uuid, kind, payload)
@@ -165,7 +165,7 @@ it('hands listeners who are far behind page after page, in order and without gap
   );
 });
 
-it('does not wait for a client that went without a word', async () => {
+it('the stream frees the place of a client that disconnects', async () => {
   const { port } = new URL(api.url());
   const socket = connect(Number(port), '127.0.0.1');
   socket.write('GET /v1/events/stream HTTP/1.1\r\nHost: x\r\n\r\n');

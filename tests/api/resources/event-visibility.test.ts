@@ -57,7 +57,7 @@ it.each([
   ['the owner', 'red', KINDS],
   ['the lessee', 'blue', ['state', 'power']],
   ['another project', 'green', []],
-])('shows to %s what it may read of the node', async (_, project, expected) => {
+])('the stream shows to %s the events that it may read', async (_, project, expected) => {
   const caller = reader(project);
   expect(await kindsShown(caller, KINDS, async () => caller, 1)).toEqual(expected);
 });
@@ -69,7 +69,7 @@ it.each<[string, () => Promise<Caller>, readonly string[]]>([
   ['ends when the token is not valid any more', refusal(401), ['state', 'end']],
   ['ends when the caller has lost its role', async () => ({ ...reader('red'), roles: [] }), ['state', 'end']],
   ['shows what the caller may see now', async () => reader('green'), ['state']],
-  ['goes on while tokens cannot be checked', refusal(503), ['state', 'power', 'state']],
-])('%s', async (_, identify, expected) => {
+  ['continues while tokens cannot be checked', refusal(503), ['state', 'power', 'state']],
+])('the stream %s', async (_, identify, expected) => {
   expect(await kindsShown(reader('red'), ['state', 'power', 'state'], identify, 20)).toEqual(expected);
 });

@@ -18,7 +18,7 @@ const idsFor = async (caller: Caller): Promise<readonly unknown[]> => {
   return (body as { changes: readonly { id: unknown }[] }).changes.map(({ id }) => id);
 };
 
-it('shows them to the owner and to readers of the system, and not to the lessee', async () => {
+it('shows hardware changes to the owner and to readers of the system, but not to the lessee', async () => {
   const caller = { ...NOBODY, user: 'u', roles: ['reader'] };
   expect(await idsFor({ ...caller, project: 'red' })).toEqual([1, 3]);
   expect(await idsFor({ ...caller, system: true })).toEqual([1, 2, 3]);

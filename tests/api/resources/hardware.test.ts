@@ -28,7 +28,7 @@ beforeEach(async () => {
   token = (await ask('POST', `/v1/nodes/${node}/hardware/token`)).body['token'] as string;
 });
 
-it('keeps the latest record, and answers to its digest', async () => {
+it('stores the latest record, and accepts its digest alone as a push', async () => {
   expect((await ask('GET', `/v1/nodes/${node}/hardware`)).status).toBe(404);
   const given = { hardware: hardware(disk('A')), boot_id: '0d5a' };
   const { status, body } = await push(given);
@@ -45,7 +45,7 @@ it('keeps the latest record, and answers to its digest', async () => {
   expect(await changes()).toEqual([]);
 });
 
-it('tells what changed as rows, an event and an entry in the history', async () => {
+it('records changes as rows, as an event and as an entry in the history', async () => {
   await push({ hardware: hardware(disk('A'), disk('B')) });
   await push({ hardware: hardware(disk('A', { size: 2000 }), disk('C')) });
   expect(await changes()).toEqual([
@@ -84,17 +84,22 @@ it('tells what changed as rows, an event and an entry in the history', async () 
 it.each<readonly [string, () => object, () => Record<string, string>, number]>([
   ['no token', () => ({ hardware: hardware() }), () => ({ 'X-Recorder-Token': '' }), 403],
   ['another token', () => ({ hardware: hardware() }), () => ({ 'X-Recorder-Token': 'x'.repeat(43) }), 403],
-  ['nothing', () => ({}), () => ({}), 400],
-  ['something else', () => ({ inventory: {} }), () => ({}), 400],
-  ['no object', () => [], () => ({}), 400],
+  ['an empty push', () => ({}), () => ({}), 400],
+  ['a push of something else', () => ({ inventory: {} }), () => ({}), 400],
+  ['a push that is not an object', () => [], () => ({}), 400],
   ['disks of another type', () => ({ hardware: { disks: {}, interfaces: [] } }), () => ({}), 400],
   ['no interfaces', () => ({ hardware: { disks: [] } }), () => ({}), 400],
   ['a disk of another type', () => ({ hardware: { disks: ['sda'], interfaces: [] } }), () => ({}), 400],
-  ['a digest that is none', () => ({ digest: 'abc' }), () => ({}), 400],
-  ['what is too deep', () => ({ hardware: { ...hardware(), x: JSON.parse('['.repeat(40) + ']'.repeat(40)) as object } }), () => ({}), 400],
-  ['what is too large', () => ({ hardware: hardware(disk('x'.repeat(70_000))) }), () => ({}), 413],
-  ['a compression that it has not', () => ({ hardware: hardware() }), () => ({ 'Content-Encoding': 'gzip' }), 400],
-])('refuses %s and keeps nothing', async (_, body, headers, status) => {
+  ['an invalid digest', () => ({ digest: 'abc' }), () => ({}), 400],
+  [
+    'a push that is nested too deeply',
+    () => ({ hardware: { ...hardware(), x: JSON.parse('['.repeat(40) + ']'.repeat(40)) as object } }),
+    () => ({}),
+    400,
+  ],
+  ['a push that is too large', () => ({ hardware: hardware(disk('x'.repeat(70_000))) }), () => ({}), 413],
+  ['a push that is not compressed as its header says', () => ({ hardware: hardware() }), () => ({ 'Content-Encoding': 'gzip' }), 400],
+])('refuses %s, and stores nothing', async (_, body, headers, status) => {
   expect((await push(body(), headers())).status).toBe(status);
   expect((await ask('GET', `/v1/nodes/${node}/hardware`)).status).toBe(404);
 });
@@ -108,13 +113,13 @@ const packed = (body: Buffer): Promise<number> =>
     });
     sent.on('error', reject).end(body);
   });
-it('takes what is gzipped, as far as it is not too large unpacked', async () => {
+it('accepts a gzip push unless it is too large when unpacked', async () => {
   expect(await packed(gzipSync(JSON.stringify({ hardware: hardware(disk('A')) })))).toBe(200);
   expect(await packed(gzipSync(JSON.stringify({ hardware: hardware(disk('x'.repeat(70_000))) })))).toBe(413);
   expect((await ask('GET', `/v1/nodes/${node}/hardware`)).body['hardware']).toEqual(hardware(disk('A')));
 });
 
-it('takes the token of this node only, and only the last one, until it is revoked', async () => {
+it('accepts only the latest token of the node itself, until that is revoked', async () => {
   const { uuid: other } = await database.store().nodes.create({ uuid: randomUUID(), driver: 'fake-hardware' });
   const body = { hardware: hardware() };
   const headers = { 'X-Recorder-Token': token };
@@ -130,13 +135,13 @@ it('takes the token of this node only, and only the last one, until it is revoke
   expect((await ask('GET', `/v1/nodes/${node}/hardware`)).body).toMatchObject({ token: null, hardware: body.hardware });
 });
 
-it('takes only so many pushes of a node a minute', async () => {
+it('limits the pushes of a node per minute', async () => {
   const statuses = [];
   for (let index = 0; index < 9; index++) statuses.push((await push({ hardware: hardware() })).status);
   expect(statuses).toEqual([...Array.from({ length: 8 }, () => 200), 429]);
 });
 
-it('lists since a moment, as the list itself writes it and in other ways', async () => {
+it('lists changes since a time, in the format of the list and in other ISO 8601 formats', async () => {
   await push({ hardware: hardware() });
   await push({ hardware: hardware(disk('A')) });
   const { body } = await ask('GET', `/v1/nodes/${node}/hardware/changes`);
@@ -160,11 +165,11 @@ it.each([
   ['limit=0', 'Limit must be positive'],
   ['marker=x', 'Expected an integer for marker: x'],
   ['marker=99999999999999999999', expect.stringContaining('marker') as unknown],
-])('refuses to list by %s', async (query, fault) => {
+])('refuses to list changes by %s', async (query, fault) => {
   expect(await ask('GET', `/v1/hardware/changes?${query}`)).toMatchObject({ status: 400, fault });
 });
 
-it('forgets record and token when the instance ends, not what changed', async () => {
+it('deletes the record and the token when the instance ends, but not the changes', async () => {
   const { nodes } = database.store();
   await nodes.update(node, { provision_state: 'deleting' });
   await push({ hardware: hardware(disk('A')) });

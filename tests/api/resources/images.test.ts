@@ -10,7 +10,7 @@ beforeEach(async () => {
   await api.database.query('DELETE FROM images');
 });
 
-it('makes, shows, changes, lists and deletes an image', async () => {
+it('creates, shows, changes, lists and deletes an image', async () => {
   const made = await create({ uuid: UUID, image_os_hash_algo: 'sha256', image_os_hash_value: 'a'.repeat(64) });
   expect([made.status, made.headers['location']]).toEqual([201, `${api.url()}/v1/images/${UUID}`]);
   expect(made.body).toMatchObject({ ...IMAGE, uuid: UUID, description: null, image_checksum: null, extra: {}, updated_at: null });
@@ -57,7 +57,7 @@ it('refuses a name that another image has, and a change that leaves an invalid i
   expect(await create({ name: 'x', uuid: UUID })).toMatchObject({ status: 409, fault: `An image with UUID ${UUID} already exists.` });
   expect(await patch([{ op: 'add', path: '/image_os_hash_algo', value: 'sha256' }])).toMatchObject({ status: 400 });
 });
-it('writes the fields that describe a file together: of two changes at once the last one stays whole', async () => {
+it('writes the fields of a file together: after two concurrent changes, the last one is complete', async () => {
   await create({ uuid: UUID });
   const { images } = api.database.store();
   const hashed = { image_os_hash_algo: 'sha256', image_os_hash_value: 'a'.repeat(64) };
@@ -72,7 +72,7 @@ it('writes the fields that describe a file together: of two changes at once the 
   const other = { image_source: 'http://192.0.2.1/other', image_os_hash_algo: null, image_os_hash_value: null };
   expect((await api.ask('GET', `/v1/images/${UUID}`)).body).toMatchObject(other);
 });
-it('leaves the file of another change as it is when only the description changes', async () => {
+it('a change of the description keeps the file of a concurrent change', async () => {
   await create({ uuid: UUID });
   const { images } = api.database.store();
   const update = jest.spyOn(images, 'update').mockImplementationOnce(async (uuid, changes) => {

@@ -20,7 +20,7 @@ beforeEach(async () => {
   await create({ uuid: BOND, name: 'bond0', address: '52:54:00:00:00:AA' });
 });
 
-it('is made with the mode that is configured, and shows its ports as links', async () => {
+it('a portgroup has the configured mode by default, and shows its ports as links', async () => {
   const { body } = await api.ask('GET', '/v1/portgroups/bond0');
   expect(body).toMatchObject({ uuid: BOND, address: '52:54:00:00:00:aa', mode: 'active-backup', standalone_ports_supported: true });
   expect(body.ports[0]).toEqual({ href: `${api.url()}/v1/portgroups/${BOND}/ports`, rel: 'self' });
@@ -37,7 +37,7 @@ it.each([
   [{ dynamic_portgroup: true }, 115, 400, /'dynamic_portgroup' was unexpected/],
   [{ mode: 'x' }, 25, 406, 'Request not acceptable.'],
   [{}, 22, 404, 'The API is not supported for this version'],
-])('a new one with %j at 1.%p is refused: %p', async (body, minor, status, sentence) => {
+])('a new portgroup with %j at 1.%p is refused with %p', async (body, minor, status, sentence) => {
   const answer = await create(body, minor);
   expect(answer.status).toBe(status);
   expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
@@ -55,17 +55,17 @@ it.each([
   ['?address=zz', "Schema error: 'zz' is not a 'mac-address'"],
   ['?node=a%20b', "Schema error: 'a b' is not valid under any of the given schemas. Possible root cause: 'a b' is not a 'uuid'"],
   ['?sort_key=node_uuid', 'The sort_key value "node_uuid" is an invalid field for sorting'],
-])('lists %s', async (query, expected) => {
+])('answers the list query %s', async (query, expected) => {
   const { body, fault } = await api.ask('GET', `/v1/portgroups${query}`);
   expect(fault ?? (body['portgroups'] as unknown[]).length).toEqual(expected);
 });
-it('shows in lists what single answers of old versions hide', async () => {
+it('old versions show fields in lists that they hide in a single portgroup', async () => {
   expect((await api.ask('GET', '/v1/portgroups/detail', 23)).body['portgroups']).toMatchObject([
     { physical_network: null, mode: 'active-backup' },
   ]);
   expect((await api.ask('GET', '/v1/portgroups/bond0', 23)).body['mode']).toBeUndefined();
 });
-it('of a node are found by its UUID, and lead on in the list of all', async () => {
+it('the portgroups of a node are listed by its UUID only, with a next link to all portgroups', async () => {
   expect((await api.ask('GET', `/v1/nodes/${ONE}/portgroups?limit=1`)).body.next).toMatch(/\/v1\/portgroups\?sort_key=id/);
   expect((await api.ask('GET', `/v1/nodes/${TWO}/portgroups`)).body['portgroups']).toEqual([]);
   expect((await api.ask('GET', '/v1/nodes/one/portgroups')).fault).toBe('Portgroup None could not be found.');
@@ -83,12 +83,12 @@ it.each([
     400,
     /properties, standalone_ports_supported, physical_network, category$/,
   ],
-])('the patch %j at 1.%p is refused: %p', async (body, minor, status, sentence) => {
+])('the patch %j at 1.%p is refused with %p', async (body, minor, status, sentence) => {
   const answer = await patch(body, minor);
   expect(answer.status).toBe(status);
   expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
 });
-it('changes what differs, and may go to a node that is named', async () => {
+it('a patch changes only what differs, and may move the portgroup to a node by name', async () => {
   await patch([
     { op: 'replace', path: '/node_uuid', value: 'two' },
     { op: 'add', path: '/extra/a', value: 1 },
@@ -96,7 +96,7 @@ it('changes what differs, and may go to a node that is named', async () => {
   expect(api.conductor.calls.at(-1)).toEqual({ name: 'updatePortgroup', arguments: [BOND, { node_uuid: TWO, extra: { a: 1 } }] });
   expect((await patch([{ op: 'remove', path: '/standalone_ports_supported' }])).body['standalone_ports_supported']).toBe(true);
 });
-it('is not changed while its node is inspected', async () => {
+it('since 1.39, a portgroup cannot be changed while its node is inspected', async () => {
   await api.database.query("UPDATE nodes SET provision_state = 'inspecting'");
   expect(await patch([])).toMatchObject({
     status: 409,
@@ -105,8 +105,8 @@ it('is not changed while its node is inspected', async () => {
   expect((await patch([], 38)).status).toBe(200);
 });
 
-describe('its ports', () => {
-  it('are listed below it and by its name', async () => {
+describe('the ports of a portgroup', () => {
+  it('are listed by its path and by a query, and prevent its deletion', async () => {
     await addPort({ portgroup_uuid: BOND });
     for (const path of [`/v1/portgroups/${BOND}/ports`, '/v1/ports?portgroup=bond0', `/v1/ports?portgroup=${BOND}`])
       expect((await api.ask('GET', path)).body.ports).toMatchObject([{ uuid: PORT }]);
@@ -122,10 +122,10 @@ describe('its ports', () => {
     [{ portgroup_uuid: OTHER }, 115, 400, `Portgroup ${OTHER} could not be found.`],
     [{ portgroup_uuid: BOND, node_uuid: TWO }, 115, 400, 'Port can not be added to a portgroup belonging to a different node.'],
     [{ portgroup_uuid: BOND }, 23, 406, 'Request not acceptable.'],
-  ])('a port with %j at 1.%p is refused: %p', async (body, minor, status, fault) => {
+  ])('are refused with %j at 1.%p with %p', async (body, minor, status, fault) => {
     expect(await addPort(body, minor)).toMatchObject({ status, fault });
   });
-  it('cannot boot alone where the portgroup says so', async () => {
+  it('cannot have pxe_enabled if the portgroup does not support standalone ports', async () => {
     await create({ uuid: OTHER, standalone_ports_supported: 'off' });
     expect(await addPort({ portgroup_uuid: OTHER, pxe_enabled: true })).toMatchObject({
       status: 409,
@@ -133,7 +133,7 @@ describe('its ports', () => {
     });
     expect((await addPort({ portgroup_uuid: OTHER, pxe_enabled: false })).status).toBe(201);
   });
-  it('come and go', async () => {
+  it('join and leave it by patches', async () => {
     await create({ uuid: OTHER, node_uuid: TWO });
     await addPort({});
     const join = (uuid: unknown) => patchPort([{ op: 'add', path: '/portgroup_uuid', value: uuid }]);

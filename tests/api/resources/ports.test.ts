@@ -19,7 +19,7 @@ beforeEach(async () => {
   });
 });
 
-it('stores addresses in lower case, and shows what is stored', async () => {
+it('stores and shows MAC addresses in lower case', async () => {
   const { body } = await api.ask('GET', '/v1/ports/eth0');
   expect(body).toMatchObject({
     uuid: PORT,
@@ -57,7 +57,7 @@ it.each([
     400,
     'Smart NIC port must have port_id and hostname in local_link_connection',
   ],
-])('refuses %j at 1.%p: %p', async (body, minor, status, sentence) => {
+])('refuses %j at 1.%p with %p', async (body, minor, status, sentence) => {
   const answer = await create(body, minor);
   expect(answer.status).toBe(status);
   expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
@@ -81,22 +81,22 @@ it.each([
   ],
   ['?fields=nosuch', 'Field(s) "nosuch" are not valid'],
   ['?sort_key=extra', 'The sort_key value extra is an invalid field for sorting'],
-])('lists %s', async (query, expected) => {
+])('answers the list query %s', async (query, expected) => {
   const { body, fault } = await api.ask('GET', `/v1/ports${query}`);
   expect(fault ?? body.ports.length).toEqual(expected);
 });
-it('leads to the next page', async () => {
+it('links to the next page', async () => {
   await create({});
   const { body } = await api.ask('GET', '/v1/ports?limit=1');
   expect(body.next).toBe(`${api.url()}/v1/ports?sort_key=id&sort_dir=asc&fields=uuid,address&limit=1&marker=${PORT}`);
 });
-it('knows the ports of a node by its UUID only', async () => {
+it('lists the ports of a node by its UUID only', async () => {
   expect((await api.ask('GET', `/v1/nodes/${ONE}/ports/detail`)).body.ports[0]).toMatchObject({ uuid: PORT, node_uuid: ONE });
   expect(await api.ask('GET', '/v1/nodes/one/ports')).toMatchObject({ status: 404, fault: 'Portgroup None could not be found.' });
   expect(await api.ask('GET', `/v1/nodes/${ONE}/ports/${PORT}`)).toMatchObject({ status: 400, fault: 'Malformed request URI.' });
 });
 
-it('changes what differs', async () => {
+it('a patch changes only what differs', async () => {
   expect(
     (
       await patch([
@@ -132,21 +132,21 @@ it.each([
     400,
     /^Cannot patch \/uuid\. Only the following can be updated: address, extra, is_smartnic, local_link_connection, node_ident, node_uuid, physical_network, portgroup_uuid, pxe_enabled, name, description, vendor, category, available_for_dynamic_portgroup$/,
   ],
-])('refuses the patch %j at 1.%p: %p', async (body, minor, status, sentence) => {
+])('refuses the patch %j at 1.%p with %p', async (body, minor, status, sentence) => {
   const answer = await patch(body, minor);
   expect(answer.status).toBe(status);
   expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
 });
-it('takes later fields in a patch at every version, as Ironic does', async () => {
+it('accepts later fields in a patch at every version, as Ironic does', async () => {
   expect((await patch([{ op: 'replace', path: '/vendor', value: 'v' }], 50)).status).toBe(200);
 });
-it('is deleted by its UUID', async () => {
+it('a port is deleted by its UUID only', async () => {
   expect((await api.ask('DELETE', '/v1/ports/eth0')).fault).toBe('Expected UUID for port_uuid: eth0');
   expect((await api.ask('DELETE', `/v1/ports/${PORT}`)).status).toBe(204);
 });
 
 describe('drivers and conductors', () => {
-  it('are what the alive conductors say together', async () => {
+  it('are the drivers that the live conductors report', async () => {
     expect((await api.ask('GET', '/v1/drivers', 1)).body.drivers).toEqual([
       {
         name: 'fake-hardware',
@@ -166,7 +166,7 @@ describe('drivers and conductors', () => {
     expect((await api.ask('GET', '/v1/drivers/fake-hardware/properties')).body).toEqual({ address: 'where it is' });
     expect((await api.ask('GET', '/v1/drivers/nosuch/properties')).status).toBe(404);
   });
-  it('shows conductors since 1.49', async () => {
+  it('include conductors since 1.49', async () => {
     expect((await api.ask('GET', '/v1/conductors', 48)).fault).toBe('The API is not supported for this version');
     expect((await api.ask('GET', '/v1/conductors', 49)).body.conductors).toMatchObject([
       { hostname: 'here', conductor_group: '', alive: true },

@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 
 describe('lookup', () => {
-  it('tells the node and how to behave, and the token once', async () => {
+  it("returns the node and the agent's configuration, and the token only once", async () => {
     const first = await api.ask('GET', `/v1/lookup?addresses=zz,${MAC.toUpperCase()}`, 62);
     expect(first.body.node).toMatchObject({ uuid: ONE, properties: { cpus: 2 }, instance_info: { configdrive: '******' } });
     expect(Object.keys(first.body.node).sort()).toEqual(['driver_internal_info', 'instance_info', 'links', 'properties', 'uuid']);
@@ -57,7 +57,7 @@ describe('lookup', () => {
     expect(second.text).not.toContain(SECRET);
     expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).text).not.toContain(SECRET);
   });
-  it('shows no credentials of URLs', async () => {
+  it('removes credentials from URLs', async () => {
     const instance_info = { image_source: 'http://user:hush@images/x', kernel: 'https://images/k' };
     await store().nodes.update(ONE, { instance_info, properties: { note: 'see http://user:hush@wiki/' } });
     const { text, body } = await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`);
@@ -65,7 +65,7 @@ describe('lookup', () => {
     expect(body.node).toMatchObject({ instance_info: { ...instance_info, image_source: 'http://images/x' } });
     expect((await api.ask('GET', `/v1/nodes/${ONE}`)).body['instance_info']).toEqual(instance_info);
   });
-  it('makes no token for agents that are older than tokens', async () => {
+  it('makes no token for agents before 1.62', async () => {
     expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).body.config.agent_token).toBeNull();
   });
   it.each([
@@ -73,7 +73,7 @@ describe('lookup', () => {
     ['?addresses=zz', 400, "At least one of 'addresses' and 'node_uuid' parameters is required"],
     ['?addresses=52:54:00:00:00:99', 404, 'Resource could not be found.'],
     ['?node_uuid=bbbbbbbb-0000-4000-8000-000000000001', 404, 'Resource could not be found.'],
-  ])('%s: %p', async (query, status, sentence) =>
+  ])('answers the query "%s" with %p', async (query, status, sentence) =>
     expect(await api.ask('GET', `/v1/lookup${query}`)).toMatchObject({ status, fault: sentence }),
   );
   it('finds nothing when the addresses are of two nodes', async () => {
@@ -88,23 +88,23 @@ describe('lookup', () => {
     ['clean wait', {}, 200],
     ['inspect wait', {}, 200],
     ['service wait', {}, 200],
-  ] as const)('in %s with %j: %p', async (provision_state, driver_info, status) => {
+  ] as const)('answers for a node in %s with %j with %p', async (provision_state, driver_info, status) => {
     await store().nodes.update(ONE, { provision_state, driver_info });
     expect((await api.ask('GET', `/v1/lookup?addresses=${MAC}`)).status).toBe(status);
   });
-  it('was not there before 1.22', async () => expect((await api.ask('GET', `/v1/lookup?addresses=${MAC}`, 21)).status).toBe(404));
+  it('does not exist before 1.22', async () => expect((await api.ask('GET', `/v1/lookup?addresses=${MAC}`, 21)).status).toBe(404));
 });
 
 describe('heartbeat', () => {
   beforeEach(() => store().nodes.mergeInternal(ONE, { agent_secret_token: SECRET }));
-  it('is handed on', async () => {
+  it('is passed to the conductor', async () => {
     expect(await beat({ agent_verify_ca: 'pem' })).toMatchObject({ status: 202, text: '' });
     expect(api.conductor.calls.at(-1)).toEqual({
       name: 'heartbeat',
       arguments: [ONE, { callbackUrl: 'https://10.0.0.2:9999', agentVersion: '1.0', agentToken: SECRET, agentVerifyCa: 'pem' }],
     });
   });
-  it('is handed on with the beginning of a long message', async () => {
+  it('is passed to the conductor with the beginning of a long message', async () => {
     expect((await beat({ agent_status: 'error', agent_status_message: 'x'.repeat(900_000) })).status).toBe(202);
     expect(api.conductor.calls.at(-1)!.arguments[1]).toMatchObject({ agentStatusMessage: 'x'.repeat(2 ** 16) });
   });
@@ -120,28 +120,28 @@ describe('heartbeat', () => {
     [{ agent_status: 'end' }, 71, 'Fields "agent_status" and "agent_status_message" not recognised.'],
     [{ agent_status: 'nosuch' }, 72, 'Agent status is invalid. Valid states are start,end,error.'],
     [{ nosuch: 1 }, 115, 'Unexpected arguments: nosuch'],
-  ])('%j at 1.%p: refused', async (body, minor, sentence) => {
+  ])('with %j at 1.%p is refused', async (body, minor, sentence) => {
     const asked = api.conductor.calls.length;
     expect(await beat(body, minor)).toMatchObject({ status: 400, fault: sentence });
     expect(api.conductor.calls.length).toBe(asked);
   });
   it.each(['ftp://x', 'https:x', 'https://', 'https://[::1', 'https://u:p@x', 'https://x?y', 'https://x#y', `https://${'x'.repeat(2048)}`])(
-    'with the callback %s: refused',
+    'with the callback URL %s is refused',
     async (callback_url) => {
       const fault = 'An issue with the supplied "callback_url" has been detected.';
       expect(await beat({ callback_url })).toMatchObject({ status: 400, fault });
     },
   );
-  it('that is refused is told to the operator', async () => {
+  it('that is refused is logged', async () => {
     api.logged.length = 0;
     await beat({ callback_url: 'http://x' });
     expect(api.logged).toEqual(['heartbeat refused']);
   });
-  it('from another address than before is refused', async () => {
+  it('with another callback URL than before is refused', async () => {
     await store().nodes.mergeInternal(ONE, { agent_url: 'https://10.0.0.3:9999' });
     expect(await beat({})).toMatchObject({ status: 400, fault: 'Detected change in ramdisk provided "callback_url"' });
   });
-  it('of an unknown node, or without a token on record, gets nothing', async () => {
+  it('of an unknown node, or of a node without a token, is refused', async () => {
     expect(
       (await api.ask('POST', '/v1/heartbeat/nobody', 115, { body: { callback_url: 'https://x', agent_token: 'x', agent_version: '1' } }))
         .status,
@@ -163,7 +163,9 @@ describe('the host of callback_url', () => {
     ['2001:db8::2', 'https://[2001:DB8:0::2]:9999/'],
     ['10.0.0.2', 'https://198.51.100.9:1'],
     ['10.0.0.2', 'https://agents.example'],
-  ])('%s may name %s', async (address, callback_url) => expect((await beat({ callback_url }, 115, address)).status).toBe(202));
+  ])('of an agent at %s may be that of %s', async (address, callback_url) =>
+    expect((await beat({ callback_url }, 115, address)).status).toBe(202),
+  );
   it('may be an address of the last inspection', async () => {
     const interfaces = [{ name: 'eth1', mac_address: MAC, ipv4_address: '10.0.9.2', ipv6_address: '2001:db8::9' }];
     await store().inventories.put(ONE, { inventory: { interfaces }, plugin_data: {} });
@@ -188,12 +190,12 @@ describe('the host of callback_url', () => {
     ['169.254.169.254', 'https://169.254.169.254', 'agents have no such address'],
     ['fe80::1', 'https://[fe80::1]:9999', 'agents have no such address'],
     ['127.0.0.1', 'https://127.0.0.1:6385', 'this server listens there'],
-  ])('%s may not name %s', async (address, callback_url, reason) => {
+  ])('of an agent at %s may not be that of %s', async (address, callback_url, reason) => {
     const calls = api.conductor.calls.length;
     expect(await beat({ callback_url }, 115, address)).toMatchObject({ status: 400, fault: refusal(reason) });
     expect(api.conductor.calls.length).toBe(calls);
   });
-  it('is in the log and in the history, there once in some minutes', async () => {
+  it('is logged at each refusal, and recorded in the history only once in some minutes', async () => {
     const uuid = await newNode();
     api.logged.length = 0;
     await beat({ callback_url: 'https://10.0.0.3' }, 115, '10.0.0.2', uuid);
@@ -203,7 +205,7 @@ describe('the host of callback_url', () => {
       `A heartbeat was refused: the agent cannot be called at 10.0.0.3, since the request came from 10.0.0.2, ${UNKNOWN}`,
     ]);
   });
-  it('is checked once', async () => {
+  it('is not checked again while the callback URL stays the same', async () => {
     await store().nodes.mergeInternal(ONE, { agent_url: 'https://10.0.0.3:9999' });
     expect((await beat({ callback_url: 'https://10.0.0.3:9999' })).status).toBe(202);
   });
@@ -226,13 +228,13 @@ describe('a request from another address than DHCP gave', () => {
     await lease(MAC, '10.0.0.2');
     await lease(OTHER, '10.0.0.7');
   });
-  it.each(['10.0.0.2', '10.0.0.7', OF_MAC, 'unknown'])('%s is no such address', async (address) => {
+  it.each(['10.0.0.2', '10.0.0.7', OF_MAC, 'unknown'])('is not refused from %s, which may belong to the machine', async (address) => {
     expect([(await lookup(address)).status, (await inspected(address)).status]).toEqual([200, 202]);
   });
-  it('may not be an IPv6 address that the machine does not have either', async () => {
+  it('is refused from an IPv6 address that does not belong to the machine', async () => {
     expect([(await lookup('2001:db8::2')).status, (await inspected('2001:db8::5054:ff:fe00:9')).status]).toEqual([404, 404]);
   });
-  it('gets no token, and the operator sees it', async () => {
+  it('is refused and logged, and gets no token', async () => {
     api.logged.length = 0;
     const calls = api.conductor.calls.length;
     expect(await lookup('10.0.0.66')).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
@@ -244,7 +246,7 @@ describe('a request from another address than DHCP gave', () => {
     expect(api.conductor.calls.length).toBe(calls);
     expect(api.logged).toEqual(['request of an agent refused', 'request of an agent refused', 'heartbeat refused']);
   });
-  it('is in the history', async () => {
+  it('is recorded in the history', async () => {
     const uuid = await newNode();
     const mac = '52:54:00:00:00:08';
     await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: uuid, address: mac } });
@@ -255,7 +257,7 @@ describe('a request from another address than DHCP gave', () => {
       { severity: 'ERROR', event: 'A request of an agent was refused: the request came from 10.0.0.66, but DHCP gave the node 10.0.0.8' },
     ]);
   });
-  it('is refused for a report that only the address of the BMC leads to the node', async () => {
+  it('is refused for a report that matches the node only by the address of its BMC', async () => {
     await store().nodes.mergeInternal(ONE, { lookup_bmc_addresses: ['10.9.9.9'] });
     const report = { inventory: { interfaces: [{ name: 'eth0', mac_address: '52:54:00:99:00:01' }], bmc_address: '10.9.9.9' } };
     const post = (address: string) => api.ask('POST', '/v1/continue_inspection', 84, { ...from(address), body: report });
@@ -266,7 +268,7 @@ describe('a request from another address than DHCP gave', () => {
     await post('10.0.0.2');
     expect(api.conductor.calls.length).toBe(calls + 1);
   });
-  it('is answered when the leases are over', async () => {
+  it('is answered when the leases have expired', async () => {
     await lease(MAC, '10.0.0.2', Date.now() - 1);
     await lease(OTHER, '10.0.0.7', Date.now() - 1);
     expect((await lookup('10.0.0.66')).status).toBe(200);
@@ -277,7 +279,7 @@ describe('continue_inspection', () => {
   const inventory = { interfaces: [{ name: 'eth0', mac_address: MAC }], bmc_address: '10.0.0.9' };
   const send = (body: unknown, minor: number | null = 84, query = '') =>
     api.ask('POST', `/v1/continue_inspection${query}`, minor, { body });
-  it('hands the inventory on, and the rest as plugin data', async () => {
+  it('passes the inventory to the conductor, and the rest as plugin data', async () => {
     const { status, body } = await send({ inventory, root_disk: { name: 'sda' } }, 84, `?node_uuid=${ONE}`);
     expect(status).toBe(202);
     expect(body.node.uuid).toBe(ONE);
@@ -291,12 +293,12 @@ describe('continue_inspection', () => {
     expect((await send({ inventory }, null, `?node_uuid=${ONE}`)).status).toBe(404);
     expect((await send({ inventory }, 2)).fault).toBe('API version 1.84 or newer is required');
   });
-  it.each(recordings)('takes %s', async (file) => {
+  it.each(recordings)('accepts the recorded report %s', async (file) => {
     const { callback } = JSON.parse(readFileSync(join(RECORDED, file), 'utf8')) as { readonly callback: JsonObject };
     await send(callback);
     expect(api.conductor.calls.at(-1)).toMatchObject({ name: 'continueInspection', arguments: [{}, callback['inventory'], {}] });
   });
-  it('takes null for what an agent could not find out, and members that nobody knows', async () => {
+  it('accepts null for values that an agent could not find, and unknown members', async () => {
     const nulls = (...names: readonly string[]): JsonObject => Object.fromEntries([...names, 'unknown'].map((name) => [name, null]));
     const body = {
       inventory: {
@@ -326,11 +328,11 @@ describe('continue_inspection', () => {
   ])('refuses %j', async (body, sentence) => expect(await send(body)).toMatchObject({ status: 400, fault: sentence }));
 });
 
-describe('when they are switched off', () => {
+describe('with enable_ramdisk_endpoints = false', () => {
   const off = useApi({ 'api.enable_ramdisk_endpoints': false });
   it.each([
     ['GET', '/v1/lookup?node_uuid=' + ONE, undefined],
     ['POST', `/v1/heartbeat/${ONE}`, { callback_url: 'https://x' }],
     ['POST', '/v1/continue_inspection', { inventory: { interfaces: [{ mac_address: MAC }] } }],
-  ])('%s %s', async (method, path, body) => expect((await off.ask(method, path, 115, body ? { body } : {})).status).toBe(403));
+  ])('%s %s is refused', async (method, path, body) => expect((await off.ask(method, path, 115, body ? { body } : {})).status).toBe(403));
 });

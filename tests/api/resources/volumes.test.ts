@@ -25,7 +25,7 @@ const make = (kind: string, body: object) => ask('POST', `/v1/volume/${kind}`, 1
 it.each([
   ['connectors', CONNECTOR, { connector_id: 'iqn.y' }],
   ['targets', TARGET, { boot_index: 3 }],
-] as const)('%s are made, shown, changed and removed', async (kind, one, change) => {
+] as const)('%s are created, shown, changed and deleted', async (kind, one, change) => {
   const made = await make(kind, one);
   expect(made).toMatchObject({ status: 201, body: { uuid: UUID, node_uuid: NODE, updated_at: null } });
   expect(made.headers['location']).toMatch(new RegExp(`/v1/volume/${kind}/${UUID}$`));
@@ -48,7 +48,7 @@ it('shows no secrets of a target', async () => {
   expect((await api.database.store().volumeTargets.find(UUID)).properties).toEqual(TARGET.properties);
 });
 
-it('lists those of all nodes, or of one', async () => {
+it('lists the connectors of all nodes, or of one', async () => {
   await make('connectors', CONNECTOR);
   await make('connectors', { ...CONNECTOR, uuid: undefined, node_uuid: OTHER, connector_id: 'iqn.z' });
   const count = async (query: string) => ((await ask('GET', query)).body['connectors'] as unknown[]).length;
@@ -60,13 +60,13 @@ it('lists those of all nodes, or of one', async () => {
   );
 });
 
-it('asks the conductor for a patch that changes nothing, too', async () => {
+it('passes even a patch that changes nothing to the conductor', async () => {
   await make('connectors', CONNECTOR);
   expect((await ask('PATCH', `/v1/volume/connectors/${UUID}`, 115, { body: [] })).status).toBe(200);
   expect(api.conductor.calls.at(-1)).toMatchObject({ name: 'updateVolume', arguments: ['connector', UUID, {}] });
 });
 
-it('tells where the lists are, also of a node', async () => {
+it('links to the lists of connectors and targets, also below a node', async () => {
   expect((await ask('GET', '/v1/volume')).body).toMatchObject({ links: [{ href: matching(/\/v1\/volume\/$/) }, {}], connectors: [{}, {}] });
   expect((await ask('GET', '/v1/nodes/one/volume')).body).toMatchObject({
     targets: [{ href: matching(/\/v1\/nodes\/one\/volume\/targets$/) }, {}],

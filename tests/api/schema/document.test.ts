@@ -37,17 +37,17 @@ const READER = `
   backend.init().then(() => console.log(JSON.stringify(backend.getOperations().map((one) => one.operationId))));`;
 const operationsOf = (input: string): string[] =>
   JSON.parse(execFileSync(process.execPath, ['-e', READER], { cwd: join(__dirname, '../../..'), encoding: 'utf8', input })) as string[];
-it('is an OpenAPI 3.0 document to a reader that is not ours', () => {
+it('openapi.yaml is a valid OpenAPI 3.0 document for openapi-backend', () => {
   const read = operationsOf(readFileSync(join(__dirname, '../../../openapi.yaml'), 'utf8'));
   expect(read.sort()).toEqual(
     document.paths.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId)).sort(),
   );
 });
 
-describe('as one version sees it', () => {
+describe('the document of one version', () => {
   const at = (minor: number) => project(document, minor) as unknown as Projected;
   const names = (minor: number, schema: string): string[] => Object.keys(at(minor).components.schemas[schema]!.properties);
-  it.each([1, 50, 115])('1.%p: an OpenAPI document, with nothing of ours', (minor) => {
+  it.each([1, 50, 115])('of 1.%p is a valid OpenAPI document without extensions of ours', (minor) => {
     const text = JSON.stringify(at(minor));
     expect(text).not.toMatch(/"x-/);
     const expected = document.paths.flatMap(({ operations }) => [...operations.values()].filter(({ gate }) => isGateOpen(gate, minor)));
@@ -61,7 +61,7 @@ describe('as one version sees it', () => {
     expect(filters(8)).toContain('fields');
     expect([names(4, 'Node').includes('name'), names(5, 'Node').includes('name')]).toEqual([false, true]);
   });
-  it('tells what is made from what is shown', () => {
+  it('distinguishes the fields of requests from those of responses', () => {
     expect(names(115, 'NewNode')).not.toContain('provision_state');
     expect(names(115, 'Node')).toContain('provision_state');
     expect(names(115, 'NewPort')).toContain('node_ident');
@@ -70,14 +70,14 @@ describe('as one version sees it', () => {
     expect(at(115).components.schemas['Node']).not.toHaveProperty('required');
     expect(at(115).components.schemas['NewNode']).toHaveProperty('required', ['driver']);
   });
-  it('declares the refusals of every operation, and no schema that nothing names', () => {
+  it('declares the errors of every operation, and no unused schema', () => {
     const { paths, components } = at(115);
     for (const operation of Object.values(paths).flatMap((place) => Object.values(place)))
       expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['400', '401', '404', '406', '413']));
     const text = JSON.stringify({ paths, components });
     expect(Object.keys(components.schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`))).toEqual([]);
   });
-  it('gives every answer a schema', () => {
+  it('has a schema for every successful response', () => {
     const bare = Object.entries(at(115).paths).flatMap(([path, place]) =>
       Object.entries(place).flatMap(([method, { responses }]) =>
         Object.entries(responses)
@@ -89,7 +89,7 @@ describe('as one version sees it', () => {
   });
 });
 
-it('names a policy for every operation but the documents, and for every field that can be changed', () => {
+it('openapi.yaml names a policy for every operation but the documents, and for every field that can be changed', () => {
   const operations = document.paths.flatMap(({ operations: all }) => [...all.values()]);
   expect(operations.filter(({ policy }) => policy === null).map(({ operationId }) => operationId)).toEqual([
     'showRoot',
@@ -102,14 +102,14 @@ it('names a policy for every operation but the documents, and for every field th
     expect(document.fields(resource).filter(({ patch, policy, hidden }) => patch && !policy && !hidden)).toEqual([]);
 });
 
-it('does not start when a route has no handler, or a handler no route', () => {
+it('checkHandlers() refuses a route without a handler, and a handler without a route', () => {
   expect(() => checkHandlers(document, handlers)).not.toThrow();
   const { listNodes, ...others } = handlers;
   expect(() => checkHandlers(document, others)).toThrow('no handler for [listNodes]');
   expect(() => checkHandlers(document, { ...handlers, idle: listNodes! })).toThrow('no operation for [idle]');
 });
 
-it('is read and routed quickly', async () => {
+it('openapi.yaml is read and routed in bounded CPU time', async () => {
   const text = readFileSync(join(__dirname, '../../../openapi.yaml'), 'utf8');
   // Usually about 150 ms.
   expect(await cpuMsOf(() => checkHandlers(readDocument(text), handlers), 1500)).toBeLessThan(1500);
@@ -154,10 +154,10 @@ describe('routes', () => {
     ['PUT', '/v1/ports/x', 1, 405],
     ['POST', '/v1/nodes/x/ports', 1, 400],
     ['GET', '/v1/nodes/x/ports/y', 1, 400],
-  ])('%s %s at 1.%p: %p', (method, text, minor, expected) => expect(found(method, text, minor)).toBe(expected));
+  ])('lead %s %s at 1.%p to %p', (method, text, minor, expected) => expect(found(method, text, minor)).toBe(expected));
 });
 
-describe('words of schema errors', () => {
+describe('messages of schema errors', () => {
   const said = (schema: object, value: unknown): string => {
     const root = toJsonSchema(schema) as object;
     const validate = new Ajv({ allErrors: true, verbose: true, strict: false }).compile(root);
@@ -192,5 +192,5 @@ describe('words of schema errors', () => {
       { a: 1, b: 1 },
       "{'a': 1, 'b': 1} is valid under each of {'required': ['b']}, {'required': ['a']}",
     ],
-  ])('%j with %j', (schema, value, expected) => expect(said(schema, value)).toBe(expected));
+  ])('for the schema %j and the value %j', (schema, value, expected) => expect(said(schema, value)).toBe(expected));
 });

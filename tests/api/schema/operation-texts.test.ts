@@ -24,7 +24,7 @@ const asJsonSchema = (value: unknown): unknown => {
   return nullable === true ? { anyOf: [rest, { type: 'null' }] } : rest;
 };
 
-it('each operation has a summary, and no other has one', () => {
+it('OPERATION_TEXTS has a summary for every operation, and for nothing else', () => {
   const names = document.paths.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId));
   expect(Object.keys(OPERATION_TEXTS).sort()).toEqual([...new Set(names)].sort());
   const summaries = operationsOf(shown(document.max)).map(({ summary }) => summary);

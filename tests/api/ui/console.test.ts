@@ -1,4 +1,4 @@
-/** The console in the browser: a foreign WebSocket client, our bridge, and a TCP server as the console of a conductor. */
+/** The console in the browser: an independent WebSocket client, our bridge, and a TCP server as the console of a conductor. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttp, type Server as HttpServer } from 'node:http';
@@ -118,7 +118,7 @@ const connected = async (): Promise<Client> => {
 /** The connections to the conductor's console end with the browser's connections. */
 const untilNoLine = (): Promise<void> => until('no connection to the line', () => lines.every(({ destroyed }) => destroyed));
 
-it('carries bytes in both directions, and leaves nothing when the browser goes', async () => {
+it('carries bytes in both directions, and closes its connection when the browser disconnects', async () => {
   const made = await connected();
   expect(made.socket.protocol).toBe('bloomery.console');
   made.socket.send(Buffer.from('root\r'));
@@ -151,12 +151,12 @@ it.each([
   ['the console is off', null, 'The console is off.'],
   ['another kind of console', { type: 'vnc', url: 'http://127.0.0.1:1/' }, 'The console of this node is no serial console.'],
   ['no port', { type: 'socat', url: 'tcp://127.0.0.1' }, 'The console of this node is no serial console.'],
-])('says why there is no console: %s', async (_, given, reason) => {
+])('gives the reason for no console: %s', async (_, given, reason) => {
   info = given;
   expect(await endOf(client())).toEqual({ code: 4000, reason });
 });
 it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost'])(
-  'does not take a port of this host (%s) for that of a conductor elsewhere',
+  'does not connect to a local address (%s) that a conductor of another process gives',
   async (host) => {
     localPort = undefined;
     info = { type: 'socat', url: `tcp://${host}:${portOf(line)}` };
@@ -165,7 +165,7 @@ it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost'])(
     expect(lines).toEqual([]);
   },
 );
-it('says that a console cannot be reached', async () => {
+it('reports that a console cannot be reached', async () => {
   const gone = createServer().listen(0, '127.0.0.1');
   await once(gone, 'listening');
   localPort = portOf(gone);
@@ -175,7 +175,7 @@ it('says that a console cannot be reached', async () => {
 });
 it.each([
   ['the session has ended', () => (identity = 'expired'), 4003],
-  ['a right is gone', () => (allowed = ['node:get']), 4003],
+  ['the user has lost a right', () => (allowed = ['node:get']), 4003],
   ['nothing was typed or shown', () => (now += 600_000), 1000],
 ])('ends an open console when %s', async (_, change, code) => {
   const made = await connected();
@@ -184,7 +184,7 @@ it.each([
   expect(await endOf(made)).toMatchObject({ code });
   await untilNoLine();
 });
-it('ends a console in time, whatever its traffic', async () => {
+it('ends a console after max_session_time, even with traffic', async () => {
   const made = await connected();
   for (let minutes = 0; minutes < 60; minutes += 5) {
     now += 300_000;
@@ -202,13 +202,13 @@ it('keeps a console while the session cannot be checked', async () => {
   await untilText(made, 'still here');
   expect(made.end).toBeUndefined();
 });
-it('ends a client that sends too large a frame', async () => {
+it('disconnects a client that sends too large a frame', async () => {
   const made = await connected();
   made.socket.send(Buffer.alloc(20_000));
   await endOf(made);
   await untilNoLine();
 });
-it('ends when the line ends, and when the server stops', async () => {
+it('ends a console when the conductor disconnects, and when the server stops', async () => {
   const first = await connected();
   lines[0]!.end();
   expect(await endOf(first)).toEqual({ code: 1000, reason: 'The console was disconnected.' });
@@ -218,7 +218,7 @@ it('ends when the line ends, and when the server stops', async () => {
   expect(await endOf(client())).toMatchObject({ code: 1006 });
   await untilNoLine();
 });
-it('reads no more of the line than a browser takes', async () => {
+it('stops reading from the conductor while the browser does not read', async () => {
   const key = Buffer.alloc(16).toString('base64');
   const raw = connect(portOf(server), '127.0.0.1');
   raw.write(

@@ -30,7 +30,7 @@ const identify = async (method: string, headers: Readonly<Record<string, string>
   );
 const cookieFor = (value: string) => ({ cookie: `other=1; ${SESSION_COOKIE}=${value}` });
 
-it('takes the cookie for reading, and the CSRF token as well for a change', async () => {
+it('accepts the cookie alone for reading, but requires the CSRF token for a change', async () => {
   const { cookie, csrf } = await open();
   expect(await identify('GET', cookieFor(cookie))).toBe('ann');
   expect(await identify('POST', cookieFor(cookie))).toBe('The CSRF token of the session is missing');
@@ -42,22 +42,22 @@ it.each([
   ['none', 'ann'],
   ['same-site', 'no'],
   ['cross-site', 'no'],
-])('a request that is %s gets %s', async (site, expected) => {
+])('a request with Sec-Fetch-Site: %s gets %s', async (site, expected) => {
   const { cookie } = await open();
   expect(await identify('GET', { ...cookieFor(cookie), 'sec-fetch-site': site })).toBe(expected);
 });
-it('prefers credentials of the request', async () => {
+it('prefers the credentials of a request to its cookie', async () => {
   const { cookie } = await open();
   expect(await identify('POST', { ...cookieFor(cookie), authorization: 'ben' })).toBe('ben');
 });
-it('opens none for wrong credentials, and ends one whose credentials are revoked', async () => {
+it('opens no session for wrong credentials, and ends a session whose credentials are revoked', async () => {
   await expect(open('wrong')).rejects.toThrow('no');
   const { cookie } = await open();
   revoked = true;
   expect(await identify('GET', cookieFor(cookie))).toBe('no');
   expect(await sessions.find(cookieFor(cookie), 'source')).toBeUndefined();
 });
-it('ends after an hour without a request, after twelve hours, and when its user ends it', async () => {
+it('ends a session after an hour without a request, after twelve hours, and at log-out', async () => {
   const [idle, used, closed] = [await open(), await open(), await open()];
   sessions.close(cookieFor(closed.cookie));
   expect(await identify('GET', cookieFor(closed.cookie))).toBe('no');
@@ -85,7 +85,7 @@ it.each([
   ['application/json, text/html;q=0.5', false],
   ['*/*', false],
   [undefined, false],
-])('shows the page for Accept %j: %s', (accept, expected) => expect(acceptsPage(accept)).toBe(expected));
+])('acceptsPage() for Accept %j is %s', (accept, expected) => expect(acceptsPage(accept)).toBe(expected));
 
 describe('credentials that expire', () => {
   let issued: number;
@@ -102,7 +102,7 @@ describe('credentials that expire', () => {
     issued = 0;
     refusal = undefined;
   });
-  it('are renewed once for requests that come at the same time', async () => {
+  it('are renewed once for concurrent requests', async () => {
     const { cookie } = await sessions.open(login(), 'source');
     expect(await identify('GET', cookieFor(cookie))).toBe('token 1');
     now += 60_000;
@@ -110,14 +110,14 @@ describe('credentials that expire', () => {
     now += 60_000;
     expect(await sessions.find(cookieFor(cookie), 'source')).toMatchObject({ caller: { user: 'token 3' } });
   });
-  it('end the session when they cannot be renewed any more', async () => {
+  it('end the session when the provider refuses to renew them', async () => {
     const { cookie } = await sessions.open(login(), 'source');
     refusal = new Unauthenticated(401, 'over');
     now += 60_000;
     expect(await identify('GET', cookieFor(cookie))).toBe('over');
     expect(await sessions.find(cookieFor(cookie), 'source')).toBeUndefined();
   });
-  it('are used on while the provider is away, and renewed ten seconds later', async () => {
+  it('are still used while the provider is unavailable, and renewed ten seconds later', async () => {
     const { cookie } = await sessions.open(login(), 'source');
     refusal = new Unauthenticated(503, 'away');
     now += 60_000;

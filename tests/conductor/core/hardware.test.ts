@@ -12,18 +12,24 @@ const made = (changes: Parameters<typeof conductorOptions>[0] = {}, warnings: st
   });
 
 it.each<[string, Parameters<typeof conductorOptions>[0], string, readonly string[], string]>([
-  ['the first that is enabled', {}, 'test-hardware', ['test', 'other'], 'test'],
+  ['the enabled interfaces, of which the first is the default', {}, 'test-hardware', ['test', 'other'], 'test'],
   [
-    'in the order of the type, not of the option',
+    'interfaces in its own order, not in that of the option',
     { 'DEFAULT.enabled_boot_interfaces': ['other', 'test'] },
     'test-hardware',
     ['test', 'other'],
     'test',
   ],
-  ['only what is enabled', { 'DEFAULT.enabled_boot_interfaces': ['other'] }, 'test-hardware', ['other'], 'other'],
-  ['the option before the order', { 'DEFAULT.default_boot_interface': 'other' }, 'test-hardware', ['test', 'other'], 'other'],
-  ['a star is not offered', {}, 'any-hardware', ['other'], 'other'],
-])('%s', (_name, options, type, enabled, standard) => {
+  ['only enabled interfaces', { 'DEFAULT.enabled_boot_interfaces': ['other'] }, 'test-hardware', ['other'], 'other'],
+  [
+    'the default of the option before the first interface',
+    { 'DEFAULT.default_boot_interface': 'other' },
+    'test-hardware',
+    ['test', 'other'],
+    'other',
+  ],
+  ['no interface "*"', {}, 'any-hardware', ['other'], 'other'],
+])('a hardware type offers %s', (_name, options, type, enabled, standard) => {
   const types = type === 'rigid-hardware' ? {} : { 'DEFAULT.enabled_hardware_types': [type] };
   const hardware = made({ ...options, ...types });
   expect(hardware.enabled[type]!.enabled.boot).toEqual(enabled);
@@ -49,23 +55,23 @@ it.each<[string, Parameters<typeof conductorOptions>[0], RegExp]>([
 ])('a default that %s stops the start, as in Ironic', (_, options, message) => {
   expect(() => made(options)).toThrow(message);
 });
-it("Ironic's own default does not where nobody enabled it", () => {
+it("Ironic's own default does not stop the start if it is not enabled", () => {
   const types = { 'DEFAULT.enabled_hardware_types': ['test-hardware'] };
   expect(made({ 'DEFAULT.default_storage_interface': 'noop', ...types }).enabled['test-hardware']!.defaults.storage).toBe('test');
 });
 
-it('without the option: what the enabled types put first', () => {
+it('without enabled_power_interfaces, those that the enabled hardware types prefer are enabled', () => {
   const hardware = made({ 'DEFAULT.enabled_power_interfaces': null, 'DEFAULT.enabled_hardware_types': ['any-hardware', 'test-hardware'] });
   expect(hardware.enabled['test-hardware']!.enabled.power).toEqual(['test', 'other']);
 });
 
-it('warns of interfaces that there are not, and goes on', () => {
+it('warns about enabled interfaces that do not exist, and continues', () => {
   const warnings: string[] = [];
   made({ 'DEFAULT.enabled_bios_interfaces': ['nope', 'test', 'other'] }, warnings);
   expect(warnings).toEqual(['[DEFAULT]enabled_bios_interfaces: not available: nope']);
 });
 
-it('fills what is not named, and makes the driver of a node', () => {
+it('fill() adds the default interfaces, and driverOf() makes the driver of a node', () => {
   const hardware = made();
   const filled = hardware.fill('test-hardware', { boot_interface: 'other', power_interface: null });
   expect(filled).toMatchObject({ boot_interface: 'other', power_interface: 'test', vendor_interface: 'test' });
@@ -77,6 +83,6 @@ it.each([
   ['constructor', 404],
   ['__proto__', 404],
   ['nope', 404],
-])('knows no type %s', (type, status) => {
+])('refuses the unknown hardware type %s', (type, status) => {
   expect(() => made().fill(type, {})).toThrow(errorWith({ status, name: 'DriverNotFound' }));
 });

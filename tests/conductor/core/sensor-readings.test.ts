@@ -12,14 +12,14 @@ it.each<[string, string, number]>([
   ['4200 (+/- 75) RPM', 'rpm', 4200],
   ['40 percent', 'percent', 40],
   ['3 furlongs', 'other', 3],
-])('IPMI: %s', (said, unit, value) => {
+])('reads the IPMI value "%s" in the unit %s as %s', (said, unit, value) => {
   expect(readingsOf(ipmi(said)).readings).toEqual([{ kind: 'fan', sensor: 'x (0x1)', entity: '7.1 (System Board)', unit, value }]);
 });
-it.each(['No Reading', 'Disabled', '0h', '', 'RPM 5', '1e999 RPM'])('IPMI says no number: %s', (said) => {
+it.each(['No Reading', 'Disabled', '0h', '', 'RPM 5', '1e999 RPM'])('ignores the IPMI value "%s", which is not a number', (said) => {
   expect(readingsOf(ipmi(said))).toEqual({ readings: [], health: [] });
 });
 
-it('Redfish: readings with their units, and who is well', () => {
+it('reads Redfish sensors with their units and their health', () => {
   const found = readingsOf({
     Extra: { Manufacturer: 'M' },
     Fan: { 'F1@1': { identity: 'F1', reading: 40, reading_units: 'Percent', physical_context: 'CPU', health: 'OK' } },
@@ -40,7 +40,7 @@ it('Redfish: readings with their units, and who is well', () => {
   ]);
 });
 
-it('is bounded, whatever a BMC says', () => {
+it('limits the number and the length of readings from a BMC', () => {
   const many = Object.fromEntries(
     Array.from({ length: 5000 }, (_, n) => [`${n}`.padEnd(500, 'x'), { reading: n, reading_units: 'x'.repeat(500), health: 'x' }]),
   );

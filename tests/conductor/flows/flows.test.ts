@@ -27,7 +27,7 @@ const message = async (promise: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error as Error).message,
   );
 
-describe('requests are refused', () => {
+describe('the check of a request', () => {
   const maintenance: Given = { node: { maintenance: true } };
   const badPower: Given = { driver: { power: { ...fakePower, validate: no('no BMC') } } };
   const badNetwork: Given = { driver: { network: { ...noopNetwork, validate: no('no network') } } };
@@ -65,7 +65,7 @@ describe('requests are refused', () => {
     ['service in maintenance', service, 'service', maintenance, {}, /service.*maintenance/i],
     ['service without a network', service, 'service', badNetwork, {}, /for servicing failed: .*no network/],
     [
-      'a step that nobody has',
+      'a step that the driver does not have',
       clean,
       'clean',
       {},
@@ -86,10 +86,10 @@ describe('requests are refused', () => {
     ['unrescue in maintenance', unrescue, 'unrescue', maintenance, {}, /unrescuing/],
     ['unrescue without a BMC', unrescue, 'unrescue', badPower, {}, /Validation failed: .*no BMC/],
     ['inspection without a BMC', inspect, 'inspect', badPower, {}, /no BMC/],
-  ])('%s', async (_, flow, event, given, args, expected) => {
+  ])('refuses %s', async (_, flow, event, given, args, expected) => {
     expect(await message(check(flow, event, given, args))).toMatch(expected);
   });
-  it('a rebuild in another state than refused is accepted', async () => {
+  it('accepts a rebuild of an unprotected node, a deploy of a protected one, and an allowed provide in maintenance', async () => {
     expect(await message(check(deploy, 'rebuild', { driver: withDeploy({}) }))).toBe('accepted');
     expect(await message(check(deploy, 'deploy', { node: { protected: true }, driver: withDeploy({}) }))).toBe('accepted');
     expect(
@@ -98,7 +98,7 @@ describe('requests are refused', () => {
       ),
     ).toBe('accepted');
   });
-  it('an error that is no refusal stays what it is', async () => {
+  it('passes on errors that are not faults unchanged', async () => {
     const broken: Given = { driver: { power: { ...fakePower, validate: async () => Promise.reject(new Error('a mistake')) } } };
     expect(await message(check(deploy, 'deploy', broken))).toBe('a mistake');
     expect(await message(check(undeploy, 'delete', broken))).toBe('a mistake');
@@ -124,7 +124,7 @@ describe('a deployment writes', () => {
     expect(changes.instance_info).toEqual({ ...info, image_type: type });
     expect(internal).toMatchObject({ is_whole_disk_image: whole });
   });
-  it('what the client sends', async () => {
+  it('the config drive and the steps that the client sends', async () => {
     const { changes, internal } = await asked({ instance_info: { a: 1 } }, {}, { configdrive: 'CD' });
     expect(changes).toEqual({ deploy_step: {}, last_error: null, instance_info: { a: 1, configdrive: 'CD' } });
     expect(internal).toMatchObject({ user_deploy_steps: undefined, deploy_steps: null });
@@ -134,12 +134,18 @@ describe('a deployment writes', () => {
   });
   const ON = { 'conductor.automatic_lessee': true, 'conductor.automatic_lessee_source': 'instance' } as const;
   it.each<[string, Partial<NodeRecord>, Given['options'], 'deploy' | 'rebuild', string | undefined]>([
-    ['its project', { instance_info: { project_id: 'p' } }, ON, 'deploy', 'p'],
+    ['the project of the instance', { instance_info: { project_id: 'p' } }, ON, 'deploy', 'p'],
     ['nobody at a rebuild', { instance_info: { project_id: 'p' } }, ON, 'rebuild', undefined],
-    ['whom it is leased to', { lessee: 'q', instance_info: { project_id: 'p' } }, ON, 'deploy', undefined],
-    ['no project', { instance_info: { project_id: '' } }, ON, 'deploy', undefined],
-    ['something else', { instance_info: { project_id: 5 } }, ON, 'deploy', undefined],
-    ['nobody, switched off', { instance_info: { project_id: 'p' } }, { ...ON, 'conductor.automatic_lessee': false }, 'deploy', undefined],
+    ['unchanged if the node has one', { lessee: 'q', instance_info: { project_id: 'p' } }, ON, 'deploy', undefined],
+    ['nobody for an empty project', { instance_info: { project_id: '' } }, ON, 'deploy', undefined],
+    ['nobody for a project that is not a text', { instance_info: { project_id: 5 } }, ON, 'deploy', undefined],
+    [
+      'nobody if automatic_lessee is off',
+      { instance_info: { project_id: 'p' } },
+      { ...ON, 'conductor.automatic_lessee': false },
+      'deploy',
+      undefined,
+    ],
   ])('the lessee: %s', async (_, node, options, event, lessee) => {
     const { changes, internal } = await asked(node, options, {}, event);
     expect([changes.lessee, internal!['automatic_lessee']]).toEqual([lessee, lessee === undefined ? undefined : true]);
@@ -211,7 +217,7 @@ describe('a failure', () => {
     ['of an unrescue', unrescue, {}, 'it broke.', ['event fail']],
     ['of a verification', verify, {}, 'it broke.', ['event fail']],
     ['of an adoption', adopt, {}, 'it broke.', ['event fail']],
-  ])('%s', async (_, flow, given, text, expected) => {
+  ])('%s sets last_error, and causes the expected events', async (_, flow, given, text, expected) => {
     const { error, events } = await failure(flow, given);
     expect([error, events]).toEqual([text, expected]);
   });
@@ -219,27 +225,27 @@ describe('a failure', () => {
   const AGENT = withDeploy({ agentSteps: async () => [] });
   const OFF = { 'deploy.power_off_after_deploy_failure': true } as const;
   it.each<[string, Given, { readonly late: true } | undefined, boolean]>([
-    ['the machine of a failed step', { node: { deploy_step: running('a') }, driver: AGENT, options: OFF }, undefined, true],
+    ['after a failed step', { node: { deploy_step: running('a') }, driver: AGENT, options: OFF }, undefined, true],
     [
-      'not where it is left on',
+      'not if power_off_after_deploy_failure is off',
       { node: { deploy_step: running('a') }, driver: AGENT, options: { 'deploy.power_off_after_deploy_failure': false } },
       undefined,
       false,
     ],
     [
-      'not a machine that stays on',
+      'not with disable_power_off',
       { node: { deploy_step: running('a'), disable_power_off: true }, driver: AGENT, options: OFF },
       undefined,
       false,
     ],
     ['not before the first step', { driver: AGENT, options: OFF }, undefined, false],
-    ['not without an agent', { node: { deploy_step: running('a') }, driver: withDeploy({}), options: OFF }, undefined, false],
-    ['not without a sign of the agent', { node: { deploy_step: running('a') }, driver: AGENT, options: OFF }, { late: true }, false],
-  ])('of a deployment powers off: %s', async (_, given, how, isOff) => {
+    ['not if no agent runs the steps', { node: { deploy_step: running('a') }, driver: withDeploy({}), options: OFF }, undefined, false],
+    ['not after a timeout', { node: { deploy_step: running('a') }, driver: AGENT, options: OFF }, { late: true }, false],
+  ])('of a deployment powers the machine off: %s', async (_, given, how, isOff) => {
     const { events } = await failure(deploy, given, 'x', how);
     expect(events).toEqual([...(isOff ? ['power: power off'] : []), 'event fail']);
   });
-  it('of a deployment detaches volumes, and leaves the list to read', async () => {
+  it('of a deployment detaches volumes, and keeps the list of steps', async () => {
     const steps = [running('a')];
     const given = flowTask({
       node: { driver_internal_info: { deploy_steps: steps, deploy_step_index: 0, agent_url: 'x', step_poll_every: 5 } },
@@ -251,10 +257,10 @@ describe('a failure', () => {
     expect(given.node()).toMatchObject({ deploy_step: {}, driver_internal_info: { deploy_steps: steps } });
     expect(Object.keys(given.node().driver_internal_info)).toEqual(['deploy_steps']);
   });
-  it.each<[Flow & { readonly kind?: string }, 'clean' | 'service']>([
-    [clean, 'clean'],
-    [service, 'service'],
-  ])('of a running step of %p takes the node into maintenance', async (flow, kind) => {
+  it.each<['clean' | 'service', Flow]>([
+    ['clean', clean],
+    ['service', service],
+  ])('in a running %s step takes the node into maintenance, and powers it off if the option says so', async (kind, flow) => {
     const column = `${kind}_step` as const;
     const node = { [column]: running('a'), driver_internal_info: { [`${kind}_steps`]: [running('a')], [`${kind}_step_index`]: 0 } };
     const broken = await failure(flow, { node, options: { [`conductor.poweroff_in_${kind}fail`]: true } });
@@ -270,7 +276,7 @@ describe('a failure', () => {
     const before = await failure(flow, {});
     expect(before.node()).toMatchObject({ maintenance: false, fault: null });
   });
-  it('of a rescue forgets its passwords and its agent', async () => {
+  it('of a rescue removes its passwords and the data of its agent', async () => {
     const info = { rescue_password: 'p', hashed_rescue_password: 'h', image_source: 'x' };
     const { node } = await failure(rescue, {
       node: { instance_info: info, driver_internal_info: { agent_url: 'x', step_poll_every: 2, a: 1 } },
@@ -279,11 +285,11 @@ describe('a failure', () => {
     expect(Object.keys(node().instance_info)).toEqual(['image_source']);
     expect(Object.keys(node().driver_internal_info)).toEqual(['a']);
   });
-  it('of an adoption forgets the power state', async () => {
+  it('of an adoption clears power_state', async () => {
     const { node } = await failure(adopt, { node: { power_state: 'power on' } });
     expect(node().power_state).toBeNull();
   });
-  it('of a tear-down ends the instance nevertheless', async () => {
+  it('of a tear-down still removes the instance and its automatic lessee', async () => {
     const instance = { instance_uuid: 'i', instance_name: 'n', instance_info: { a: 1 }, protected_reason: 'r', allocation_uuid: null };
     const own = await failure(undeploy, {
       node: { ...instance, lessee: 'l', driver_internal_info: { automatic_lessee: true, instance: {}, b: 2 } },
@@ -295,7 +301,7 @@ describe('a failure', () => {
   });
 });
 
-describe('a flow begins', () => {
+describe('the beginning of a flow', () => {
   const begin = async (flow: Flow, given: Given): Promise<unknown> => {
     const { task } = flowTask(given);
     return flow.begin(task).catch((error: unknown) => (error as Error).message);
@@ -337,7 +343,7 @@ describe('a flow begins', () => {
     ],
     ['an adoption of an instance on disk', adopt, { driver: { boot: { ...fakeBoot, validate: no('no kernel') } } }, done],
     [
-      'automated cleaning that is off',
+      'automated cleaning that is off for the node',
       clean,
       { node: { target_provision_state: 'available', automated_clean: false }, driver: withDeploy({ prepareCleaning: no('x') }) },
       done,
@@ -369,7 +375,7 @@ describe('a flow begins', () => {
       failed('Cleaning a node in maintenance mode is not allowed'),
     ],
     [
-      'cleaning in maintenance, allowed',
+      'allowed cleaning in maintenance',
       clean,
       {
         node: { maintenance: true },
@@ -407,15 +413,15 @@ describe('a flow begins', () => {
       `Failed to validate power driver interface for node ${NODE_UUID}. Error: x`,
     ],
     [
-      'a verification of a BMC without an answer',
+      'a verification of a BMC that does not answer',
       verify,
       { driver: { power: { ...fakePower, get: no('x') } } },
       `Failed to get power state for node ${NODE_UUID}. Error: x`,
     ],
-  ])('%s', async (_, flow, given, expected) => {
+  ])('has the expected outcome: %s', async (_, flow, given, expected) => {
     expect(await begin(flow, given)).toEqual(expected);
   });
-  it('with verify steps, by their priority', async () => {
+  it('runs verify steps by descending priority, and fails with a step that fails or waits', async () => {
     const order: string[] = [];
     const verifyStep = (name: string, priority: number, outcome: Outcome = done): Step =>
       step(name, { priority: { verify: priority }, run: async () => (order.push(name), outcome) });
@@ -428,7 +434,7 @@ describe('a flow begins', () => {
     const throwing = management(step('a', { priority: { verify: 1 }, run: no('x') }));
     expect(await begin(verify, throwing)).toBe(`Node ${NODE_UUID} failed verify step a with unexpected error: x`);
   });
-  it('with what an instance had: its rescue system, and its console', async () => {
+  it('of a tear-down first ends the rescue and the console of the instance', async () => {
     const events: string[] = [];
     const driver: Partial<Driver> = {
       rescue: { ...fakeRescue, cleanUp: async () => void events.push('rescue') },
@@ -444,7 +450,7 @@ describe('a flow begins', () => {
   });
 });
 
-describe('a flow ends', () => {
+describe('the end of a flow', () => {
   it.each<[string, Flow, Partial<NodeRecord>, readonly string[]]>([
     ['a deployment', deploy, {}, ['event done']],
     ['manual cleaning', clean, { target_provision_state: 'manageable' }, ['event manage']],
@@ -456,7 +462,7 @@ describe('a flow ends', () => {
     ['a verification', verify, {}, ['event done']],
     ['an adoption', adopt, {}, ['event done']],
     ['an inspection', inspect, { inspection_started_at: 'x' }, ['event done']],
-  ])('%s', async (_, flow, node, expected) => {
+  ])('causes the expected event: %s', async (_, flow, node, expected) => {
     const given = flowTask({ node });
     await flow.finish(given.task);
     expect(given.events).toEqual(expected);
@@ -475,15 +481,15 @@ describe('a flow ends', () => {
       `Failed to tear down from service for node ${NODE_UUID}, reason: x`,
     ],
     [
-      'cleaning without a ramdisk has nothing to tear down',
+      'cleaning without a ramdisk, which has nothing to tear down',
       clean,
       { node: { driver_internal_info: { cleaning_disable_ramdisk: true } }, driver: withDeploy({ tearDownCleaning: no('x') }) },
       'accepted',
     ],
-  ])('%s', async (_, flow, given, expected) => {
+  ])('fails only if there is a tear-down that fails: %s', async (_, flow, given, expected) => {
     expect(await message(flow.finish(flowTask(given).task))).toBe(expected);
   });
-  it('an inspection has its times', async () => {
+  it('of an inspection records its time, and removes the data of the lookup', async () => {
     const { task, node } = flowTask({ node: { inspection_started_at: 'x', driver_internal_info: { lookup_bmc_addresses: [], a: 1 } } });
     await inspect.finish(task);
     expect(node()).toMatchObject({ inspection_started_at: null, inspection_finished_at: '2026-02-03T04:05:06.000000+00:00' });
@@ -491,18 +497,18 @@ describe('a flow ends', () => {
   });
 });
 
-describe('a client aborts', () => {
+describe('an abort by a client', () => {
   const abort = async (flow: Flow, state: NodeRecord['provision_state'], given: Given) => {
     const flown = flowTask({ ...given, node: { provision_state: state, ...given.node } });
     const refusal = await message(flow.abort![state]!(flown.task));
     return { ...flown, refusal };
   };
-  it.each<[Flow, NodeRecord['provision_state'], 'deploy' | 'clean']>([
-    [deploy, 'wait call-back', 'deploy'],
-    [deploy, 'deploy hold', 'deploy'],
-    [clean, 'clean wait', 'clean'],
-    [clean, 'clean hold', 'clean'],
-  ])('%p in %s', async (flow, state, kind) => {
+  it.each<['deploy' | 'clean', NodeRecord['provision_state'], Flow]>([
+    ['deploy', 'wait call-back', deploy],
+    ['deploy', 'deploy hold', deploy],
+    ['clean', 'clean wait', clean],
+    ['clean', 'clean hold', clean],
+  ])('of %s in %s ends the flow at once, or after a step that is not abortable', async (kind, state, flow) => {
     const { events, node } = await abort(flow, state, { node: { driver_internal_info: { agent_url: 'x' } } });
     expect(events).toEqual(['event abort']);
     expect(node().last_error).toBe(`By request, the ${kind} operation was aborted`);
@@ -515,14 +521,14 @@ describe('a client aborts', () => {
     expect(later.events).toEqual([]);
     expect(later.node()[`${kind}_step`]).toEqual(running('a', { abortable: false, abort_after: true }));
   });
-  it('servicing: the node is active again', async () => {
+  it('of servicing makes the node active again', async () => {
     const { events, node } = await abort(service, 'service wait', { node: { last_error: 'x' } });
     expect(events).toEqual(['event fail', 'event abort']);
     expect([node().last_error, node().driver_internal_info]).toEqual([null, { abort_unfinished: 'service, active again' }]);
     const later = await abort(service, 'service hold', { node: { service_step: running('a', { abortable: false }) } });
     expect(later.events).toEqual([]);
   });
-  it('servicing that failed', async () => {
+  it('of failed servicing is accepted, but not in maintenance', async () => {
     const { events, node } = await abort(service, 'service failed', { node: { last_error: 'x' } });
     expect([events, node().last_error, node().driver_internal_info]).toEqual([['event abort'], null, { abort_unfinished: 'service' }]);
     const { refusal } = await abort(service, 'service failed', { node: { maintenance: true } });
@@ -531,14 +537,14 @@ describe('a client aborts', () => {
         'Please remove the node from maintenance prior to issuing the request to abort the service operation.',
     );
   });
-  it('a rescue', async () => {
+  it('of a rescue removes its password', async () => {
     const { events, node } = await abort(rescue, 'rescue wait', {
       node: { last_error: 'x', instance_info: { rescue_password: 'p', a: 1 } },
     });
     expect([events, node().last_error, node().instance_info]).toEqual([['event abort'], null, { a: 1 }]);
     expect(node().driver_internal_info).toEqual({ abort_unfinished: 'rescue' });
   });
-  it('an inspection', async () => {
+  it('of an inspection asks the driver, and is refused if that fails or cannot abort', async () => {
     const node = { inspection_started_at: 'x', driver_internal_info: { agent_url: 'x', lookup_bmc_addresses: [], a: 1 } };
     const good = await abort(inspect, 'inspect wait', { node, driver: { inspect: { ...fakeInspect, abort: async () => {} } } });
     expect(good.events).toEqual(['record introspection: Inspection was aborted by request.', 'event abort']);
@@ -550,7 +556,7 @@ describe('a client aborts', () => {
   });
 });
 
-describe('after an abort', () => {
+describe('the clean-up after an abort', () => {
   const cleanUp = async (flow: Flow, given: Given, variant?: string) => {
     const flown = flowTask(given);
     await flow.afterAbort!.work(flown.task, variant);
@@ -571,12 +577,12 @@ describe('after an abort', () => {
       { driver: withDeploy({ tearDownCleaning: no('x') }) },
       'Failed to tear down cleaning after aborting the operation',
     ],
-  ])('%s', async (_, flow, given, text) => {
+  ])('sets last_error, and removes the steps and the data of the agent: %s', async (_, flow, given, text) => {
     const { node, events } = await cleanUp(flow, { ...given, node: { driver_internal_info: { agent_url: 'x', a: 1 } } });
     expect([node().last_error, events]).toEqual([text, []]);
     expect(node().driver_internal_info).toEqual({ a: 1, [`${flow.kind}_steps`]: null });
   });
-  it('a rescue', async () => {
+  it('of a rescue is recorded, and takes the node into maintenance if it fails', async () => {
     const good = await cleanUp(rescue, { node: { driver_internal_info: { agent_url: 'x', a: 1 } } });
     expect(good.events).toEqual(['record rescue: By request, the rescue operation was aborted.']);
     expect([good.node().last_error, good.node().driver_internal_info]).toEqual([null, { a: 1 }]);
@@ -585,17 +591,17 @@ describe('after an abort', () => {
     expect(bad.events).toEqual([`record rescue: ${text}`]);
     expect(bad.node()).toMatchObject({ last_error: text, maintenance: true, maintenance_reason: text, fault: 'rescue abort failure' });
   });
-  it.each<[Flow, readonly string[]]>([
-    [deploy, ['deploy failed']],
-    [clean, ['clean failed']],
-    [service, ['service failed', 'active']],
-    [rescue, ['rescue failed']],
-  ])('of %p only in the states where it leads', (flow, states) => {
+  it.each<[readonly string[], Flow]>([
+    [['deploy failed'], deploy],
+    [['clean failed'], clean],
+    [['service failed', 'active'], service],
+    [['rescue failed'], rescue],
+  ])('runs only in the states %j', (states, flow) => {
     expect(flow.afterAbort!.states).toEqual(states);
   });
 });
 
-describe('an outcome', () => {
+describe("an outcome of a flow's work", () => {
   it.each<[string, () => Promise<Outcome>, readonly string[], string | null]>([
     ['done', async () => done, ['event done'], null],
     ['wait', async () => wait, ['event wait'], null],
@@ -603,14 +609,14 @@ describe('an outcome', () => {
     ['failed', async () => failed('x'), ['event fail'], 'x'],
     ['a refusal', no('x'), ['event fail'], 'x'],
     ['a mistake', async () => Promise.reject(new Error('x')), ['event fail'], 'x'],
-  ])('%s', async (what, work, events, error) => {
+  ])('"%s" causes the expected events', async (what, work, events, error) => {
     const given = flowTask({ node: { driver_internal_info: { step_poll_every: 9 } } });
     await applyOutcome(given.task, verify, work);
     expect([given.events, given.node().last_error]).toEqual([events, error]);
     if (events[0] === 'event wait') expect(given.node().driver_internal_info).toEqual(what === 'wait' ? {} : { step_poll_every: 5 });
     expect(given.complaints.length).toBe(what === 'a mistake' ? 1 : 0);
   });
-  it('an interruption leaves the node as it is', async () => {
+  it('is not applied if the database is unavailable', async () => {
     const given = flowTask();
     const away = new Fault('TemporaryFailure', { message: 'The database is away.' });
     await expect(applyOutcome(given.task, verify, async () => Promise.reject(away))).rejects.toBe(away);
@@ -619,28 +625,28 @@ describe('an outcome', () => {
 });
 
 describe('a flow that waits', () => {
-  it.each<[Flow, string, string, Partial<NodeRecord>]>([
-    [deploy, 'Deploy aborted as node is in maintenance mode', `Timeout reached while waiting for callback for node ${NODE_UUID}`, {}],
+  it.each<[string, Flow, string, Partial<NodeRecord>]>([
+    ['Deploy aborted as node is in maintenance mode', deploy, `Timeout reached while waiting for callback for node ${NODE_UUID}`, {}],
     [
-      clean,
       'Cleaning aborted as node is in maintenance mode',
+      clean,
       'Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running on the node. Failed on step {}.',
       {},
     ],
     [
-      service,
       'Service aborted as node is in maintenance mode',
+      service,
       'Timeout reached while servicing the node. Please check if the ramdisk responsible for the servicing is running on the node. Failed on step {}.',
       {},
     ],
-    [rescue, 'Rescue aborted as node is in maintenance mode', 'Timeout reached while waiting for rescue ramdisk callback for node', {}],
+    ['Rescue aborted as node is in maintenance mode', rescue, 'Timeout reached while waiting for rescue ramdisk callback for node', {}],
     [
-      inspect,
       'Inspection aborted as node is in maintenance mode',
+      inspect,
       'Timeout reached while inspecting the node. Please check if the ramdisk responsible for the inspection is running on the node.',
       {},
     ],
-  ])('%p says why it ends', (flow, inMaintenance, timeout, node) => {
+  ])('ends with "%s", and has a reason of its own for its timeout', (inMaintenance, flow, timeout, node) => {
     expect([flow.waiting!.inMaintenance, flow.waiting!.timeout.text({ ...flowTask({ node }).node() })]).toEqual([inMaintenance, timeout]);
   });
 
@@ -662,24 +668,24 @@ describe('a flow that waits', () => {
     await deploy.waiting!.wake(given.task, why, outcome);
     return given;
   };
-  it('goes on when the step is over', async () => {
+  it('continues when the step has ended', async () => {
     const { events, node } = await wake(waiting(), 'heartbeat');
     expect(events).toEqual(GOES_ON);
     expect(node().deploy_step).toEqual({});
   });
-  it('fails with the step', async () => {
+  it('fails when the step fails', async () => {
     const { node, events } = await wake(waiting(), 'poll', failed('x'));
     expect([node().last_error, events]).toEqual(['x', ['event fail']]);
   });
   it.each<[string, 'heartbeat' | 'poll' | 'silence', Outcome, readonly string[]]>([
     ['a heartbeat', 'heartbeat', wait, ['step checked']],
     ['a poll', 'poll', wait, ['step checked', 'poll in 7']],
-    ['a poll at other times', 'poll', { kind: 'wait', pollEvery: 3 }, ['step checked', 'poll in 3']],
-  ])('waits on after %s', async (_, why, outcome, expected) => {
+    ['a poll that changes the interval', 'poll', { kind: 'wait', pollEvery: 3 }, ['step checked', 'poll in 3']],
+  ])('still waits after %s', async (_, why, outcome, expected) => {
     const { events } = await wake(waiting(), why, outcome);
     expect(events).toEqual(expected);
   });
-  it('a step that says nothing new leaves the time of the last sign', async () => {
+  it('updates provision_updated_at only at polls that find progress', async () => {
     expect((await wake(waiting(), 'poll', { kind: 'wait', quiet: true })).node().provision_updated_at).toBeNull();
     expect((await wake(waiting(), 'poll', wait)).node().provision_updated_at).toBe('2026-02-03T04:05:06.000000+00:00');
     expect((await wake(waiting(), 'heartbeat', wait)).node().provision_updated_at).toBeNull();
@@ -687,27 +693,21 @@ describe('a flow that waits', () => {
   const polled = (poll: () => Promise<Outcome>, changes: Partial<Step> = {}): FlowTask =>
     waiting({ driver: withDeploy({ steps: [step('a', { poll, ...changes }), step('b')] }) });
   it.each<[string, FlowTask, 'heartbeat' | 'poll' | 'silence', readonly string[], string | null]>([
-    ['is over', polled(async () => done), 'poll', GOES_ON, null],
+    ['has ended', polled(async () => done), 'poll', GOES_ON, null],
     ['failed', polled(async () => failed('x')), 'poll', ['event fail'], 'x'],
     ['waits for its poll', polled(no('x')), 'heartbeat', ['step checked'], null],
     ['is polled at heartbeats too', polled(async () => done, { pollAtHeartbeat: true }), 'heartbeat', GOES_ON, null],
     ['is not polled for a silent agent', polled(no('x'), { pollAtHeartbeat: true }), 'silence', ['step checked'], null],
-    ['cannot be read', polled(no('x')), 'poll', ['event fail'], 'Deploy step deploy.a failed: x.'],
+    ['cannot be polled', polled(no('x')), 'poll', ['event fail'], 'Deploy step deploy.a failed: x.'],
+    ['runs in an agent that is silent', waiting({ driver: withDeploy({ onHeartbeat: no('x') }) }), 'silence', ['step checked'], null],
     [
-      'is the agent\u2019s, and it says nothing',
-      waiting({ driver: withDeploy({ onHeartbeat: no('x') }) }),
-      'silence',
-      ['step checked'],
-      null,
-    ],
-    [
-      'is the agent\u2019s, and fails',
+      'runs in the agent, and fails',
       waiting({ driver: withDeploy({ onHeartbeat: no('deploy.a: x') }) }),
       'heartbeat',
       ['event fail'],
       'deploy.a: x',
     ],
-  ])('a step that %s', async (_, given, why, events, error) => {
+  ])('handles a step that %s', async (_, given, why, events, error) => {
     const after = await wake(given, why);
     expect([after.events, after.node().last_error]).toEqual([events, error]);
   });
@@ -717,16 +717,16 @@ describe('a flow that waits', () => {
       { interface: 'power', step: 'wait', priority: 0, argsinfo: {}, ...(args ? { args } : {}) },
     );
   it.each<[string, FlowTask, 'heartbeat' | 'poll' | 'silence' | 'unhold', boolean]>([
-    ['for a heartbeat: it came', reserved(), 'heartbeat', true],
-    ['for a heartbeat: the agent is silent', reserved(), 'silence', false],
-    ['for a while: a heartbeat', reserved({ seconds: 5 }), 'heartbeat', false],
-    ['for a while: it is over', reserved({ seconds: 5 }), 'poll', true],
-    ['for a while: the agent is silent', reserved({ seconds: 5 }), 'silence', false],
-    ['for the end of a hold', reserved(), 'unhold', true],
-  ])('a step that waits %s', async (_, given, why, isOver) => {
+    ['for a heartbeat, at a heartbeat', reserved(), 'heartbeat', true],
+    ['for a heartbeat, while the agent is silent', reserved(), 'silence', false],
+    ['for some seconds, at a heartbeat', reserved({ seconds: 5 }), 'heartbeat', false],
+    ['for some seconds, when they are over', reserved({ seconds: 5 }), 'poll', true],
+    ['for some seconds, while the agent is silent', reserved({ seconds: 5 }), 'silence', false],
+    ['for unhold, at unhold', reserved(), 'unhold', true],
+  ])('handles a step that waits %s', async (_, given, why, isOver) => {
     expect((await wake(given, why)).events).toEqual(isOver ? GOES_ON : ['step checked']);
   });
-  it('ends after a step that could not be aborted', async () => {
+  it('aborts after the end of a step that is not abortable', async () => {
     const given = waiting({ node: { provision_state: 'deploy failed' } }, running('a', { abort_after: true }));
     await wake(given, 'heartbeat');
     expect(given.events).toEqual(['event fail']);
@@ -738,7 +738,7 @@ describe('a flow that waits', () => {
       node: { driver_internal_info: { deploy_steps: LIST, deploy_step_index: 0 } },
       driver: withDeploy({ steps: [step('a', { priority: { deploy: 9 } })], agentSteps: agentSteps! }),
     });
-  it('takes the steps of the agent', async () => {
+  it('adds the steps of the agent', async () => {
     const given = await wake(
       agent(async () => [{ interface: 'deploy', step: 'of_agent', priority: 5, argsinfo: {} }]),
       'heartbeat',
@@ -748,7 +748,7 @@ describe('a flow that waits', () => {
     expect([(steps as { step: string }[]).map((one) => one.step), validated, index]).toEqual([['a', 'of_agent'], true, 0]);
     expect(given.events).toEqual(['step checked']);
   });
-  it('asks a busy agent at its next heartbeat, and no other time', async () => {
+  it('asks a busy agent for its steps only at heartbeats', async () => {
     expect(
       (
         await wake(
@@ -759,13 +759,13 @@ describe('a flow that waits', () => {
     ).toEqual([]);
     expect((await wake(agent(no('x')), 'poll', wait)).events).toEqual(['step checked']);
   });
-  it('fails when the agent does not say its steps', async () => {
+  it('fails when the agent does not report its steps', async () => {
     const { node, events } = await wake(agent(no('x')), 'heartbeat');
     expect([node().last_error, events]).toEqual(['Failed to load in-band deploy steps: x', ['power: power off', 'event fail']]);
   });
 });
 
-describe('a conductor continues a deployment', () => {
+describe('a deployment that a conductor resumes', () => {
   const resume = async (node: Partial<NodeRecord>, steps: readonly Step[] = [step('a')]) => {
     const given = flowTask({ node, driver: withDeploy({ steps }) });
     return { given, outcome: await deploy.resume!(given.task).catch((error: unknown) => (error as Error).message) };
@@ -776,13 +776,13 @@ describe('a conductor continues a deployment', () => {
     driver_internal_info: { deploy_steps: [running(name)], deploy_step_index: 0 },
   });
   it.each<[string, Partial<NodeRecord>, readonly Step[], unknown]>([
-    ['that has not begun', {}, [], failed('No deploy steps returned by the driver')],
+    ['which has not begun', {}, [], failed('No deploy steps returned by the driver')],
     ['between two steps', { driver_internal_info: { deploy_steps: [running('a')], deploy_step_index: 0 } }, [step('a')], done],
-    ['in a step that may run again', at('a'), [step('a')], done],
-    ['in a step that may not', at('a'), [step('a', { resumable: false })], lost],
+    ['in a resumable step', at('a'), [step('a')], done],
+    ['in a step that is not resumable', at('a'), [step('a', { resumable: false })], lost],
     ['in a step of the agent', at('x'), [], wait],
-    ['on child nodes', at('a', { execute_on_child_nodes: true }), [step('a')], lost],
-  ])('%s', async (_, node, steps, expected) => {
+    ['in a step on child nodes', at('a', { execute_on_child_nodes: true }), [step('a')], lost],
+  ])('has the expected outcome: %s', async (_, node, steps, expected) => {
     expect((await resume(node, steps)).outcome).toEqual(expected);
   });
 });

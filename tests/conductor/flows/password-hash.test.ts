@@ -12,10 +12,10 @@ it.each<['sha256' | 'sha512', string, string, string]>([
     '$6$ab$sIhEufUC2dsfOwdL2zS1t5wwoEyZA4.V39/dLT5HirE4znXVttOwCRe5lkA4PS1H2DFon/P7dhCr3P41RAbPr.',
   ],
   ['sha256', './0', 'päß', '$5$./0$nc3HqMDxep4gb.WI0xFtFCt4i3VD/.l6hUB804O44N4'],
-])('crypts as crypt(3): %s %s', (algorithm, salt, password, hash) => {
+])('shaCrypt() hashes as crypt(3) does: %s with the salt %s', (algorithm, salt, password, hash) => {
   expect(shaCrypt(password, salt, algorithm)).toBe(hash);
 });
 
-it('hashes with a salt of its own', () => {
+it('hashPassword() makes a salt', () => {
   expect(hashPassword('x', 'sha256', (bytes) => Buffer.alloc(bytes, 2))).toMatch(/^\$5\$0{16}\$[./0-9A-Za-z]{43}$/);
 });

@@ -46,7 +46,7 @@ const inRamdisk = (name: string): Step => step(name, { requiresRamdisk: true });
 
 describe.each(LISTED)('a list of %s steps', (kind, flow) => {
   const saved = (name: string): JsonObject => ({ interface: 'deploy', step: name, abortable: true, priority: 0 });
-  it('runs in its order, without the ramdisk that no step needs', async () => {
+  it('runs in the order of the client, without a ramdisk if no step needs one', async () => {
     const { order, internal, node } = await begun(flow, { node: listing(kind, [asked('b'), asked('a')]) }, done, [
       without('a'),
       without('b'),
@@ -62,7 +62,7 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
   });
   it.each<[string, Outcome, readonly string[]]>([
     ['waits for the ramdisk that a step needs', wait, ['prepare', 'wait']],
-    ['goes on where the ramdisk runs already', done, ['prepare', 'a', 'r', 'done']],
+    ['continues if the ramdisk is already running', done, ['prepare', 'a', 'r', 'done']],
   ])('%s', async (_, prepared, expected) => {
     const steps = [without('a'), inRamdisk('r')];
     const { order, internal } = await begun(flow, { node: listing(kind, [asked('a'), asked('r')]) }, prepared, steps);
@@ -97,17 +97,17 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
       { [withoutRamdisk(kind)]: true },
       [`error: Cannot ${kind} node ${NODE_UUID}: ${kind} step {'interface': 'deploy', 'step': 'r'} requires booting a ramdisk`],
     ],
-  ])('that needs no ramdisk, by its client, refuses %s', async (_, steps, internal, expected) => {
+  ])('with disable_ramdisk refuses %s', async (_, steps, internal, expected) => {
     const { order } = await begun(flow, { node: listing(kind, steps, internal) }, done, [inRamdisk('r')]);
     expect(order).toEqual(expected);
   });
-  it('runs without a network where it needs no ramdisk', async () => {
+  it('with disable_ramdisk runs without a valid network', async () => {
     const network = { ...flowTask().task.driver.network, validate: no('no network') };
     const steps = [without('a')];
     const given = { node: listing(kind, [asked('a')], { [withoutRamdisk(kind)]: true }), driver: { ...withDeploy({ steps }), network } };
     expect((await begun(flow, given)).order).toEqual(['done']);
   });
-  it('fails with the step, which the reason names once', async () => {
+  it('fails with its step, which the reason names only once', async () => {
     const failing = (reason: string) => begun(flow, { node: listing(kind, [asked('a')]) }, done, [without('a', { run: no(reason) })]);
     const { order } = await failing('x');
     expect(order).toEqual([
@@ -121,7 +121,7 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
     await flow.waiting!.wake(given.task, 'heartbeat');
     return given;
   };
-  it('takes the steps of an agent at its first heartbeat', async () => {
+  it("runs a step of the agent at the agent's first heartbeat", async () => {
     const agentSteps = async () => [{ interface: 'deploy', step: 'of_agent', priority: 5, argsinfo: {} }];
     const ran: string[] = [];
     const runAgentStep = async (_: unknown, __: unknown, { step: name }: { readonly step: string }) => (ran.push(name), wait);
@@ -131,7 +131,7 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
     expect([events, ran]).toEqual([['event resume', 'event wait'], ['of_agent']]);
     expect(node()).toMatchObject({ [`${kind}_step`]: { step: 'of_agent' }, driver_internal_info: { [`${kind}_step_index`]: 0 } });
   });
-  it('fails when the agent does not say its steps', async () => {
+  it('fails when the agent does not report its steps', async () => {
     const { node } = await wakeUp(flowTask({ node: listing(kind, []), driver: withDeploy({ agentSteps: no('x') }) }));
     expect(node().last_error).toBe(`Node failed to start the first ${kind === 'clean' ? 'cleaning' : 'service'} step: x`);
   });
@@ -149,7 +149,7 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
 });
 
 describe('servicing without an agent', () => {
-  it('fails at an unknown step when its turn comes', async () => {
+  it('fails at an unknown step only when it reaches that step', async () => {
     const node = listing('service', [asked('a'), { ...asked('x'), args: { b: 1 } }]);
     const { order, internal } = await begun(service, { node, driver: withDeploy({ steps: [without('a')] }) });
     expect(order).toEqual([
@@ -174,17 +174,17 @@ describe('automated cleaning', () => {
       { 'conductor.clean_step_priority_override': { 'deploy.off': '5' } },
       ['prepare', 'high', 'off', 'low', 'done'],
     ],
-    ['but for those that are disallowed', { 'api.disallow_clean_steps': ['deploy.high'] }, ['prepare', 'low', 'done']],
+    ['except those that are disallowed', { 'api.disallow_clean_steps': ['deploy.high'] }, ['prepare', 'low', 'done']],
   ])('runs the steps of the driver %s', async (_, options, expected) => {
     expect((await begun(clean, { node, options: options! }, done, offered)).order).toEqual(expected);
   });
-  it('that is off leaves the machine alone', async () => {
+  it('does nothing to the machine if it is off', async () => {
     const { order, internal } = await begun(clean, { node: { ...node, automated_clean: false } }, done, offered);
     expect([order, internal]).toEqual([['done'], { cleaning_disable_ramdisk: true }]);
   });
   it.each<[string, readonly JsonObject[] | undefined, readonly string[]]>([
     [
-      'asks an agent that runs already for its steps',
+      'asks an agent that is already running for its steps',
       [{ interface: 'deploy', step: 'of_agent', priority: 5, argsinfo: {} }],
       ['of_agent', 'wait'],
     ],
@@ -202,7 +202,7 @@ describe('automated cleaning', () => {
 });
 
 describe('a deployment', () => {
-  it('has the steps of an agent that runs already behind the running one', async () => {
+  it('inserts the steps of an agent that is already running after the current step', async () => {
     const ran: string[] = [];
     const driver = withDeploy({
       steps: [
@@ -216,14 +216,14 @@ describe('a deployment', () => {
     expect([...ran, ...order]).toEqual(['of_agent', 'last', 'done']);
     expect(internal).toMatchObject({ steps_validated: true, deploy_step_index: 3 });
   });
-  it('waits for an agent that is busy', async () => {
+  it('waits for a busy agent', async () => {
     const driver = withDeploy({
       steps: [step('boot', { priority: { deploy: 9 }, run: async () => ({ kind: 'done', agentRunning: true }) })],
       agentSteps: async () => undefined,
     });
     expect((await begun(deploy, { driver })).order).toEqual(['wait']);
   });
-  it('fails when the client named a step that nobody has', async () => {
+  it('fails when neither driver nor agent has a step that the client requested', async () => {
     const node = { driver_internal_info: { user_deploy_steps: [{ interface: 'deploy', step: 'x', args: {}, priority: 5 }] } };
     const flown = flowTask({
       node: {

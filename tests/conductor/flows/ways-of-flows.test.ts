@@ -32,13 +32,13 @@ it.each<[keyof typeof FLOWS, Flow, string, object]>([
   ['undeploy', undeploy, 'unprovision', { delete: { ...CLEANINGS, action: 'unprovisioning' } }],
   ['unrescue', unrescue, 'rescue', { unrescue: undefined }],
   ['verify', verify, 'verify', { manage: undefined }],
-])('%s has its type of errors, its verbs and their limits', (name, flow, errorType, limits) => {
+])('%s has the expected error type, verbs and concurrency limits', (name, flow, errorType, limits) => {
   expect(FLOWS[name]).toBe(flow);
   expect(flow.errorType).toBe(errorType);
   expect(Object.fromEntries(Object.entries(flow.admit).map(([verb, { limit }]) => [verb, limit]))).toEqual(limits);
 });
 
-describe('an accepted request writes', () => {
+describe('an accepted request', () => {
   const AGENT = { agent_url: 'x', agent_secret_token: 's', agent_verify_ca: 'c', a: 1 };
   const admitted = async (flow: Flow, verb: keyof Flow['admit'], given: Given, args: object = {}) => {
     const { task } = flowTask({ ...given, node: { driver_internal_info: AGENT, last_error: 'old', ...given.node } });
@@ -108,13 +108,13 @@ describe('an accepted request writes', () => {
       { last_error: null, instance_info: { image_source: 'x', kernel: 'k', image_type: 'partition' } },
       { is_whole_disk_image: false },
     ],
-  ])('of %s', async (_, flow, verb, given, args, changes, internal) => {
+  ])('of %s writes the expected fields', async (_, flow, verb, given, args, changes, internal) => {
     const written = await admitted(flow, verb, given, args);
     expect(written.changes).toEqual(changes);
     expect(written.internal).toMatchObject(internal);
     for (const key of Object.keys(internal)) expect(Object.hasOwn(written.internal, key)).toBe(true);
   });
-  it('of a rescue: the password, and what logs in with it', async () => {
+  it('of a rescue writes the password and its hash', async () => {
     const instance_info = { a: 1, rescue_password: 'old', hashed_rescue_password: 'old' };
     const { changes, internal } = await admitted(rescue, 'rescue', { node: { instance_info } }, { rescue_password: 'new' });
     expect(changes).toEqual({
@@ -123,7 +123,7 @@ describe('an accepted request writes', () => {
     });
     expect(internal).toMatchObject(FORGOTTEN);
   });
-  it('of a rescue: nothing, when the rescue interface refuses the password', async () => {
+  it('of a rescue is refused when the rescue interface refuses the password', async () => {
     const seen: unknown[] = [];
     const driver: Partial<Driver> = {
       rescue: { ...fakeRescue, validate: async ({ node }) => void seen.push(node.instance_info['rescue_password']) },
@@ -149,12 +149,12 @@ describe('an inspection', () => {
     });
     return { ...flown, outcome: await inspect.begin(flown.task) };
   };
-  it.each([wait, failed('x')])('ends or waits as the driver says: %j', async (outcome) => {
+  it.each([wait, failed('x')])('begins with the outcome of the driver: %j', async (outcome) => {
     const flown = await begin(outcome);
     expect(flown.outcome).toBe(outcome);
     expect(flown.node().driver_internal_info).toEqual({ a: 1 });
   });
-  it('creates ports before the machine boots, and only then', async () => {
+  it('reads MAC addresses from the BMC for ports only if it is in-band', async () => {
     const looked: string[] = [];
     const management = { ...noopManagement, macAddresses: async () => (looked.push('BMC'), []) };
     const contents = { store: { ports: { byMacs: async () => [] } } } as unknown as Given['contents'];
@@ -169,7 +169,7 @@ describe('an inspection', () => {
     [wait, []],
     [done, ['event done']],
     [failed('x'), ['event fail']],
-  ])('that waits, and its service says %j', async (outcome, expected) => {
+  ])('that waits handles the outcome %j of its service', async (outcome, expected) => {
     const { task, events } = flowTask();
     await inspect.waiting!.wake(task, 'poll', outcome);
     expect(events).toEqual(expected);
@@ -177,11 +177,11 @@ describe('an inspection', () => {
   it.each([
     [{ byService: true }, true],
     [{}, false],
-  ] as const)('by %j is looked at when nobody holds the node: %p', (parts, expected) => {
+  ] as const)('with the interface %j is checked when its node is released: %p', (parts, expected) => {
     const { task } = flowTask({ driver: { inspect: { ...fakeInspect, ...parts } } });
     expect(inspect.lookWhenReleased!(task)).toBe(expected);
   });
-  it('that failed boots no ramdisk any more, where the driver cannot abort', async () => {
+  it('that failed cleans up the boot of the ramdisk if the driver cannot abort', async () => {
     const { task, node } = flowTask({
       node: { inspection_started_at: 'x', driver_internal_info: { agent_url: 'x', lookup_bmc_addresses: [], a: 1 } },
       driver: { inspect: { inspect: async () => done }, boot: { ...flowTask().task.driver.boot, cleanUpRamdisk: no('no way') } },
@@ -202,26 +202,26 @@ describe('a rescue', () => {
     await rescue.waiting!.wake(flown.task, 'heartbeat');
     return flown;
   };
-  it('ends when its agent calls', async () => {
+  it('ends at the heartbeat of its agent', async () => {
     const called: string[] = [];
     const { events, node } = await wake(async () => void called.push('finish'));
     expect([called, events, node().driver_internal_info]).toEqual([['finish'], ['event resume', 'event done'], {}]);
   });
-  it('fails with its reason when its agent refuses', async () => {
+  it('fails with the reason of its agent when that refuses', async () => {
     const { node } = await wake(no('x'));
     expect(node().last_error).toBe('Node failed to perform rescue operation: x');
   });
-  it('is looked at as often as the option says', () => {
+  it('is the only flow whose timeout is checked at [conductor]check_rescue_state_interval', () => {
     expect(rescue.waiting!.timeout.interval).toBe('conductor.check_rescue_state_interval');
     for (const flow of [clean, deploy, service, inspect]) expect(flow.waiting!.timeout.interval).toBeUndefined();
   });
   it.each<[string, Flow, Partial<Driver>]>([
     ['rescue', rescue, { rescue: { ...fakeRescue, rescue: async () => wait } }],
     ['unrescue', unrescue, { rescue: { ...fakeRescue, unrescue: async () => wait } }],
-  ])('begins as the driver says: %s', async (_, flow, driver) => {
+  ])('begins with the outcome of the driver: %s', async (_, flow, driver) => {
     expect(await flow.begin(flowTask({ driver }).task)).toBe(wait);
   });
-  it('that ends forgets its agent only at the unrescue', async () => {
+  it('keeps the data of its agent until the unrescue has ended', async () => {
     const node = { driver_internal_info: { agent_url: 'x', a: 1 } };
     const rescued = flowTask({ node });
     await rescue.finish(rescued.task);
@@ -237,7 +237,7 @@ describe('servicing that was aborted', () => {
     ['active again', 'service failed', ['event abort']],
     ['active again', 'active', []],
     [undefined, 'service failed', []],
-  ])('%s, in %s, is cleaned up', async (variant, state, expected) => {
+  ])('is cleaned up (variant %s, state %s)', async (variant, state, expected) => {
     const { task, events, node } = flowTask({ node: { provision_state: state, driver_internal_info: { agent_url: 'x', a: 1 } } });
     await service.afterAbort!.work(task, variant);
     expect(events).toEqual(expected);
@@ -245,7 +245,7 @@ describe('servicing that was aborted', () => {
     expect(node().driver_internal_info).toEqual({ a: 1, service_steps: null });
   });
 });
-it('a hold is an event, whose end wakes servicing at once', async () => {
+it('a hold causes the event hold, and at unhold only servicing continues at once', async () => {
   const { task, events } = flowTask();
   await applyOutcome(task, clean, async () => ({ kind: 'hold' }));
   expect(events).toEqual(['event hold']);
@@ -263,7 +263,7 @@ describe('a tear-down', () => {
     protected_reason: 'r',
     driver_internal_info: { is_whole_disk_image: true, a: 1 },
   };
-  it('is followed by cleaning, without the instance', async () => {
+  it('removes the instance, and continues with cleaning', async () => {
     const { task, events, node } = flowTask({ node: INSTANCE });
     await undeploy.finish(task);
     expect(events).toEqual(['event clean', 'event done']);
@@ -271,14 +271,14 @@ describe('a tear-down', () => {
     expect(node().driver_internal_info['is_whole_disk_image']).toBeUndefined();
     expect(node().driver_internal_info['a']).toBe(1);
   });
-  it('is followed by a cleaning that fails, where its runbook is missing', async () => {
+  it('continues with a cleaning that fails if its runbook is missing', async () => {
     const { task, events, node } = flowTask({ node: INSTANCE, options: { 'conductor.automated_cleaning_step_source': 'runbook' } });
     await undeploy.finish(task);
     expect(events).toEqual(['event clean', 'event fail']);
     expect(node().last_error).toMatch(/requires runbook for automated cleaning and none was configured/);
     expect(node().instance_uuid).toBeNull();
   });
-  it('is followed by the cleaning of its runbook', async () => {
+  it('continues with a cleaning by its runbook', async () => {
     const steps = [{ interface: 'deploy', step: 'a', args: {}, order: 1 }];
     const runbook = { name: 'CUSTOM_R', traits: ['CUSTOM_R'], steps, disable_ramdisk: true };
     const contents = { store: { runbooks: { find: async () => runbook } } } as unknown as NonNullable<Given['contents']>;
@@ -292,7 +292,7 @@ describe('a tear-down', () => {
     await undeploy.finish(task);
     expect([events, ran]).toEqual([['event clean', 'event done'], ['a']]);
   });
-  it('detaches VIFs, whatever fails before', async () => {
+  it('detaches VIFs even if the deploy interface fails', async () => {
     const detached: string[] = [];
     const network = {
       ...noopNetwork,
@@ -310,7 +310,7 @@ describe('a verification', () => {
     const flown = flowTask({ driver, node });
     return { ...flown, outcome: await verify.begin(flown.task) };
   };
-  it('notes the power state, the boot mode and secure boot', async () => {
+  it('records the power state, the boot mode and secure boot', async () => {
     const management = {
       ...noopManagement,
       bootMode: { get: async () => 'uefi' as const, set: no('x') },
@@ -320,7 +320,7 @@ describe('a verification', () => {
     expect(outcome).toEqual(done);
     expect(node()).toMatchObject({ power_state: 'power on', boot_mode: 'uefi', secure_boot: true });
   });
-  it('leaves out what the BMC does not tell', async () => {
+  it('succeeds without the boot mode and secure boot if the BMC does not report them', async () => {
     const management = { ...noopManagement, bootMode: { get: no('x'), set: no('x') }, secureBoot: { get: no('x'), set: no('x') } };
     const { outcome, node, complaints } = await verified({ management });
     expect([outcome, node().boot_mode, node().secure_boot]).toEqual([done, null, null]);
@@ -332,7 +332,7 @@ describe('a verification', () => {
   it.each<[JsonObject, boolean]>([
     [{}, false],
     [{ 'deploy.a': '5' }, true],
-  ])('runs steps by the operator’s priorities: %j', async (override, isRun) => {
+  ])('runs steps by the priorities of verify_step_priority_override: %j', async (override, isRun) => {
     const ran: string[] = [];
     const steps = [step('a', { priority: { verify: 0 }, run: async () => (ran.push('a'), done) })];
     const { task } = flowTask({

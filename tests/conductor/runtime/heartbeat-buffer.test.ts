@@ -25,8 +25,8 @@ function remembered(recordHeartbeats: (stamps: Stamps) => Promise<void> = async 
   return { beats, clock, written, stop: () => stopping.abort() };
 }
 
-describe('times', () => {
-  it('are written many together, the last of each node', async () => {
+describe('times of heartbeats', () => {
+  it('are written together after a short delay, one for each node', async () => {
     const { beats, clock, written } = remembered();
     for (const node of ['a', 'b', 'a']) beats.stamp(node, `http://${node}`);
     await clock.advance(0.4);
@@ -42,7 +42,7 @@ describe('times', () => {
     await clock.advance(5);
     expect(written).toHaveLength(1);
   });
-  it('that cannot be written are forgotten: the agents speak again', async () => {
+  it('that cannot be written are dropped, since the agents send more', async () => {
     const { beats, clock, written } = remembered(async () => Promise.reject(new Error('away')));
     beats.stamp('a', 'http://a');
     await clock.advance(1);
@@ -50,7 +50,7 @@ describe('times', () => {
     await clock.advance(1);
     expect(written).toHaveLength(2);
   });
-  it('are written at the end', async () => {
+  it('are written when the buffer closes', async () => {
     const { beats, written, stop } = remembered();
     beats.stamp('a', 'http://a');
     stop();
@@ -59,8 +59,8 @@ describe('times', () => {
   });
 });
 
-describe('a look', () => {
-  it('comes at once, but not a moment after the last that found nothing; then once, however often it was asked for', async () => {
+describe('the check of a step at a heartbeat', () => {
+  it("is not postponed, unless the node's step was just checked; then it runs once after a second", async () => {
     const { beats, clock } = remembered();
     const look = jest.fn();
     expect(beats.postpone('a', look)).toBe(false);
@@ -72,7 +72,7 @@ describe('a look', () => {
     expect(look).toHaveBeenCalledTimes(1);
     expect(beats.postpone('a', look)).toBe(false);
   });
-  it('does not come any more when the conductor stops', async () => {
+  it('does not run after the conductor stops', async () => {
     const { beats, clock, stop } = remembered();
     const look = jest.fn();
     beats.stepChecked('a');

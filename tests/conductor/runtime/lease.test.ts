@@ -15,7 +15,7 @@ beforeEach(() => database.clear());
 
 const declareDead = () => database.store().transaction(({ conductors }) => conductors.declareDead('a', 60));
 
-it('is sure while the last sign of life is young, and asks once it is not', async () => {
+it('holds without a query while the last renewal is recent, and afterwards asks the database', async () => {
   const lease = leaseOf();
   expect(await lease.register()).toEqual([]);
   expect(lease.holds(1)).toBe(true);
@@ -28,7 +28,7 @@ it('is sure while the last sign of life is young, and asks once it is not', asyn
   expect(await lease.holds(1)).toBe(true);
 });
 
-it('counts from when a sign of life was begun, by a clock that nobody puts', async () => {
+it('measures the age of the last renewal by the monotonic clock', async () => {
   let monotonic = 0;
   const lease = leaseOf({ ...clock, now: () => clock.now(), monotonic: () => monotonic });
   await lease.register();
@@ -36,7 +36,7 @@ it('counts from when a sign of life was begun, by a clock that nobody puts', asy
   expect(lease.holds(1)).not.toBe(true);
 });
 
-it('is never sure again of what it held when it was given up', async () => {
+it('begins a new term after the conductor was declared dead, and does not hold the old one', async () => {
   let returns = 0;
   const lease = leaseOf(clock, async () => {
     returns++;
@@ -51,7 +51,7 @@ it('is never sure again of what it held when it was given up', async () => {
   expect(lease.holds(lease.term)).toBe(true);
 });
 
-it('leaves a name alone that another has', async () => {
+it('does not take a hostname that another instance has, unless that one is known to be gone', async () => {
   const [one, other] = [leaseOf(), leaseOf()];
   await one.register();
   expect(await other.register()).toBeUndefined();
@@ -66,7 +66,7 @@ it('leaves a name alone that another has', async () => {
   expect(one.holds(one.term)).toBe(true);
 });
 
-it('holds what it holds while it leaves, and nothing after', async () => {
+it('holds its reservations while the conductor leaves, and none after its end', async () => {
   const lease = leaseOf();
   await lease.register();
   await lease.leave();
@@ -78,7 +78,7 @@ it('holds what it holds while it leaves, and nothing after', async () => {
   expect(await declareDead()).toBe(true);
 });
 
-it('drivers are asked to do nothing once the node is not held', async () => {
+it('fenced() runs no function of a driver once the node is not held', async () => {
   const told: string[] = [];
   let held: true | Promise<void> = true;
   const made = {

@@ -31,7 +31,7 @@ it.each<['clean' | 'deploy' | 'verify', readonly PlannedStep[], readonly string[
   ],
   ['deploy', [at('deploy.b', 5), at('deploy.a', 5)], ['deploy.b', 'deploy.a']],
   ['verify', [at('boot.x', 1), at('inspect.x', 1), at('power.x', 1)], ['power.x', 'inspect.x', 'boot.x']],
-])('%s: by priority, then by interface, then as they came', (kind, steps, order) => {
+])('orders %s steps by priority, then by interface, then as they are given', (kind, steps, order) => {
   expect(ids(inOrder(kind, steps))).toEqual(order);
 });
 
@@ -48,7 +48,7 @@ const driver = (): Driver => {
   ) as unknown as Driver;
 };
 
-it('offers what the driver has of a kind, and what the agent adds', () => {
+it("offers the steps of the driver and of the agent, and prefers the driver's", () => {
   const fromAgent = [at('deploy.write_image', 0), at('deploy.erase_devices', 10)];
   expect(ids(offeredSteps(driver(), 'clean', fromAgent))).toEqual(['vendor.beep', 'deploy.write_image', 'deploy.erase_devices']);
   const deploy = offeredSteps(driver(), 'deploy', fromAgent);
@@ -65,7 +65,7 @@ it('offers what the driver has of a kind, and what the agent adds', () => {
   });
 });
 
-it('cleans automatically by the priorities of driver, agent and operator', () => {
+it('automated cleaning orders steps by the priorities of driver, agent and operator', () => {
   const offered = [at('deploy.erase_devices', 10), at('deploy.erase_devices_metadata', 99), at('raid.create', 0), at('deploy.off', 5)];
   const overrides = cleanPriorities(
     conductorOptions({
@@ -78,7 +78,7 @@ it('cleans automatically by the priorities of driver, agent and operator', () =>
   expect(ids(automatedSteps('clean', offered, overrides))).toEqual(['raid.create', 'deploy.erase_devices_metadata', 'deploy.off']);
 });
 
-it('cleans by hand exactly what was asked, with what the driver says of it', () => {
+it('manual cleaning has exactly the requested steps, with the properties that the driver declares', () => {
   const offered = [at('deploy.erase', 10, { abortable: true }), at('raid.create', 0, { argsinfo: { size: { description: 'How big' } } })];
   const asked = [
     { interface: 'raid', step: 'create', args: { size: 2 } },
@@ -90,7 +90,7 @@ it('cleans by hand exactly what was asked, with what the driver says of it', () 
   ]);
 });
 
-it('deploys by the client, where it says so', () => {
+it('steps that the client requests replace or disable those of the driver', () => {
   const offered = [at('deploy.deploy', 100), at('deploy.write_image', 80), at('raid.apply', 0), at('bios.apply', 0)];
   const asked = [
     { interface: 'raid', step: 'apply', priority: 90, args: { raid_config: {} } },
@@ -129,7 +129,7 @@ it.each<['clean' | 'deploy', RequestedStep, Checking, string | undefined]>([
     { prefix: 'No: ' },
     'No: deploy step deploy on interface deploy is a core step and cannot be overridden by user steps. It may be disabled by setting the priority to 0',
   ],
-])('a %s step %j (%j): %s', (kind, asked, checking, message) => {
+])('accepts or refuses the requested %s step %j (%j): %s', (kind, asked, checking, message) => {
   const offered = [
     at('deploy.deploy', 100),
     at('deploy.erase', 10, { requires_ramdisk: true }),
@@ -144,7 +144,7 @@ it.each<['clean' | 'deploy' | 'service', readonly string[], readonly string[]]>(
   ['clean', ['raid.create'], ['deploy.erase']],
   ['deploy', [], ['raid.create', 'deploy.erase']],
   ['service', ['deploy.erase', 'x.y'], ['raid.create']],
-])('no %s runs %j', (kind, disallowed, left) => {
+])('%s runs none of the disallowed steps %j', (kind, disallowed, left) => {
   const steps = [at('raid.create', 1), at('deploy.erase', 2)];
   const options = conductorOptions({ [`api.disallow_${kind}_steps`]: disallowed });
   expect(allowedSteps(options, kind, steps).map(stepId)).toEqual(left);

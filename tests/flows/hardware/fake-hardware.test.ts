@@ -16,12 +16,12 @@ afterEach(async () => {
 const start = async (changes: Partial<Options> = {}): Promise<RunningConductor> =>
   (conductor = await startFake(database.store(), clock, changes));
 
-it('starts on the default options', async () => {
+it('the conductor starts with the default options', async () => {
   await start();
   expect(Object.keys((await database.store().conductors.list(60))[0]!.drivers).sort()).toEqual(['ipmi', 'redfish']);
 });
 
-it('takes fake hardware from enroll to active and back', async () => {
+it('a node with fake hardware goes from enroll to active and back', async () => {
   const fake = await start(FAKE);
   const { uuid } = await fake.createNode({ uuid: randomUUID(), driver: 'fake-hardware' });
   expect(Object.values(await fake.validate(uuid)).every(({ result }) => result)).toBe(true);

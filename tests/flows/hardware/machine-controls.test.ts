@@ -105,7 +105,7 @@ const after = async (on: RunningConductor, uuid: string): Promise<NodeRecord> =>
   return database.store().nodes.find(uuid);
 };
 
-it('sets what is not so yet, and remembers it', async () => {
+it('changes boot mode and secure boot only if they differ, and records the new value or the error', async () => {
   const on = await start(MORE);
   const uuid = await node(on);
   await on.setBootMode(uuid, 'bios');
@@ -122,7 +122,7 @@ it('sets what is not so yet, and remembers it', async () => {
   expect(told).toEqual(['boot mode uefi', 'secure boot']);
 });
 
-it('tells what a machine cannot do in last_error, or at once', async () => {
+it('reports unsupported functions in last_error, or directly in the response', async () => {
   const on = await start();
   const uuid = await node(on);
   const reason = (name: string) => `Driver fake-hardware does not support ${name} (disabled or not implemented).`;
@@ -150,7 +150,7 @@ it('reads the sensors of a machine, or none where its management interface has n
   expect(await on.readSensors(await node(on, { management_interface: 'noop' }))).toEqual([]);
 });
 
-it('does at once what is asked for at once', async () => {
+it('injects an NMI, reads and sets indicators, and changes virtual media through the driver', async () => {
   const on = await start(MORE);
   const uuid = await node(on);
   await on.injectNmi(uuid);
@@ -166,13 +166,13 @@ it('does at once what is asked for at once', async () => {
   expect(told).toEqual(['NMI', 'system led on', 'attach cdrom http://x', 'detach cdrom']);
 });
 
-it('leaves a machine alone whose power has failed', async () => {
+it('refuses virtual media for a node with a power failure', async () => {
   const on = await start(MORE);
   const uuid = await node(on, { maintenance: true, fault: 'power failure' });
   await expect(on.attachVirtualMedia(uuid, 'cdrom', 'http://x', 'local')).rejects.toMatchObject({ status: 503 });
 });
 
-it('switches a console on and off, and says why it could not', async () => {
+it('enables and disables a console, and records why that failed', async () => {
   const on = await start(MORE);
   const uuid = await node(on);
   expect(await on.consoleInfo(uuid)).toBeNull();
@@ -186,7 +186,7 @@ it('switches a console on and off, and says why it could not', async () => {
   });
 });
 
-it('keeps the wished RAID configuration of a node that has RAID', async () => {
+it('stores the target RAID configuration, but only for a node with RAID support', async () => {
   const on = await start();
   const uuid = await node(on);
   const config = { logical_disks: [{ size_gb: 1, raid_level: '1' }] };
@@ -201,7 +201,7 @@ it('keeps the wished RAID configuration of a node that has RAID', async () => {
   await expect(on.setConsole(bare, false)).rejects.toThrow('Driver fake-hardware does not support console (disabled or not implemented).');
 });
 
-it("runs a vendor's methods as they are declared", async () => {
+it('runs the vendor methods of a node as they are declared', async () => {
   const on = await start(MORE);
   const uuid = await node(on);
   expect((await on.vendorMethods('fake-hardware')).shared).toEqual({
@@ -232,7 +232,7 @@ it("runs a vendor's methods as they are declared", async () => {
     await expect(on.callVendor(uuid, method, http, args)).rejects.toMatchObject({ status: 400, message });
 });
 
-it("runs a driver's methods without a node", async () => {
+it('runs the vendor methods of a driver without a node', async () => {
   const on = await start(MORE);
   expect(Object.keys(await on.driverVendorMethods('fake-hardware'))).toEqual(['later', 'now']);
   expect(await on.callDriverVendor('fake-hardware', 'now', 'GET', {})).toEqual({ async: false, result: [1] });
@@ -249,7 +249,7 @@ describe('BIOS settings', () => {
     await on.provision(uuid, 'clean', { clean_steps: [{ interface: 'bios', ...step }] });
     return after(on, uuid);
   }
-  it('become what a step applies, and nothing after a reset', async () => {
+  it('are recorded after apply_configuration, and removed after factory_reset', async () => {
     const on = await start();
     const uuid = await node(on);
     await database.store().nodes.update(uuid, { provision_state: 'manageable' });
@@ -279,16 +279,19 @@ describe('BIOS settings', () => {
     await clean(on, uuid, { step: 'factory_reset' });
     expect(await settings(uuid)).toEqual([]);
   });
-  it.each([[[5]], [[{}]], [[{ name: 'a' }]], [[{ name: 5, value: 'x' }]], [[{ name: 'a', value: {} }]]])('are not %j', async (given) => {
-    const on = await start();
-    const uuid = await node(on);
-    await database.store().nodes.update(uuid, { provision_state: 'manageable' });
-    const failed = await clean(on, uuid, { step: 'apply_configuration', args: { settings: given } });
-    expect(failed.provision_state).toBe('clean failed');
-    expect(failed.last_error).toContain('settings must be a list of objects, each with a name and a value');
-    expect(await settings(uuid)).toEqual([]);
-  });
-  it.each(['x', 5, { a: 1 }])('are a list, which is said before anything begins: %j', async (given) => {
+  it.each([[[5]], [[{}]], [[{ name: 'a' }]], [[{ name: 5, value: 'x' }]], [[{ name: 'a', value: {} }]]])(
+    'fail the step if they are %j',
+    async (given) => {
+      const on = await start();
+      const uuid = await node(on);
+      await database.store().nodes.update(uuid, { provision_state: 'manageable' });
+      const failed = await clean(on, uuid, { step: 'apply_configuration', args: { settings: given } });
+      expect(failed.provision_state).toBe('clean failed');
+      expect(failed.last_error).toContain('settings must be a list of objects, each with a name and a value');
+      expect(await settings(uuid)).toEqual([]);
+    },
+  );
+  it.each(['x', 5, { a: 1 }])('are refused before cleaning begins if they are not a list: %j', async (given) => {
     const on = await start();
     const uuid = await node(on);
     await database.store().nodes.update(uuid, { provision_state: 'manageable' });

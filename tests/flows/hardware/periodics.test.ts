@@ -33,7 +33,7 @@ const inState =
   };
 const times = (machine: Machine, what: string): number => machine.told.filter((one) => one === what).length;
 
-it('names every row once, and each has its interval', () => {
+it('each periodic function has a unique name and its interval', () => {
   const names = PERIODICS.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(Object.fromEntries(PERIODICS.map(({ name, every }) => [name, every(conductorOptions())]))).toMatchObject({
@@ -51,7 +51,7 @@ it('names every row once, and each has its interval', () => {
   });
 });
 
-describe('an agent that is silent', () => {
+describe('a silent agent', () => {
   const erase = [{ interface: 'deploy', step: 'erase', priority: 10 }];
   const erasing = async (): Promise<{ one: Started; uuid: string }> => {
     const one = await start({ machine: newMachine({ agentSteps: erase }), options: { 'conductor.clean_callback_timeout': 700 } });
@@ -63,12 +63,12 @@ describe('an agent that is silent', () => {
     expect(await one.node(uuid)).toMatchObject({ provision_state: 'clean wait', clean_step: { step: 'erase' } });
     return { one, uuid };
   };
-  it('is asked for its command', async () => {
+  it('is asked for the status of its command', async () => {
     const { one, uuid } = await erasing();
     await after(400, inState(one, uuid, 'available'));
     expect(times(one.machine, 'standing of erase')).toBe(1);
   });
-  it('fails nothing when it does not answer, and waits no longer for that', async () => {
+  it('does not fail its step if it does not answer, and the timeout still applies', async () => {
     const { one, uuid } = await erasing();
     one.machine.broken.set('standing of erase', new Error('no route'));
     const { provision_updated_at: since } = await one.node(uuid);
@@ -78,7 +78,7 @@ describe('an agent that is silent', () => {
     await after(800, inState(one, uuid, 'clean failed'));
     expect((await one.node(uuid)).last_error).toContain('Timeout reached while cleaning the node');
   });
-  it('is left alone while it speaks, in maintenance, and before it runs a step', async () => {
+  it('is asked only at its heartbeats as long as it sends them', async () => {
     const { one, uuid } = await erasing();
     one.machine.standing = { kind: 'wait' };
     await clock.advance(250);
@@ -90,7 +90,7 @@ describe('an agent that is silent', () => {
   });
 });
 
-it('polls a step that knows how it stands, on any conductor; heartbeats do not end it', async () => {
+it('polls a step that has poll(), on any conductor; heartbeats do not end the step', async () => {
   const machine = newMachine({ ramdisk: false });
   let standing: Outcome = { kind: 'wait' };
   const flash: Step = {
@@ -119,7 +119,7 @@ it('polls a step that knows how it stands, on any conductor; heartbeats do not e
   expect(times(machine, 'poll')).toBe(2);
 });
 
-it('runs what an interface brings along, on the nodes that wait for it', async () => {
+it('runs the periodic functions of an interface on the nodes that they select', async () => {
   const machine = newMachine({ ramdisk: false, steps: [{ step: 'flash', priority: { clean: 5 }, run: async () => ({ kind: 'wait' }) }] });
   const standings: Outcome[] = [{ kind: 'wait' }, done];
   const periodics: Interfaces['vendor'][string]['periodics'] = [
@@ -168,7 +168,7 @@ describe('sensors', () => {
     ],
     [{ 'sensor_data.enable_for_nodes': false }, [], {}],
     [{ 'sensor_data.data_types': ['Voltage'] }, [], {}],
-  ])('are told: %j', async (options, names, payload) => {
+  ])('are sent as notifications with %j', async (options, names, payload) => {
     const { one, ofNodes, sent } = await collecting(options);
     await one.enrol({ provision_state: 'active', name: 'active' });
     await one.enrol({ provision_state: 'available', name: 'idle' });
@@ -185,7 +185,7 @@ describe('sensors', () => {
     expect(own).toEqual([expect.objectContaining({ event_type: 'ironic.metrics.update', hostname: expect.any(String) as unknown })]);
   });
 
-  it('are read at intervals by kind, told together once an interval, shown until they are not to be had or their node is gone', async () => {
+  it('are read at intervals by kind, sent once per interval, and exposed until they are unavailable or the node is deleted', async () => {
     const machine = newMachine({ sensors: readings });
     const asked = (): readonly string[] => machine.told.filter((what) => what.startsWith('sensors')).map((what) => what.slice(9));
     const { one, ofNodes, scraped } = await collecting({}, machine);
@@ -218,7 +218,7 @@ describe('sensors', () => {
     await after(66, async () => (await scraped('baremetal_last_payload_timestamp_seconds')).length === 0);
   });
 
-  it('are all read of a machine that is new among them, and of one that failed, in the next round', async () => {
+  it('of a new machine, or of one that failed, are read completely in the next round', async () => {
     const machine = newMachine({ sensors: { ...readings, Drive: { d: { health: 'OK' } } } });
     const { one, ofNodes } = await collecting({}, machine);
     const all = 'sensors: Temperature,Fan,Drive';
@@ -233,7 +233,7 @@ describe('sensors', () => {
     expect(ofNodes()[1]).toMatchObject({ node_name: 'second', payload: machine.sensors });
   });
 
-  it('of machines that were left over when the time was up come first; a slow one is left', async () => {
+  it('of machines that were skipped at the timeout are read first in the next round; a slow machine is abandoned', async () => {
     const machine = newMachine({ sensors: readings });
     const { one, ofNodes } = await collecting({ 'sensor_data.workers': 1, 'sensor_data.wait_timeout': 30 }, machine);
     machine.stuck.set('sensors: Temperature,Fan', new Promise(() => {}));

@@ -20,7 +20,7 @@ it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([
   ['soft power off', 'power on', ['soft power off'], { power_state: 'power off' }],
   ['rebooting', 'power on', ['rebooting'], { power_state: 'power on' }],
   ['rebooting', 'power off', ['power on'], { power_state: 'power on' }],
-])('%s of a machine in %s tells it %j', async (target, before, told, after) => {
+])('the request "%s" for a machine in %s sends it %j', async (target, before, told, after) => {
   const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: before }) });
   const { uuid } = await enrol({ provision_state: 'manageable', last_error: 'old' });
   await conductor.setPower(uuid, target);
@@ -29,7 +29,7 @@ it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([
   expect(await node(uuid)).toMatchObject({ ...after, target_power_state: null, last_error: null, reservation: null });
 });
 
-it('forgets the agent when the machine goes off, but not a token in its boot medium', async () => {
+it('removes the data of the agent when the machine goes off, but not a token in its boot medium', async () => {
   const { conductor, enrol, node } = await start({ machine: newMachine({ power: 'power on' }) });
   const agent = { agent_url: 'http://192.0.2.50:9999', agent_secret_token: 'x', agent_version: '1', kept: 1 };
   const a = await enrol({ provision_state: 'active', driver_internal_info: agent });
@@ -45,7 +45,7 @@ it('forgets the agent when the machine goes off, but not a token in its boot med
   expect((await node(b.uuid)).driver_internal_info).toMatchObject({ agent_secret_token: 'x' });
 });
 
-it('shows the target while it waits, and says why it failed', async () => {
+it('shows target_power_state during the change, and records why it failed', async () => {
   const { conductor, enrol, node, machine } = await start({ machine: newMachine({ obeys: false }) });
   const { uuid } = await enrol({ provision_state: 'manageable', power_state: 'power off' });
   await conductor.setPower(uuid, 'power on', 3000);
@@ -67,31 +67,43 @@ it.each<[string, NodeChanges, number, RegExp]>([
   ['soft rebooting', {}, 400, /^The driver test-hardware does not support the power state, soft rebooting$/],
   ['sideways', {}, 400, /"sideways" can not be performed/],
   ['power on', { driver_info: {} }, 400, /bmc/],
-])('refuses %s', async (target, changes, status, text) => {
+])('refuses "%s" for a node with %j', async (target, changes, status, text) => {
   const { conductor, enrol, node } = await start();
   const { uuid } = await enrol({ provision_state: 'manageable', ...changes });
   await expect(conductor.setPower(uuid, target)).rejects.toMatchObject({ status, message: like(text) });
   expect((await node(uuid)).target_power_state).toBeNull();
 });
 
-describe('synchronisation', () => {
+describe('the power synchronisation', () => {
   const active: NodeChanges = { provision_state: 'active', power_state: 'power on' };
 
   it.each<[string, NodeChanges, object, readonly string[], NodeChanges]>([
-    ['puts a machine back', active, {}, ['power on'], { power_state: 'power on' }],
-    ['or records what it has', active, { 'conductor.force_power_state_during_sync': false }, [], { power_state: 'power off' }],
-    ['never forces where power off is not allowed', { ...active, disable_power_off: true }, {}, [], { power_state: 'power off' }],
-    ['takes the state when there was none', { ...active, power_state: null }, {}, [], { power_state: 'power off' }],
-    ['ends an old error when all is right', { ...active, power_state: 'power off', last_error: 'old' }, {}, [], { last_error: null }],
+    ['sets the machine to the recorded power state', active, {}, ['power on'], { power_state: 'power on' }],
     [
-      'leaves maintenance alone',
+      'records the power state of the machine if force_power_state_during_sync is off',
+      active,
+      { 'conductor.force_power_state_during_sync': false },
+      [],
+      { power_state: 'power off' },
+    ],
+    ['does not force the power state with disable_power_off', { ...active, disable_power_off: true }, {}, [], { power_state: 'power off' }],
+    ['records the power state if none was known', { ...active, power_state: null }, {}, [], { power_state: 'power off' }],
+    [
+      'clears an old error if the power state is right',
+      { ...active, power_state: 'power off', last_error: 'old' },
+      {},
+      [],
+      { last_error: null },
+    ],
+    [
+      'ignores nodes in maintenance',
       { ...active, maintenance: true, last_error: 'old' },
       {},
       [],
       { power_state: 'power on', last_error: 'old' },
     ],
-    ['leaves waiting nodes alone', { ...active, provision_state: 'clean wait' }, {}, [], { power_state: 'power on' }],
-    ['leaves a node alone whose BMC is not named', { ...active, power_state: null, driver_info: {} }, {}, [], { power_state: null }],
+    ['ignores waiting nodes', { ...active, provision_state: 'clean wait' }, {}, [], { power_state: 'power on' }],
+    ['ignores nodes without a BMC address', { ...active, power_state: null, driver_info: {} }, {}, [], { power_state: null }],
   ])('%s', async (_name, from, options, told, after) => {
     const { conductor, enrol, node, machine } = await start({ options });
     const { uuid } = await enrol(from);
@@ -100,7 +112,7 @@ describe('synchronisation', () => {
     expect(await node(uuid)).toMatchObject({ ...after, reservation: null });
   });
 
-  it('keeps what the BMC says with the power state, and tells of its health in the history', async () => {
+  it('records health, boot mode and vendor that the BMC reports, and changes of health in the history', async () => {
     const looks = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
     const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', looks, vendor: 'ACME' }) });
     const { uuid } = await enrol({ ...active });
@@ -120,7 +132,7 @@ describe('synchronisation', () => {
       ["Node health status changed: health='None' (previously 'Warning')", 'monitoring', 'INFO'],
     ]);
   });
-  it('leaves the health alone where [conductor]enable_health_monitoring is off, and when two kinds of BMC serve the node', async () => {
+  it('records no health if enable_health_monitoring is off, or if the power and management interfaces differ', async () => {
     const looks = { health: 'Critical', bootMode: 'uefi', namesVendor: false } as const;
     const machine = newMachine({ power: 'power on', looks });
     const { conductor, enrol, node } = await start({ machine, options: { 'conductor.enable_health_monitoring': false } });
@@ -130,7 +142,7 @@ describe('synchronisation', () => {
     expect(await node(two.uuid)).toMatchObject({ health: null, boot_mode: null });
   });
 
-  it('gives a node up whose BMC does not answer, and takes it back when it does', async () => {
+  it('sets maintenance if the BMC does not answer, and ends it when the BMC answers again', async () => {
     const { conductor, enrol, node, machine } = await start({
       options: { 'conductor.power_state_sync_max_retries': 1, 'conductor.power_failure_recovery_interval': 300 },
     });
@@ -153,7 +165,7 @@ describe('synchronisation', () => {
   });
 });
 
-it('asks the BMC for its boot device', async () => {
+it('reads and sets the boot device of the BMC', async () => {
   const { conductor, enrol, machine } = await start();
   const { uuid } = await enrol();
   expect(await conductor.getBootDevice(uuid)).toEqual({ boot_device: 'pxe', persistent: false });

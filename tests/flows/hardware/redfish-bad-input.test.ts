@@ -45,19 +45,19 @@ it.each<[string, () => Info, RegExp]>([
     () => ({ redfish_address: '' }),
     /Missing the following Redfish properties in node \S+ driver_info: \['redfish_address'\]/,
   ],
-  ['an address that is none', () => ({ redfish_address: 5 }), /Invalid Redfish address 5 set in driver_info\/redfish_address/],
+  ['an invalid address', () => ({ redfish_address: 5 }), /Invalid Redfish address 5 set in driver_info\/redfish_address/],
   ['an ill-typed system', () => ({ redfish_system_id: 7 }), /Invalid value "7" set in driver_info\/redfish_system_id/],
   ['an ill-typed user', () => ({ redfish_username: { name: 'smith' } }), /^(.*: )?redfish_username is not a text\.$/],
   ['an ill-typed password', () => ({ redfish_password: ['hunter2'] }), /^(.*: )?redfish_password is not a text\.$/],
   ['ill-typed authorities', () => ({ redfish_verify_ca: 7 }), /Invalid value type set in driver_info\/redfish_verify_ca/],
-  ['authorities that are not there', () => ({ redfish_verify_ca: '/no/such' }), /Invalid value type set in driver_info\/redfish_verify_ca/],
+  ['authorities that do not exist', () => ({ redfish_verify_ca: '/no/such' }), /Invalid value type set in driver_info\/redfish_verify_ca/],
   ['an unknown kind of login', () => ({ redfish_auth_type: 'x' }), /Invalid value "x" set in driver_info\/redfish_auth_type/],
   [
     'an unknown TLS version',
     () => ({ redfish_tls_minimum_version: '9' }),
     /Invalid value "9" set in driver_info\/redfish_tls_minimum_version/,
   ],
-])('%s: refused by validate, and by manage', async (_, change, message) => {
+])('%s: validate and manage report it', async (_, change, message) => {
   const uuid = await enrolled(change);
   const { body } = await whole.call('GET', `/v1/nodes/${uuid}/validate`);
   for (const kind of ['power', 'management'])
@@ -69,14 +69,22 @@ it.each<[string, () => Info, RegExp]>([
 
 const HIDDEN = 'quite-another-password';
 it.each<[string, () => Info, RegExp]>([
-  ['nobody there', () => ({ redfish_address: 'http://127.0.0.1:1' }), /Redfish connection failed for node \S+: .*ECONNREFUSED/],
+  [
+    'an address where nobody listens',
+    () => ({ redfish_address: 'http://127.0.0.1:1' }),
+    /Redfish connection failed for node \S+: .*ECONNREFUSED/,
+  ],
   [
     'TLS with a service that has none',
     () => ({ redfish_address: silent.url.replace('http:', 'https:') }),
     /Redfish connection failed for node \S+: .*speaks no TLS$/,
   ],
   ['an unknown name', () => ({ redfish_address: 'http://bmc.invalid' }), /Redfish connection failed for node \S+: .*(ENOTFOUND|EAI_AGAIN)/],
-  ['silence', () => ({ redfish_address: silent.url }), /Redfish connection failed for node \S+: .*no answer within 0\.3 s/],
+  [
+    'a service that does not answer',
+    () => ({ redfish_address: silent.url }),
+    /Redfish connection failed for node \S+: .*no answer within 0\.3 s/,
+  ],
   ['a wrong password', () => ({ redfish_password: HIDDEN }), /returned code 401.*does not take redfish_username and redfish_password/],
   [
     'a wrong password, for a session',
@@ -85,11 +93,11 @@ it.each<[string, () => Info, RegExp]>([
   ],
   ['a wrong system', () => ({ redfish_system_id: '/redfish/v1/Systems/none' }), /Resource \S+\/redfish\/v1\/Systems\/none not found/],
   [
-    'a strange certificate',
+    'an untrusted certificate',
     () => ({ redfish_address: secure.url }),
     /certificate verify failed: self-signed certificate.*redfish_verify_ca/,
   ],
-])('%s: the node stays in enroll, and says why', async (_, change, message) => {
+])('%s: manage leaves the node in enroll with the reason', async (_, change, message) => {
   const uuid = await enrolled(change);
   await whole.order(uuid, 'manage');
   const node = await whole.reach(uuid, 'enroll');

@@ -91,7 +91,7 @@ const update = async (uuid: string, images: Readonly<Record<string, string>>): P
   const settings = Object.entries(images).map(([component, file]) => ({ component, url: `${url}/${file}` }));
   await whole.order(uuid, 'clean', { clean_steps: [{ interface: 'firmware', step: 'update', args: { settings } }] });
 };
-it('installs one after the other, and shows what the machine has then', async () => {
+it('installs several updates one after the other, and shows the new versions', async () => {
   const uuid = await manageable(0);
   await update(uuid, { bmc: 'bmc-3.1', bios: 'bios-2.5' });
   const node = await whole.reach(uuid, 'manageable');
@@ -100,7 +100,7 @@ it('installs one after the other, and shows what the machine has then', async ()
   expect(await versions(uuid)).toMatchObject({ bios: '2.5', bmc: '3.1' });
 });
 
-it('an image that the BMC cannot get fails the step, and the firmware is as it was', async () => {
+it('an image that the BMC cannot download fails the step, and the firmware stays the same', async () => {
   const uuid = await manageable(1);
   await update(uuid, { bios: 'missing' });
   await expect(whole.reach(uuid, 'manageable')).rejects.toThrow(/Firmware update failed for node/);
@@ -110,7 +110,7 @@ it('an image that the BMC cannot get fails the step, and the firmware is as it w
   expect(await versions(uuid)).toMatchObject({ bios: '1.0' });
 });
 
-it('goes on with another conductor when the one that began it is killed, and asks the BMC for each update once', async () => {
+it('another conductor continues the updates after the first one was killed, and requests each update only once', async () => {
   expect(await processes.start('conductor-2', 'conductor', other(whole.server))).toBe('conductor-2');
   // The node's UUID determines its conductor.
   let uuid = await manageable(2);

@@ -33,7 +33,7 @@ const apply = (changes: Shown): object => ({
   args: { settings: Object.entries(changes).map(([name, value]) => ({ name, value })) },
 });
 
-it('keeps the settings once the node is managed, changes them in cleaning, and resets them', async () => {
+it('records BIOS settings at manage, changes them in cleaning, and resets them', async () => {
   const uuid = await manageable(0);
   expect((await settings(uuid))['BootRetrySeconds']).toMatchObject({
     ...{ value: '30', attribute_type: 'Integer', lower_bound: 0, upper_bound: 300, read_only: false },
@@ -45,7 +45,7 @@ it('keeps the settings once the node is managed, changes them in cleaning, and r
   expect((await settings(uuid))['BootRetrySeconds']).toMatchObject({ value: '30' });
 });
 
-it('names the settings that cannot be', async () => {
+it('fails cleaning with the names of invalid BIOS settings', async () => {
   const uuid = await manageable(1);
   await whole.order(uuid, 'clean', { clean_steps: [apply({ PowerProfile: 'Turbo', ProductName: 'Mine' })] });
   const { last_error: why, maintenance } = await whole.reach(uuid, 'clean failed').catch(async () => {
@@ -57,7 +57,7 @@ it('names the settings that cannot be', async () => {
   expect(maintenance).toBe(true);
 });
 
-it('makes volumes with the agent looking on, shows them, and removes them', async () => {
+it('creates RAID volumes while the agent runs, shows them, and deletes them', async () => {
   const uuid = await manageable(2);
   const wanted = { logical_disks: [{ size_gb: 1, raid_level: '0', is_root_volume: true, volume_name: 'root' }] };
   expect(await whole.call('PUT', `/v1/nodes/${uuid}/states/raid`, wanted)).toMatchObject({ status: 204 });

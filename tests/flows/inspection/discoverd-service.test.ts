@@ -83,7 +83,7 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
-it('what the service has finished moves the node on', async () => {
+it('a finished introspection makes the node manageable', async () => {
   expect(await one.conductor.continueIntrospection(REPORT)).toEqual({ uuid });
   await settled(one.conductor);
   await pass(66);
@@ -92,7 +92,7 @@ it('what the service has finished moves the node on', async () => {
   expect((await node()).properties).toMatchObject({ cpu_arch: 'x86_64', cpus: 4 });
 });
 
-it('an abort, which holds the node, is taken by the service, and the machine goes off when the node is free', async () => {
+it('an abort of the inspection aborts the introspection, which powers the machine off once the node is free', async () => {
   await one.conductor.provision(uuid, 'abort', {});
   await settled(one.conductor);
   await pass(66);
@@ -108,7 +108,7 @@ it('an abort, which holds the node, is taken by the service, and the machine goe
   expect(await introspection()).toMatchObject({ state: 'waiting', error: null });
 });
 
-it('what takes too long is aborted at the service too', async () => {
+it('an inspection that times out is aborted at the service, too', async () => {
   await pass(396);
   expect(await introspection()).toMatchObject({ state: 'error', error: 'Canceled by operator' });
   expect(await node()).toMatchObject({ provision_state: 'inspect failed', reservation: null });

@@ -70,7 +70,7 @@ async function pass(one: Started, seconds: number): Promise<void> {
   }
 }
 
-it('asks at once, with the node free, and moves it on when the service has finished; nothing else touches the machine', async () => {
+it('starts the introspection at once, waits without a reservation, finishes with the service, and does not touch the machine', async () => {
   const one = await start();
   const uuid = await inspecting(one);
   expect(service.asked).toEqual([`start ${uuid}`]);
@@ -105,7 +105,7 @@ it.each([
     { body: { finished: true, error: 'The following problems encountered: no disks' } },
     'discoverd inspection failed: The following problems encountered: no disks',
   ],
-] as const)('says what the service says %s, and aborts nothing there', async (_, verb, answer, text) => {
+] as const)('records the reason of the service %s, and does not abort there', async (_, verb, answer, text) => {
   service.answers.set('status', { status: 404, body: { error: { message: 'not found' } } });
   service.answers.set(verb, answer);
   const one = await start();
@@ -126,7 +126,7 @@ it.each([
   expect(service.asked.at(-1)).toBe(`start ${uuid}`);
 });
 
-it('asks a service that is away again, at the start and meanwhile', async () => {
+it('asks an unavailable service again, at the start and later', async () => {
   await service.shut();
   const one = await start();
   const uuid = await inspecting(one);
@@ -145,7 +145,7 @@ it('asks a service that is away again, at the start and meanwhile', async () => 
   expect(service.asked).toEqual([`start ${uuid}`, `status ${uuid}`]);
 });
 
-it('asks one node only of a service that is away, and all of one that is there', async () => {
+it('asks an unavailable service about one node only, and an available one about all nodes', async () => {
   const one = await start({ 'conductor.periodic_max_workers': 1 });
   const uuids = [await inspecting(one), await inspecting(one), await inspecting(one)];
   await service.shut();
@@ -159,14 +159,14 @@ it('asks one node only of a service that is away, and all of one that is there',
 });
 
 it.each([
-  ['is told to abort', { status: 202 }, ''],
-  ['knows nothing of it', { status: 404, body: { error: { message: 'not found' } } }, ''],
+  ['aborts', { status: 202 }, ''],
+  ['does not know it', { status: 404, body: { error: { message: 'not found' } } }, ''],
   [
-    'will not',
+    'does not abort',
     { status: 500, body: { error: { message: 'oops' } } },
     /\. Also Failed to abort inspection on node .*, reason: .*did not abort: HTTP status 500: oops/,
   ],
-])('fails what takes too long; a service that %s', async (_, answer, also) => {
+])('fails an inspection that takes too long, with a service that %s', async (_, answer, also) => {
   service.answers.set('abort', answer);
   const one = await start({ 'conductor.inspect_wait_timeout': 300 });
   const uuid = await inspecting(one);
@@ -191,7 +191,7 @@ describe('abort', () => {
     await pass(one, 66);
     expect(service.asked).toHaveLength(asked);
   });
-  it('is refused while the service does not do it; the node waits on', async () => {
+  it('is refused while the service does not abort, and the node still waits', async () => {
     const one = await start();
     const uuid = await inspecting(one);
     await service.shut();
@@ -200,7 +200,7 @@ describe('abort', () => {
   });
 });
 
-it('leaves a node alone that is in maintenance', async () => {
+it('does not ask about a node in maintenance', async () => {
   const one = await start();
   const uuid = await inspecting(one);
   await database.store().nodes.update(uuid, { maintenance: true });
@@ -212,7 +212,7 @@ it('leaves a node alone that is in maintenance', async () => {
   expect(await now(uuid)).toMatchObject({ provision_state: 'inspect failed' });
 });
 
-it('takes no callback that comes to the API itself', async () => {
+it('refuses a callback that comes to the API itself', async () => {
   const one = await start();
   const uuid = await inspecting(one);
   const inventory = { interfaces: [{ name: 'e', mac_address: '52:54:00:00:00:01' }], cpu: { architecture: 'x86_64', count: 1 } };
@@ -225,7 +225,7 @@ it('takes no callback that comes to the API itself', async () => {
 it.each([
   ['asked', true],
   ['not yet asked', false],
-])('goes on at another conductor when one dies, the service %s', async (_, isAsked) => {
+])('continues at another conductor after one died, with the service %s', async (_, isAsked) => {
   if (!isAsked) await service.shut();
   const first = await start({ 'DEFAULT.host': 'a' });
   const uuid = await inspecting(first);
@@ -239,7 +239,7 @@ it.each([
   expect(await now(uuid)).toMatchObject({ provision_state: 'manageable' });
 });
 
-it('acts on nothing that it was told of an inspection that has ended meanwhile', async () => {
+it('ignores a late status of an inspection that has ended', async () => {
   const one = await start();
   const uuid = await inspecting(one);
   let answer: (said: Said) => void = () => {};
@@ -256,7 +256,7 @@ it('acts on nothing that it was told of an inspection that has ended meanwhile',
   expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', last_error: null });
 });
 
-it('many at once: bounded requests, all are asked and end', async () => {
+it('runs many inspections at once with a limited number of concurrent requests', async () => {
   const one = await start();
   const uuids: string[] = [];
   for (let count = 0; count < 100; count++) uuids.push((await one.enrol(manageable)).uuid);
@@ -273,7 +273,7 @@ it('many at once: bounded requests, all are asked and end', async () => {
   expect([...new Set(states)]).toEqual(['manageable']);
 });
 
-it('disabled, is refused with what is missing; a URL that cannot be used stops the start', async () => {
+it('is refused if [discoverd] is disabled; an invalid service_url prevents the start', async () => {
   const one = await start({ 'discoverd.enabled': false });
   const { uuid } = await one.enrol(manageable);
   await expect(one.conductor.provision(uuid, 'inspect', {})).rejects.toThrow(

@@ -46,7 +46,7 @@ const script = async (server: WholeServer, mac: string): Promise<number> =>
   (await fetch(`${server.server.bootUrl!}/ipxe/${mac.replaceAll(':', '-')}`)).status;
 const idle = (server: WholeServer): Promise<void> => server.server.conductor!.idle();
 
-it('makes a node of it, in enroll, with what it said', async () => {
+it('enrols an unknown machine once, in enroll and with its report', async () => {
   const server = await start({ 'auto_discovery.inspection_scope': 'rack-1' });
   expect(await script(server, macOf(1))).toBe(200);
   const { status, body } = await post(server, report(1));
@@ -85,7 +85,7 @@ it('makes a node of it, in enroll, with what it said', async () => {
   expect((await post(server, report(1))).status).toBe(202);
 });
 
-it('makes one node each of 200 at once that say it twice, and none of a machine that is known', async () => {
+it('enrols 199 machines once each that report twice at the same time, and does not enrol a known one', async () => {
   const server = await start();
   const { body: known } = await server.call('POST', '/v1/nodes', { driver: 'redfish' });
   await server.call('POST', '/v1/ports', { node_uuid: known['uuid'], address: macOf(0) });
@@ -118,7 +118,7 @@ it('makes one node each of 200 at once that say it twice, and none of a machine 
   );
 });
 
-it('enrols no more machines within an hour than the option says, and answers the known ones', async () => {
+it('enrols at most max_nodes_per_hour machines within an hour', async () => {
   const server = await start({ 'auto_discovery.max_nodes_per_hour': 2 });
   const statuses: number[] = [];
   for (const index of [1, 2, 3, 4]) statuses.push((await post(server, report(index))).status);
@@ -132,12 +132,12 @@ it('enrols no more machines within an hour than the option says, and answers the
 
 it.each<[string, Partial<LoadedOptions>, object, number]>([
   ['discovery is off', { 'auto_discovery.enabled': false }, report(1), 404],
-  ['it is denied', { 'pxe_filter.deny_macs': [macOf(1, 1)] }, report(1), 404],
-  ['it is not among the allowed', { 'pxe_filter.allow_macs': ['00:11:22'] }, report(1), 404],
-  ['one of its addresses is allowed', { 'pxe_filter.allow_macs': [macOf(1, 1)] }, report(1), 202],
-  ['the driver is not there', { 'auto_discovery.driver': 'nosuch' }, report(1), 503],
-  ['it names a node that is not there', {}, report(1), 404],
-])('%s', async (what, options, body, status) => {
+  ['one of its MAC addresses is denied', { 'pxe_filter.deny_macs': [macOf(1, 1)] }, report(1), 404],
+  ['none of its MAC addresses is allowed', { 'pxe_filter.allow_macs': ['00:11:22'] }, report(1), 404],
+  ['one of its MAC addresses is allowed', { 'pxe_filter.allow_macs': [macOf(1, 1)] }, report(1), 202],
+  ['the driver does not exist', { 'auto_discovery.driver': 'nosuch' }, report(1), 503],
+  ['it names a node that does not exist', {}, report(1), 404],
+])('accepts or refuses a report if %s', async (what, options, body, status) => {
   const server = await start(options);
   const path = what.includes('names') ? '?node_uuid=aaaaaaaa-0000-4000-8000-00000000aaaa' : '';
   expect((await server.call('POST', `/v1/continue_inspection${path}`, body)).status).toBe(status);
@@ -145,7 +145,7 @@ it.each<[string, Partial<LoadedOptions>, object, number]>([
   expect((await nodesOf(server)).length).toBe(status === 202 ? 1 : 0);
 });
 
-it('a report that the hooks refuse leaves the node with the reason, and may come again', async () => {
+it('a report that the hooks refuse leaves the node with the reason, and a later report succeeds', async () => {
   const server = await start({ 'inspector.hooks': ['ramdisk-error', 'validate-interfaces', 'ports'] });
   expect((await post(server, { ...report(1), error: 'broken' })).status).toBe(202);
   await idle(server);

@@ -96,12 +96,13 @@ const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 const having = (mac: string, part: JsonObject): JsonObject => ({ inventory: { ...inventory(mac), ...part } });
 const told = (mac: string, more: object = {}): JsonObject => ({ inventory: inventory(mac), ...more });
 
-const DOORS = ['/v1/continue_inspection', ':5050/v1/continue'] as const;
-type Door = (typeof DOORS)[number];
-const urlOf = (door: Door): string => (door === DOORS[0] ? `${server.apiUrl!}${door}` : `${server.inspectorUrl!}/v1/continue`);
-async function waiting(door: Door): Promise<{ readonly uuid: string; readonly mac: string }> {
+const ENDPOINTS = ['/v1/continue_inspection', ':5050/v1/continue'] as const;
+type Endpoint = (typeof ENDPOINTS)[number];
+const urlOf = (endpoint: Endpoint): string =>
+  endpoint === ENDPOINTS[0] ? `${server.apiUrl!}${endpoint}` : `${server.inspectorUrl!}/v1/continue`;
+async function waiting(endpoint: Endpoint): Promise<{ readonly uuid: string; readonly mac: string }> {
   const machine = await manageable();
-  if (door === DOORS[0]) await must('PUT', `/nodes/${machine.uuid}/states/provision`, { target: 'inspect' });
+  if (endpoint === ENDPOINTS[0]) await must('PUT', `/nodes/${machine.uuid}/states/provision`, { target: 'inspect' });
   else expect(await send('POST', `${server.inspectorUrl!}/v1/introspection/${machine.uuid}?manage_boot=0`)).toMatchObject({ status: 202 });
   await server.conductor!.idle();
   return machine;
@@ -114,7 +115,7 @@ const ILL_TYPED: readonly (readonly [string, JsonObject])[] = [
   ['an architecture that is an object', { cpu: { architecture: {} } }],
   ['a count that is a text', { cpu: { architecture: 'x86_64', count: '4' } }],
   ['a negative count', { cpu: { architecture: 'x86_64', count: -4 } }],
-  ['flags that are no list', { cpu: { architecture: 'x86_64', flags: 7 } }],
+  ['flags that are not a list', { cpu: { architecture: 'x86_64', flags: 7 } }],
   ['a flag that is a number', { cpu: { architecture: 'x86_64', flags: [7] } }],
   ['memory that is a text', { memory: 'lots' }],
   ['memory of a text', { memory: { physical_mb: 'lots' } }],
@@ -141,11 +142,11 @@ const ILL_TYPED_BESIDE: readonly (readonly [string, JsonObject])[] = [
   ['rows of hardware that are an object', { data: {} }],
 ];
 const REFUSED: readonly (readonly [string, number, (mac: string) => string | Buffer])[] = [
-  ['more than is read', 413, (mac) => JSON.stringify(told(mac, { dump: 'x'.repeat(65 << 10) }))],
+  ['a body that is too large', 413, (mac) => JSON.stringify(told(mac, { dump: 'x'.repeat(65 << 10) }))],
   ['too deep a nesting', 400, (mac) => JSON.stringify(told(mac)).replace(/}$/, `,"deep":${nested(30)}}`)],
-  ['a nesting that would end the stack', 400, () => nested(30_000)],
-  ['no JSON', 400, () => '{"inventory":'],
-  ['bytes that are no UTF-8', 400, (mac) => Buffer.from(JSON.stringify(told(mac, { text: '\xff' })), 'latin1')],
+  ['a nesting that would overflow the stack', 400, () => nested(30_000)],
+  ['malformed JSON', 400, () => '{"inventory":'],
+  ['bytes that are not UTF-8', 400, (mac) => Buffer.from(JSON.stringify(told(mac, { text: '\xff' })), 'latin1')],
   ['a list', 400, () => '[]'],
   ['null', 400, () => 'null'],
   ['a text', 400, () => '"inventory"'],
@@ -164,21 +165,21 @@ const REFUSED: readonly (readonly [string, number, (mac: string) => string | Buf
 // The inventory does not say which disk is the root disk (`root_disk`), so local_gb is 0.
 const ALL = { cpu_arch: 'x86_64', cpus: 4, memory_mb: 2048, local_gb: 0, capabilities: 'cpu_vt:true' };
 
-describe.each(DOORS)('POST %s', (door) => {
-  const at = DOORS.indexOf(door);
+describe.each(ENDPOINTS)('POST %s', (endpoint) => {
+  const at = ENDPOINTS.indexOf(endpoint);
   let machine: { readonly uuid: string; readonly mac: string };
   beforeAll(async () => {
-    machine = await waiting(door);
+    machine = await waiting(endpoint);
   });
-  it.each(REFUSED)('%s: %j, and nothing changes', async (_, expected, text) => {
+  it.each(REFUSED)('refuses %s with %j, and changes nothing', async (_, expected, text) => {
     const before = await seen(machine.uuid);
-    const { status } = await send('POST', urlOf(door), text(machine.mac));
+    const { status } = await send('POST', urlOf(endpoint), text(machine.mac));
     await server.conductor!.idle();
     expect(status).toBe(expected);
     expect(await seen(machine.uuid)).toEqual(before);
   });
-  it('the node still waits: what is good is taken', async () => {
-    expect((await send('POST', urlOf(door), JSON.stringify(told(machine.mac)))).status).toBe(at === 0 ? 202 : 200);
+  it('then accepts a valid report, since the node still waits', async () => {
+    expect((await send('POST', urlOf(endpoint), JSON.stringify(told(machine.mac)))).status).toBe(at === 0 ? 202 : 200);
     await server.conductor!.idle();
     expect(await seen(machine.uuid)).toMatchObject({
       node: { provision_state: 'manageable', properties: at === 0 ? { cpu_arch: 'x86_64' } : ALL },
@@ -187,8 +188,8 @@ describe.each(DOORS)('POST %s', (door) => {
 });
 
 it('a deleted node leaves no inventory in the folder', async () => {
-  const { uuid, mac } = await waiting(DOORS[0]);
-  expect(await send('POST', urlOf(DOORS[0]), JSON.stringify(told(mac)))).toMatchObject({ status: 202 });
+  const { uuid, mac } = await waiting(ENDPOINTS[0]);
+  expect(await send('POST', urlOf(ENDPOINTS[0]), JSON.stringify(told(mac)))).toMatchObject({ status: 202 });
   await server.conductor!.idle();
   expect(await must('GET', `/nodes/${uuid}/inventory`)).toMatchObject({ inventory: inventory(mac) });
   expect(readdirSync(join(folder, 'inventories'))).toContain(`${uuid}.a.json`);
@@ -196,23 +197,23 @@ it('a deleted node leaves no inventory in the folder', async () => {
   expect(readdirSync(join(folder, 'inventories')).filter((file) => file.startsWith(uuid))).toEqual([]);
 });
 
-it.each(DOORS)(
-  'a folder that cannot be written fails the inspection by %s, which says so; once it is mended, it is inspected again',
-  async (door) => {
+it.each(ENDPOINTS)(
+  'a report to %s fails the inspection while the inventory folder cannot be written, and succeeds afterwards',
+  async (endpoint) => {
     const place = join(folder, 'inventories');
     const failure = /cannot be written in \[inventory\]directory: ENOENT: no such file or directory$/;
-    const { uuid, mac } = await waiting(door);
+    const { uuid, mac } = await waiting(endpoint);
     renameSync(place, `${place}.away`);
     try {
       // The introspection service processes a report before it answers; the API answers first.
-      expect((await send('POST', urlOf(door), JSON.stringify(told(mac)))).status).toBe(door === DOORS[0] ? 202 : 400);
+      expect((await send('POST', urlOf(endpoint), JSON.stringify(told(mac)))).status).toBe(endpoint === ENDPOINTS[0] ? 202 : 400);
       await server.conductor!.idle();
     } finally {
       renameSync(`${place}.away`, place);
     }
     const node = await must('GET', `/nodes/${uuid}`);
     expect(node).toMatchObject({ reservation: null, properties: {} });
-    if (door === DOORS[0]) {
+    if (endpoint === ENDPOINTS[0]) {
       expect(node).toMatchObject({ provision_state: 'inspect failed', last_error: expect.stringMatching(failure) as string });
       await must('PUT', `/nodes/${uuid}/states/provision`, { target: 'inspect' });
     } else {
@@ -221,7 +222,7 @@ it.each(DOORS)(
       expect(await send('POST', `${at}?manage_boot=0`)).toMatchObject({ status: 202 });
     }
     await server.conductor!.idle();
-    expect((await send('POST', urlOf(door), JSON.stringify(told(mac)))).status).toBeLessThan(300);
+    expect((await send('POST', urlOf(endpoint), JSON.stringify(told(mac)))).status).toBeLessThan(300);
     await server.conductor!.idle();
     expect(await must('GET', `/nodes/${uuid}/inventory`)).toMatchObject({ inventory: inventory(mac) });
   },

@@ -33,7 +33,7 @@ async function waiting(changes: NodeChanges = {}, collect: Options['agent.deploy
   return { ...now, uuid };
 }
 
-it('takes one of two callbacks at once, whole; the other finds nobody', async () => {
+it('accepts exactly one of two concurrent callbacks, as a whole', async () => {
   const { conductor, store, node, uuid } = await waiting();
   const post = (name: string) => conductor.continueInspection({ macs: [MAC], nodeUuid: uuid }, inventory(name), { from: name });
   const [one, other] = await Promise.allSettled([post('one'), post('other')]);
@@ -49,7 +49,7 @@ it.each<[string, JsonObject]>([
   ['an unknown node', { nodeUuid: '00000000-0000-4000-8000-000000000000', macs: [] }],
   ['an unknown address', { macs: ['52:54:00:ff:ff:ff'] }],
   ['an address that is no BMC of a waiting node', { macs: [], bmcAddresses: ['192.0.2.99'] }],
-])('knows nothing of %s, and keeps nothing', async (_, lookup) => {
+])('refuses a callback for %s, and stores nothing', async (_, lookup) => {
   const { conductor, store, node, uuid } = await waiting();
   const before = await node(uuid);
   await expect(conductor.continueInspection(lookup as never, inventory('x'), {})).rejects.toMatchObject({
@@ -60,7 +60,7 @@ it.each<[string, JsonObject]>([
   expect(await store.ports.byMacs([MAC])).toEqual([]);
 });
 
-it('knows nothing of a node whose inspection is over', async () => {
+it('refuses a callback for a node whose inspection is over', async () => {
   const { conductor, store, node, uuid } = await waiting();
   await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('first'), {});
   await conductor.idle();
@@ -71,7 +71,7 @@ it('knows nothing of a node whose inspection is over', async () => {
   expect(await store.inventories.find(uuid)).toMatchObject({ inventory: { hostname: 'first' } });
 });
 
-it('keeps what the operator said of the machine', async () => {
+it('keeps properties that the operator has set', async () => {
   const { conductor, node, uuid } = await waiting({ properties: { cpu_arch: 'mine', a: 1 } });
   await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('x'), {});
   await conductor.idle();
@@ -83,7 +83,7 @@ it.each([
   ['on_failure', { error: 'no disk' }, 1],
   ['always', {}, 1],
   ['never', { error: 'no disk' }, 0],
-] as const)('logs of the ramdisk: %s, with %j: %i', async (collect, data, files) => {
+] as const)('with deploy_logs_collect = %s and the data %j, stores %i files with logs of the ramdisk', async (collect, data, files) => {
   const { conductor, store, uuid } = await waiting({ name: 'forge' }, collect);
   await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('x'), { ...data, logs: 'bG9ncw==' });
   await conductor.idle();
@@ -93,7 +93,7 @@ it.each([
   expect(Object.keys((await store.inventories.find(uuid))?.plugin_data ?? {})).not.toContain('logs');
 });
 
-it('gives the token once: in the answer where that carries it, at the lookup otherwise', async () => {
+it('returns the agent token only to a callback that asks for it', async () => {
   const tokenOf = async (wantsToken: boolean): Promise<unknown> => {
     const { conductor, uuid } = await waiting();
     const answer = await conductor.continueInspection({ macs: [], nodeUuid: uuid, wantsToken }, inventory('x'), {});

@@ -26,7 +26,7 @@ async function inspected(finds: InspectionFindings, properties: JsonObject = {})
   return { ...now, uuid };
 }
 
-it('writes properties, ports and the inventory at once, and boots nothing', async () => {
+it('writes properties, ports and the inventory without booting the machine', async () => {
   const { uuid, node, store, machine } = await inspected(found());
   expect(await node(uuid)).toMatchObject({
     provision_state: 'manageable',
@@ -50,11 +50,11 @@ it.each<[string, JsonObject, JsonObject]>([
 });
 
 it.each<[string, Partial<InspectionFindings>, JsonObject, string | null]>([
-  ['memory', { properties: { local_gb: 1 } }, {}, 'memory_mb'],
-  ['memory that the operator gave', { properties: { local_gb: 1 } }, { memory_mb: 7 }, null],
-  ['more', { properties: {}, hooks: [] }, {}, 'memory_mb, local_gb, cpu_arch'],
-  ['the architecture', { inventory: { ...found().inventory, cpu: { architecture: '' } } }, {}, 'cpu_arch'],
-])('is nothing without what is essential: %s', async (_, changes, before, missing) => {
+  ['memory is missing', { properties: { local_gb: 1 } }, {}, 'memory_mb'],
+  ['memory is set by the operator', { properties: { local_gb: 1 } }, { memory_mb: 7 }, null],
+  ['several are missing', { properties: {}, hooks: [] }, {}, 'memory_mb, local_gb, cpu_arch'],
+  ['the architecture is empty', { inventory: { ...found().inventory, cpu: { architecture: '' } } }, {}, 'cpu_arch'],
+])('requires the essential properties: %s', async (_, changes, before, missing) => {
   const { uuid, node, store } = await inspected(found(changes), before);
   const reason = `Failed to inspect hardware. Reason: Failed to discover the following properties: ${missing} on node ${uuid}`;
   expect(await node(uuid)).toMatchObject(
@@ -64,7 +64,7 @@ it.each<[string, Partial<InspectionFindings>, JsonObject, string | null]>([
   expect((await store.inventories.find(uuid)) === undefined).toBe(missing !== null);
 });
 
-it('keeps nothing of an inspection that found more than is to be kept', async () => {
+it('fails and stores nothing if the findings exceed [inventory]max_size', async () => {
   const { uuid, node, store } = await inspected(found({ pluginData: { dump: 'x'.repeat(9 << 20) } }));
   expect(await node(uuid)).toMatchObject({
     provision_state: 'inspect failed',
@@ -77,7 +77,7 @@ it('keeps nothing of an inspection that found more than is to be kept', async ()
   expect(await store.ports.ofNode(uuid)).toEqual([]);
 });
 
-it('names what changed since the inspection before', async () => {
+it('records hardware changes since the last inspection', async () => {
   const inventory = { ...found().inventory, memory: { physical_mb: 2048 } };
   const { conductor, enrol, store } = await start({ machine: newMachine({ finds: found({ inventory }) }) });
   const { uuid } = await enrol({ provision_state: 'manageable' } satisfies NodeChanges);
@@ -131,7 +131,7 @@ describe('inspection rules', () => {
   it.each([
     [{ op: 'fail', args: { msg: 'not mine' } }, /Reason: not mine \(inspection rule aaaaaaaa-0000-4000-8000-00000000aaaa\)$/],
     [{ op: 'set-attribute', args: { path: 'driver', value: 'nosuch' } }, /nosuch/],
-  ])('leave nothing when one fails: %j', async (action, text) => {
+  ])('change nothing when one fails: %j', async (action, text) => {
     const { uuid, node, store, kept } = await withRule([{ op: 'add-trait', args: { name: 'CUSTOM_SEEN' } }, action]);
     expect(await node(uuid)).toMatchObject({
       provision_state: 'inspect failed',

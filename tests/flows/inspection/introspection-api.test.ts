@@ -61,8 +61,8 @@ const options = conductorOptions({ 'api.log_requests': 'changes' });
 beforeAll(async () => {
   one = await started(database.store(), clock);
   const rooms = { store: one.store, options, log, clock, metrics };
-  const door = createRouter({ ...rooms, options: conductorOptions(), here: one.conductor });
-  server = createServer(createIntrospectionApi({ ...rooms, conductor: door }));
+  const router = createRouter({ ...rooms, options: conductorOptions(), here: one.conductor });
+  server = createServer(createIntrospectionApi({ ...rooms, conductor: router }));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   document = (await (await fetch(`${url}/v1/openapi.json`)).json()) as Document;
@@ -106,7 +106,7 @@ const READER = `
   const { OpenAPIBackend } = require('openapi-backend');
   const backend = new OpenAPIBackend({ definition: JSON.parse(require('fs').readFileSync(0, 'utf8')), strict: true, validate: false });
   backend.init().then(() => console.log(JSON.stringify(backend.getOperations().map((one) => one.operationId))));`;
-it('has an OpenAPI document of all its doors, to a reader that is not ours', () => {
+it('has a valid OpenAPI document of all its routes for openapi-backend', () => {
   const input = JSON.stringify(document);
   const read = JSON.parse(
     execFileSync(process.execPath, ['-e', READER], { cwd: join(__dirname, '../../..'), encoding: 'utf8', input }),
@@ -117,7 +117,7 @@ it('has an OpenAPI document of all its doors, to a reader that is not ours', () 
   expect(unused).toEqual([]);
 });
 
-it('answers as the document says, from start to rules', async () => {
+it('answers operations on introspections and rules as the document declares', async () => {
   const { uuid } = await one.enrol({ provision_state: 'manageable', name: 'anvil' });
   await one.conductor.createPort({ uuid: '00000000-0000-4000-8000-00000000000a', node_uuid: uuid, address: MAC });
   expect((await ask('GET', '/')).status).toBe(200);
@@ -146,7 +146,7 @@ it('answers as the document says, from start to rules', async () => {
   expect((await ask('DELETE', '/v1/rules')).status).toBe(204);
 });
 
-it('tells of requests as [api]log_requests says, and measures them all by their route', async () => {
+it('logs requests as [api]log_requests says, and measures all requests by their route', async () => {
   lines.length = 0;
   measured.length = 0;
   const { headers } = await ask('GET', '/v1/rules');
@@ -194,7 +194,7 @@ const HOSTILE: readonly (readonly [method: string, path: string, body?: unknown,
   ['POST', '/v1/introspection/anvil/data/unprocessed', { inventory: { interfaces: 5, x: '\u0000' } }],
   ['GET', '/v1', undefined, { 'x-openstack-ironic-inspector-api-version': '9'.repeat(400) }],
 ];
-it('refuses what is hostile, and never breaks', async () => {
+it('answers hostile requests without internal errors', async () => {
   errors.length = 0;
   for (const [index, [method, path, body, headers]] of HOSTILE.entries()) {
     const { status } = await ask(method, path, body, headers);

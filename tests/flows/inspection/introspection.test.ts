@@ -41,7 +41,7 @@ async function waiting(machine?: Machine, changes?: NodeChanges): Promise<Begun>
   return begun;
 }
 
-it('boots the machine, takes its report, and powers it off', async () => {
+it('boots the machine, accepts its report, and powers it off', async () => {
   const { conductor, machine, uuid, status, store, node } = await waiting();
   expect(machine.told).toEqual(['boot device pxe once', 'power on']);
   expect(await conductor.continueIntrospection(report())).toEqual({ uuid });
@@ -53,7 +53,7 @@ it('boots the machine, takes its report, and powers it off', async () => {
   expect(await store.introspections.data(uuid, 'unprocessed')).not.toHaveProperty('logs');
 });
 
-it('takes no report of a machine that nobody waits for, and keeps no trace of it', async () => {
+it('refuses a report of a machine without a waiting introspection, and stores nothing', async () => {
   const { conductor, uuid, store, status } = await enrolled();
   await expect(conductor.continueIntrospection(report())).rejects.toMatchObject({ status: 404 });
   expect(await status()).toBeUndefined();
@@ -71,7 +71,7 @@ it('takes no report of a machine that nobody waits for, and keeps no trace of it
 it.each([
   [false, 9],
   [true, 4],
-])('replaces what is there only if told to: %s', async (overwrites, cpus) => {
+])('treats existing properties as [processing]overwrite_existing = %s says', async (overwrites, cpus) => {
   const { conductor, uuid, node } = await enrolled(undefined, { properties: { cpus: 9 } }, { 'processing.overwrite_existing': overwrites });
   await conductor.startIntrospection(uuid, false);
   await conductor.continueIntrospection(report());
@@ -79,7 +79,7 @@ it.each([
   expect((await node(uuid)).properties).toMatchObject({ cpus, memory_mb: 2048 });
 });
 
-it('takes one of two reports, whole', async () => {
+it('accepts exactly one of two concurrent reports, as a whole', async () => {
   const { conductor, uuid, store, node } = await waiting();
   const answers = await Promise.allSettled(
     [1, 2].map((count) => conductor.continueIntrospection(report({ count }, { cpu: { architecture: 'x86_64', count } }))),
@@ -94,7 +94,7 @@ it('takes one of two reports, whole', async () => {
 it.each<[string, JsonObject, RegExp]>([
   ['an error of the ramdisk', report({ error: 'boom' }), /^Preprocessing hook ramdisk_error: Ramdisk reported error: boom$/],
   ['hooks that refuse', report({}, { disks: [{ name: '/dev/sda', size: 1 }] }), /^No disks|^Failed to inspect hardware/],
-])('changes nothing for %s', async (_, given, error) => {
+])('fails and changes nothing because of %s', async (_, given, error) => {
   const { conductor, uuid, status, node, store } = await waiting(undefined, { properties: { root_device: { name: '/dev/none' } } });
   await expect(conductor.continueIntrospection(given)).rejects.toMatchObject({ status: 400 });
   expect(await status()).toMatchObject({ state: 'error', error: expect.stringMatching(error) as string });
@@ -102,7 +102,7 @@ it.each<[string, JsonObject, RegExp]>([
   expect(await store.inventories.find(uuid)).toBeUndefined();
 });
 
-it('says which rule failed a node, and why', async () => {
+it('names the rule that failed an introspection, and its reason', async () => {
   const { conductor, uuid, status, store, node } = await waiting();
   await store.introspectionRules.create({
     uuid: '00000000-0000-4000-8000-0000000000ff',
@@ -130,7 +130,7 @@ it.each<[string, Parameters<Machine['broken']['set']>[0], string]>([
   expect(await status()).toMatchObject({ state: 'error', error });
 });
 
-it('is aborted, and goes on to the next', async () => {
+it('is aborted, and can be started again', async () => {
   const { conductor, uuid, status, machine } = await waiting();
   await conductor.abortIntrospection(uuid);
   await conductor.idle();
@@ -141,7 +141,7 @@ it('is aborted, and goes on to the next', async () => {
   expect(await status()).toMatchObject({ state: 'waiting', error: null });
 });
 
-it('is aborted while somebody holds the node: its machine goes off when the node is free', async () => {
+it('is aborted while the node is reserved, and powers the machine off once the node is free', async () => {
   const { conductor, uuid, status, machine, store } = await waiting();
   const { lock_fence: fence } = await store.nodes.reserve(uuid, 'elsewhere');
   await conductor.abortIntrospection(uuid);
@@ -154,7 +154,7 @@ it('is aborted while somebody holds the node: its machine goes off when the node
   expect(await status()).toMatchObject({ state: 'error', error: 'Canceled by operator' });
   expect(machine.power).toBe('power off');
 });
-it('touches no machine that is on its way to something else when an abort comes to it', async () => {
+it('does not power the machine off at an abort if the node is already in another flow', async () => {
   const { conductor, uuid, status, machine, store } = await waiting();
   const { lock_fence: fence } = await store.nodes.reserve(uuid, 'elsewhere');
   await conductor.abortIntrospection(uuid);
@@ -174,7 +174,7 @@ async function takenOver(from: Begun, changes: Parameters<Started['store']['intr
   await settled(now.conductor);
   return now;
 }
-it('is begun again, or put to rest, at another conductor when one dies', async () => {
+it('is started again, or its abort is finished, by another conductor after one died', async () => {
   const begun = await waiting();
   const again = await takenOver(begun, { state: 'starting' });
   expect(await again.store.introspections.find(begun.uuid)).toMatchObject({ state: 'waiting', error: null });
@@ -184,7 +184,7 @@ it('is begun again, or put to rest, at another conductor when one dies', async (
   expect(ended.machine.power).toBe('power off');
 });
 describe('a report whose conductor dies', () => {
-  it('is waited for again when it was not kept: its sender got no answer', async () => {
+  it('is awaited again if it was not stored, since its sender got no answer', async () => {
     const begun = await waiting();
     const { conductor, store } = await takenOver(begun, { state: 'processing' });
     expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'waiting', finished_at: null });
@@ -192,7 +192,7 @@ describe('a report whose conductor dies', () => {
     await conductor.idle();
     expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'finished', error: null });
   });
-  it('is looked at by the next when it was kept', async () => {
+  it('is processed by the next conductor if it was stored', async () => {
     const begun = await waiting();
     await begun.store.introspections.putData(begun.uuid, 'unprocessed', report());
     const { store, node, machine } = await takenOver(begun, { state: 'processing' });
@@ -201,7 +201,7 @@ describe('a report whose conductor dies', () => {
     expect(await store.introspections.data(begun.uuid, 'processed')).toMatchObject({ cpus: 4 });
     expect(machine.power).toBe('power off');
   });
-  it('is not looked at twice: the machine is put to rest', async () => {
+  it('is not processed twice: the next conductor only powers the machine off', async () => {
     const begun = await waiting();
     await begun.store.introspections.putData(begun.uuid, 'unprocessed', report());
     const { store, node, machine } = await takenOver(begun, { state: 'processing', macs: [], bmc_addresses: [] });
@@ -215,7 +215,7 @@ describe('a report whose conductor dies', () => {
     const { store } = await takenOver(begun, { state: 'processing' });
     expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'error', finished_at: expect.anything() as unknown });
   });
-  it('is marked as written with what was written', async () => {
+  it('is marked as processed before the machine is powered off', async () => {
     const { conductor, store, uuid, machine } = await waiting();
     const { passed, open } = gate();
     machine.stuck.set('power off', passed);
@@ -226,9 +226,9 @@ describe('a report whose conductor dies', () => {
   });
 });
 it.each<[string, boolean, JsonObject]>([
-  ['goes on with what is kept', true, { state: 'finished', error: null }],
+  ['continues with the stored data', true, { state: 'finished', error: null }],
   [
-    'ends without',
+    'fails without stored data',
     false,
     { state: 'error', error: 'The conductor that reapplied the introspection data is gone, and the data are not kept' },
   ],
@@ -245,7 +245,7 @@ it.each<[string, boolean, JsonObject]>([
   expect(await store.introspections.find(begun.uuid)).toMatchObject(then);
 });
 
-it('reapplies what is kept, and what is given', async () => {
+it('reapplies stored data, and data of the client', async () => {
   const { conductor, uuid, status, store } = await waiting();
   await conductor.continueIntrospection(report());
   await conductor.idle();
@@ -257,7 +257,7 @@ it('reapplies what is kept, and what is given', async () => {
   expect(await store.introspections.data(uuid, 'processed')).toMatchObject({ mine: 1 });
 });
 
-it('is over after its time', async () => {
+it('fails after its timeout', async () => {
   const { conductor, status } = await waiting();
   for (const seconds of [3_650, 120]) {
     await clock.advance(seconds);
@@ -267,7 +267,7 @@ it('is over after its time', async () => {
 });
 
 it.each(INTROSPECTION_STATES.filter((state) => !['error', 'finished', 'waiting'].includes(state)))(
-  'is not begun while %s',
+  'is not started again while it is %s',
   async (state) => {
     const { conductor, uuid, store } = await waiting();
     await store.introspections.change(uuid, ['waiting'], { state });

@@ -23,17 +23,17 @@ async function inspected(macs: Machine['macs'], pre = true): Promise<{ readonly 
 }
 
 it.each<[string, Machine['macs'], boolean, string]>([
-  ['ports that are there stay, here and elsewhere', [A, B, C, 'no address'], true, `inspect ${A} ${B}`],
-  ['none are known', [], true, `inspect ${A}`],
-  ['the operator makes ports', [A, B], false, `inspect ${A}`],
-  ['the BMC cannot be asked', undefined, true, 'inspect'],
-])('%s', async (_, macs, pre, inspect) => {
+  ['existing ports stay, including those of other nodes', [A, B, C, 'no address'], true, `inspect ${A} ${B}`],
+  ['the BMC knows no addresses', [], true, `inspect ${A}`],
+  ['pre_create_ports is off', [A, B], false, `inspect ${A}`],
+  ['the BMC cannot report addresses', undefined, true, 'inspect'],
+])('creates ports before the inspection: %s', async (_, macs, pre, inspect) => {
   const { told, node } = await inspected(macs, pre);
   expect(told[0]).toBe(inspect);
   expect(node).toMatchObject({ provision_state: 'manageable', last_error: null });
 });
 
-it('a BMC that answers with an error ends the inspection', async () => {
+it('a BMC that answers with an error fails the inspection', async () => {
   const { told, node } = await inspected(new Fault('DriverOperationError', { message: 'no' }));
   expect(told).toEqual(['abort inspection', 'removeInspectionNetwork']);
   expect(node).toMatchObject({ provision_state: 'inspect failed', last_error: 'no' });

@@ -85,7 +85,7 @@ interface Change {
   readonly kind: string;
   readonly key: string;
 }
-it('no change is lost or told twice', async () => {
+it('each hardware change is recorded and reported once while an API is killed repeatedly', async () => {
   await Promise.all(hosts.map(start));
   const store = database.store();
   const recorders = await Promise.all(

@@ -19,13 +19,13 @@ const token = join(folder(), 'token');
 writeFileSync(token, 'secret-token');
 const identity = ['--node', 'n', '--token-file', token];
 
-it('tells of its options', async () => {
+it('prints its options with --help', async () => {
   const { code, output } = await ended(start('--help'));
   expect(code).toBe(0);
   for (const option of ['--url', '--token-file', '--interval', '--once']) expect(output).toContain(option);
 });
 
-it('names what is wrong of its options, in one line', async () => {
+it('reports wrong options in one line', async () => {
   const given: readonly (readonly [string, readonly string[]])[] = [
     ["Unknown option '--often'", ['--often']],
     ['--interval is a number from 1 to 86400, not "0"', ['--interval', '0']],
@@ -44,7 +44,7 @@ it('names what is wrong of its options, in one line', async () => {
   }
 });
 
-describe('beside a service', () => {
+describe('with a service', () => {
   let server: Server;
   const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   let answer: number | undefined;
@@ -61,7 +61,7 @@ describe('beside a service', () => {
     await new Promise((done) => server.close(done));
   });
 
-  it.each([401, 403, 413, 429, 500])('that answers %s: says so, without the token', async (status) => {
+  it.each([401, 403, 413, 429, 500])('that answers %s, reports the status without the token', async (status) => {
     answer = status;
     const { code, output, errors } = await ended(start('--once', '--url', url(), ...identity));
     expect(code).toBe(1);
@@ -69,7 +69,7 @@ describe('beside a service', () => {
     expect(output + errors).not.toContain('secret-token');
   });
 
-  it('that hangs: ends at once when it is told to', async () => {
+  it('that hangs, ends at once on SIGTERM', async () => {
     answer = undefined;
     const child = start('--interval', '1', '--url', url(), ...identity);
     const end = ended(child);

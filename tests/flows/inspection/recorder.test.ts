@@ -71,7 +71,7 @@ const metric = async (line: string): Promise<number> => {
   );
 };
 
-it('a host that was deployed tells of itself by the token of its config drive', async () => {
+it('a deployed host pushes its hardware with the token of its config drive', async () => {
   const [machine] = whole.fleet.machines;
   uuid = await whole.enrol(machine!);
   for (const [target, state] of [
@@ -109,7 +109,7 @@ it('a host that was deployed tells of itself by the token of its config drive', 
 
 const again = (): Recording => recording({ node: uuid, token: readFileSync(join(root, 'token'), 'utf8') });
 
-it('a changed disk is in the lists, an event, the history and the metrics with the next push', async () => {
+it('a changed disk is in the lists, the events, the history and the metrics after the next push', async () => {
   const { resume } = (await whole.call('GET', '/v1/events')).body as { resume: string };
   rmSync(join(root, 'sys/block/sda/device/wwid'));
   writeFileSync(join(root, 'sys/block/sda/device/wwid'), 'naa.5000c500ffffffff\n');
@@ -132,7 +132,7 @@ it('a changed disk is in the lists, an event, the history and the metrics with t
   expect(history.filter(({ event_type: type }) => type === 'hardware')).toHaveLength(1);
 });
 
-it('silence is told once, and its end', async () => {
+it('a recorder that does not push is reported as stale once, and its next push as fresh', async () => {
   const { hardware } = database.store();
   const told: string[] = [];
   const log = { ...silentLog, warn: (line: string) => void told.push(line) };
@@ -166,7 +166,7 @@ it('silence is told once, and its end', async () => {
   expect(told2.map(({ payload }) => payload.stale)).toEqual([true, false]);
 });
 
-it('the end of the instance ends its token and its record', async () => {
+it('the end of the instance revokes the token and deletes the record', async () => {
   await whole.order(uuid, 'deleted');
   await whole.reach(uuid, 'available');
   await expect(pushOnce(again())).rejects.toThrow('the service answers 403');

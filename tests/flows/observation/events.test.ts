@@ -74,7 +74,7 @@ const call = async (method: string, path: string, body?: object): Promise<number
   return response.status;
 };
 
-it('tells of a deployment from its verb to its end, and of the end of the server', async () => {
+it('sends events and notifications of a deployment, and an end event when the server stops', async () => {
   const listening = await listen(`${server.apiUrl!}/v1/events/stream?node=one`);
   listeners.push(listening);
   const goTo = async (target: string, state: string) => {

@@ -38,7 +38,7 @@ const value = (text: string, series: string): number | undefined => {
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 };
 
-it('tells the numbers of a deployment', async () => {
+it('exposes the metrics of a deployment', async () => {
   const text = await scrape();
   expect(value(text, 'bloomery_nodes{provision_state="active",power_state="power on",maintenance="false",fault="none"}')).toBe(1);
   for (const [flow, count] of Object.entries({ verify: 1, clean: 1, deploy: 1 })) {
@@ -71,7 +71,7 @@ it('tells the numbers of a deployment', async () => {
   expect(text).not.toContain(uuid);
 });
 
-it('has a line for each request, under the id that the caller was told', async () => {
+it('logs each request under the request ID that the caller gets', async () => {
   const given = 'req-01234567-89ab-cdef-0123-456789abcdef';
   const headers = { 'X-Openstack-Request-Id': given, 'X-OpenStack-Ironic-API-Version': '1.109' };
   const answer = await fetch(`${whole.server.apiUrl!}/v1/nodes/${uuid}?fields=name`, { headers });
@@ -85,7 +85,7 @@ it('has a line for each request, under the id that the caller was told', async (
   expect(line!['ms']).toEqual(expect.any(Number));
 });
 
-it('names node, host and the request in the lines of the conductor', () => {
+it('logs the node, the host and the request ID in lines of the conductor', () => {
   const moved = lines.filter(({ message }) => message.endsWith('→ active (done)'));
   expect(moved).toEqual([expect.objectContaining({ node: uuid, host: 'conductor-1', component: 'conductor' })]);
   const asked = lines.find(({ message }) => message.endsWith('available → deploying (deploy)'))!;

@@ -67,7 +67,7 @@ async function ask(base: string, method: string, path: string, body?: unknown): 
   return { status: response.status, body: (await response.json()) as Seen };
 }
 
-it('holds for lists, pages and single nodes and ports, while both servers write', async () => {
+it('lists, pages, nodes and ports are never stale while two servers write', async () => {
   const bases = [api.url(), otherUrl];
   const made = async (path: string, body: object): Promise<string> => {
     const answer = await ask(api.url(), 'POST', path, body);
@@ -129,7 +129,7 @@ it('holds for lists, pages and single nodes and ports, while both servers write'
   expect(reads).toBeGreaterThan(NODES * 10);
 });
 
-it('holds for the conductor of a node, when another process comes and goes', async () => {
+it('the conductor of a node is never stale when another process starts and stops', async () => {
   const conductors = async (): Promise<readonly string[]> => [
     ...new Set((await ask(api.url(), 'GET', '/v1/nodes/detail')).body.nodes!.map(({ conductor }) => conductor)),
   ];

@@ -30,7 +30,7 @@ async function minutes(count: number): Promise<void> {
   }
 }
 
-it('counts the nodes each minute, by one of two conductors', async () => {
+it('one of two conductors counts the nodes each minute', async () => {
   const one = await start('one');
   await start('two');
   await one.createNode({ uuid: randomUUID(), driver: 'fake-hardware' });

@@ -23,7 +23,7 @@ async function statements(work: () => Promise<unknown>): Promise<number> {
   return query.mock.calls.length;
 }
 
-it('takes a node from enroll to active in few statements', async () => {
+it('a node goes from enroll to active in few SQL statements', async () => {
   const fake = (conductor = await startFake(database.store(), clock, FAKE));
   const lifecycle = async (): Promise<void> => {
     const { uuid } = await fake.createNode({ uuid: randomUUID(), driver: 'fake-hardware' });
@@ -38,7 +38,7 @@ it('takes a node from enroll to active in few statements', async () => {
   expect(await statements(lifecycle)).toBeLessThanOrEqual(24);
 });
 
-it('asks a thousand machines for their power in few statements', async () => {
+it('the power synchronisation of a thousand nodes takes few SQL statements', async () => {
   const asked = jest.spyOn(INTERFACES.power.fake!, 'get');
   conductor = await startFake(database.store(), clock, FAKE);
   await database.query(

@@ -9,7 +9,7 @@ interface Component {
 }
 const read = (file: string): unknown => JSON.parse(readFileSync(join(__dirname, '../../..', file), 'utf8'));
 
-it('the bill of materials of the build has all packages of the program, and what is inside the embedded PostgreSQL', () => {
+it('the bill of materials lists all packages of the program, and the parts of the embedded PostgreSQL', () => {
   const { components } = read('dist/bloomery.cdx.json') as { readonly components: readonly Component[] };
   const { packages } = read('package-lock.json') as { readonly packages: Readonly<Record<string, { version: string; dev?: true }>> };
   const locked = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);

@@ -96,7 +96,7 @@ describe('while the database is stopped', () => {
   beforeAll(() => database.stop());
   afterAll(() => database.start());
 
-  it('every operation of the document says 503, and when to come again', async () => {
+  it('every operation that needs the database answers 503, and asks the client to retry', async () => {
     const wrong: unknown[] = [];
     for (const operation of operations) {
       const answer = await whole.call(...callOf(operation));
@@ -106,7 +106,7 @@ describe('while the database is stopped', () => {
     }
     expect(wrong).toEqual([]);
   });
-  it('a push of a recorder too', async () => {
+  it('a push of a recorder gets 503', async () => {
     const path = `${whole.server.apiUrl!}/v1/nodes/${UUID}/hardware`;
     const answer = await fetch(path, {
       method: 'PUT',
@@ -115,23 +115,23 @@ describe('while the database is stopped', () => {
     });
     expect(answer.status).toBe(503);
   });
-  it('many at once, too', async () => {
+  it('200 concurrent requests get 503', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => whole.call('GET', `/v1/nodes/${node}`)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
   });
-  it('the health check lives', async () => {
+  it('the health check still answers 200', async () => {
     const { status } = await fetch(`${whole.server.apiUrl!}/healthcheck`);
     expect(status).toBe(200);
   });
 });
 
-it('everything goes on when it is back', async () => {
+it('requests and flows succeed again when the database is back', async () => {
   expect((await whole.call('GET', `/v1/nodes/${node}`)).status).toBe(200);
   await whole.order(node, 'manage');
   await whole.reach(node, 'manageable');
 });
 
-it('work that is under way waits, and loses nothing', async () => {
+it('a deployment continues without errors after several interruptions of the database', async () => {
   const machine = whole.fleet.machines[1]!;
   const uuid = await whole.enrol(machine, { instance_info: whole.deployable(), automated_clean: false });
   for (const [verb, state] of [

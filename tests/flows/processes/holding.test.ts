@@ -15,7 +15,7 @@ async function told(one: Started, what: string): Promise<void> {
 const erase = [{ interface: 'deploy', step: 'erase', priority: 10 }];
 
 describe('locks', () => {
-  it('shows who holds a node, refuses others after their tries, and lets go', async () => {
+  it('show the holder of a node, refuse other requests with 409, and end with the work', async () => {
     const one = await start();
     const { conductor, machine, enrol, node } = one;
     const { uuid } = await enrol({ provision_state: 'manageable' });
@@ -35,7 +35,7 @@ describe('locks', () => {
     expect((await node(uuid)).reservation).toBeNull();
   });
 
-  it('wakes who waits as soon as the node is let go', async () => {
+  it('wake waiting requests as soon as they are released', async () => {
     const one = await start({ options: { 'conductor.node_locked_retry_interval': 1000 } });
     const { conductor, machine, enrol, node } = one;
     const { uuid } = await enrol({ provision_state: 'manageable' });
@@ -49,7 +49,7 @@ describe('locks', () => {
     expect(await node(uuid)).toMatchObject({ maintenance: true, maintenance_reason: 'soon', provision_state: 'clean wait' });
   });
 
-  it('does nothing more for a caller that goes while it waits', async () => {
+  it('are not taken for a caller that disconnects while it waits', async () => {
     const one = await start({ options: { 'conductor.node_locked_retry_interval': 1000 } });
     const { conductor, machine, enrol, node } = one;
     const { uuid } = await enrol({ provision_state: 'manageable' });
@@ -67,7 +67,7 @@ describe('locks', () => {
     expect((await node(uuid)).traits).toEqual([]);
   });
 
-  it('never writes under a lock that another took over', async () => {
+  it('that another conductor has taken over prevent writes by the former holder', async () => {
     const one = await start();
     const { conductor, machine, enrol, node, store, complaints } = one;
     const { uuid } = await enrol({ provision_state: 'available' });
@@ -85,7 +85,7 @@ describe('locks', () => {
     await store.nodes.release(uuid, taken.lock_fence);
   });
 
-  it('ends reservations that nobody holds, its own and those of hosts that are gone, and goes on with their nodes', async () => {
+  it('that nobody holds, or that a dead host held, are ended, and the flows of their nodes continue', async () => {
     const { conductor, machine, enrol, node, store } = await start({ machine: newMachine({ ramdisk: false }) });
     const mine = await enrol({ provision_state: 'verifying', target_provision_state: 'manageable' });
     const theirs = await enrol({ provision_state: 'deleting', target_provision_state: 'available', target_power_state: 'power off' });
@@ -103,7 +103,7 @@ describe('locks', () => {
   });
 });
 
-it('takes the inventory of a machine that is quicker than its conductor', async () => {
+it('accepts an inventory that arrives before the conductor has released the node', async () => {
   const one = await start({ options: { 'conductor.node_locked_retry_interval': 1000 } });
   const { conductor, machine, enrol, node } = one;
   const { uuid } = await enrol({ provision_state: 'manageable' });
@@ -122,7 +122,7 @@ it('takes the inventory of a machine that is quicker than its conductor', async 
 describe('heartbeats', () => {
   const waiting: NodeChanges = { provision_state: 'clean wait', target_provision_state: 'available' };
 
-  it('remembers one that meets a held node, and acts on it when the node is let go', async () => {
+  it('at a reserved node are remembered, and handled when the node is released', async () => {
     const one = await start({ machine: newMachine({ agentSteps: erase }) });
     const { conductor, machine, enrol, node, speak } = one;
     const { uuid } = await enrol(waiting);
@@ -140,7 +140,7 @@ describe('heartbeats', () => {
     expect((await node(uuid)).provision_state).toBe('available');
   });
 
-  it('acts on one that met a held node when the database answers again', async () => {
+  it('at a reserved node are handled once the database answers again', async () => {
     const one = await start({ machine: newMachine({ agentSteps: erase }) });
     const { conductor, machine, enrol, node, speak } = one;
     const { uuid } = await enrol(waiting);
@@ -158,7 +158,7 @@ describe('heartbeats', () => {
     expect((await node(uuid)).provision_state).toBe('available');
   });
 
-  it('acts on one that met a held node when a worker is free, though none was when the node was let go', async () => {
+  it('at a reserved node are handled once a worker is free, if none was free at the release', async () => {
     const one = await start({ machine: newMachine({ agentSteps: erase }), options: { 'conductor.workers_pool_size': 1 } });
     const { conductor, machine, enrol, node, speak, complaints } = one;
     const { uuid } = await enrol(waiting);
@@ -174,7 +174,7 @@ describe('heartbeats', () => {
     expect((await node(uuid)).provision_state).toBe('available');
   });
 
-  it('acts on one that met a reservation that nobody holds, or another host, when it has ended', async () => {
+  it('at a reservation that nobody or another host holds are handled after its end', async () => {
     const { conductor, enrol, node, speak, store } = await start({ machine: newMachine({ agentSteps: erase }) });
     await store.conductors.register({ hostname: 'lives', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
     for (const host of ['here', 'lives']) {
@@ -193,7 +193,7 @@ describe('heartbeats', () => {
     }
   });
 
-  it('acts once on many at once', async () => {
+  it('that arrive at the same time have their effect once', async () => {
     const { conductor, machine, enrol, node, speak } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
     const token = await conductor.agentToken(uuid);
@@ -203,7 +203,7 @@ describe('heartbeats', () => {
     expect((await node(uuid)).provision_state).toMatch(/^(available|clean wait)$/);
   });
 
-  it('gives a token once, and hears only who has it', async () => {
+  it('require the token, which is given only once', async () => {
     const { conductor, enrol, node } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
     const both = await Promise.all([conductor.agentToken(uuid), conductor.agentToken(uuid)]);
@@ -229,7 +229,7 @@ describe('heartbeats', () => {
     await expect(conductor.heartbeat(randomUUID(), beat)).rejects.toMatchObject({ status: 404 });
   });
 
-  it('wants TLS and the same certificate', async () => {
+  it('require TLS with [agent]require_tls, and the same certificate each time', async () => {
     const { conductor, enrol } = await start({ options: { 'agent.require_tls': true } });
     const { uuid } = await enrol({ ...waiting, provision_state: 'cleaning' });
     const agentToken = await conductor.agentToken(uuid);
@@ -247,7 +247,7 @@ describe('heartbeats', () => {
     [{ provision_state: 'inspect wait' }, false],
     [{ provision_state: 'active' }, false],
     [{ ...waiting, maintenance: true }, true],
-  ])('in %j: recorded %s, and nothing else happens', async (from, recorded) => {
+  ])('for a node with %j are recorded (%s), and have no other effect', async (from, recorded) => {
     const { conductor, machine, enrol, node, speak, store } = await start();
     const { uuid } = await enrol(from);
     // The node is reserved: otherwise the recovery would treat it as abandoned.
@@ -261,7 +261,7 @@ describe('heartbeats', () => {
     expect([state, internal.agent_last_heartbeat !== undefined]).toEqual([from.provision_state, recorded]);
   });
 
-  it('fails what an operator does not want to go on in maintenance', async () => {
+  it('in maintenance fail the flow if allow_provisioning_in_maintenance is off', async () => {
     const { conductor, enrol, node, speak } = await start({ options: { 'conductor.allow_provisioning_in_maintenance': false } });
     const { uuid } = await enrol({ ...waiting, maintenance: true });
     await speak(uuid);
@@ -272,7 +272,7 @@ describe('heartbeats', () => {
     });
   });
 
-  it('tells an agent to come back when another host holds its node', async () => {
+  it('get 409 while another host has reserved the node', async () => {
     const { conductor, enrol, store } = await start();
     const { uuid } = await enrol(waiting);
     const token = await conductor.agentToken(uuid);
@@ -284,7 +284,7 @@ describe('heartbeats', () => {
     await store.nodes.release(uuid, fence);
   });
 
-  it('asks again at the next heartbeat when the agent is busy', async () => {
+  it('lead to another question for the steps if the agent was busy before', async () => {
     const { conductor, machine, enrol, node, speak } = await start({ machine: newMachine({ agentSteps: undefined }) });
     const { uuid } = await enrol(waiting);
     await speak(uuid);
@@ -297,7 +297,7 @@ describe('heartbeats', () => {
   });
 });
 
-describe('restart', () => {
+describe('a restart of the conductor', () => {
   /** Stops the conductor while the machine does not answer an order, then starts it again with a machine that answers. */
   async function restarted(
     from: NodeChanges,
@@ -349,20 +349,20 @@ describe('restart', () => {
     ['inspecting', { provision_state: 'manageable' }, 'inspect', 'inspect', { provision_state: 'manageable' }],
     ['deploying, before its steps', { provision_state: 'available' }, 'active', 'prepare', { provision_state: 'active' }],
     [
-      'deploying, in a step that may run again',
+      'deploying, in a resumable step',
       { provision_state: 'available' },
       'active',
       'step deploy.boot_instance',
       { provision_state: 'active' },
     ],
     [
-      'deploying, in a step that may not',
+      'deploying, in a step that is not resumable',
       { provision_state: 'available' },
       'active',
       'step deploy.write_image',
       { provision_state: 'deploy failed', last_error: "The deploying state can't be resumed by conductor here. Moving to fail state." },
     ],
-  ])('%s', async (_name, from, verb, stop, ends) => {
+  ])('resumes or fails a flow that was interrupted when %s', async (_name, from, verb, stop, ends) => {
     const [again, uuid] = await restarted(from, verb, stop);
     expect(await again.node(uuid)).toMatchObject({ ...ends, reservation: null });
   });
@@ -372,12 +372,12 @@ describe('restart', () => {
     [false, 'provide', { provision_state: 'clean failed', maintenance: true, fault: 'clean failure' }],
     [true, 'clean', { provision_state: 'manageable' }],
     [false, 'clean', { provision_state: 'clean failed', target_provision_state: 'manageable' }],
-  ])('cleaning, in a step (resumable: %s), by %s', async (resumable, verb, ends) => {
+  ])('resumes or fails a flow that was interrupted in a clean step (resumable: %s) of the verb %s', async (resumable, verb, ends) => {
     const [again, uuid] = await restarted({ provision_state: 'manageable' }, verb, 'flash', flash(resumable));
     expect(await again.node(uuid)).toMatchObject(ends);
   });
 
-  it('verifying', async () => {
+  it('resumes a flow that was interrupted when verifying', async () => {
     const [again, uuid] = await restarted({}, 'manage', 'verify', verifying());
     expect(await again.node(uuid)).toMatchObject({ provision_state: 'manageable' });
   });
@@ -400,7 +400,7 @@ describe('restart', () => {
     return machine;
   };
 
-  it('killed outright: reservations end, power changes are given up, waiting nodes go on waiting', async () => {
+  it('after a kill ends reservations and power changes, and leaves waiting nodes waiting', async () => {
     const store = database.store();
     const before = await start();
     const powering = await before.enrol({ provision_state: 'active', target_power_state: 'power off' });
@@ -419,7 +419,7 @@ describe('restart', () => {
     expect((await node(rescuing.uuid)).provision_state).toBe('rescue wait');
   });
 
-  it('leaves a step of the agent to the agent, which is asked where it stands', async () => {
+  it('does not interrupt a step of the agent, whose status is asked at the next heartbeat', async () => {
     const machine = newMachine({ agentSteps: erase });
     const one = await start({ machine });
     const { uuid } = await one.enrol({ provision_state: 'clean wait', target_provision_state: 'available' });
@@ -436,7 +436,7 @@ describe('restart', () => {
     expect((await again.node(uuid)).provision_state).toBe('available');
   });
 
-  it('takes no work once it stops, and is shown as offline', async () => {
+  it('begins with a stop: the conductor accepts no more work, and is shown as offline', async () => {
     const { conductor, enrol, store } = await start();
     const { uuid } = await enrol({ provision_state: 'manageable' });
     expect((await store.conductors.list(60))[0]).toMatchObject({ hostname: 'here', online: true });

@@ -19,7 +19,7 @@ async function eventually(isSo: () => Promise<boolean>): Promise<void> {
   }
 }
 
-it('a power change that nobody goes on with ends, whoever had reserved the node', async () => {
+it('a power change that nobody continues is ended with an error', async () => {
   const { uuid } = await one.enrol({ provision_state: 'active', target_power_state: 'power off' });
   const left = async (): Promise<boolean> => (await one.node(uuid)).target_power_state === null;
   await eventually(left);
@@ -29,7 +29,7 @@ it('a power change that nobody goes on with ends, whoever had reserved the node'
   });
 });
 
-it('a flow that is resumed says nothing of it', async () => {
+it('a resumed flow ends a pending power change without an error', async () => {
   const { uuid } = await one.enrol({ provision_state: 'unrescuing', target_provision_state: 'active', target_power_state: 'power on' });
   await eventually(async () => (await one.node(uuid)).provision_state === 'active');
   expect(await one.node(uuid)).toMatchObject({ provision_state: 'active', target_power_state: null, last_error: null });
@@ -58,7 +58,7 @@ it.each([
   ['service, active again', 'service failed', 'active', 'tearDownService'],
   ['service', 'active', 'active', 'tearDownService'],
   ['deploy', 'active', 'active', undefined],
-] as const)('an abort of %s that was cut off in %s is cleaned up after', async (flow, from, to, told) => {
+] as const)('an unfinished abort of %s in "%s" is cleaned up', async (flow, from, to, told) => {
   const { uuid } = await one.enrol({ provision_state: from, power_state: 'power on', driver_internal_info: { abort_unfinished: flow } });
   one.machine.power = 'power on';
   await eventually(async () => (await one.node(uuid)).driver_internal_info.abort_unfinished === undefined);
@@ -67,7 +67,7 @@ it.each([
   else expect(one.machine.told).toEqual([]);
 });
 
-it('a step that nobody asks for is asked for again', async () => {
+it('a step that is no longer polled is polled again', async () => {
   const running = { step: 'wait', interface: 'power', priority: 10, args: { seconds: 20 } };
   const { uuid } = await one.enrol({
     provision_state: 'clean wait',
@@ -80,7 +80,7 @@ it('a step that nobody asks for is asked for again', async () => {
   expect(await one.node(uuid)).toMatchObject({ provision_state: 'manageable', last_error: null });
 });
 
-it('a share that could not be taken is taken again', async () => {
+it('a share that could not be taken over is taken over at the next call', async () => {
   const share = createOwnership(
     'here',
     async () => ({ version: '1:1', conductors: [] }),

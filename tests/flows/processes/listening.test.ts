@@ -25,7 +25,7 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let files = 0;
-/** Answers the process and its ready line. */
+/** @returns the process and its ready line */
 async function serve(settings: string, roles = 'api,conductor'): Promise<{ readonly child: ChildProcess; readonly ready: string }> {
   const config = join(folder, `${++files}.conf`);
   writeFileSync(config, settings);
@@ -122,7 +122,7 @@ it('writes its audit log to the standard output, or to a file that it opens agai
   expect(readFileSync(`${file}.1`, 'utf8')).toBe('');
 });
 
-it('names the address that it is bound to', async () => {
+it('prints the address on which it listens', async () => {
   expect((await serve(`${COMMON}[api]\nport = 0\n`)).ready).toMatch(/API http:\/\/127\.0\.0\.1:\d+,/);
   expect((await serve(`${COMMON}host = other\nauth_strategy = noauth\n[api]\nport = 0\n`)).ready).toMatch(/API http:\/\/0\.0\.0\.0:\d+,/);
 });

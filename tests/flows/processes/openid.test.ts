@@ -84,7 +84,7 @@ const send = (method: string, path: string, token?: string): Promise<Response> =
     ...(method === 'POST' ? { body: '{"driver":"fake-hardware"}' } : {}),
   });
 
-it('accepts the tokens of the provider, with the roles of their claims, also while the provider is away', async () => {
+it('accepts the tokens of the provider with the roles of their claims, even while the provider is unavailable', async () => {
   const [viewer, admin, foreign] = await Promise.all([
     tokenFor('bm-viewers'),
     tokenFor('bm-admins'),
@@ -116,7 +116,7 @@ it('accepts the tokens of the provider, with the roles of their claims, also whi
   for (const token of [viewer, admin, foreign, later, unknown]) expect(written).not.toContain(token.split('.')[2]);
 });
 
-it('refuses headers of any length and tokens of any form, and stays up', async () => {
+it('refuses long headers and malformed tokens, and still accepts valid ones', async () => {
   const token = await (async () => {
     await startProvider('first');
     return tokenFor('bm-viewers');
@@ -198,7 +198,7 @@ describe('the log-in of the page', () => {
     expect((await visit(jar, callback)).next).toBe(`${url}/ui`);
   });
 
-  it('says that the provider refused', async () => {
+  it('reports that the provider denied access', async () => {
     const jar: Jar = new Map();
     const interaction = await follow(jar, start(), (location) => location.includes('/interaction/'));
     const callback = await follow(jar, `${interaction}?deny`, isCallback);
@@ -231,7 +231,7 @@ describe('the log-in of the page', () => {
     stopping.abort();
   });
 
-  it('says that the provider is away', async () => {
+  it('reports that the provider is unavailable', async () => {
     await startProvider('first');
     const jar: Jar = new Map();
     const callback = await follow(jar, start(), isCallback);

@@ -49,7 +49,7 @@ it.each([
   ['a wrong password', { user: 'ann', password: 'wrong' }, 401, 'These credentials are not valid.'],
   ['an unknown user', { user: 'eve', password: 'right' }, 401, 'These credentials are not valid.'],
   ['a wrong token', { token: `blm_${'x'.repeat(48)}` }, 401, 'These credentials are not valid.'],
-])('refuses %s without the dialogue of the browser', async (_, fields, expected, message) => {
+])('refuses %s without opening the log-in dialogue of the browser', async (_, fields, expected, message) => {
   const { status, headers, body } = await logIn(fields);
   expect({ status, body }).toEqual({ status: expected, body: { error: { message } } });
   expect(headers['www-authenticate']).toBeUndefined();
@@ -60,15 +60,15 @@ it.each([
   ['no password', { user: 'ann', password: '' }],
   ['a user with a colon', { user: 'a:b', password: 'x' }],
   ['a token with a line break', { token: 'a\nb' }],
-  ['no object', ['ann', 'right']],
-])('refuses %s as no log-in', async (_, fields) => {
+  ['a list instead of an object', ['ann', 'right']],
+])('refuses a log-in with %s', async (_, fields) => {
   expect((await logIn(fields)).status).toBe(400);
 });
 it('refuses a log-in that a form of another site could send', async () => {
   expect((await logIn({ user: 'ann', password: 'right' }, { 'content-type': 'text/plain' })).status).toBe(415);
 });
 
-it('takes the cookie for reading, and needs the CSRF token for a change', async () => {
+it('accepts the cookie alone for reading, but requires the CSRF token for a change', async () => {
   const { cookie, csrf } = await session('ann');
   const create = (headers: Readonly<Record<string, string>>) =>
     api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware' }, headers: { cookie, ...headers } });
@@ -78,7 +78,7 @@ it('takes the cookie for reading, and needs the CSRF token for a change', async 
   expect((await create({ 'x-csrf-token': csrf, 'sec-fetch-site': 'cross-site' })).status).toBe(401);
   expect((await create({ 'x-csrf-token': csrf })).status).toBe(201);
 });
-it('shows a tenant their machines only, and offers nothing that they may not do', async () => {
+it('shows a tenant only their nodes, and offers no action that they may not do', async () => {
   const admin = await session('ann');
   const headers = { cookie: admin.cookie, 'x-csrf-token': admin.csrf };
   for (const owner of ['p1', 'p2'])
@@ -99,7 +99,7 @@ it('shows a tenant their machines only, and offers nothing that they may not do'
   const change = { body: { target: 'power on' }, headers: { cookie, 'x-csrf-token': csrf } };
   expect((await api.ask('PUT', '/v1/nodes/of-p1/states/power', 115, change)).status).toBe(403);
 });
-it('shows counts of all nodes only to those who see all nodes', async () => {
+it('shows the counts of all nodes only to users who may list all nodes', async () => {
   const { stateCounts } = api.database.store();
   const at = timestamp(Date.now() - 60_000);
   await stateCounts.record(at, at);
@@ -109,14 +109,14 @@ it('shows counts of all nodes only to those who see all nodes', async () => {
   for (const user of ['ben', 'carl']) expect((await read(user)).status).toBe(403);
   expect((await api.ask('GET', '/v1/state_counts', 115)).status).toBe(401);
 });
-it('offers a member of a project what the relation to the node allows', async () => {
+it('offers a project member actions that depend on whether the project owns or leases the node', async () => {
   const { cookie } = await session('carl');
   const { body } = await api.ask('GET', '/ui/session', null, { headers: { cookie } });
   const may = body['may'] as Readonly<Record<string, readonly string[]>>;
   const among = (kind: string): readonly string[] => OF_MEMBERS.owned.filter((policy) => may[kind]!.includes(policy));
   expect({ any: among('any'), owned: among('owned'), leased: among('leased') }).toEqual({ any: [], ...OF_MEMBERS });
 });
-it('shows simulated machines, which have passwords, to those who may add them', async () => {
+it('shows simulated machines, which contain passwords, only to users who may create nodes', async () => {
   const read = (headers: Readonly<Record<string, string>>) => api.ask('GET', '/ui/demo-machines', null, { headers });
   const answer = await read({ cookie: (await session('ann')).cookie });
   expect({ status: answer.status, body: answer.body }).toEqual({ status: 200, body: { nodes: [{ name: 'sim-1', driver: 'redfish' }] } });
@@ -124,7 +124,7 @@ it('shows simulated machines, which have passwords, to those who may add them', 
   const refused = await read({});
   expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, undefined]);
 });
-it('challenges clients, but not the scripts of the page, for which browsers would show a dialogue', async () => {
+it('sends WWW-Authenticate to clients, but not to scripts of the page, where browsers would open a dialogue', async () => {
   const challengeOf = async (headers: Readonly<Record<string, string>>) =>
     (await api.ask('GET', '/v1/nodes', 115, { headers })).headers['www-authenticate'];
   const script = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
@@ -140,6 +140,6 @@ it('ends the session at the log-out', async () => {
   expect((await api.ask('GET', '/v1/nodes', 115, { headers: { cookie } })).status).toBe(401);
   expect((await api.ask('GET', '/ui/session', null, { headers: { cookie } })).body['caller']).toBeNull();
 });
-it('has the session of nobody at the provider where there is none', async () => {
+it('answers 404 to a log-in at an OpenID provider if none is configured', async () => {
   expect((await api.ask('GET', '/ui/login/oidc/start', null)).status).toBe(404);
 });

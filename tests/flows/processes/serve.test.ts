@@ -53,23 +53,23 @@ const said = (errors: string): string =>
 
 const LOOPBACK = '[api]\nhost_ip = 127.0.0.1\nport = 0\n[boot]\nhttp_host = 127.0.0.1\nhttp_port = 0\ntftp = false\n';
 
-describe('refuses with one clear line', () => {
+describe('refuses to start with one clear line:', () => {
   it.each<[string, () => readonly string[], RegExp]>([
-    ['an option that is no number', () => ['--config-file', config('[api]\nport = many\n')], /\[api\]port "many" must be an integer/],
-    ['a file that is not there', () => ['--config-file', '/nonexistent.conf'], /cannot read the configuration file \/nonexistent.conf/],
-    ['a line that is no option', () => ['--config-file', config('[api]\nport\n')], /line 2: neither "name = value" nor a section/],
+    ['an option that is not a number', () => ['--config-file', config('[api]\nport = many\n')], /\[api\]port "many" must be an integer/],
+    ['a file that does not exist', () => ['--config-file', '/nonexistent.conf'], /cannot read the configuration file \/nonexistent.conf/],
+    ['a line that is not an option', () => ['--config-file', config('[api]\nport\n')], /line 2: neither "name = value" nor a section/],
     [
-      'inventories in Swift, and no Swift',
+      'inventories in Swift without Swift',
       () => ['--config-file', config('[inventory]\ndata_backend = swift\n')],
       /\[inventory\]data_backend = swift needs Swift: set \[swift\]auth_type/,
     ],
     [
-      'a folder for inventories that cannot be',
+      'a folder for inventories that cannot be written',
       () => ['--config-file', config('[inventory]\ndata_backend = directory\ndirectory = /proc/none\n')],
       /cannot write \[inventory\]directory \/proc\/none/,
     ],
     [
-      'noauth on every address without a word',
+      'no auth_strategy on all addresses',
       () => ['--config-file', config('[api]\nhost_ip = 0.0.0.0\n')],
       /auth_strategy is not set, and the API would listen on 0\.0\.0\.0 \(\[api\]host_ip\): set auth_strategy = http_basic/,
     ],
@@ -84,7 +84,7 @@ describe('refuses with one clear line', () => {
       /\[api\]enable_ssl_api needs \[api\]cert_file and \[api\]key_file\. To make a self-signed certificate: openssl req -x509/,
     ],
     [
-      'a certificate that is not there',
+      'a certificate that does not exist',
       () => [
         '--config-file',
         config(`${LOOPBACK}[api]\nenable_ssl_api = true\n[ssl]\ncert_file = /nonexistent\nkey_file = /nonexistent\n`),
@@ -96,8 +96,8 @@ describe('refuses with one clear line', () => {
       () => ['--config-file', config('[json_rpc]\nunix_socket = /run/socket\n')],
       /line 2: option \[json_rpc\]unix_socket protects something, and has no effect here: remove it\. Instead: calls between processes/,
     ],
-    ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is not a role: choose from api, conductor, boot/],
-    ['an option of the command that is none', () => ['--confg', 'x'], /unknown option '--confg'/],
+    ['an unknown role', () => ['--roles', 'api,waiter'], /"waiter" is not a role: choose from api, conductor, boot/],
+    ['an unknown option of the command', () => ['--confg', 'x'], /unknown option '--confg'/],
     ['the API without a conductor', () => ['--roles', 'api'], /api and conductor run in one process/],
     [
       'a busy port',
@@ -138,7 +138,7 @@ describe('refuses with one clear line', () => {
   });
 });
 
-it('prints its options and its help', async () => {
+it('`config --sample` prints the options, and `serve --help` the help', async () => {
   expect((await run(['config', '--sample'])).output).toMatch(/^\[DEFAULT\]\n/);
   expect((await run(['serve', '--help'])).output).toMatch(/--state-dir <folder>/);
 });

@@ -66,7 +66,7 @@ const alive = async (): Promise<Body> => {
   return Object.fromEntries(conductors.map(({ hostname, alive: lives }) => [hostname, lives]));
 };
 
-it('work together, stand in for one that goes, and give its nodes back', async () => {
+it('processes work together, take over the nodes of a dead conductor, and give them back when it returns', async () => {
   const [api] = await Promise.all([start('front', 'api'), start('c1', 'conductor'), start('c2', 'conductor'), start('boot', 'boot')]);
   expect(api).toMatch(/^http:/);
   url = api as string;

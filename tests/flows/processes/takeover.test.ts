@@ -45,7 +45,7 @@ async function pass(seconds: number, ...clocks: readonly TestClock[]): Promise<v
 const now = (uuid: string): Promise<NodeRecord> => database.store().nodes.find(uuid);
 const available = { provision_state: 'manageable', power_state: 'power off' } as const;
 
-it('one that was stopped and goes on after its node was taken over sends nothing more, and comes back with its own share', async () => {
+it('a paused conductor that resumes after a takeover gives no more orders, and gets its share back', async () => {
   const frozen = testClock(clock.now());
   const [a, b] = [await start('a', newMachine({ ramdisk: true }), frozen), await start('b')];
   const node = await enrolFor(a, available);
@@ -77,7 +77,7 @@ it('one that was stopped and goes on after its node was taken over sends nothing
   expect(await now(node.uuid)).toMatchObject({ provision_state: 'manageable' });
 });
 
-it('one that was only slow goes on with what nobody took', async () => {
+it('a slow conductor continues work that no other conductor took over', async () => {
   const own = testClock(clock.now());
   const a = await start('a', newMachine({ ramdisk: false }), own);
   const node = await enrolFor(a, available);
@@ -91,7 +91,7 @@ it('one that was only slow goes on with what nobody took', async () => {
   expect(await now(node.uuid)).toMatchObject({ provision_state: 'available', last_error: null });
 });
 
-it('a step that cannot know whether it ran fails its node, a waiting one goes on waiting, a polled one is asked by the other', async () => {
+it('a takeover fails an interrupted step, leaves a waiting node waiting, and continues to poll a polled step', async () => {
   const frozen = testClock(clock.now());
   const a = await start('a', newMachine({ ramdisk: false }), frozen);
   const b = await start('b');
@@ -125,7 +125,7 @@ it('a step that cannot know whether it ran fails its node, a waiting one goes on
   });
 });
 
-it('one that stops hands over at once; while it still works on a node, nobody takes that from it', async () => {
+it('a stopping conductor hands idle nodes over at once, but keeps the node on which it still works', async () => {
   const [a, b] = [await start('a'), await start('b')];
   const [held, idle] = [await enrolFor(a, available), await enrolFor(a, available)];
   const { passed, open } = gate();
@@ -144,7 +144,7 @@ it('one that stops hands over at once; while it still works on a node, nobody ta
   expect(a.machine.told).toContain('tearDownCleaning');
 });
 
-it('consoles are opened again by whom their nodes belong to', async () => {
+it('consoles are started again by the conductor that takes over their nodes', async () => {
   const frozen = testClock(clock.now());
   const [a, b] = [await start('a', newMachine(), frozen), await start('b')];
   const opens = await enrolFor(a, { console_enabled: true, provision_state: 'active' });
@@ -164,7 +164,7 @@ it('consoles are opened again by whom their nodes belong to', async () => {
   });
 });
 
-it('a name that another instance has is waited for until that is silent, when nobody can tell', async () => {
+it("a conductor waits for a hostname until the other instance's lease is over, or fails if that instance answers", async () => {
   const { store, machine } = await start('b');
   await store.conductors.register(
     { hostname: 'c', conductor_group: '', drivers: {}, address: 'http://192.0.2.7:1', instance: 'other' },

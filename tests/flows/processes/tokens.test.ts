@@ -81,7 +81,7 @@ async function builtToken(...words: readonly string[]): Promise<Ended> {
   }
 }
 
-it('gives the users of the file of roles what their roles allow', async () => {
+it('allows users of http_basic what their roles allow', async () => {
   for (const node of [{ name: 'own', owner: 'p1' }, { name: 'foreign' }])
     expect(await statusOf('one', 'POST', '/v1/nodes', basic('admin'), { driver: 'fake-hardware', ...node })).toBe(201);
   expect(await namesFor('one', basic('admin'))).toEqual(['foreign', 'own']);

@@ -24,7 +24,7 @@ async function start(host: string, hours: number, store: Store = database.store(
   return one;
 }
 
-it('hours apart, nobody takes from the other what that still holds', async () => {
+it('conductors whose clocks are hours apart do not take reserved nodes from each other', async () => {
   patience = 20;
   const ahead = await start('ahead', 5);
   const behind = await start('behind', -5);
@@ -48,7 +48,7 @@ it('hours apart, nobody takes from the other what that still holds', async () =>
   expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|given up/.test(line))).toEqual([]);
 });
 
-it('a write that comes after the node was taken over changes nothing', async () => {
+it("a conductor's write after its node was taken over changes nothing", async () => {
   patience = 1.5;
   const late = gate();
   let isSlow = false;

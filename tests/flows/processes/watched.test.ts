@@ -44,7 +44,7 @@ afterAll(async () => {
 
 const ask = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { signal: timeoutSignal(240_000) });
 
-it('has metrics and health on a port of its own', async () => {
+it('serves metrics and health on a separate port', async () => {
   const metrics = await ask('/metrics');
   expect(metrics.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
   const text = await metrics.text();
@@ -56,7 +56,7 @@ it('has metrics and health on a port of its own', async () => {
   expect((await ask('/v1/nodes')).status).toBe(404);
 });
 
-it('opens its log anew at SIGHUP', async () => {
+it('reopens its log at SIGHUP', async () => {
   renameSync(log, `${log}.1`);
   child.kill('SIGHUP');
   await until('a new file of the log', () => existsSync(log));

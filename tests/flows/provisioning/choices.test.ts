@@ -31,7 +31,7 @@ describe('limits', () => {
     ['active', 'conductor.max_concurrent_deploy', 'wait call-back', 'provisioning', available],
     ['clean', 'conductor.max_concurrent_clean', 'clean wait', 'cleaning', manageable],
     ['deleted', 'conductor.max_concurrent_clean', 'deleting', 'unprovisioning', active],
-  ] as const)('%s: %s', async (verb, option, state, action, from) => {
+  ] as const)('refuse the verb %s at %s', async (verb, option, state, action, from) => {
     const one = await start({ [option]: 2 });
     const { uuid } = await one.enrol(from);
     await one.enrol({ provision_state: state, conductor_group: 'elsewhere' });
@@ -45,7 +45,7 @@ describe('limits', () => {
     });
     expect(await one.node(uuid)).toMatchObject({ ...from, reservation: null });
   });
-  it('counts its own group alone, where the operator says so', async () => {
+  it("count only the node's conductor group with max_concurrent_per_conductor_group", async () => {
     const one = await start({ 'conductor.max_concurrent_deploy': 1, 'conductor.max_concurrent_per_conductor_group': true });
     await one.enrol({ provision_state: 'deploying', conductor_group: 'elsewhere', reservation: 'there' } as NodeChanges);
     const { uuid } = await one.enrol(available);
@@ -77,7 +77,7 @@ describe('automated cleaning by runbook', () => {
     // No step of the list needs the ramdisk.
     expect(one.machine.told).not.toContain('prepareCleaning');
   });
-  it('runs its steps after the end of an instance too, and forgets the error of before', async () => {
+  it('runs its steps after a tear-down, too, and clears the earlier error', async () => {
     const ran: string[] = [];
     const step = flashing(async ({ node }) => {
       ran.push(`${node.provision_state} ${String(node.last_error)}`);
@@ -90,11 +90,21 @@ describe('automated cleaning by runbook', () => {
     expect(ran).toEqual(['cleaning null']);
   });
   it.each([
-    ['a node without its traits', {}, ['CUSTOM_OTHER'], /^Automated cleaning runbook CUSTOM_R is not valid for node .*'CUSTOM_OTHER'/],
-    ['a runbook without traits', {}, [], /Runbook has no traits configured/],
-    ['no such runbook', { 'conductor.automated_cleaning_runbook': 'CUSTOM_NONE' }, ['CUSTOM_R'], /CUSTOM_NONE/],
-    ['no runbook at all', { 'conductor.automated_cleaning_runbook': null }, ['CUSTOM_R'], /requires runbook .* and none was configured/],
-  ])('refuses to provide: %s', async (_, options, traits, message) => {
+    [
+      'the node has none of its traits',
+      {},
+      ['CUSTOM_OTHER'],
+      /^Automated cleaning runbook CUSTOM_R is not valid for node .*'CUSTOM_OTHER'/,
+    ],
+    ['the runbook has no traits', {}, [], /Runbook has no traits configured/],
+    ['the runbook does not exist', { 'conductor.automated_cleaning_runbook': 'CUSTOM_NONE' }, ['CUSTOM_R'], /CUSTOM_NONE/],
+    [
+      'no runbook is configured',
+      { 'conductor.automated_cleaning_runbook': null },
+      ['CUSTOM_R'],
+      /requires runbook .* and none was configured/,
+    ],
+  ])('refuses provide, and fails after a tear-down, if %s', async (_, options, traits, message) => {
     const one = await start({ ...byRunbook, ...options });
     await runbook(traits);
     const { uuid } = await one.enrol({ ...manageable, traits: ['CUSTOM_R'] });
@@ -108,7 +118,7 @@ describe('automated cleaning by runbook', () => {
       last_error: expect.stringMatching(message) as unknown,
     });
   });
-  it('takes the runbook of the node, of its resource class, or cleans as usual', async () => {
+  it('uses the runbook of the node or of its resource class, otherwise the usual steps', async () => {
     const one = await start(
       {
         'conductor.automated_cleaning_step_source': 'hybrid',
@@ -133,7 +143,7 @@ describe('automated cleaning by runbook', () => {
 it.each([
   ['clean', 'conductor.poweroff_in_cleanfail', manageable],
   ['service', 'conductor.poweroff_in_servicefail', active],
-] as const)('%s: powers off after a failure if it shall', async (verb, option, from) => {
+] as const)('a failed %s powers the machine off if the option says so', async (verb, option, from) => {
   for (const off of [false, true]) {
     const one = await start({ [option]: off }, { steps: [flashing(async () => Promise.reject(new Error('burnt')))] });
     const { uuid } = await one.enrol({ ...from, power_state: 'power on' });
@@ -145,7 +155,7 @@ it.each([
     expect(one.machine.power).toBe(off || verb === 'clean' ? 'power off' : 'power on');
   }
 });
-it('leases a node to the project of its instance, until that ends', async () => {
+it('leases a node to the project of its instance until the instance ends', async () => {
   const one = await start();
   const instance_info = { image_source: 'x', project_id: 'p1' };
   const { uuid } = await one.enrol({ ...available, instance_info });
@@ -167,7 +177,7 @@ it('leases a node to the project of its instance, until that ends', async () => 
   expect(await through(without, bare.uuid, 'active')).toMatchObject({ lessee: null });
 });
 
-it('deploys nothing in a boot mode that is out of use', async () => {
+it('refuses to deploy in a disallowed boot mode', async () => {
   const one = await start({ 'conductor.disallowed_deployment_boot_modes': ['bios'] });
   const { uuid } = await one.enrol({ ...available, properties: { boot_mode: 'BIOS' } });
   await expect(one.conductor.provision(uuid, 'active', {})).rejects.toMatchObject({
@@ -176,8 +186,8 @@ it('deploys nothing in a boot mode that is out of use', async () => {
   });
 });
 
-describe('an agent that is there already', () => {
-  it('has its steps in the deployment at once', async () => {
+describe('an agent that is already running', () => {
+  it('adds its steps to the deployment at once', async () => {
     const one = await start({}, { agentSteps: [{ interface: 'deploy', step: 'burn_in', priority: 90 }], deploys: agentAlreadyRunning });
     const { uuid } = await one.enrol(available);
     const waiting = await through(one, uuid, 'active');
@@ -189,14 +199,14 @@ describe('an agent that is there already', () => {
     const { uuid } = await one.enrol(available);
     expect(await through(one, uuid, 'active')).toMatchObject({ provision_state: 'wait call-back', deploy_step: { step: 'deploy' } });
   });
-  it('has its steps in the cleaning at once', async () => {
+  it('adds its steps to the cleaning at once', async () => {
     const one = await start({}, { agentSteps: [{ interface: 'deploy', step: 'erase', priority: 10 }], cleans: agentAlreadyRunning });
     const { uuid } = await one.enrol(manageable);
     expect(await through(one, uuid, 'provide')).toMatchObject({ provision_state: 'clean wait', clean_step: { step: 'erase' } });
   });
 });
 
-describe('a list that cannot work is refused before anything is changed', () => {
+describe('an invalid list of steps is refused before anything is changed', () => {
   const flashArgs = {
     image: { description: 'what', required: true, type: 'string' },
     force: { description: 'how', type: 'boolean' },
@@ -219,7 +229,7 @@ describe('a list that cannot work is refused before anything is changed', () => 
     more: { disable_ramdisk: true },
   };
   it.each([...badArguments, unknown].flatMap((bad) => [['clean', bad] as const, ['service', bad] as const]))(
-    '%s: %j',
+    'by %s: %j',
     async (verb, { asked, message, more }) => {
       const one = await start({}, { steps: [step] });
       const from = verb === 'clean' ? manageable : active;
@@ -232,7 +242,7 @@ describe('a list that cannot work is refused before anything is changed', () => 
       expect(one.machine.told).toEqual([]);
     },
   );
-  it.each(badArguments)('deploy: $asked, of a client, and of a template', async ({ asked, message }) => {
+  it.each(badArguments)('by deploy, from a client and from a deploy template: $asked', async ({ asked, message }) => {
     const one = await start({}, { steps: [step] });
     const { uuid } = await one.enrol(available);
     const wanted: JsonObject = { ...asked, priority: 50 };
@@ -242,7 +252,7 @@ describe('a list that cannot work is refused before anything is changed', () => 
     await expect(one.conductor.provision(uuid, 'active', {})).rejects.toThrow(message);
     expect(await one.node(uuid)).toMatchObject({ ...available, reservation: null });
   });
-  it('shows clients no types of arguments', async () => {
+  it('without showing clients the types of arguments', async () => {
     const one = await start({}, { steps: [step], ramdisk: true });
     const { uuid } = await one.enrol(available);
     const after = await through(one, uuid, 'active');
@@ -251,14 +261,14 @@ describe('a list that cannot work is refused before anything is changed', () => 
 });
 
 describe('consoles', () => {
-  it('are off without an instance, and on again with the next', async () => {
+  it('stop with an instance, and start again with the next one', async () => {
     const one = await start();
     const { uuid } = await one.enrol({ ...active, console_enabled: true });
     expect(await through(one, uuid, 'deleted')).toMatchObject({ console_enabled: true });
     expect(await through(one, uuid, 'active')).toMatchObject({ provision_state: 'active', console_enabled: true });
     expect(one.machine.told.filter((what) => what.endsWith('console'))).toEqual(['stop console', 'start console']);
   });
-  it('that cannot start are off', async () => {
+  it('that cannot start are disabled', async () => {
     const one = await start();
     one.machine.broken.set('start console', new Error('no port'));
     const deployed = await one.enrol({ ...available, console_enabled: true });

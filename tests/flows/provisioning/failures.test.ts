@@ -42,7 +42,7 @@ const ROWS: readonly Row[] = [
     out: 'manage',
   },
   {
-    name: 'a BMC that is not named, at verification',
+    name: 'a missing BMC address, at verification',
     from: { driver_info: {} },
     verb: 'manage',
     breaks: [],
@@ -88,7 +88,7 @@ const ROWS: readonly Row[] = [
     out: 'manage',
   },
   {
-    name: 'a step that nobody knows',
+    name: 'an unknown clean step',
     from: manageable,
     verb: 'clean',
     args: { clean_steps: [{ interface: 'deploy', step: 'nope' }] },
@@ -99,7 +99,7 @@ const ROWS: readonly Row[] = [
     out: 'manage',
   },
   {
-    name: 'a clean step that does not begin',
+    name: 'a clean step that cannot be started',
     from: manageable,
     verb: 'clean',
     args: clean,
@@ -128,7 +128,7 @@ const ROWS: readonly Row[] = [
     out: 'manage',
   },
   {
-    name: 'a deployment that cannot be prepared: a wrong image, for one',
+    name: 'a deployment that cannot be prepared',
     from: available,
     verb: 'active',
     breaks: ['prepare'],
@@ -200,7 +200,7 @@ const ROWS: readonly Row[] = [
     out: 'unrescue',
   },
   {
-    name: 'a rescue system whose agent does not do as told',
+    name: 'a rescue system whose agent refuses the command',
     from: active,
     verb: 'rescue',
     args: { rescue_password: 'secret' },
@@ -211,7 +211,7 @@ const ROWS: readonly Row[] = [
     out: 'unrescue',
   },
   {
-    name: 'a rescue that is not cleaned up',
+    name: 'a rescue that cannot be cleaned up either',
     from: active,
     verb: 'rescue',
     args: { rescue_password: 'secret' },
@@ -221,7 +221,7 @@ const ROWS: readonly Row[] = [
     out: 'deleted',
   },
   {
-    name: 'an instance that does not come back from rescue',
+    name: 'an instance that cannot be unrescued',
     from: { ...active, provision_state: 'rescue' },
     verb: 'unrescue',
     breaks: ['unrescue'],
@@ -261,31 +261,34 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-it.each(ROWS.map((row) => [row.name, row] as const))('%s', async (_name, row) => {
-  const machine = newMachine(row.machine);
-  const { conductor, enrol, node, speak, store } = await start({ machine });
-  const { uuid } = await enrol(row.from);
-  for (const what of row.breaks) machine.broken.set(what, down);
-  await conductor.provision(uuid, row.verb, row.args ?? {});
-  await conductor.idle();
-  for (let beat = 0; beat < (row.beats ?? 0); beat++) {
-    await speak(uuid);
+it.each(ROWS.map((row) => [row.name, row] as const))(
+  '%s: the flow fails with a reason, and the usual verb gets the node out',
+  async (_name, row) => {
+    const machine = newMachine(row.machine);
+    const { conductor, enrol, node, speak, store } = await start({ machine });
+    const { uuid } = await enrol(row.from);
+    for (const what of row.breaks) machine.broken.set(what, down);
+    await conductor.provision(uuid, row.verb, row.args ?? {});
     await conductor.idle();
-  }
-  const failed = await node(uuid);
-  expect(failed).toMatchObject({ ...row.ends, last_error: like(row.error), reservation: null });
-  expect(Object.keys(failed.driver_internal_info)).not.toEqual(expect.arrayContaining(['agent_url']));
+    for (let beat = 0; beat < (row.beats ?? 0); beat++) {
+      await speak(uuid);
+      await conductor.idle();
+    }
+    const failed = await node(uuid);
+    expect(failed).toMatchObject({ ...row.ends, last_error: like(row.error), reservation: null });
+    expect(Object.keys(failed.driver_internal_info)).not.toEqual(expect.arrayContaining(['agent_url']));
 
-  machine.broken.clear();
-  machine.ramdisk = false;
-  await store.nodes.update(uuid, { driver_info: { bmc: '192.0.2.9' }, maintenance: false });
-  await conductor.provision(uuid, row.out, {});
-  await conductor.idle();
-  const { provision_state: state, last_error: error } = await node(uuid);
-  expect(['manageable', 'available', 'active']).toContain(state);
-  if (row.out === 'abort') expect(error).toBe('By request, the service operation was aborted');
-  else if (row.out !== 'manage' || state !== 'manageable') expect(error).toBeNull();
-});
+    machine.broken.clear();
+    machine.ramdisk = false;
+    await store.nodes.update(uuid, { driver_info: { bmc: '192.0.2.9' }, maintenance: false });
+    await conductor.provision(uuid, row.out, {});
+    await conductor.idle();
+    const { provision_state: state, last_error: error } = await node(uuid);
+    expect(['manageable', 'available', 'active']).toContain(state);
+    if (row.out === 'abort') expect(error).toBe('By request, the service operation was aborted');
+    else if (row.out !== 'manage' || state !== 'manageable') expect(error).toBeNull();
+  },
+);
 
 it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision']>[2], number, RegExp]>([
   [
@@ -305,7 +308,7 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
     400,
     /^The provisioning operation can't be performed on node \S+ because it's in maintenance mode\.$/,
   ],
-  ['maintenance, by hand', { ...manageable, maintenance: true }, 'clean', clean, 400, /^The cleaning operation can't/],
+  ['maintenance, at manual cleaning', { ...manageable, maintenance: true }, 'clean', clean, 400, /^The cleaning operation can't/],
   [
     'protected',
     { provision_state: 'active', protected: true },
@@ -325,9 +328,9 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
     400,
     /^Failed to validate power driver interface\. Can not delete instance\. Error: /,
   ],
-  ['traits', { ...available, instance_info: { traits: ['CUSTOM_A'] } }, 'active', {}, 400, /is missing traits CUSTOM_A$/],
+  ['missing traits', { ...available, instance_info: { traits: ['CUSTOM_A'] } }, 'active', {}, 400, /is missing traits CUSTOM_A$/],
   [
-    'the core step',
+    'a core step with another priority',
     available,
     'active',
     { deploy_steps: [{ interface: 'deploy', step: 'deploy', priority: 50, args: {} }] },
@@ -340,8 +343,15 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
   ['without a BMC', { ...active, driver_info: {} }, 'rescue', {}, 400, /^Failed to rescue instance None for node \S+: Validation failed: /],
   ['without a BMC', { ...active, driver_info: {} }, 'service', {}, 400, /^Validation of node \S+ for servicing failed: /],
   ['abort in maintenance', { provision_state: 'service failed', maintenance: true }, 'abort', {}, 409, /^Can not abort service on node/],
-  ['no abort', { provision_state: 'inspect wait', inspect_interface: 'other' }, 'abort', {}, 400, /^Driver other does not support abort/],
-])('refuses before anything changes: %s', async (_name, from, verb, args, status, text) => {
+  [
+    'an inspect interface that cannot abort',
+    { provision_state: 'inspect wait', inspect_interface: 'other' },
+    'abort',
+    {},
+    400,
+    /^Driver other does not support abort/,
+  ],
+])('refuses a verb before anything changes: %s', async (_name, from, verb, args, status, text) => {
   const { conductor, enrol, node, machine } = await start();
   const { uuid } = await enrol(from);
   const before = await node(uuid);
@@ -351,12 +361,12 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
   expect(machine.told.filter((one) => one !== 'validate deploy')).toEqual([]);
 });
 
-describe('what the deployment of an instance requires is checked by deploy, rebuild and validate', () => {
+describe('deploy and validate refuse', () => {
   const step = { interface: 'vendor', step: 'erase', args: { speed: 1 }, priority: 5 };
   it.each<[string, NodeChanges, RegExp]>([
-    ['traits', { instance_info: { traits: ['CUSTOM_A'] } }, /is missing traits CUSTOM_A$/],
+    ['missing traits', { instance_info: { traits: ['CUSTOM_A'] } }, /is missing traits CUSTOM_A$/],
     [
-      'a step of a deploy template',
+      'an invalid step of a deploy template',
       { traits: ['CUSTOM_T'], instance_info: { traits: ['CUSTOM_T'] } },
       /Matching deploy templates: CUSTOM_T\. Errors: deploy step .* has these unexpected arguments: speed$/,
     ],
@@ -368,7 +378,7 @@ describe('what the deployment of an instance requires is checked by deploy, rebu
     await expect(conductor.provision(uuid, 'active', {})).rejects.toMatchObject({ status: 400, message: like(reason) });
   });
 
-  it('a boot volume, over which the local disk would be overwritten', async () => {
+  it('a boot volume if the deployment would overwrite the local disk, and so does rebuild', async () => {
     const { conductor, enrol, store, node } = await start();
     const { uuid } = await enrol(available);
     const volume = { node_uuid: uuid, volume_type: 'iscsi', volume_id: 'v-1', properties: {}, extra: {} };
@@ -386,7 +396,7 @@ describe('what the deployment of an instance requires is checked by deploy, rebu
   });
 });
 
-it('has an end of what it takes at once', async () => {
+it('limits concurrent cleanings, deployments and workers', async () => {
   const { conductor, enrol, machine } = await start({
     options: { 'conductor.max_concurrent_clean': 1, 'conductor.max_concurrent_deploy': 1, 'conductor.workers_pool_size': 3 },
   });
@@ -404,7 +414,7 @@ it('has an end of what it takes at once', async () => {
   await expect(conductor.setPower(many[3]!.uuid, 'power off')).rejects.toMatchObject({ name: 'NoFreeConductorWorker', status: 503 });
 });
 
-it('aborts where it is allowed, at once or after the step', async () => {
+it('aborts cleaning, inspection and deployment at once, or after a step that is not abortable', async () => {
   const { conductor, machine, enrol, node, speak } = await start();
   machine.agentSteps = [
     { interface: 'deploy', step: 'erase', priority: 20, abortable: true },
@@ -469,7 +479,7 @@ it.each<[string, string, NodeChanges, RegExp]>([
     /^Timeout reached while cleaning the node\. Please check .* Failed on step \{\}\.$/,
   ],
   ['inspect', 'conductor.inspect_wait_timeout', manageable, /^Timeout reached while inspecting the node\. Please check/],
-])('a machine that never calls back: %s', async (verb, option, from, text) => {
+])('a machine that never calls back fails %s after the timeout, but not in maintenance', async (verb, option, from, text) => {
   // The power synchronisation would clear the errors of nodes whose BMC answers.
   const { conductor, enrol, node, machine } = await start({ options: { [option]: 100, 'conductor.sync_power_state_interval': 0 } });
   const { uuid } = await enrol(from);
@@ -492,7 +502,7 @@ it.each<[string, string, NodeChanges, RegExp]>([
   expect((await node(held.uuid)).provision_state).toBe(waiting);
 });
 
-it('keeps an inspection that the hooks refuse from leaving anything', async () => {
+it('an inspection that the hooks refuse leaves no ports and no inventory', async () => {
   const { conductor, enrol, node, store } = await start();
   const { uuid } = await enrol(manageable);
   const inspectWith = async (inventory: object, data: object): Promise<void> => {
@@ -518,7 +528,7 @@ it('keeps an inspection that the hooks refuse from leaving anything', async () =
   expect(await store.inventories.find(uuid)).toBeUndefined();
 });
 
-it('does not start on options that cannot be', async () => {
+it('does not start with invalid options', async () => {
   const bad = async (options: Partial<ReturnType<typeof conductorOptions>>): Promise<void> => {
     await start({ options });
   };

@@ -33,7 +33,7 @@ async function available(more: Readonly<Record<string, unknown>>) {
 }
 const files = () => ({ kernel: whole.image.url.replace('image.raw', 'kernel'), ramdisk: whole.image.url.replace('image.raw', 'ramdisk') });
 
-it('deploys by a custom agent: only the steps that were asked for', async () => {
+it('the deploy interface custom-agent runs only the requested steps', async () => {
   const { uuid, machine } = await available({ deploy_interface: 'custom-agent' });
   await whole.order(uuid, 'active', { deploy_steps: [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, priority: 70 }] });
   expect(await whole.reach(uuid, 'active')).toMatchObject({ power_state: 'power on', last_error: null });
@@ -43,7 +43,7 @@ it('deploys by a custom agent: only the steps that were asked for', async () => 
   expect(JSON.stringify(history.body)).not.toContain('write_image');
 });
 
-it('deploys into memory: the machine boots what is its instance, each time, and no disk is written', async () => {
+it('the deploy interface ramdisk boots the instance over the network each time, and writes no disk', async () => {
   const { uuid, machine } = await available({ deploy_interface: 'ramdisk', instance_info: files() });
   await whole.order(uuid, 'active');
   await whole.reach(uuid, 'active');
@@ -58,7 +58,7 @@ it('deploys into memory: the machine boots what is its instance, each time, and 
   expect(await script()).toContain('Nothing to boot');
 });
 
-it('rescues: the agent takes the password, which the node then forgets; and boots the instance again', async () => {
+it('rescues through the agent, removes the password from the node, and boots the instance again at unrescue', async () => {
   const { uuid, machine } = await available({ rescue_interface: 'agent' });
   const patch = (path: string, value: unknown) => ({ op: 'add', path, value });
   const { kernel, ramdisk } = files();
@@ -82,7 +82,7 @@ it('rescues: the agent takes the password, which the node then forgets; and boot
   expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
 });
 
-it('deploys a machine that has no BMC: the agent that somebody started is all that can start it anew', async () => {
+it('deploys a machine without a BMC through an agent that an operator has started', async () => {
   const machine = whole.fleet.machines[next++]!;
   const uuid = await whole.enrol(machine, { driver: 'manual-management', driver_info: { fast_track: true }, automated_clean: false });
   expect(await whole.call('GET', `/v1/nodes/${uuid}/validate`)).toMatchObject({

@@ -47,7 +47,7 @@ it.each<[string, Partial<Machine>, string, Verb, readonly RegExp[]]>([
     [{ provision_state: 'active' }, 'rescue', { rescue_password: 'x' }],
     [/^ERROR rescue rescuing: Failed to rescue: /],
   ],
-  ['return', {}, 'unrescue', [{ provision_state: 'rescue' }, 'unrescue'], [/^ERROR rescue unrescuing: Failed to unrescue: /]],
+  ['unrescue', {}, 'unrescue', [{ provision_state: 'rescue' }, 'unrescue'], [/^ERROR rescue unrescuing: Failed to unrescue: /]],
   [
     'step of a deployment',
     { ramdisk: false },
@@ -59,7 +59,7 @@ it.each<[string, Partial<Machine>, string, Verb, readonly RegExp[]]>([
       /^ERROR deploying deploying: Deploy step deploy\.write_image failed: the BMC does not answer\.$/,
     ],
   ],
-])('the failure of a %s', async (_, machine, broken, [from, verb, args = {}], expected) => {
+])('records a failed %s', async (_, machine, broken, [from, verb, args = {}], expected) => {
   const all = await start(newMachine({ ...machine, broken: new Map([[broken, down]]) }));
   const { uuid } = await all.enrol(from);
   await all.conductor.provision(uuid, verb, args);
@@ -67,7 +67,7 @@ it.each<[string, Partial<Machine>, string, Verb, readonly RegExp[]]>([
   expect(await entries(all, uuid)).toEqual(expected.map((text) => expect.stringMatching(text) as unknown));
 });
 
-it('tells of cleaning by hand and by itself, without secrets', async () => {
+it('records manual and automated cleaning without secrets', async () => {
   const machine = newMachine({ ramdisk: false });
   const all = await start(machine);
   machine.broken.clear();
@@ -94,7 +94,7 @@ it('tells of cleaning by hand and by itself, without secrets', async () => {
   ]);
 });
 
-it('tells of power that does not change, and of aborts', async () => {
+it('records a failed power change and an abort', async () => {
   const machine = newMachine({ broken: new Map([['power on', down]]) });
   const all = await start(machine);
   const { uuid } = await all.enrol({ provision_state: 'active', power_state: 'power off' });
@@ -114,7 +114,7 @@ it('tells of power that does not change, and of aborts', async () => {
 it.each([
   [{ 'conductor.node_history': false }, []],
   [{ 'conductor.record_step_flows_in_history': false }, ['ERROR']],
-])('keeps what the options say: %j', async (options, severities) => {
+])('records only what the options allow: %j', async (options, severities) => {
   const all = await start(newMachine({ ramdisk: false, broken: new Map([['step deploy.deploy', down]]) }), options);
   const { uuid } = await all.enrol({ provision_state: 'available' });
   await all.conductor.provision(uuid, 'active', {});

@@ -367,7 +367,7 @@ afterAll(async () => {
   await agent.close();
 });
 
-it.each(CASES)('$name ($wiring)', async ({ killed, expected }) => {
+it.each(CASES)('$name ($wiring) leaves the same state after a kill at any request to Neutron', async ({ killed, expected }) => {
   expect(killed.length).toBeGreaterThan(0);
   for (const { at, fate, node } of killed)
     expect({ at, fate, left: await left(second!.store, node) }).toEqual({ at, fate, left: expected });

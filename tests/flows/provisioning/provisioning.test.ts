@@ -16,7 +16,7 @@ const INVENTORY = {
   boot: { current_boot_mode: 'bios', pxe_interface: MAC },
 };
 
-it('goes from enroll to active and back, with the ramdisk', async () => {
+it('a node goes from enroll to active and back with the ramdisk', async () => {
   const { conductor, machine, enrol, node, speak, store } = await start();
   const { uuid } = await enrol();
 
@@ -125,9 +125,9 @@ it('goes from enroll to active and back, with the ramdisk', async () => {
 });
 
 it.each([
-  ['node says no', { automated_clean: false }, {}, false],
-  ['option says no', {}, { 'conductor.automated_clean': false }, false],
-  ['node says yes over the option', { automated_clean: true }, { 'conductor.automated_clean': false }, true],
+  ['off for the node', { automated_clean: false }, {}, false],
+  ['off for all nodes', {}, { 'conductor.automated_clean': false }, false],
+  ['off for all nodes, but on for the node', { automated_clean: true }, { 'conductor.automated_clean': false }, true],
 ])('automated cleaning: %s', async (_what, changes, options, cleans) => {
   const { conductor, machine, enrol, node } = await start({ options, machine: newMachine({ ramdisk: false }) });
   const { uuid } = await enrol({ provision_state: 'manageable', ...changes });
@@ -146,7 +146,7 @@ it('brings a retired node to manageable instead of available', async () => {
   await expect(conductor.provision(uuid, 'provide', {})).rejects.toThrow('because it is retired');
 });
 
-it('cleans by hand, in the order given, with arguments', async () => {
+it('manual cleaning runs the steps in the given order, with their arguments', async () => {
   const { conductor, machine, enrol, node, speak } = await start();
   machine.agentSteps = [
     { interface: 'deploy', step: 'erase_devices', priority: 10 },
@@ -171,7 +171,7 @@ it('cleans by hand, in the order given, with arguments', async () => {
   expect(await node(uuid)).toMatchObject({ provision_state: 'manageable', clean_step: {}, target_provision_state: null });
 });
 
-it('cleans by hand without a ramdisk when no step needs one', async () => {
+it('manual cleaning boots no ramdisk if no step needs one', async () => {
   const { conductor, machine, enrol, node } = await start();
   machine.steps = [
     {
@@ -191,7 +191,7 @@ it('cleans by hand without a ramdisk when no step needs one', async () => {
   expect(machine.told).toEqual(['beep']);
 });
 
-it('asks a waiting step again after the seconds that it said', async () => {
+it('polls a waiting step at the interval that it gave', async () => {
   const { conductor, machine, enrol, node } = await start({ machine: newMachine({ ramdisk: false }) });
   machine.steps = [{ step: 'flash', priority: { clean: 5 }, requiresRamdisk: false, run: async () => ({ kind: 'wait', pollEvery: 30 }) }];
   const { uuid } = await enrol({ provision_state: 'manageable' });

@@ -22,7 +22,7 @@ const ask = async (uuid: string): Promise<Readiness> => {
 const messageOf = ({ checks }: Readiness, code: string): string | null => checks.find((one) => one.code === code)!.message;
 const patch = (uuid: string, path: string, value: unknown) => whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path, value }]);
 
-it('follows a node until it can be deployed, and does what it says', async () => {
+it('reports what prevents a deployment until the node can be deployed', async () => {
   const uuid = await whole.enrol(whole.fleet.machines[0]!);
   const first = await ask(uuid);
   expect(first).toMatchObject({ ready: false, provision_state: 'enroll' });
@@ -51,7 +51,7 @@ it('follows a node until it can be deployed, and does what it says', async () =>
   expect((await ask(uuid)).blockers).toContain('provision-state');
 });
 
-it('answers when the machine does not, and at every version', async () => {
+it('answers when the BMC does not answer, and at version 1.1', async () => {
   const machine = whole.fleet.machines[1]!;
   const uuid = await whole.enrol(machine, { instance_info: whole.deployable() });
   await patch(uuid, '/driver_info/redfish_address', 'http://127.0.0.1:1');
@@ -88,7 +88,7 @@ describe('bloomery why', () => {
       );
     });
 
-  it('is a page, or JSON, and a status', async () => {
+  it('prints a page or JSON, and exits with a status', async () => {
     const machine = whole.fleet.machines[1]!;
     const url = { OS_ENDPOINT: `${whole.server.apiUrl!}/v1/` };
     const page = await run([machine.name], url);
@@ -101,10 +101,14 @@ describe('bloomery why', () => {
     expect((JSON.parse(json.out) as Readiness).ready).toBe(false);
   });
   it.each<[string, readonly string[], RegExp]>([
-    ['no such node', ['none'], /^bloomery: http.* answers 404: Node none could not be found\.\n$/],
-    ['nobody there', ['none', '--url', 'http://127.0.0.1:PORT'], /^bloomery: http:\/\/127\.0\.0\.1:\d+ does not answer: .*REFUSED.*\n$/],
-    ['no URL', ['none', '--url', 'nonsense'], /^bloomery: nonsense is not a URL\n$/],
-  ])('says in one line why it cannot: %s', async (_what, words, error) => {
+    ['an unknown node', ['none'], /^bloomery: http.* answers 404: Node none could not be found\.\n$/],
+    [
+      'a server that does not answer',
+      ['none', '--url', 'http://127.0.0.1:PORT'],
+      /^bloomery: http:\/\/127\.0\.0\.1:\d+ does not answer: .*REFUSED.*\n$/,
+    ],
+    ['an invalid URL', ['none', '--url', 'nonsense'], /^bloomery: nonsense is not a URL\n$/],
+  ])('fails with one line: %s', async (_what, words, error) => {
     const port = String(await freePort());
     expect(
       await run(

@@ -50,7 +50,7 @@ it('adopts without touching the machine', async () => {
   expect(machine.told).toEqual(['prepare']);
 });
 
-it('rescues by way of the agent, and brings the instance back', async () => {
+it('rescues through the agent, and unrescues', async () => {
   const { conductor, enrol, node, speak, machine } = await start();
   const { uuid } = await enrol(active);
   await conductor.provision(uuid, 'rescue', { rescue_password: 's3cret' });
@@ -69,7 +69,7 @@ it('rescues by way of the agent, and brings the instance back', async () => {
   expect(machine.told).toEqual(['rescue', 'power on', 'finish rescue', 'unrescue']);
 });
 
-it('aborts a rescue that waits: the passwords go', async () => {
+it('aborts a waiting rescue, and removes its passwords', async () => {
   const { conductor, enrol, node, machine } = await start();
   const { uuid } = await enrol(active);
   await conductor.provision(uuid, 'rescue', { rescue_password: 's3cret' });
@@ -85,7 +85,7 @@ it('aborts a rescue that waits: the passwords go', async () => {
   expect(await node(uuid)).toMatchObject({ provision_state: 'rescue failed', maintenance: true, fault: 'rescue abort failure' });
 });
 
-it('ends a rescue and the attachment of VIFs with the instance', async () => {
+it('cleans up a rescue and detaches VIFs at the tear-down', async () => {
   const { conductor, enrol, machine, store } = await start({ ramdisk: false });
   const { uuid } = await enrol(active);
   await store.ports.create({
@@ -101,7 +101,7 @@ it('ends a rescue and the attachment of VIFs with the instance', async () => {
   expect(machine.told.slice(0, 5)).toEqual(['rescue', 'clean up rescue', 'cleanUp', 'tearDown', 'vifDetach']);
 });
 
-it('services without a ramdisk where none is needed', async () => {
+it('services without a ramdisk if no step needs one', async () => {
   const { conductor, enrol, node, machine } = await withSteps(true);
   const { uuid } = await enrol(active);
   await conductor.provision(uuid, 'service', { service_steps: [flash] });
@@ -115,7 +115,7 @@ it('services without a ramdisk where none is needed', async () => {
   expect(machine.told).toEqual(['flash']);
 });
 
-it('services by the agent, and boots the instance again', async () => {
+it('services through the agent, and aborts after the end of a step that is not abortable', async () => {
   const agentSteps: PlannedStep[] = [{ interface: 'deploy', step: 'burnin_cpu', priority: 0 }];
   const { conductor, enrol, node, speak, machine } = await start({ agentSteps });
   const { uuid } = await enrol(active);
@@ -138,7 +138,7 @@ it('services by the agent, and boots the instance again', async () => {
   expect(machine.told).toContain('tearDownService');
 });
 
-it('aborts a servicing that waits for its ramdisk: the node is active again', async () => {
+it('aborts servicing that waits for its ramdisk, and makes the node active again', async () => {
   const { conductor, enrol, node } = await start();
   const { uuid } = await enrol(active);
   await conductor.provision(uuid, 'service', { service_steps: [{ interface: 'deploy', step: 'burnin_cpu' }] });
@@ -152,8 +152,8 @@ it('aborts a servicing that waits for its ramdisk: the node is active again', as
   });
 });
 
-describe('the conductor itself', () => {
-  it('switches power between steps', async () => {
+describe('reserved steps', () => {
+  it('change the power between other steps', async () => {
     const { conductor, enrol, node, machine } = await withSteps();
     const { uuid } = await enrol(manageable);
     await conductor.provision(uuid, 'clean', { clean_steps: [reserved('power_on'), flash, reserved('reboot'), reserved('power_off')] });
@@ -165,7 +165,7 @@ describe('the conductor itself', () => {
   it.each([
     ['clean', manageable, 'clean hold', 'manageable', 'manageable'],
     ['service', active, 'service hold', 'active', 'active'],
-  ] as const)('holds in %s, and goes on', async (verb, from, hold, target, ends) => {
+  ] as const)('hold %s until unhold', async (verb, from, hold, target, ends) => {
     const { conductor, enrol, node, machine } = await withSteps();
     const { uuid } = await enrol(from);
     await conductor.provision(uuid, verb, { [`${verb}_steps`]: [reserved('hold'), flash] });
@@ -178,7 +178,7 @@ describe('the conductor itself', () => {
     expect(machine.told).toEqual(['flash']);
   });
 
-  it('holds a deployment; an agent that is there goes on with its next heartbeat', async () => {
+  it("hold a deployment, which continues at the agent's next heartbeat after unhold", async () => {
     const { conductor, enrol, node, speak } = await start();
     const { uuid } = await enrol({ provision_state: 'available', power_state: 'power off' });
     await conductor.provision(uuid, 'active', { deploy_steps: [{ ...reserved('hold', {}), priority: 90 }] });
@@ -203,7 +203,7 @@ describe('the conductor itself', () => {
       /^By request, the clean operation was aborted during or after the completion of step "power.hold"$/,
     ],
     ['service', active, 'active', /^By request, the service operation was aborted during or after the completion of step "power.hold"$/],
-  ] as const)('aborts a hold in %s', async (verb, from, ends, error) => {
+  ] as const)('are aborted during a hold in %s', async (verb, from, ends, error) => {
     const { conductor, enrol, node, machine } = await withSteps();
     const { uuid } = await enrol(from);
     await conductor.provision(uuid, verb, { [`${verb}_steps`]: [reserved('hold'), flash] });
@@ -219,7 +219,7 @@ describe('the conductor itself', () => {
     expect(machine.told).not.toContain('flash');
   });
 
-  it('aborts a held deployment', async () => {
+  it('are aborted during a hold in a deployment', async () => {
     const { conductor, enrol, node } = await start({ ramdisk: false });
     const { uuid } = await enrol({ provision_state: 'available', power_state: 'power off' });
     await conductor.provision(uuid, 'active', { deploy_steps: [{ ...reserved('hold', {}), priority: 200 }] });
@@ -230,7 +230,7 @@ describe('the conductor itself', () => {
     expect(await node(uuid)).toMatchObject({ provision_state: 'deploy failed', deploy_step: {}, target_provision_state: 'active' });
   });
 
-  it('waits some seconds, or for the next heartbeat', async () => {
+  it('wait some seconds, or for the next heartbeat', async () => {
     const { conductor, enrol, node, speak, machine } = await withSteps();
     const { uuid } = await enrol(manageable);
     await conductor.provision(uuid, 'clean', { clean_steps: [reserved('wait', { seconds: 20 }), reserved('wait'), flash] });
@@ -248,7 +248,7 @@ describe('the conductor itself', () => {
     expect(machine.told).toContain('flash');
   });
 
-  it('leaves the names out under other interfaces, as Ironic does', async () => {
+  it('are ignored under other interfaces, as in Ironic', async () => {
     const { conductor, enrol, node, machine } = await withSteps();
     const { uuid } = await enrol(manageable);
     await conductor.provision(uuid, 'clean', { clean_steps: [{ interface: 'deploy', step: 'hold' }, flash] });
@@ -260,7 +260,7 @@ describe('the conductor itself', () => {
   it.each([
     [{ seconds: 'x' }, /needs integer as its argument seconds$/],
     [{ minutes: 1 }, /has these unexpected arguments: minutes$/],
-  ])('refuses a wait of %j', async (args, error) => {
+  ])('are refused as a wait with %j', async (args, error) => {
     const { conductor, enrol, node } = await withSteps();
     const { uuid } = await enrol(manageable);
     await expect(conductor.provision(uuid, 'clean', { clean_steps: [reserved('wait', args)] })).rejects.toThrow(error);
@@ -268,7 +268,7 @@ describe('the conductor itself', () => {
   });
 });
 
-describe('children', () => {
+describe('child nodes', () => {
   const family = async (): Promise<Started & { readonly parent: string; readonly children: readonly string[] }> => {
     const made = await withSteps();
     const { uuid: parent } = await made.enrol(manageable);
@@ -347,7 +347,7 @@ describe('deploy templates', () => {
       { deploy_steps: [{ ...flash, args: {}, priority: 0 }] },
       ['step deploy.deploy', 'step deploy.write_image', 'step deploy.boot_instance'],
     ],
-  ])('join the steps of an instance with traits %j (%j)', async (traits, args, ran) => {
+  ])('add their steps to the deployment of an instance with traits %j (%j)', async (traits, args, ran) => {
     expect(await deployed(traits, args)).toEqual({ refused: undefined, ran, state: 'active' });
   });
 
@@ -357,7 +357,7 @@ describe('deploy templates', () => {
       /Matching deploy templates: CUSTOM_FLASH,CUSTOM_TWICE\. Errors: .*Duplicate deploy steps for vendor\.flash$/,
     ],
     [['CUSTOM_WRONG'], /Errors: deploy step \{'interface': 'vendor', .*\} has these unexpected arguments: colour$/],
-  ])('are refused before anything happens: %j', async (traits, text) => {
+  ])('are refused before the deployment begins: %j', async (traits, text) => {
     expect(await deployed(traits)).toEqual({ refused: expect.stringMatching(text) as unknown, ran: [], state: 'available' });
   });
 });
@@ -374,7 +374,7 @@ describe('power of parents and children', () => {
     return { ...made, parent, child: uuid, power };
   };
 
-  it('a child that goes on takes its parent with it; a parent that goes off, its children', async () => {
+  it('a child that is powered on powers its parent on; a parent that is powered off powers its children off', async () => {
     const { power, node, parent, child, machine } = await pair();
     await power(child, 'power on');
     expect([(await node(parent)).power_state, (await node(child)).power_state]).toEqual(['power on', 'power on']);
@@ -383,13 +383,13 @@ describe('power of parents and children', () => {
     expect([(await node(parent)).power_state, (await node(child)).power_state]).toEqual(['power off', 'power off']);
   });
 
-  it('not with a supply of its own', async () => {
+  it('a child with a dedicated power supply does not power its parent on', async () => {
     const { power, node, parent, child } = await pair({ driver_info: { bmc: '192.0.2.9', has_dedicated_power_supply: true } });
     await power(child, 'power on');
     expect((await node(parent)).power_state).toBe('power off');
   });
 
-  it('not while somebody holds the other', async () => {
+  it('a child is not powered on while its parent is reserved', async () => {
     const { power, node, store, parent, child } = await pair();
     await store.nodes.reserve(parent, 'other');
     await power(child, 'power on');

@@ -12,7 +12,7 @@ const onVolume = () => newMachine({ onVolume: true, ramdisk: false });
 const volume = { volume_type: 'iscsi', volume_id: 'v-0', boot_index: 0, properties: {}, extra: {} };
 const about = (machine: Started['machine']) => machine.told.filter((what) => / volumes$|^power |^rebooting$|^validate storage$/.test(what));
 
-it('a deployment checks the storage interface, and its failure detaches', async () => {
+it('a deployment validates the storage interface, and detaches volumes if it fails', async () => {
   const { conductor, enrol, machine, node, store } = await start({ machine: onVolume() });
   const { uuid } = await enrol(available);
   await store.volumeTargets.create({ ...volume, node_uuid: uuid, uuid: randomUUID() });
@@ -28,7 +28,7 @@ it('a deployment checks the storage interface, and its failure detaches', async 
   expect(about(machine).at(-1)).toBe('detach volumes');
 });
 
-it('an active machine has its volumes while it is on', async () => {
+it('an active machine has its volumes attached at power on, and detached at power off', async () => {
   const { conductor, enrol, machine, node } = await start({ machine: onVolume() });
   const { uuid } = await enrol({ provision_state: 'active', power_state: 'power off' });
   const order = async (target: 'power on' | 'power off' | 'rebooting'): Promise<readonly string[]> => {
@@ -51,7 +51,7 @@ it('an active machine has its volumes while it is on', async () => {
   });
 });
 
-it('a machine without an instance has none', async () => {
+it('a machine without an instance has no volumes attached at power on', async () => {
   const { conductor, enrol, machine } = await start({ machine: onVolume() });
   const { uuid } = await enrol(available);
   await conductor.setPower(uuid, 'power on');

@@ -39,7 +39,7 @@ const set = async (uuid: string, path: string, value: unknown): Promise<void> =>
   expect(answer).toMatchObject({ status: 200 });
 };
 
-it('takes a machine from enroll to active, through a rebuild and back to available', async () => {
+it('a machine goes from enroll to active, through a rebuild and back to available', async () => {
   const { uuid, machine } = await machineIn('manageable', { automated_clean: true });
   await whole.order(uuid, 'inspect');
   await whole.reach(uuid, 'manageable');
@@ -64,7 +64,7 @@ it('takes a machine from enroll to active, through a rebuild and back to availab
   expect(machine.control.content('/dev/sda')).toBeUndefined();
 });
 
-describe('a deployment that cannot be', () => {
+describe('a deployment that cannot succeed', () => {
   interface BadCase {
     readonly what: string;
     readonly info?: () => Readonly<Record<string, unknown>>;
@@ -72,10 +72,18 @@ describe('a deployment that cannot be', () => {
     readonly reason: RegExp;
   }
   it.each<BadCase>([
-    { what: 'image of a wrong checksum', info: () => ({ image_os_hash_value: '0'.repeat(64) }), reason: /checksum|hash/i },
-    { what: 'image that is there', info: () => ({ image_source: 'http://127.0.0.1:1/none.raw' }), reason: /127\.0\.0\.1:1\/none\.raw/ },
-    { what: 'disk that matches the hint', properties: { root_device: { serial: 'nowhere' } }, reason: /root device|hints|disk/i },
-  ])('ends in deploy failed for want of an acceptable $what, and can be mended', async ({ info, properties, reason }) => {
+    { what: 'an image with a wrong checksum', info: () => ({ image_os_hash_value: '0'.repeat(64) }), reason: /checksum|hash/i },
+    {
+      what: 'an image that does not exist',
+      info: () => ({ image_source: 'http://127.0.0.1:1/none.raw' }),
+      reason: /127\.0\.0\.1:1\/none\.raw/,
+    },
+    {
+      what: 'a root device hint that no disk matches',
+      properties: { root_device: { serial: 'nowhere' } },
+      reason: /root device|hints|disk/i,
+    },
+  ])('ends in deploy failed because of $what, and succeeds after a correction', async ({ info, properties, reason }) => {
     const { uuid, machine } = await machineIn('available');
     if (properties) await set(uuid, '/properties', properties);
     await set(uuid, '/instance_info', whole.deployable(info?.()));
@@ -89,7 +97,7 @@ describe('a deployment that cannot be', () => {
     await whole.reach(uuid, 'active');
   });
 
-  it('is refused without a checksum, before anything is touched', async () => {
+  it('is refused without a checksum before the machine is touched', async () => {
     const { uuid, machine } = await machineIn('available');
     await set(uuid, '/instance_info', { image_source: whole.image.url });
     const answer = await whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'active' });
@@ -99,7 +107,7 @@ describe('a deployment that cannot be', () => {
   });
 });
 
-it('fails a node whose machine never calls back, within its timeout, and deploys it at the next try', async () => {
+it('a machine that never calls back fails the deployment after the timeout, and the next try succeeds', async () => {
   const { uuid, machine } = await machineIn('available');
   await set(uuid, '/instance_info', whole.deployable());
   machine.control.behave({ neverCalls: true });
@@ -114,7 +122,7 @@ it('fails a node whose machine never calls back, within its timeout, and deploys
   await whole.reach(uuid, 'active');
 });
 
-it('says why a BMC cannot be reached, and leaves the node in enroll', async () => {
+it('a BMC that cannot be reached leaves the node in enroll with the reason', async () => {
   const { uuid } = await machineIn('enroll', {
     driver_info: { redfish_address: 'http://127.0.0.1:1', redfish_system_id: '/redfish/v1/Systems/1' },
   });
@@ -122,7 +130,7 @@ it('says why a BMC cannot be reached, and leaves the node in enroll', async () =
   await expect(whole.reach(uuid, 'manageable')).rejects.toThrow(/is enroll, not manageable: .*127\.0\.0\.1/s);
 });
 
-it('gives a forged agent nothing', async () => {
+it('refuses heartbeats and lookups of a forged agent, and gives the token only once', async () => {
   const { uuid, machine } = await machineIn('available');
   await set(uuid, '/instance_info', whole.deployable());
   machine.control.behave({ neverCalls: true });
@@ -141,7 +149,7 @@ it('gives a forged agent nothing', async () => {
   expect(await whole.reach(uuid, 'wait call-back')).toMatchObject({ last_error: null });
 });
 
-it('goes on with a deployment after the server was stopped and started in the middle of it', async () => {
+it('a deployment continues after a restart of the server', async () => {
   const { uuid, machine } = await machineIn('available');
   await set(uuid, '/instance_info', whole.deployable());
   machine.control.behave({ stepMs: 1000 });

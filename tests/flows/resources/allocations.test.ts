@@ -22,7 +22,7 @@ async function allocate(wanted: Partial<NewAllocation> = {}): Promise<Allocation
   return one.store.allocations.find(uuid);
 }
 
-it('gives the node its instance, its allocation and the traits asked for, at once', async () => {
+it('an allocation sets the instance, the allocation and the requested traits of its node', async () => {
   const { uuid } = await node({ traits: ['CUSTOM_A', 'CUSTOM_B'], instance_info: { a: 1 } });
   const allocation = await allocate({ traits: ['CUSTOM_B'] });
   expect(allocation).toMatchObject({ state: 'active', node_uuid: uuid, last_error: null });
@@ -34,39 +34,47 @@ it('gives the node its instance, its allocation and the traits asked for, at onc
   });
 });
 
-it('tries the node of its own name first', async () => {
+it('an allocation tries the node with the same name first', async () => {
   for (let index = 0; index < 8; index++) await node({ name: `n${index}` });
   expect((await allocate({ name: 'n5' })).node_uuid).toBe((await one.store.nodes.find('n5')).uuid);
 });
 
 it.each<[string, NodeChanges, Partial<NewAllocation>, string]>([
-  ['class', { resource_class: 'silver' }, {}, 'no available nodes match the resource class gold'],
-  ['state', { provision_state: 'manageable' }, {}, 'no available nodes match the resource class gold'],
-  ['power', { power_state: null }, {}, 'no available nodes match the resource class gold'],
+  ['the resource class', { resource_class: 'silver' }, {}, 'no available nodes match the resource class gold'],
+  ['the provision state', { provision_state: 'manageable' }, {}, 'no available nodes match the resource class gold'],
+  ['the power state', { power_state: null }, {}, 'no available nodes match the resource class gold'],
   ['maintenance', { maintenance: true }, {}, 'no available nodes match the resource class gold'],
-  ['instance', { instance_uuid: randomUUID() }, {}, 'no available nodes match the resource class gold'],
-  ['owner', { owner: 'bob' }, { owner: 'alice' }, 'no available nodes match the resource class gold'],
+  ['another instance', { instance_uuid: randomUUID() }, {}, 'no available nodes match the resource class gold'],
+  ['another owner', { owner: 'bob' }, { owner: 'alice' }, 'no available nodes match the resource class gold'],
   [
-    'traits',
+    'missing traits',
     { traits: ['CUSTOM_A'] },
     { traits: ['CUSTOM_A', 'CUSTOM_B'] },
     'no suitable nodes have the requested traits CUSTOM_A, CUSTOM_B',
   ],
-  ['candidates', {}, { candidate_nodes: [randomUUID()] }, 'none of the requested nodes are available and match the resource class gold'],
-  ['lock', { reservation: 'elsewhere' } as NodeChanges, {}, 'could not reserve any of 1 suitable nodes'],
-])('fails by %s, and says why', async (_, changes, wanted, reason) => {
+  [
+    'other candidate nodes',
+    {},
+    { candidate_nodes: [randomUUID()] },
+    'none of the requested nodes are available and match the resource class gold',
+  ],
+  ['a reservation', { reservation: 'elsewhere' } as NodeChanges, {}, 'could not reserve any of 1 suitable nodes'],
+])('an allocation fails because of %s, and records the reason', async (_, changes, wanted, reason) => {
   await node(changes);
   const { uuid, ...allocation } = await allocate(wanted);
   expect(allocation).toMatchObject({ state: 'error', node_uuid: null, last_error: `Failed to process allocation ${uuid}: ${reason}.` });
 });
 
-it.each([{ owner: 'alice' }, { lessee: 'alice' }])('is for nodes of its owner: %j', async (changes) => {
-  await node();
-  const { uuid } = await node(changes);
-  expect((await allocate({ owner: 'alice' })).node_uuid).toBe(uuid);
-});
+it.each([{ owner: 'alice' }, { lessee: 'alice' }])(
+  'an allocation of an owner gets only a node that the owner owns or leases: %j',
+  async (changes) => {
+    await node();
+    const { uuid } = await node(changes);
+    expect((await allocate({ owner: 'alice' })).node_uuid).toBe(uuid);
+  },
+);
 
-it('of many at once, each gets a node of its own', async () => {
+it('concurrent allocations get different nodes', async () => {
   await Promise.all(Array.from({ length: 6 }, () => node()));
   const wanted = Array.from({ length: 6 }, () => randomUUID());
   await Promise.all(wanted.map((uuid) => one.conductor.createAllocation({ uuid, resource_class: 'gold' })));
@@ -77,7 +85,7 @@ it('of many at once, each gets a node of its own', async () => {
   expect(new Set(made.map(({ node_uuid: of }) => of)).size).toBe(made.length);
 });
 
-it('is gone on with after a restart', async () => {
+it('an unfinished allocation continues after a restart', async () => {
   const { uuid: of } = await node();
   await one.conductor.stop();
   const uuid = randomUUID();
@@ -87,7 +95,7 @@ it('is gone on with after a restart', async () => {
   expect(await one.store.allocations.find(uuid)).toMatchObject({ state: 'active', node_uuid: of });
 });
 
-describe('of a node in use', () => {
+describe('a backfilled allocation', () => {
   const backfill = async (changes: NodeChanges, wanted: Partial<NewAllocation> = {}) => {
     const { uuid: of } = await node({ provision_state: 'active', ...changes });
     const uuid = randomUUID();
@@ -106,7 +114,7 @@ describe('of a node in use', () => {
       "Resource class gold does not match the requested resource class silver; List of traits [] does not match the requested traits ['CUSTOM_A']",
     ],
     [{}, { candidate_nodes: ['x'] }, "Candidate nodes must be empty or contain the target node, but got ['x']"],
-  ])('is refused for %j %j, and nothing is left', async (changes, wanted, errors) => {
+  ])('is refused for a node with %j and a request with %j, and nothing is stored', async (changes, wanted, errors) => {
     const { of, uuid, made } = await backfill(changes, wanted);
     await expect(made).rejects.toMatchObject({
       status: 409,
@@ -121,9 +129,9 @@ describe('of a node in use', () => {
   });
 });
 
-describe('ends', () => {
+describe('an allocation ends', () => {
   const freed = { instance_uuid: null, allocation_uuid: null };
-  it('when it is removed, and leaves the node free', async () => {
+  it('when it is deleted, and frees the node', async () => {
     const { uuid: of } = await node();
     const { uuid } = await allocate();
     await one.conductor.deleteAllocation(uuid);
@@ -147,7 +155,7 @@ describe('ends', () => {
     await one.store.nodes.update(of, { maintenance: true });
     await one.conductor.deleteAllocation(uuid);
   });
-  it('when the instance is taken off the node', async () => {
+  it('when the instance is removed from the node', async () => {
     const { uuid: of } = await node();
     await allocate();
     await one.store.nodes.update(of, { provision_state: 'active' });

@@ -62,7 +62,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('is what Ironic answers', async () => {
+it('answers every operation to every persona as Ironic does', async () => {
   const ours = await tableOf({
     url: server.apiUrl!,
     identify: ({ name }) => ({ authorization: `Basic ${Buffer.from(`${name}:secret`).toString('base64')}` }),

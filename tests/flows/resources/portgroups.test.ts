@@ -23,7 +23,7 @@ const port = (changes: Partial<PortRecord> = {}) =>
     ...changes,
   });
 
-it('takes the physical network of its first member, and no other after that', async () => {
+it('a portgroup takes the physical network of its first port, and refuses ports of other networks', async () => {
   const { uuid } = await group();
   const first = await port({ portgroup_uuid: uuid, physical_network: 'left' });
   expect(await one.store.portgroups.find(uuid)).toMatchObject({ physical_network: 'left' });
@@ -41,7 +41,7 @@ it('takes the physical network of its first member, and no other after that', as
   expect(members[0]!.revision).toBeGreaterThan(first.revision);
 });
 
-it('moves to another node when it is empty and the node is in no use', async () => {
+it('a portgroup moves to another node only if it is empty and the node is not in use', async () => {
   const { uuid, id } = await group();
   const { uuid: member } = await port({ portgroup_uuid: uuid });
   const move = () => one.conductor.updatePortgroup(uuid, { node_uuid: other.uuid });
@@ -66,7 +66,7 @@ it('moves to another node when it is empty and the node is in no use', async () 
   await expect(one.store.portgroups.find(uuid)).rejects.toMatchObject({ status: 404 });
 });
 
-it('allows ports for themselves, or not', async () => {
+it('standalone_ports_supported decides whether the ports of a portgroup may have pxe_enabled', async () => {
   const { uuid } = await group({ standalone_ports_supported: false });
   const { uuid: own } = await port({});
   await expect(one.conductor.updatePort(own, { portgroup_uuid: uuid })).rejects.toMatchObject({ status: 409 });
@@ -76,7 +76,7 @@ it('allows ports for themselves, or not', async () => {
   await expect(one.conductor.updatePortgroup(uuid, { standalone_ports_supported: false })).rejects.toMatchObject({ status: 409 });
 });
 
-it('asks the network interface for VIFs, and keeps a port that carries one', async () => {
+it('attaches VIFs through the network interface, and refuses to delete a port with a VIF', async () => {
   await one.conductor.attachVif(node.uuid, { id: 'v' });
   await one.conductor.detachVif(node.uuid, 'v');
   expect(one.machine.told.filter((what) => /vif/i.test(what))).toEqual(['vifAttach', 'vifDetach']);

@@ -16,7 +16,7 @@ const create = (changes: object) => one.conductor.createNode({ uuid: randomUUID(
 const nobody = (driver: string, group: string): string =>
   `No valid host was found. Reason: No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
 
-it('fills a new node in', async () => {
+it('a new node gets default interfaces and the default resource class', async () => {
   expect(await create({ power_interface: 'other' })).toMatchObject({
     provision_state: 'enroll',
     resource_class: 'rc',
@@ -134,7 +134,7 @@ it.each<[NodeChanges, NodeChanges, boolean, NodeChanges]>([
     false,
     { instance_uuid: null },
   ],
-])('a node with %j takes %j (reset: %s)', async (from, changes, reset, after) => {
+])('a node with %j accepts %j (reset: %s)', async (from, changes, reset, after) => {
   const { uuid } = await one.enrol(from);
   if (from.provision_state === 'deploying') await one.store.nodes.update(uuid, { provision_state: 'deploy hold' });
   expect(await one.conductor.updateNode(uuid, changes, reset)).toMatchObject({ ...after, reservation: null });
@@ -151,7 +151,7 @@ it.each<[NodeChanges, string | undefined]>([
     { provision_state: 'active' },
     `Can not delete node "U" while it is in provision state "active". Valid provision states to perform deletion are: "('manageable', 'enroll', 'adopt failed', 'available')", or set the node into maintenance mode`,
   ],
-])('deleting a node with %j: %s', async (from, message) => {
+])('deletes a node with %j, unless refused with: %s', async (from, message) => {
   const { uuid } = await one.enrol(from);
   if (message === undefined) {
     await one.conductor.deleteNode(uuid);
@@ -159,7 +159,7 @@ it.each<[NodeChanges, string | undefined]>([
   } else await expect(one.conductor.deleteNode(uuid)).rejects.toThrow(message.replace('U', uuid));
 });
 
-it('sets traits', async () => {
+it('replaces, adds and removes traits', async () => {
   const { uuid } = await one.enrol();
   const { conductor } = one;
   await conductor.setTraits(uuid, { replace: ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_A'] });
@@ -185,7 +185,7 @@ it('validates each interface but vendor', async () => {
   });
 });
 
-it('tells what a hardware type wants to know', async () => {
+it('returns the properties of a hardware type', async () => {
   expect(await one.conductor.driverProperties('test-hardware')).toMatchObject({ bmc: 'Address of the BMC. Required.' });
   await expect(one.conductor.driverProperties('nope')).rejects.toMatchObject({ status: 404 });
 });
@@ -212,14 +212,14 @@ describe('ports', () => {
       /^Port \S+ can not have any connectivity attributes \(.*\) updated unless node \S+ is in a enroll, inspecting, inspect wait, manageable state or in maintenance mode\. The current state is active\.$/,
     ],
     [active, { pxe_enabled: true, extra: { a: 1 } }, undefined],
-  ])('of a node with %j, changed by %j', async (from, changes, text) => {
+  ])('of a node with %j accept or refuse %j', async (from, changes, text) => {
     const uuid = await port(from);
     const answer = one.conductor.updatePort(uuid, changes);
     if (text) await expect(answer).rejects.toMatchObject({ status: 409, message: like(text) });
     else expect(await answer).toMatchObject(changes);
   });
 
-  it('are one of a kind, and go', async () => {
+  it('have unique MAC addresses, and are deleted', async () => {
     const uuid = await port({});
     await expect(port({})).rejects.toMatchObject({ status: 409, name: 'MACAlreadyExists' });
     await expect(one.conductor.createPort({ uuid: randomUUID(), node_uuid: randomUUID(), address: mac })).rejects.toMatchObject({
@@ -230,7 +230,7 @@ describe('ports', () => {
   });
 });
 
-describe('whose inventory it is', () => {
+describe('the node of an inventory', () => {
   const other = '52:54:00:00:00:09';
   const inventory = { interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:01' }], cpu: { architecture: 'x86_64' } };
   const inspected = async (mac?: string, bmc?: readonly string[]): Promise<string> => {
@@ -245,14 +245,14 @@ describe('whose inventory it is', () => {
   it.each([
     ['its port', { macs: ['52-54-00-00-00-01'.replaceAll('-', ':')] }],
     ['its BMC', { macs: [], bmcAddresses: ['192.0.2.7'] }],
-    ['a port and a BMC that nobody has', { macs: ['52:54:00:00:00:01'], bmcAddresses: ['192.0.2.99'] }],
-  ])('is told by %s', async (_what, lookup) => {
+    ['its port and an unknown BMC', { macs: ['52:54:00:00:00:01'], bmcAddresses: ['192.0.2.99'] }],
+  ])('is found by %s', async (_what, lookup) => {
     const uuid = await inspected('52:54:00:00:00:01', ['192.0.2.7']);
     expect((await ask(lookup)).uuid).toBe(uuid);
     await one.conductor.idle();
   });
 
-  it('is not told by what contradicts itself, or by a node that waits for nothing', async () => {
+  it('is not found by contradictory or unknown data, or if the node does not wait for an inspection', async () => {
     const a = await inspected('52:54:00:00:00:01', ['192.0.2.7']);
     const b = await inspected(other, ['192.0.2.8']);
     await inspected(undefined, ['192.0.2.8']);

@@ -24,12 +24,12 @@ const refusal = (action: string, node: string, state: string): object => ({
 it.each<[NodeChanges, string]>([
   [{ power_state: 'power on', provision_state: 'manageable' }, 'power on'],
   [{ power_state: null }, 'None'],
-])('are not changed on a node that is not switched off: %j', async (changes, state) => {
+])('volume connectors are not changed on a node that is not powered off: %j', async (changes, state) => {
   const { node, uuid } = await connectorOn(changes);
   await expect(one.conductor.updateVolume('connector', uuid, {})).rejects.toMatchObject(refusal('update', node, state));
 });
 
-it('are changed on a node that is, and a refusal names what there is already', async () => {
+it('volume connectors are changed on a node that is powered off, but not to an existing connector', async () => {
   const { uuid } = await connectorOn({ power_state: 'power off' });
   expect(await one.conductor.updateVolume('connector', uuid, {})).toMatchObject({ updated_at: null });
   expect(await one.conductor.updateVolume('connector', uuid, { type: 'mac' })).toMatchObject({ type: 'mac' });
@@ -44,7 +44,7 @@ it.each<[NodeChanges, boolean]>([
   [{ power_state: 'power on', provision_state: 'manageable' }, true],
   [{ power_state: 'power off', provision_state: 'active' }, true],
   [{ power_state: 'power on', provision_state: 'available' }, false],
-])('are removed from a node that is not in use or off: %j', async (changes, gone) => {
+])('volume connectors are deleted or kept as the states of their node permit: %j', async (changes, gone) => {
   const { node, uuid } = await connectorOn(changes);
   const removed = one.conductor.deleteVolume('connector', uuid);
   if (gone) await removed;

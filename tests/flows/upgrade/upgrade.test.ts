@@ -88,33 +88,36 @@ const namedIn = ({ warnings }: Loaded): readonly string[] => [...warnings.join('
 
 beforeAll(() => writeFileSync(join(folder, 'htpasswd'), `admin:${hashSync('of-the-administrator', 4)}\n`));
 
-test.each(Object.entries(SITES))('%s', async (name, { heading, variables, refusal, drivers, options, withoutEffect }) => {
-  const file = join(folder, 'ironic.conf');
-  copyFileSync(join(__dirname, `${name}.conf`), file);
-  const start = (loaded: Loaded, databaseUrl?: string): Promise<Server> =>
-    startServer({
-      ...{ options: loaded.options, roles: ['api', 'conductor', 'boot'], stateDir: join(folder, name), log: silentLog },
-      ...(databaseUrl === undefined ? {} : { databaseUrl }),
-    });
-  await expect(start(loadOptions([file], variables))).rejects.toThrow(refusal);
+test.each(Object.entries(SITES))(
+  'the server starts with the configuration of %s after the edits of docs/upgrade.md',
+  async (name, { heading, variables, refusal, drivers, options, withoutEffect }) => {
+    const file = join(folder, 'ironic.conf');
+    copyFileSync(join(__dirname, `${name}.conf`), file);
+    const start = (loaded: Loaded, databaseUrl?: string): Promise<Server> =>
+      startServer({
+        ...{ options: loaded.options, roles: ['api', 'conductor', 'boot'], stateDir: join(folder, name), log: silentLog },
+        ...(databaseUrl === undefined ? {} : { databaseUrl }),
+      });
+    await expect(start(loadOptions([file], variables))).rejects.toThrow(refusal);
 
-  for (const edit of editsOf(heading)) execFileSync('sh', ['-c', edit], { cwd: folder });
-  const loaded = loadOptions([file], variables);
-  expect(loaded).toMatchObject({ options, refusals: [] });
-  expect(namedIn(loaded)).toEqual(withoutEffect);
-  // The page says why each of these options has no effect.
-  const text = page.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
-  for (const option of withoutEffect) {
-    const [section, name] = option.slice(1).split(']') as [string, string];
-    expect(text).toMatch(new RegExp(`^\\| \\[${section}\\] \\|.* ${name}\\b.* \\| ${reasonOf(`${section}.${name}`)} \\|$`, 'm'));
-  }
-  server = await start(loaded, database.connection());
-  const drivenBy = async (credentials: string): Promise<unknown> => {
-    const headers = { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
-    const response = await fetch(`${server!.apiUrl!}/v1/drivers`, { headers, signal: timeoutSignal(60_000) });
-    const body = (await response.json()) as { readonly drivers?: readonly { readonly name: string }[] };
-    return response.ok ? body.drivers!.map((one) => one.name).sort() : response.status;
-  };
-  expect(await drivenBy('admin:of-the-administrator')).toEqual(drivers);
-  expect(await drivenBy('admin:of-nobody')).toBe(401);
-});
+    for (const edit of editsOf(heading)) execFileSync('sh', ['-c', edit], { cwd: folder });
+    const loaded = loadOptions([file], variables);
+    expect(loaded).toMatchObject({ options, refusals: [] });
+    expect(namedIn(loaded)).toEqual(withoutEffect);
+    // The page says why each of these options has no effect.
+    const text = page.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
+    for (const option of withoutEffect) {
+      const [section, name] = option.slice(1).split(']') as [string, string];
+      expect(text).toMatch(new RegExp(`^\\| \\[${section}\\] \\|.* ${name}\\b.* \\| ${reasonOf(`${section}.${name}`)} \\|$`, 'm'));
+    }
+    server = await start(loaded, database.connection());
+    const drivenBy = async (credentials: string): Promise<unknown> => {
+      const headers = { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+      const response = await fetch(`${server!.apiUrl!}/v1/drivers`, { headers, signal: timeoutSignal(60_000) });
+      const body = (await response.json()) as { readonly drivers?: readonly { readonly name: string }[] };
+      return response.ok ? body.drivers!.map((one) => one.name).sort() : response.status;
+    };
+    expect(await drivenBy('admin:of-the-administrator')).toEqual(drivers);
+    expect(await drivenBy('admin:of-nobody')).toBe(401);
+  },
+);
