@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Ajv from 'ajv';
 import { loadDocument, readDocument } from '../../../api/schema/document';
 import { handlers } from '../../../api/handlers';
-import { project } from '../../../api/schema/project';
+import { documentOfVersion } from '../../../api/schema/document-version';
 import { checkHandlers, matcher } from '../../../api/resource/routes';
 import { describe as describeErrors, toJsonSchema } from '../../../api/schema/schema';
 import { isGateOpen } from '../../../model/versions';
@@ -45,7 +45,7 @@ it('is an OpenAPI 3.0 document to a reader that is not ours', () => {
 });
 
 describe('as one version sees it', () => {
-  const at = (minor: number) => project(document, minor) as unknown as Projected;
+  const at = (minor: number) => documentOfVersion(document, minor) as unknown as Projected;
   const names = (minor: number, schema: string): string[] => Object.keys(at(minor).components.schemas[schema]!.properties);
   it.each([1, 50, 115])('1.%p: an OpenAPI document, with nothing of ours', (minor) => {
     const text = JSON.stringify(at(minor));

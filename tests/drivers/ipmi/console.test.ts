@@ -128,7 +128,7 @@ it('ends a session in time, whatever its traffic', async () => {
   const typing = setInterval(() => it.socket.write('x'), 20);
   await it.ended;
   clearInterval(typing);
-  expect(it.text()).toContain('the session took too long');
+  expect(it.text()).toContain('the session reached its time limit');
 });
 it.each(['127.0.0.1', ''])('listens on loopback (%p)', async (address) => {
   const port = await freePort();

@@ -24,9 +24,10 @@ const isOpen = (node: Node, minor: number): boolean =>
     minor,
   );
 
-/** The schema of error responses, and the meaning of each status. */
-const REFUSAL = {
-  description: 'A refusal: `error_message` is JSON as text. A body that was not read and a failed authentication have other members.',
+/** The schema of error responses. */
+const ERROR_SCHEMA = {
+  description:
+    'A refusal: `error_message` is JSON as text. Responses to a body that the server did not read, and to a failed authentication, have other members.',
   anyOf: [
     { type: 'object', required: ['error_message'], additionalProperties: false, properties: { error_message: { type: 'string' } } },
     {
@@ -52,10 +53,11 @@ const REFUSAL = {
     },
   ],
 };
-const REFUSED: readonly (readonly [status: string, description: string, when: (operation: Operation) => boolean])[] = [
+/** The meaning of each status, and which operations return it. */
+const ERROR_STATUSES: readonly (readonly [status: string, description: string, when: (operation: Operation) => boolean])[] = [
   ['400', 'The request is wrong', () => true],
   ['401', 'Authentication failed', () => true],
-  ['403', 'The caller is not allowed to do this, or nobody is now', ({ policy }) => policy !== null],
+  ['403', 'The caller is not allowed to do this, the node is protected, or the operation is disabled', ({ policy }) => policy !== null],
   ['404', 'Not found, or not in this version', () => true],
   ['406', 'The version is not supported, or an argument needs another version', () => true],
   ['409', 'The state of the resource or its lock does not allow it', ({ policy }) => policy !== null],
@@ -78,7 +80,7 @@ interface SchemaProjection {
   /** The schemas that the results of `schemaOf` refer to. */
   readonly components: () => Readonly<Record<string, unknown>>;
 }
-/** Projects schemas to one version. A resource has one schema for requests and another for responses. */
+/** Reduces schemas to one version. A resource has one schema for requests and another for responses. */
 function createSchemaProjection(document: Document, minor: number): SchemaProjection {
   const used = new Set<string>();
   const nameOf = (name: string, side: Side): string => (side === 'request' && document.isResource(name) ? `New${name}` : name);
@@ -188,12 +190,12 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   const header = {
     name: HEADER,
     in: 'header',
-    description: 'The version of the request; this document is that of the one named here.',
+    description: 'The version of the request. This document describes the default version.',
     schema: { type: 'string', default: `1.${minor}` },
   };
 
   function operationOf(operation: Operation, place: Node, node: Node): object {
-    const refused = REFUSED.filter(([, , when]) => when(operation)).map(([status, description]): [string, unknown] => [
+    const refused = ERROR_STATUSES.filter(([, , when]) => when(operation)).map(([status, description]): [string, unknown] => [
       status,
       { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } } },
     ]);
@@ -229,7 +231,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
 }
 
 /** @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it */
-export function project(document: Document, minor: number): Schema {
+export function documentOfVersion(document: Document, minor: number): Schema {
   const { schemaOf, components } = createSchemaProjection(document, minor);
   // Before the components: it collects their names.
   const paths = pathsOf(document, minor, schemaOf);
@@ -237,6 +239,6 @@ export function project(document: Document, minor: number): Schema {
     openapi: '3.0.3',
     info: { ...(document.source['info'] as object), version: `1.${minor}` },
     paths,
-    components: { schemas: { Refusal: REFUSAL, ...components() }, securitySchemes: SECURITY_SCHEMES },
+    components: { schemas: { Refusal: ERROR_SCHEMA, ...components() }, securitySchemes: SECURITY_SCHEMES },
   };
 }
