@@ -51,7 +51,7 @@ test('of states that follow each other while one is sent, only the last one is s
 });
 
 test('a Nova that does not answer is tried three times, and one that refuses once', async () => {
-  const away = new ServiceError('nova', 'away', 'refused');
+  const away = new ServiceError('nova', 'unreachable', 'refused');
   const silent = pretendNova([away, new ServiceError('nova', 'failing', 'HTTP status 503', 503), away]);
   silent.events.powerUpdate(SERVER, 'power off');
   await silent.settled();

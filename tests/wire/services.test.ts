@@ -110,8 +110,8 @@ it.each<[string, Reply, object | number]>([
   ['too much that was asked', { status: 413, body: 'too large' }, { kind: 'failing', status: 413, reason: 'HTTP status 413' }],
   ['garbage', { status: 200, body: '<html>' }, 200],
   ['an error in garbage', { status: 500, body: '<html>' }, { kind: 'failing', status: 500, reason: 'HTTP status 500' }],
-  ['too much', { status: 200, body: `"${'x'.repeat(5 * 1024 * 1024)}"` }, { kind: 'away' }],
-  ['nothing at all', SILENT, { kind: 'away' }],
+  ['too much', { status: 200, body: `"${'x'.repeat(5 * 1024 * 1024)}"` }, { kind: 'unreachable' }],
+  ['nothing at all', SILENT, { kind: 'unreachable' }],
 ])('an answer that is %s', async (_, reply, expected) => {
   replies = [reply];
   const answer = await ask({ endpoint_override: url, timeout: reply === SILENT ? 0.05 : 60 });
@@ -146,7 +146,7 @@ it.each([
 });
 it('a connection that fails is tried again', async () => {
   const closed = 'http://127.0.0.1:1';
-  expect(await ask({ endpoint_override: closed, connect_retries: 2, connect_retry_delay: 1 })).toMatchObject({ kind: 'away' });
+  expect(await ask({ endpoint_override: closed, connect_retries: 2, connect_retry_delay: 1 })).toMatchObject({ kind: 'unreachable' });
   expect(pauses).toEqual([1000, 1000]);
 });
 
@@ -184,7 +184,7 @@ it.each(['request', 'upload', 'stream'] as const)('%s: a caller that aborts does
     stream: () => swift.stream('/c/o', {}, signal),
   };
   const waiting = expect(ways[way]()).rejects.toMatchObject({
-    kind: 'away',
+    kind: 'unreachable',
     message: expect.stringContaining('the node is gone') as unknown,
   });
   await authenticating;
