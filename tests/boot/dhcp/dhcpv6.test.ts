@@ -148,9 +148,9 @@ describe('no answer for', () => {
     ['firmware that is not to boot', IDLE, { type: 'solicit', options: PXE }, 'the machine is not meant to boot from the network now'],
     ['another server', BOOTS, { type: 'request', options: { serverIdentifier: THEIRS } }, 'meant for another server'],
     ['nobody', BOOTS, { type: 'request' }, 'no server identifier'],
-    ['a solicit with a server', BOOTS, { type: 'solicit', options: toUs }, 'a server identifier where none may be'],
+    ['a solicit with a server', BOOTS, { type: 'solicit', options: toUs }, 'a server identifier in a message that must not have one'],
     ['a client without a name', BOOTS, { type: 'solicit', options: { clientIdentifier: undefined } }, 'no client identifier'],
-    ['an answer', BOOTS, { type: 'reply' }, 'no message type that a server answers'],
+    ['an answer', BOOTS, { type: 'reply' }, 'a message type that servers do not answer'],
     ['a confirm of nothing', BOOTS, { type: 'confirm' }, 'nothing to confirm'],
   ])('%s', async (_, machine, request, reason) => {
     expect(await server(machine).ask(request)).toEqual({ kind: 'silence', reason });

@@ -212,8 +212,8 @@ it.each(['exit', 'idle', 'throw'])('ends with a supervisor that ends by itself (
 
 describe('a postmaster.pid of a server that is gone', () => {
   it.each([
-    ['its number is free', () => 4_000_000],
-    ["its number is another process's", () => process.ppid],
+    ['its PID is free', () => 4_000_000],
+    ["its PID is another process's", () => process.ppid],
   ])('%s', async (_what, pid) => {
     for (const path of [join(data(), 'postmaster.pid'), join(stateDir, 'postgres', 'run', '.s.PGSQL.5432.lock')]) {
       writeFileSync(path, [pid(), data(), 1, 5432, dirname(path), '', '  1  1', 'ready   ', ''].join('\n'), { mode: 0o600 });
