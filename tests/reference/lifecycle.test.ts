@@ -44,21 +44,21 @@ interface Difference {
 }
 
 /** Intended differences, each with its reason. */
-const MEANT: readonly { readonly why: string; readonly is: (state: string, difference: Difference) => boolean }[] = [
+const INTENDED: readonly { readonly why: string; readonly is: (state: string, difference: Difference) => boolean }[] = [
   {
-    why: 'a node without an image is rebuilt; there, the request fails (500)',
+    why: 'a node without an image is rebuilt; in Ironic the request fails (500)',
     is: (_, { reference }) => JSON.stringify(reference).includes("local variable 'auto_lessee'"),
   },
   {
-    why: 'arguments that a step does not know are refused; there, servicing runs the step without them',
+    why: 'unknown arguments of a step are refused; in Ironic, servicing runs the step without them',
     is: (_, { act }) => act === 'service with arguments that it does not know',
   },
   {
-    why: 'a retired node does not become available when its instance ends, cleaned or not; there, it does when it is not cleaned',
+    why: 'a retired node does not become available when its instance ends; in Ironic it does if it is not cleaned',
     is: (_, { act, reference }) => act === 'retired: deleted' && JSON.stringify(reference).includes('"available"'),
   },
   {
-    why: 'write_image without the step that boots the agent fails at once; there, the node waits for an agent, with a last_error that says it was aborted',
+    why: 'write_image without the step that boots the agent fails at once; in Ironic the node waits for an agent, and its last_error says that it was aborted',
     is: (state, { act }) => state === 'deploy failed' && act === 'active with a step of its own',
   },
 ];
@@ -144,7 +144,7 @@ async function make({ node: { traits = [], ...node } = {}, by }: Start): Promise
 }
 
 const refused = (answer: unknown): boolean => (answer as { readonly status: number }).status >= 400;
-const total = { acts: 0, alike: 0, meant: 0 };
+const total = { acts: 0, alike: 0, intended: 0 };
 async function walk(start: Start, acts: readonly Act[]): Promise<readonly Difference[]> {
   const differences: Difference[] = [];
   /** A node that has refused every act so far: it is as new, and serves for the next act. */
@@ -181,14 +181,14 @@ describe('from each state', () => {
     '%s',
     async (state) => {
       const differences = await walk(starts(image)[state]!, ACTS);
-      const unmeant = differences.filter((one) => !MEANT.some(({ is }) => is(state, one)));
-      total.meant += differences.length - unmeant.length;
-      expect(unmeant.map(brief)).toEqual([]);
+      const unintended = differences.filter((one) => !INTENDED.some(({ is }) => is(state, one)));
+      total.intended += differences.length - unintended.length;
+      expect(unintended.map(brief)).toEqual([]);
     },
     600_000,
   );
   it('asks a thousand things', () => {
-    console.info(`${total.acts} acts at version 1.${MAX}: ${total.alike} alike, ${total.meant} meant to differ`);
+    console.info(`${total.acts} acts at version 1.${MAX}: ${total.alike} alike, ${total.intended} with intended differences`);
     expect(total.acts).toBeGreaterThan(900);
   });
 });

@@ -70,9 +70,9 @@ const messagesIn = (log: string): Message[] =>
 /** Notifications that the real server cannot send: it reads members that a new record does not have yet, and logs a warning instead. */
 const NOT_THERE = /^baremetal\.(?:port\.create\.(?:start|error)|(?:runbook|inspectionrule)\.create\.start)$/;
 /** event type, field: what differs, and why. */
-const MEANT: readonly (readonly [RegExp, string, string])[] = [
-  [/allocation/, 'node_uuid', 'told whenever there is a node; there, only at its end'],
-  [/portgroup\.create\.start/, 'mode', 'with its default already'],
+const INTENDED: readonly (readonly [RegExp, string, string])[] = [
+  [/allocation/, 'node_uuid', 'sent whenever the allocation has a node; Ironic sends it only at the end'],
+  [/portgroup\.create\.start/, 'mode', 'has its default already'],
 ];
 /** Fields that each server generates, or stores in its own form; an empty list counts as none. */
 const OWN = /^(?:created_at|updated_at|provision_updated_at|inspection_\w+_at|driver_internal_info)$/;
@@ -87,7 +87,7 @@ const bare = (step: unknown): unknown => {
 function alike({ publisher_id, event_type, priority, payload }: Message): object {
   const { 'ironic_object.data': data, ...kind } = payload;
   const shown = Object.entries(data)
-    .filter(([name]) => !MEANT.some(([type, field]) => field === name && type.test(event_type)))
+    .filter(([name]) => !INTENDED.some(([type, field]) => field === name && type.test(event_type)))
     .map(
       ([name, value]) =>
         [

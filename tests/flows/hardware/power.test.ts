@@ -20,12 +20,12 @@ it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([
   ['soft power off', 'power on', ['soft power off'], { power_state: 'power off' }],
   ['rebooting', 'power on', ['rebooting'], { power_state: 'power on' }],
   ['rebooting', 'power off', ['power on'], { power_state: 'power on' }],
-])('%s of a machine in %s tells it %j', async (target, before, told, after) => {
+])('%s of a machine in %s tells it %j', async (target, before, orders, after) => {
   const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: before }) });
   const { uuid } = await enrol({ provision_state: 'manageable', last_error: 'old' });
   await conductor.setPower(uuid, target);
   await conductor.idle();
-  expect(machine.told).toEqual(told);
+  expect(machine.orders).toEqual(orders);
   expect(await node(uuid)).toMatchObject({ ...after, target_power_state: null, last_error: null, reservation: null });
 });
 
@@ -46,7 +46,7 @@ it('forgets the agent when the machine goes off, but not a token in its boot med
 });
 
 it('shows the target while it waits, and says why it failed', async () => {
-  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ obeys: false }) });
+  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ followsPowerOrders: false }) });
   const { uuid } = await enrol({ provision_state: 'manageable', power_state: 'power off' });
   await conductor.setPower(uuid, 'power on', 3000);
   expect((await node(uuid)).target_power_state).toBe('power on');
@@ -92,17 +92,17 @@ describe('synchronisation', () => {
     ],
     ['leaves waiting nodes alone', { ...active, provision_state: 'clean wait' }, {}, [], { power_state: 'power on' }],
     ['leaves a node alone whose BMC is not named', { ...active, power_state: null, driver_info: {} }, {}, [], { power_state: null }],
-  ])('%s', async (_name, from, options, told, after) => {
+  ])('%s', async (_name, from, options, orders, after) => {
     const { conductor, enrol, node, machine } = await start({ options });
     const { uuid } = await enrol(from);
     await round(conductor);
-    expect(machine.told).toEqual(told);
+    expect(machine.orders).toEqual(orders);
     expect(await node(uuid)).toMatchObject({ ...after, reservation: null });
   });
 
   it('keeps what the BMC says with the power state, and tells of its health in the history', async () => {
-    const looks = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
-    const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', looks, vendor: 'ACME' }) });
+    const status = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
+    const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', status, vendor: 'ACME' }) });
     const { uuid } = await enrol({ ...active });
     await round(conductor);
     const seen = { health: 'Warning', boot_mode: 'uefi', properties: { vendor: 'ACME' }, last_error: null, reservation: null };
@@ -110,7 +110,7 @@ describe('synchronisation', () => {
     const { revision } = await node(uuid);
     await round(conductor);
     expect((await node(uuid)).revision).toBe(revision);
-    machine.looks = { health: null, bootMode: 'bios', namesVendor: true };
+    machine.status = { health: null, bootMode: 'bios', namesVendor: true };
     machine.vendor = 'other';
     await round(conductor);
     expect(await node(uuid)).toMatchObject({ health: null, boot_mode: 'bios', properties: { vendor: 'ACME' } });
@@ -121,8 +121,8 @@ describe('synchronisation', () => {
     ]);
   });
   it('leaves the health alone where [conductor]enable_health_monitoring is off, and when two kinds of BMC serve the node', async () => {
-    const looks = { health: 'Critical', bootMode: 'uefi', namesVendor: false } as const;
-    const machine = newMachine({ power: 'power on', looks });
+    const status = { health: 'Critical', bootMode: 'uefi', namesVendor: false } as const;
+    const machine = newMachine({ power: 'power on', status });
     const { conductor, enrol, node } = await start({ machine, options: { 'conductor.enable_health_monitoring': false } });
     const [one, two] = [await enrol({ ...active }), await enrol({ ...active, management_interface: 'other' })];
     await round(conductor);
@@ -163,5 +163,5 @@ it('asks the BMC for its boot device', async () => {
     status: 400,
     message: 'Invalid boot device cdrom specified.',
   });
-  expect(machine.told).toEqual(['get boot device', 'boot device disk for good']);
+  expect(machine.orders).toEqual(['get boot device', 'boot device disk for good']);
 });

@@ -87,7 +87,7 @@ it('asks at once, with the node free, and moves it on when the service has finis
   expect(after.inspection_started_at).toBeNull();
   expect(after.inspection_finished_at).not.toBeNull();
   expect(Object.keys(after.driver_internal_info)).not.toContain('discoverd_asked');
-  expect(one.machine.told).toEqual([]);
+  expect(one.machine.orders).toEqual([]);
   await pass(one, 132);
   expect(service.asked).toHaveLength(3);
 });

@@ -75,7 +75,7 @@ describe('automated cleaning by runbook', () => {
       last_error: expect.stringContaining("failed step {'interface': 'vendor', 'step': 'flash', 'args': {}, 'order': 1") as unknown,
     });
     // No step of the list needs the ramdisk.
-    expect(one.machine.told).not.toContain('prepareCleaning');
+    expect(one.machine.orders).not.toContain('prepareCleaning');
   });
   it('runs its steps after the end of an instance too, and forgets the error of before', async () => {
     const ran: string[] = [];
@@ -229,7 +229,7 @@ describe('a list that cannot work is refused before anything is changed', () => 
         message: expect.stringMatching(message) as unknown,
       });
       expect(await one.node(uuid)).toMatchObject({ ...from, reservation: null, last_error: null });
-      expect(one.machine.told).toEqual([]);
+      expect(one.machine.orders).toEqual([]);
     },
   );
   it.each(badArguments)('deploy: $asked, of a client, and of a template', async ({ asked, message }) => {
@@ -256,7 +256,7 @@ describe('consoles', () => {
     const { uuid } = await one.enrol({ ...active, console_enabled: true });
     expect(await through(one, uuid, 'deleted')).toMatchObject({ console_enabled: true });
     expect(await through(one, uuid, 'active')).toMatchObject({ provision_state: 'active', console_enabled: true });
-    expect(one.machine.told.filter((what) => what.endsWith('console'))).toEqual(['stop console', 'start console']);
+    expect(one.machine.orders.filter((what) => what.endsWith('console'))).toEqual(['stop console', 'start console']);
   });
   it('that cannot start are off', async () => {
     const one = await start();

@@ -79,7 +79,7 @@ it('allows ports for themselves, or not', async () => {
 it('asks the network interface for VIFs, and keeps a port that carries one', async () => {
   await one.conductor.attachVif(node.uuid, { id: 'v' });
   await one.conductor.detachVif(node.uuid, 'v');
-  expect(one.machine.told.filter((what) => /vif/i.test(what))).toEqual(['vifAttach', 'vifDetach']);
+  expect(one.machine.orders.filter((what) => /vif/i.test(what))).toEqual(['vifAttach', 'vifDetach']);
   const { uuid } = await port({ internal_info: { tenant_vif_port_id: 'v' } });
   expect(await one.conductor.listVifs(node.uuid)).toEqual([{ id: 'v' }]);
   await expect(one.conductor.deletePort(uuid)).rejects.toMatchObject({
