@@ -104,7 +104,7 @@ export interface ApiParts {
 type Headers = Readonly<Record<string, string>>;
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value.join(',') : value);
 
-/** Its path ends in .json at every version. */
+/** The suffix .json is part of this path at every version. */
 const DOCUMENT = '/v1/openapi.json';
 const MOST_LOG_IN_BYTES = 32 * 1024;
 /** The route in metrics and log if no operation was found. */
@@ -335,7 +335,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   /** Does not wait for the end of the stream, which may take days. */
   function stream(result: Answer, response: ServerResponse, report: RequestReport): void {
     sendStream(response, result.headers!, result.stream!, clock, stopping).catch((error: unknown) =>
-      log.warn('a stream broke off', { ...reportFields(report), error: reasonOf(error) }),
+      log.warn('a stream ended with an error', { ...reportFields(report), error: reasonOf(error) }),
     );
   }
 

@@ -77,7 +77,7 @@ function disconnect(socket: Socket, why: string): void {
 
 function endInTime(socket: Socket, limitMs: number): void {
   if (limitMs === 0) return;
-  const timer = setTimeout(() => disconnect(socket, 'the session took too long'), Math.min(limitMs, LONGEST_TIMER_MS));
+  const timer = setTimeout(() => disconnect(socket, 'the session reached its time limit'), Math.min(limitMs, LONGEST_TIMER_MS));
   timer.unref();
   socket.once('close', () => clearTimeout(timer));
 }

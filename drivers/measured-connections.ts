@@ -66,7 +66,7 @@ export function measureConnections({ ipmi, redfish, consoles, services, ...other
     ipmi: {
       ...ipmi,
       ...(ipmi.runProgram && {
-        runProgram: (target, words, ...rest) => measured('ipmi', words[0] ?? '', () => ipmi.runProgram!(target, words, ...rest)),
+        runProgram: (target, args, ...rest) => measured('ipmi', args[0] ?? '', () => ipmi.runProgram!(target, args, ...rest)),
       }),
       request: (target, netFn, command, ...rest) =>
         measured('ipmi', ipmiName(netFn, command), () => ipmi.request(target, netFn, command, ...rest)),

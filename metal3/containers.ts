@@ -109,8 +109,11 @@ const tlsOf = (pair: { readonly cert: string; readonly key: string }, protocols:
   ...(ciphers === '' ? {} : { ciphers }),
 });
 
-/** Checks the passwords of requests to the API. @throws an Error for the operator */
-function gate(users: string, log: Log): (request: IncomingMessage, response: ServerResponse) => Promise<boolean> {
+/**
+ * Checks the passwords of requests to the API. The returned function resolves to false after it has sent the refusal.
+ * @throws an Error for the operator, if the file of users cannot be used
+ */
+function passwordCheck(users: string, log: Log): (request: IncomingMessage, response: ServerResponse) => Promise<boolean> {
   const strategy = httpBasic({ users, roles: null }, log, systemClock);
   return async ({ headers, url = '', method = 'GET', socket }, response) => {
     const [raw = ''] = url.split('?', 1);
@@ -146,7 +149,7 @@ export function httpdPorts(environment: Environment, context: ContainerContext, 
     api: privatePort === 'unix' ? API_SOCKET : portOf('IRONIC_PRIVATE_PORT', privatePort),
     startScript: startScript(httpUrl),
     inspectorScript: inspectorScript(context, httpUrl),
-    admits: proxy ? gate(writeUsers(context), log) : async () => false,
+    admits: proxy ? passwordCheck(writeUsers(context), log) : async () => false,
     log,
   };
   const own = isTrue(get('LISTEN_ALL_INTERFACES', 'true')) ? context.everywhere : context.ip;

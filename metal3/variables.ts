@@ -40,11 +40,11 @@ const byArch = (context: ContainerContext, name: 'kernel' | 'ramdisk', file: 'ke
 /** GRUB for CDs: the boot loader of media for UEFI. */
 const LOADER = '/usr/lib/grub/x86_64-efi/monolithic/gcdx64.efi';
 const NO_MARIADB =
-  'Bloomery has no MariaDB: leave the database of the Ironic resource out, which uses the embedded PostgreSQL, ' +
+  'Bloomery has no MariaDB: remove `database` from the Ironic resource, so that Bloomery uses its embedded PostgreSQL, ' +
   'or name a PostgreSQL server in OS_DATABASE__CONNECTION (extraConfig)';
 const NO_NETWORKING =
-  'the networking service is no process of its own here: set [ironic_networking] in the server itself by OS_IRONIC_NETWORKING__… variables';
-const NO_CURVES = 'curves cannot be chosen here: remove the variable';
+  'the networking service is not a separate process here: set [ironic_networking] in the server itself by OS_IRONIC_NETWORKING__… variables';
+const NO_EFFECT = 'it has no effect here: remove the variable';
 
 export const kernelArguments = ({ get }: ContainerContext): string =>
   [
@@ -105,7 +105,7 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'IRONIC_PRIVATE_PORT', readers: both },
   { name: 'IRONIC_HTPASSWD', readers: both, formerly: ['HTTP_BASIC_HTPASSWD'], options: (_, context) => context.proxy || !context.hasUsers ? { 'DEFAULT.auth_strategy': 'noauth' } : { 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_auth_user_file': `${context.conf}/ironic/htpasswd` } },
   { name: 'IRONIC_RPC_HTPASSWD', readers: ironic },
-  { name: 'IRONIC_DEPLOYMENT', readers: ironic, refusal: (value) => value === '' || value === 'Conductor' ? undefined : 'the value is Conductor, or none' },
+  { name: 'IRONIC_DEPLOYMENT', readers: ironic, refusal: (value) => value === '' || value === 'Conductor' ? undefined : 'it must be Conductor or empty' },
   { name: 'IRONIC_JSON_RPC_PORT', readers: ironic, preset: '6189', options: (value) => ({ 'json_rpc.port': value }) },
   { name: 'IRONIC_EXPOSE_JSON_RPC', readers: ironic, preset: ({ get }) => String(get('IRONIC_DEPLOYMENT') === 'Conductor'), options: (value, { tls, certificate }) => ({ 'DEFAULT.rpc_transport': isTrue(value) ? 'json-rpc' : 'none', ...(isTrue(value) && tls ? { 'json_rpc.use_ssl': 'true', 'json_rpc.cert_file': certificate.cert, 'json_rpc.key_file': certificate.key, 'json_rpc.cafile': certificate.authority } : {}) }),
     refusal: (value, { get }) => isTrue(value) && get('OS_DATABASE__CONNECTION') === '' ? NO_MARIADB : undefined },
@@ -120,7 +120,7 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'IRONIC_VMEDIA_SSL_PROTOCOL', readers: httpd, refusal: (value) => leastVersion(value) ? undefined : 'it must allow TLSv1.2 or TLSv1.3' },
   { name: 'IRONIC_TLS_12_CIPHERS', readers: both, options: (value, { tls, proxy }) => tls && !proxy ? oneTls12(value) : {} },
   { name: 'IRONIC_VMEDIA_TLS_12_CIPHERS', readers: httpd },
-  ...['IRONIC_TLS_13_CIPHERS', 'IRONIC_VMEDIA_TLS_13_CIPHERS', 'IRONIC_TLS_CURVES', 'IRONIC_VMEDIA_CURVES', 'IPXE_SSL_PROTOCOL', 'IPXE_TLS_PORT'].map((name) => ({ name, readers: both, refusal: (value: string) => value === '' ? undefined : NO_CURVES.replace('curves', name) })),
+  ...['IRONIC_TLS_13_CIPHERS', 'IRONIC_VMEDIA_TLS_13_CIPHERS', 'IRONIC_TLS_CURVES', 'IRONIC_VMEDIA_CURVES', 'IPXE_SSL_PROTOCOL', 'IPXE_TLS_PORT'].map((name) => ({ name, readers: both, refusal: (value: string) => value === '' ? undefined : NO_EFFECT })),
   ...['IRONIC_TLS_ENFORCE_SERVER_CIPHER_ORDER', 'IRONIC_VMEDIA_TLS_ENFORCE_SERVER_CIPHER_ORDER', 'RESTART_CONTAINER_CERTIFICATE_UPDATED'].map((name) => ({ name, readers: both })),
   { name: 'VMEDIA_TLS_PORT', readers: both, preset: '8083' },
   // Ramdisks.

@@ -55,15 +55,15 @@ export const METRICS = {
   bloomery_rpc_refused_total: { kind: 'counter', help: 'RPC calls refused before they were read: not signed by a process on this database, or replayed.', labels: [] },
 
   bloomery_bmc_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to BMCs. `protocol`: ipmi, redfish. `operation`: command, or method and action.', labels: ['protocol', 'operation', 'outcome'], buckets: REMOTE },
-  bloomery_service_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to OpenStack services, with retries. `service`: its name, such as neutron. `outcome`: ok, away (no response), refused (Keystone or the configuration), failing (an error response), aborted.', labels: ['service', 'method', 'outcome'], buckets: REMOTE },
-  bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to agents by command.', labels: ['command', 'outcome'], buckets: REMOTE },
+  bloomery_service_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to OpenStack services, with retries. `service`: its name, such as neutron. `outcome`: ok, unreachable (no response), refused (Keystone or the configuration), failing (an error response), aborted.', labels: ['service', 'method', 'outcome'], buckets: REMOTE },
+  bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to agents by command. `command`: its name, or `poll` for a request of the state of commands. `outcome`: ok, unreachable (no response), busy (another command runs), refused (an error response), aborted.', labels: ['command', 'outcome'], buckets: REMOTE },
 
   bloomery_token_validation_duration_seconds: { kind: 'histogram', help: 'Duration of validations of tokens by Keystone. `outcome`: valid, rejected, failed (Keystone could not be asked).', labels: ['outcome'], buckets: REMOTE },
 
   bloomery_database_up: { kind: 'gauge', help: 'Whether the database responds to a query of this scrape.', labels: [] },
   bloomery_database_connections: { kind: 'gauge', help: 'Database connections by state (used, free), and queries that wait for a connection (waiting).', labels: ['state'] },
   bloomery_database_connections_max: { kind: 'gauge', help: 'Maximum number of database connections ([database]max_pool_size).', labels: [] },
-  bloomery_database_errors_total: { kind: 'counter', help: 'Failed queries. `kind`: away (the database was unreachable or full), refused (a constraint or an invalid value), other.', labels: ['kind'] },
+  bloomery_database_errors_total: { kind: 'counter', help: 'Failed queries. `kind`: unreachable (the database was unreachable or full), refused (a constraint or an invalid value), other.', labels: ['kind'] },
 
   bloomery_dhcp_packets_total: { kind: 'counter', help: 'DHCP and DHCPv6 packets by type and response (`none`, `malformed`, `dropped`, `failed`, or the type of the response).', labels: ['type', 'answer'] },
   bloomery_dhcp_addresses: { kind: 'gauge', help: 'Addresses of all DHCP ranges by state: free, offered, bound, ended (reserved for its previous machine while others are free), declined.', labels: ['state'] },

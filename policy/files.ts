@@ -8,7 +8,7 @@ import { reasonOf } from '../model/errors';
 import { readRegularFile } from '../wire/authorities';
 import { compilePolicies, effectiveRules, STEP_RULE, type FileRules, type PolicyOptions } from './enforcer';
 import { parseRule, referencesOf, RuleError, type Rule } from './language';
-import { CircleError } from './rule-set';
+import { RuleReferenceError } from './rule-set';
 import { POLICIES } from './rules';
 import { checkCredentials, unknownNames } from './vocabulary';
 
@@ -176,7 +176,7 @@ const OPTIONAL = 'policy.yaml';
  */
 export function checkPresence({ 'oslo_policy.policy_file': file }: PlaceOptions, { files }: PolicyFiles, before: readonly string[]): void {
   if (files.includes(file)) return;
-  if (before.includes(file)) throw new PolicyFileError(`${file} is gone; SIGHUP makes the defaults count`);
+  if (before.includes(file)) throw new PolicyFileError(`${file} was removed: send SIGHUP to apply the defaults`);
   if (basename(file) !== OPTIONAL)
     throw new PolicyFileError(`[oslo_policy]policy_file: there is no file ${file}: make it, or remove the option`);
 }
@@ -186,7 +186,7 @@ export function compileFiles(options: PolicyOptions, { rules, places }: PolicyFi
   try {
     return compilePolicies(options, rules);
   } catch (error) {
-    if (!(error instanceof CircleError)) throw error;
+    if (!(error instanceof RuleReferenceError)) throw error;
     const name = error.names.find((one) => places.has(one));
     throw name === undefined ? error : pointing(places.get(name)!, name, error.message);
   }

@@ -9,7 +9,7 @@ import { unknownRoles, type GrantOptions } from './unknown-roles';
 
 export interface LiveEnforcer {
   readonly enforcer: Enforcer;
-  /** Reads the files now. When `policy_file` is gone, the defaults count from then on; without this call the former rules stay. */
+  /** Reads the files now. If `policy_file` is gone, the defaults apply from then on. Without this call the previous rules still apply. */
   reload(): void;
   stop(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export async function startEnforcer(
   let enforcer: ReplaceableEnforcer | undefined;
   let known: readonly string[] = [];
   let ofFolders: FileWatch | undefined;
-  /** @param mayVanish the defaults count when `policy_file` is gone */
+  /** @param mayVanish the defaults apply if `policy_file` is gone */
   async function load(mayVanish: boolean): Promise<void> {
     const { paths, dangling } = await policyFilePaths(options);
     // Before the files are read, so that no change stays unnoticed.
@@ -43,7 +43,8 @@ export async function startEnforcer(
     for (const warning of unknownRoles(options, files.rules)) log.warn(warning);
     for (const warning of warnings.slice(0, MOST_WARNINGS)) log.warn(`policy: ${warning}`);
     if (warnings.length > MOST_WARNINGS) log.warn(`policy: and ${warnings.length - MOST_WARNINGS} warnings more`);
-    for (const file of known) if (!files.files.includes(file)) log.warn('a policy file is gone: the defaults of its rules count', { file });
+    for (const file of known)
+      if (!files.files.includes(file)) log.warn('a policy file was removed: the defaults of its rules apply', { file });
     if (known.length > 0 || files.files.length > 0) log.info('policy files read', { files: files.files, rules: files.rules.size });
     known = files.files;
   }
@@ -59,7 +60,7 @@ export async function startEnforcer(
       const mayVanish = isAsked;
       isAsked = false;
       await load(mayVanish).catch((error: unknown) => {
-        log.error('the policy files cannot be used: the rules before the change still count', { error: reasonOf(error) });
+        log.error('the policy files cannot be used: the previous rules still apply', { error: reasonOf(error) });
       });
     } while (again && !stopped);
     running = undefined;

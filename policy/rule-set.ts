@@ -6,8 +6,8 @@ export interface RuleSet {
   /** The name of the rule in place of rules that do not exist. If it does not exist either, nobody passes them. */
   readonly defaultRule: string;
 }
-/** A rule that cannot be used, because of the rules that it refers to. */
-export class CircleError extends RuleError {
+/** A rule that cannot be used, because it refers to itself or to too many others. */
+export class RuleReferenceError extends RuleError {
   constructor(
     /** The names of the rules that refer to each other, in order. */
     readonly names: readonly string[],
@@ -25,7 +25,7 @@ const MAX_DEPTH = 64;
 /** The rule in effect for a name; undefined if nobody passes. */
 export const ruleNamed = ({ rules, defaultRule }: RuleSet, name: string): Rule | undefined => rules.get(name) ?? rules.get(defaultRule);
 
-/** @throws CircleError if a rule refers to itself, also by way of others, or to too many others */
+/** @throws RuleReferenceError if a rule refers to itself, also by way of others, or to too many others */
 export function checkReferences(set: RuleSet): void {
   /** How many checks the evaluation of a rule takes at most, and how deep its references go. */
   const sizes = new Map<Rule, { readonly checks: number; readonly depth: number }>();
@@ -37,7 +37,7 @@ export function checkReferences(set: RuleSet): void {
     const names = [...under.values(), name];
     if (under.has(rule)) {
       const circle = names.slice([...under.keys()].indexOf(rule));
-      throw new CircleError(circle, `it refers to itself: ${circle.join(' → ')}`);
+      throw new RuleReferenceError(circle, `it refers to itself: ${circle.join(' → ')}`);
     }
     under.set(rule, name);
     let checks = 0;
@@ -46,13 +46,13 @@ export function checkReferences(set: RuleSet): void {
       checks++;
       const referred = check.kind === 'rule' ? ruleNamed(set, check.name) : undefined;
       if (check.kind === 'rule' && referred) {
-        if (under.size > MAX_DEPTH) throw new CircleError(names, `rules refer to rules more than ${MAX_DEPTH} times`);
+        if (under.size > MAX_DEPTH) throw new RuleReferenceError(names, `rules refer to each other through more than ${MAX_DEPTH} levels`);
         const size = sizeOf(check.name, referred);
         checks += size.checks;
         depth = Math.max(depth, size.depth + 1);
       }
-      if (checks > MAX_CHECKS) throw new CircleError(names, `it takes more than ${MAX_CHECKS} checks`);
-      if (depth > MAX_DEPTH) throw new CircleError(names, `rules refer to rules more than ${MAX_DEPTH} times`);
+      if (checks > MAX_CHECKS) throw new RuleReferenceError(names, `it takes more than ${MAX_CHECKS} checks`);
+      if (depth > MAX_DEPTH) throw new RuleReferenceError(names, `rules refer to each other through more than ${MAX_DEPTH} levels`);
     }
     under.delete(rule);
     const size = { checks, depth };

@@ -109,7 +109,7 @@ describe('an HTTP listener with TLS', () => {
 
     writeFileSync(settings.key.path, 'no key');
     listener.reload();
-    expect(errors).toEqual(['the new certificate cannot be used; the one before stays']);
+    expect(errors).toEqual(['the new certificate cannot be used; the previous one stays in use']);
     expect(await over(false)).toBe('first');
 
     files(second, settings);

@@ -23,8 +23,9 @@ import type { Answer, ApiContext, Handlers, Request } from './handler';
 export interface Resource<RecordType extends ResourceRecord> {
   /** Its schema in openapi.yaml. */
   readonly schema: string;
-  /** Its path below /v1, and the key of its list. */
+  /** Its path below /v1. */
   readonly path: string;
+  /** The key of its list in responses. */
   readonly list: string;
   /** The name of the body in messages. */
   readonly bodyLabel: string;
@@ -34,15 +35,17 @@ export interface Resource<RecordType extends ResourceRecord> {
   readonly policy: string;
   /** Fields in lists without `fields` and `detail`; absent: all. */
   readonly brief?: readonly string[];
-  /** Columns without an order, and fields that are not columns. */
+  /** Columns by which lists cannot be sorted. */
   readonly unsortable: readonly string[];
+  /** Fields that are not columns, so lists cannot be sorted by them either. */
   readonly computed: readonly string[];
   /** Whether a schema checks `fields` and `sort_dir` first, with its own messages; `versioned`: the schema depends on the version. */
   readonly strict: boolean | 'versioned';
   /** Further checks of a list's query by such a schema. */
   checkQuery?(request: Request): void;
-  /** The path in links and next pages, if it differs; and the first parameters of the next page's query. */
+  /** The path in links and next pages, if it differs. */
   readonly linked?: string;
+  /** The first parameters of the next page's query. */
   next?(request: Request): readonly (readonly [string, unknown])[];
   /** Before this version another schema checks bodies, and later fields are unknown. */
   readonly older?: { readonly before: number; readonly schema: string };
@@ -53,7 +56,7 @@ export interface Resource<RecordType extends ResourceRecord> {
   table(context: ApiContext): Pick<Table<RecordType>, 'find' | 'list'>;
   /** The projects that a record belongs to, directly or by its node. Absent: none; its policies depend on the caller alone. */
   readonly projects?: (record: RecordType, context: ApiContext) => Promise<Target>;
-  /** The policy without which a record is answered as missing, and that answer. Absent: 403. */
+  /** A caller without this policy gets the fault that `missing` returns. Absent: 403. */
   readonly hidden?: readonly [policy: string, missing: (ident: string) => Fault];
   /** A list is refused if it has a record that the caller may not read. */
   readonly checksEach?: true;

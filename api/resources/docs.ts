@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Fault } from '../../model/errors';
 import type { Document } from '../schema/document';
-import { project } from '../schema/project';
+import { documentOfVersion } from '../schema/document-version';
 import type { Answer, Handlers } from '../resource/handler';
 
 /** @throws Fault InvalidParameterValue */
@@ -29,7 +29,8 @@ function render(document: Document, minor: number): Promise<Buffer> {
   rendered.set(document, state);
   const { versions } = state;
   const text =
-    versions.get(minor) ?? state.last.then(() => setImmediate()).then(() => Buffer.from(JSON.stringify(project(document, minor))));
+    versions.get(minor) ??
+    state.last.then(() => setImmediate()).then(() => Buffer.from(JSON.stringify(documentOfVersion(document, minor))));
   state.last = text;
   versions.delete(minor);
   versions.set(minor, text);

@@ -131,7 +131,7 @@ async function listen(request: Request, context: ApiContext) {
   const listener = context.feed.join(request.source);
   if (!listener)
     throw new Fault('TemporaryFailure', {
-      message: 'As many listen to events as [events]max_listeners and max_listeners_per_source allow.',
+      message: 'The limit [events]max_listeners or max_listeners_per_source is reached.',
     });
   const { store, clock, options, log } = context;
   const stream = async (sink: Sink): Promise<void> => {

@@ -236,8 +236,11 @@ const discoveryOf = ({
   'DEFAULT.default_conductor_group': group,
 }: Options): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
 
-/** Since this microversion, inspection data is answered as a lookup is. Agents without a version use ironic-inspector's protocol. */
-const ANSWERS_NODE = 84;
+/**
+ * From this microversion on, the response to inspection data has the form of a lookup response. Agents without a version use
+ * ironic-inspector's protocol.
+ */
+const LOOKUP_RESPONSE_SINCE = 84;
 const INSPECTED_COLUMNS = ['uuid', 'provision_state'] as const;
 type Inspected = Pick<NodeRecord, (typeof INSPECTED_COLUMNS)[number]>;
 /** The nodes whose inventory this may be, by MAC addresses, UUID and addresses of the BMC; none for a new machine. */
@@ -270,13 +273,13 @@ async function continueInspection(request: Request, context: ApiContext): Promis
       macs,
       bmcAddresses: addresses,
       ...(uuid ? { nodeUuid: uuid } : {}),
-      wantsToken: minor >= ANSWERS_NODE,
+      wantsToken: minor >= LOOKUP_RESPONSE_SINCE,
       ...discoveryOf(context.options),
     },
     inventory,
     plugin,
   );
-  if (minor < ANSWERS_NODE) return { status: 202, body: { uuid: node.uuid } };
+  if (minor < LOOKUP_RESPONSE_SINCE) return { status: 202, body: { uuid: node.uuid } };
   return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, context) };
 }
 

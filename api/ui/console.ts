@@ -45,7 +45,7 @@ const LARGEST_FRAME = 16 * 1024;
 /** Bytes of output that wait for the browser. Above it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
 const MOST_UNSENT = 256 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** The browser has to answer a ping until the next one, and the session and the rights are checked again. */
+/** The browser must answer a ping before the next one. The session and the rights are checked again at each ping. */
 const CHECK_EVERY_MS = 10_000;
 /** The time that a client has to answer a close frame. */
 const CLOSE_TIMEOUT_MS = 1000;
@@ -119,7 +119,10 @@ interface ConsoleWatch {
   readonly authorise: () => Promise<unknown>;
   readonly signal: AbortSignal;
 }
-/** Pings, and ends the console when the browser, the session, a right or the time is gone. */
+/**
+ * Pings the browser. Closes the console when the browser does not answer, the session ends, a policy refuses the user, or a time limit
+ * passes.
+ */
 async function watch(client: WebSocket, { clock, limits, lastTraffic, authorise, signal }: ConsoleWatch): Promise<void> {
   const begun = clock.now();
   const isOver = (since: number, seconds: number): boolean => seconds > 0 && clock.now() - since >= seconds * 1000;
@@ -135,7 +138,7 @@ async function watch(client: WebSocket, { clock, limits, lastTraffic, authorise,
     answered = false;
     client.ping();
     if (isOver(lastTraffic(), limits.idle)) close(client, CLOSE.ended, 'There was no traffic for too long.');
-    if (isOver(begun, limits.session)) close(client, CLOSE.ended, 'The session took too long.');
+    if (isOver(begun, limits.session)) close(client, CLOSE.ended, 'The session reached its time limit.');
     await authorise().catch((error: unknown) => {
       if (statusOf(error) < 500) close(client, CLOSE.refused, 'The session has ended, or you may not use this console any more.');
     });
@@ -192,7 +195,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     if (address === undefined) throw new Error('The console of this node is no serial console.');
     // Another node may have the same port on this host as this node on its conductor's host.
     if (mayBeThisHost(address.host) && (await parts.localConsole(uuid)) !== address.port)
-      throw new Error('The conductor is another process: set [console]socat_address there.');
+      throw new Error('Another process serves this console on a local address: set [console]socat_address on its conductor.');
     return address;
   }
   async function serve(client: WebSocket, request: IncomingMessage, uuid: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { BootRecord } from '../../model/records';
 export interface Machine {
   /** A node has this address. */
   readonly known: boolean;
-  /** How the machine shall boot from the network now (boot/discovery.ts); absent: it shall not. */
+  /** How the machine is to boot from the network now (boot/discovery.ts); absent: not from the network. */
   readonly boots?: BootRecord['method'] | undefined;
 }
 /** Stored with an offer, so that the following request gets the same answer without a query. */

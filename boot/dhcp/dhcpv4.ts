@@ -172,7 +172,7 @@ export async function answerDhcp(
       : silence('not its address');
   }
   if (type !== MESSAGE.discover && type !== MESSAGE.request && type !== MESSAGE.inform)
-    return silence('no message type that a server answers');
+    return silence('a message type that servers do not answer');
 
   const decided = type === MESSAGE.request ? pool.find(mac, clock.now())?.note : undefined;
   const fresh = decided !== undefined && clock.now() - decided.at < DECISION_MS;

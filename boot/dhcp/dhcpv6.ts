@@ -116,7 +116,7 @@ function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }:
 export type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;
 
 /** §18.2.1: a client that receives preference 255 chooses this server at once. */
-const OURS = 255;
+const HIGHEST_PREFERENCE = 255;
 const STATUS_TEXT = {
   noAddresses: 'no addresses are left',
   noBinding: 'this address is not yours',
@@ -224,7 +224,7 @@ const advertised = (exchange: Exchange): Partial<Dhcpv6Message> => {
   return {
     type: MESSAGE6.advertise,
     associations,
-    options: { ...(isEmpty ? { status: status('noAddresses') } : machine.known ? { preference: OURS } : {}) },
+    options: { ...(isEmpty ? { status: status('noAddresses') } : machine.known ? { preference: HIGHEST_PREFERENCE } : {}) },
   };
 };
 const RULES: Readonly<Record<number, Rule>> = {
@@ -275,12 +275,12 @@ export async function answerDhcpv6(
   const { message } = packet;
   const { options } = message;
   const rule = RULES[message.type];
-  if (!rule) return silence('no message type that a server answers');
+  if (!rule) return silence('a message type that servers do not answer');
   if (!subnet) return silence('no addresses for the link of this relay');
   const { policy, pool } = subnet;
   if (rule.client && options.clientIdentifier === undefined) return silence('no client identifier');
   const named = options.serverIdentifier;
-  if (rule.server === 'none' && named !== undefined) return silence('a server identifier where none may be');
+  if (rule.server === 'none' && named !== undefined) return silence('a server identifier in a message that must not have one');
   if (rule.server === 'ours' && named === undefined) return silence('no server identifier');
   if (named !== undefined && !named.equals(policy.duid)) return silence('meant for another server');
   const identity = identify(packet, from);

@@ -32,8 +32,8 @@ export interface NodeTask extends Task {
   fire(event: Event, changes?: NodeChanges, internal?: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
   /** Writes an entry into the node's history. An error becomes its `last_error` too. */
   record(entry: HistoryEntry, changes?: NodeChanges, internal?: InternalChanges): Promise<void>;
-  /** From here on no client waits: the work waits while the database is unreachable. */
-  retryWhileDatabaseDown(): void;
+  /** Retries calls to the database while it is unreachable. For work that no client waits for any longer. */
+  enableDatabaseRetries(): void;
   /** Reads node and ports again, after a write outside of this task. */
   refresh(): Promise<void>;
   /** Holds another node, or only reads it, while `work` runs. Throws NodeLocked, NodeNotFound. */

@@ -89,8 +89,8 @@ const progressOf = (
 };
 
 function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): NodeTask {
-  let isPatient = false;
-  const store = retryingStore(given.store, (ask) => (isPatient ? retryWhileDatabaseDown(task, ask) : ask()));
+  let retriesDatabase = false;
+  const store = retryingStore(given.store, (ask) => (retriesDatabase ? retryWhileDatabaseDown(task, ask) : ask()));
   const context: Context = { ...given, store };
   const { clock } = context;
   const { uuid, lock_fence: fence } = reserved;
@@ -123,8 +123,8 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     return holds.then(async (sure) => {
       if (sure) return;
       // Nobody else can have taken the node while the database was unreachable.
-      if (isPatient) await retryWhileDatabaseDown(task, () => context.lease.renew());
-      if (!isPatient || !(await context.lease.holds(term))) throw new LockLost(uuid);
+      if (retriesDatabase) await retryWhileDatabaseDown(task, () => context.lease.renew());
+      if (!retriesDatabase || !(await context.lease.holds(term))) throw new LockLost(uuid);
     });
   };
   const task: NodeTask = {
@@ -171,8 +171,8 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       return put({ changes: error ? { last_error: event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
     release: () => put(EMPTY_WRITE, undefined, true),
-    retryWhileDatabaseDown: () => {
-      isPatient = true;
+    enableDatabaseRetries: () => {
+      retriesDatabase = true;
     },
     refresh: async () => {
       await put(EMPTY_WRITE);
@@ -327,7 +327,7 @@ export async function startTask(
       return;
     }
     const rest = work;
-    task.retryWhileDatabaseDown();
+    task.enableDatabaseRetries();
     worker.run(async () => {
       try {
         await rest();

@@ -86,14 +86,14 @@ export function createRpcClient(setup: {
   const { options, secret, clock, random, log, metrics = silentMetrics } = setup;
   const ca = options['json_rpc.cafile'];
   let connector = connectorOf(options);
-  /** Only new connections use the new authorities. */
+  /** Only new connections use the new CA certificates. */
   const watch = watchFiles(ca === null ? [] : [ca], () => {
     if (ca === null) return;
     try {
       connector = connectorOf(options);
-      log.info('the authorities were read again', { file: ca });
+      log.info('the CA certificates were read again', { file: ca });
     } catch (error) {
-      log.error('the new authorities cannot be used; those before stay', { error: reasonOf(error) });
+      log.error('the new CA certificates cannot be used; the previous ones stay in use', { error: reasonOf(error) });
     }
   });
   const dispatcher = new Agent({

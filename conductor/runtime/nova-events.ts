@@ -60,7 +60,7 @@ async function send(
 /** Whether a later attempt may succeed: Nova is unreachable or overloaded. An error about the event itself would occur again. */
 const isTemporary = (error: unknown): boolean => {
   const { kind, status } = error as { readonly kind?: unknown; readonly status?: unknown };
-  return kind === 'away' || (typeof status === 'number' && (status >= 500 || status === 429));
+  return kind === 'unreachable' || (typeof status === 'number' && (status >= 500 || status === 429));
 };
 
 export function createNovaEvents({ nova, enabled, log, clock, signal, track }: NovaParts): NovaEvents {

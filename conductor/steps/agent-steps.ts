@@ -14,7 +14,7 @@ export async function runningAgentSteps(task: NodeTask, kind: SavedKind): Promis
   try {
     return await agentStepsOf(task, kind);
   } catch (error) {
-    if (!(error instanceof AgentError) || error.kind !== 'connection' || task.signal.aborted) throw error;
+    if (!(error instanceof AgentError) || error.kind !== 'unreachable' || task.signal.aborted) throw error;
     task.log.info('the agent cannot be reached yet: its next heartbeat continues the flow', { reason: error.message });
     return undefined;
   }

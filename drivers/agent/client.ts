@@ -23,10 +23,10 @@ export interface AgentCommand {
   readonly command_result?: JsonObject | null;
 }
 
-/** `connection`: no response; `busy`: another command runs; `refused`: the agent answered with an error. */
+/** `unreachable`: no response; `busy`: another command runs; `refused`: the agent answered with an error. */
 export class AgentError extends Error {
   constructor(
-    readonly kind: 'connection' | 'busy' | 'refused',
+    readonly kind: 'unreachable' | 'busy' | 'refused',
     message: string,
     options?: ErrorOptions,
   ) {
@@ -67,7 +67,7 @@ const nextTurn = createTurns(2);
 export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Promise<T>): Promise<T> {
   const url = task.node.driver_internal_info['agent_url'];
   if (typeof url !== 'string' || url === '') {
-    throw new AgentError('connection', 'Connection to agent failed: Agent driver requires agent_url in driver_internal_info');
+    throw new AgentError('unreachable', 'Connection to agent failed: Agent driver requires agent_url in driver_internal_info');
   }
   await nextTurn();
   const dispatcher = new Agent({
@@ -116,26 +116,26 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
       bytes = Buffer.from(await answer.body.arrayBuffer());
     } catch (error) {
       task.signal.throwIfAborted();
-      throw new AgentError('connection', connectionReason(error), { cause: error });
+      throw new AgentError('unreachable', connectionReason(error), { cause: error });
     }
     const parsed = await parse(bytes);
     if (status < 300 && parsed !== undefined) return parsed;
     // An agent may quote the URL of the request.
-    const told = parsed === undefined ? 'no JSON' : errorText(parsed);
+    const told = parsed === undefined ? 'the response is not JSON' : errorText(parsed);
     const reason = typeof token === 'string' && token !== '' ? told.replaceAll(token, MASK) : told;
     if (status === 409 || /agent is busy/i.test(reason)) throw new AgentError('busy', reason);
     throw new AgentError('refused', `Agent API for node ${node.uuid} returned HTTP status code ${status} with error: ${reason}`);
   };
 }
 
-/** Measures requests by the command that they send. Polls, which send none, get the label `look`. */
+/** Measures requests by the command that they send. Polls, which send none, get the label `poll`. */
 const measured =
   (task: Task, send: Send): Send =>
   async (request) => {
     const took = task.metrics.timer();
     const name = request.body?.['name'];
-    const command = typeof name === 'string' ? name : 'look';
-    let outcome = 'left';
+    const command = typeof name === 'string' ? name : 'poll';
+    let outcome = 'aborted';
     try {
       const answer = await send(request);
       outcome = 'ok';
@@ -154,10 +154,10 @@ async function retried<T>(task: Task, purpose: string, attempts: number, once: (
     try {
       return await once();
     } catch (error) {
-      if (!(error instanceof AgentError) || error.kind !== 'connection') throw error;
+      if (!(error instanceof AgentError) || error.kind !== 'unreachable') throw error;
       if (attempt >= attempts) {
         throw new AgentError(
-          'connection',
+          'unreachable',
           `Connection to agent failed: Failed to connect to the agent running on node ${task.node.uuid} ${purpose}. Error: ${error.message}`,
           { cause: error },
         );
@@ -192,7 +192,7 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
         return commandOf(await send({ method: 'GET', path: encodeURIComponent(command.id), query: { wait: 'true' } }));
       return (await list()).findLast((one) => one.command_name === command.command_name) ?? command;
     } catch (error) {
-      if (error instanceof AgentError && error.kind === 'connection') return command;
+      if (error instanceof AgentError && error.kind === 'unreachable') return command;
       throw error;
     }
   };
@@ -210,7 +210,7 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
             const message = `Node ${node.uuid} command "${name}" failed. Agent is presently executing a command. Error ${error.message}`;
             throw new AgentError('busy', message, { cause: error });
           }
-          const running = error.kind === 'connection' && attempts > 1 ? await accepted(name) : undefined;
+          const running = error.kind === 'unreachable' && attempts > 1 ? await accepted(name) : undefined;
           if (running === undefined) throw error;
           return running;
         }
@@ -222,7 +222,7 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
       let current = command;
       while (current.command_status === 'RUNNING') {
         if (task.clock.now() >= deadline) {
-          throw new AgentError('connection', `Timeout executing command ${command.command_name} on node ${node.uuid}`);
+          throw new AgentError('unreachable', `Timeout executing command ${command.command_name} on node ${node.uuid}`);
         }
         current = await poll(current);
         if (current.command_status === 'RUNNING') await task.clock.sleep(POLL_PAUSE_MS, task.signal);

@@ -68,7 +68,7 @@ const ended = (outcome: Outcome): CheckResult => ({ outcome, internal: { discove
 /** Logs that the next round repeats the request. Throws ServiceUnavailable, which ends this round, when the service does not respond. */
 function retryLater(task: Task, request: string, { kind, message }: IntrospectionError): void {
   task.log.warn(`The introspection service did not answer the request for ${request}; it is repeated later`, { reason: message });
-  if (kind === 'away') throw new ServiceUnavailable(`The introspection service does not answer: ${message}`);
+  if (kind === 'unreachable') throw new ServiceUnavailable(`The introspection service does not answer: ${message}`);
 }
 
 async function isRunning(task: Task, service: IntrospectionClient): Promise<boolean> {

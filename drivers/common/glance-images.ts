@@ -30,8 +30,8 @@ async function withRetries<T>(task: GlanceTask, id: string, ask: () => Promise<T
       return await ask();
     } catch (error) {
       task.signal.throwIfAborted();
-      const isAway = error instanceof ServiceError && error.kind === 'away';
-      if (!isAway || retries <= 0) throw faultOf(task, id, error);
+      const isUnreachable = error instanceof ServiceError && error.kind === 'unreachable';
+      if (!isUnreachable || retries <= 0) throw faultOf(task, id, error);
       await task.clock.sleep(RETRY_PAUSE_MS, task.signal);
     }
   }

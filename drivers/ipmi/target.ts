@@ -4,7 +4,7 @@ import type { NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import type { Bridge } from '../../wire/ipmi/session';
-import { COMPLETION, PRIVILEGE, RAKP_STATUS } from '../../wire/ipmi/constants';
+import { COMPLETION, PRIVILEGE, RAKP_STATUS, type CommandCode } from '../../wire/ipmi/constants';
 import type { SendCommand } from '../../wire/ipmi/record-access';
 import { textOf } from '../common/info-text';
 import type { Property, Task } from '../interfaces';
@@ -163,8 +163,8 @@ export function targetOf({ node, options }: Task): IpmiTarget {
  * @param what the command's name in errors
  * @throws Fault DriverOperationError, its cause an IpmiError
  */
-export const ipmiCommand = (task: Task, what: string, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
-  asFault(what, ipmiRequest(task, words, data));
+export const ipmiCommand = (task: Task, what: string, code: CommandCode, ...data: readonly number[]): Promise<Buffer> =>
+  asFault(what, ipmiRequest(task, code, data));
 
 /** Turns an IpmiError into the Fault for clients. */
 export async function asFault<T>(what: string, work: Promise<T>): Promise<T> {
@@ -178,7 +178,7 @@ export async function asFault<T>(what: string, work: Promise<T>): Promise<T> {
 
 async function ipmiRequest(
   task: Task,
-  words: readonly [number, number],
+  code: CommandCode,
   data: readonly number[],
   { lun, controller }: { readonly lun?: number | undefined; readonly controller?: Bridge['hops'][number] | undefined } = {},
 ): Promise<Buffer> {
@@ -190,7 +190,7 @@ async function ipmiRequest(
   for (;;) {
     try {
       const timeoutMs = deadline - clock.now();
-      return await connections.ipmi.request(at, words[0], words[1], Buffer.from(data), { timeoutMs, signal, lun });
+      return await connections.ipmi.request(at, code[0], code[1], Buffer.from(data), { timeoutMs, signal, lun });
     } catch (error) {
       if (!(error instanceof IpmiError)) throw error;
       const mayPass = isBusy(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
@@ -206,5 +206,5 @@ async function ipmiRequest(
  */
 export const ipmiCommandSender =
   (task: Task, controller?: Bridge['hops'][number]): SendCommand =>
-  (words, data, lun) =>
-    ipmiRequest(task, words, data, { lun, controller });
+  (code, data, lun) =>
+    ipmiRequest(task, code, data, { lun, controller });

@@ -107,8 +107,8 @@ async function createEach(
   const create = async (some: readonly PortRecord[]): Promise<readonly (readonly [PortRecord, NeutronPort])[]> => {
     const made = await createPorts(task, some.map(requestOf));
     return some.flatMap((port) => {
-      const its = made.find(({ macAddress }) => macAddress === port.address) ?? (some.length === 1 ? made[0] : undefined);
-      return its ? [[port, its] as const] : [];
+      const neutronPort = made.find(({ macAddress }) => macAddress === port.address) ?? (some.length === 1 ? made[0] : undefined);
+      return neutronPort ? [[port, neutronPort] as const] : [];
     });
   };
   try {
@@ -146,20 +146,20 @@ async function addPorts(task: Task, network: string, groups: readonly string[]):
   for (const port of usable) if (port.is_smartnic) await waitForAgent(task, hostNameOf(port));
   const made = usable.length > 0 ? await createEach(task, usable, (port) => requestFor(task, network, groups, port), failed) : new Map();
   const added = new Map<PortRecord, string>();
-  for (const [port, its] of made as ReadonlyMap<PortRecord, NeutronPort>) {
+  for (const [port, neutronPort] of made as ReadonlyMap<PortRecord, NeutronPort>) {
     const carrier: PortOrPortgroup = { kind: 'port', record: port };
     try {
-      await addStatefulAddresses(task, its);
-      if (failsOnBinding(task, [carrier])) await waitUntilActive(task, its);
-      added.set(port, its.id);
+      await addStatefulAddresses(task, neutronPort);
+      if (failsOnBinding(task, [carrier])) await waitUntilActive(task, neutronPort);
+      added.set(port, neutronPort.id);
     } catch (error) {
       task.signal.throwIfAborted();
       failed(port, error);
-      await deletePort(task, its.id).catch(() => {});
+      await deletePort(task, neutronPort.id).catch(() => {});
     }
   }
   if (added.size === 0) {
-    const reasons = wanted.map((port) => `${port.uuid} (${problems.get(port) ?? 'Neutron made none'})`);
+    const reasons = wanted.map((port) => `${port.uuid} (${problems.get(port) ?? 'Neutron returned no port'})`);
     throw new Fault('NetworkError', { message: `Failed to create neutron ports for node's ${node.uuid} ports ${reasons.join(', ')}.` });
   }
   return added;

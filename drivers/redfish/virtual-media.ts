@@ -182,7 +182,7 @@ export async function insertMedium(task: Task, type: MediaType, url: string, cre
       for (const drive of group.filter((one) => accepts(one, type) && isInserted(one))) {
         await eject(task, system, drive).catch((error: unknown) => {
           if (!(error instanceof RedfishError)) throw error;
-          task.log.warn('What was in a virtual drive cannot be ejected', { drive: drive.path, reason: withoutTokens(error.message) });
+          task.log.warn('Cannot eject the previous medium of a virtual drive', { drive: drive.path, reason: withoutTokens(error.message) });
         });
       }
       for (let tried = 1; tried <= TRIES; tried++) {

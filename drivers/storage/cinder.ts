@@ -149,7 +149,7 @@ async function detachVolume(task: Task, id: string, connector: Connector, tolera
   const { attachment } = volume ?? {};
   let isReleased = found !== undefined;
   if (volume && attachment) {
-    // An earlier attempt may have come so far.
+    // An earlier attempt may have set the status `detaching`.
     if (volume.status !== 'detaching') await tolerating(() => beginDetaching(task, id));
     await tolerating(async () => {
       await disconnect(task, id, connector);
@@ -178,14 +178,14 @@ async function detachAll(task: Task, aborting: boolean): Promise<void> {
   const retries = options['cinder.action_retries'];
   for (let attempt = 0; ; attempt++) {
     try {
-      // An active machine is off, or goes off: that ends its connections too.
+      // The machine of an active node is off or being powered off, which ends its connections too.
       // Without retries, the first attempt of an abort is the last: it goes on to the other volumes.
       const tolerate = node.provision_state === 'active' || (aborting && attempt >= Math.min(1, retries));
       for (const { volume_id: id } of targets) await detachVolume(task, id, connector, tolerate);
       return;
     } catch (error) {
       if (!(error instanceof Fault) || attempt >= retries) throw error;
-      log.warn('Volumes cannot be detached; there is another attempt', { reason: error.message, attempt });
+      log.warn('Volumes cannot be detached; trying again', { reason: error.message, attempt });
     }
     await clock.sleep(options['cinder.action_retry_interval'] * 1000, signal);
   }

@@ -14,6 +14,7 @@ import {
   COMPLETION,
   KEEP_WITHOUT_CHASSIS_CONTROL,
   PRIVILEGE,
+  type CommandCode,
 } from '../../wire/ipmi/constants';
 import type { BmcAnswer, BmcRequest } from '../../wire/ipmi/bmc';
 import { createBmc } from '../../wire/ipmi/server/server';
@@ -53,7 +54,7 @@ interface ControllerState {
   /** Parameter 3: which events leave the boot flags valid. */
   keepFlags: number;
   /** Parameter 4: mask and data. */
-  acknowledge: readonly [number, number];
+  acknowledge: CommandCode;
   inProgress: number;
   /** Milliseconds since the epoch: when the boot flags were set. Undefined: not since the last Chassis Control command. */
   flagsAt: number | undefined;
@@ -199,10 +200,10 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
           data[0] === 0x01 || data[0] === 0x0e ? ok(0x01, 0x04, 0x01, 0x80, 0xf2, 0x1b, 0, 0, 0) : refuse(COMPLETION.invalidField),
       ],
       ...STORE_COMMANDS.map(
-        ([words, privilege, run]) => [words, privilege, ({ store }: ControllerState, data: Buffer) => run(store, data)] as const,
+        ([code, privilege, run]) => [code, privilege, ({ store }: ControllerState, data: Buffer) => run(store, data)] as const,
       ),
-    ] as const satisfies readonly (readonly [readonly [number, number], number, Command['run']])[]
-  ).map(([words, privilege, run]) => [key(words[0], words[1]), { privilege, run }]),
+    ] as const satisfies readonly (readonly [CommandCode, number, Command['run']])[]
+  ).map(([code, privilege, run]) => [key(code[0], code[1]), { privilege, run }]),
 );
 
 /** Get Device ID (§20.1) of a controller: device and firmware 1.0, IPMI 2.0, chassis, FRU, SEL, SDR and sensor device; no manufacturer. */

@@ -1,7 +1,7 @@
 /** The simulated BMC's sensors, event log and inventory (IPMI 2.0 §31, §33–35). */
 import type { Clock } from '../../model/clock';
 import { BMC_ADDRESS } from '../../wire/ipmi/codec';
-import { COMMANDS, COMPLETION, PRIVILEGE } from '../../wire/ipmi/constants';
+import { COMMANDS, COMPLETION, PRIVILEGE, type CommandCode } from '../../wire/ipmi/constants';
 import type { BmcAnswer } from '../../wire/ipmi/bmc';
 import type { MachineControl } from '../hardware/control';
 import { fruBytes } from './fru';
@@ -111,12 +111,9 @@ const reserve = (store: Store, key: 'sdrReservation' | 'selReservation'): BmcAns
   return ok(uint16(store[key]));
 };
 
-/** [command, least privilege, handler] */
-export const STORE_COMMANDS: readonly (readonly [
-  words: readonly [number, number],
-  privilege: number,
-  run: (store: Store, data: Buffer) => BmcAnswer,
-])[] = [
+/** A command, the least privilege that it needs, and its handler. */
+type StoreCommand = readonly [code: CommandCode, privilege: number, run: (store: Store, data: Buffer) => BmcAnswer];
+export const STORE_COMMANDS: readonly StoreCommand[] = [
   // SDR version 1.5 (51h); free space unknown; Reserve command supported (bit 1), non-modal update (bit 5) (§33.9; SEL: §31.2).
   [
     COMMANDS.getSdrRepositoryInfo,

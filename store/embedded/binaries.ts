@@ -44,7 +44,7 @@ export async function chooseUsers(owner: Ids | undefined): Promise<Users> {
     const [, , uid, gid] = passwd.find((line) => line[0] === name) ?? [];
     return Number(uid) > 0 ? [{ name, uid: Number(uid), gid: Number(gid) }] : [];
   });
-  const numbered = ({ uid, gid }: Ids): User => ({ name: `number ${uid}`, uid, gid });
+  const numbered = ({ uid, gid }: Ids): User => ({ name: `ID ${uid}`, uid, gid });
   if (owner && owner.uid !== 0 && !shared.some(({ uid }) => uid === owner.uid)) {
     const user = numbered(owner);
     return { server: user, initdb: shared[0] ?? user };
@@ -53,7 +53,7 @@ export async function chooseUsers(owner: Ids | undefined): Promise<Users> {
   if (!initdb) throw new Error(`PostgreSQL does not run as root, and there is no user ${SHARED_USERS.join(' or ')} to make its data`);
   const used = new Set([...passwd, ...(await entriesOf('/etc/group'))].map((line) => Number(line[2])));
   for (let id = FIRST_FREE; id <= LAST_FREE; id++) if (!used.has(id)) return { server: numbered({ uid: id, gid: id }), initdb };
-  throw new Error(`PostgreSQL does not run as root, and all numbers of users from ${FIRST_FREE} to ${LAST_FREE} are used`);
+  throw new Error(`PostgreSQL does not run as root, and all user IDs from ${FIRST_FREE} to ${LAST_FREE} are in use`);
 }
 
 /**
@@ -69,7 +69,7 @@ export async function handOver(folder: string, { uid, gid }: Ids): Promise<void>
     if (found.isDirectory()) await handOver(path, { uid, gid });
     else if (found.isFile() && found.nlink === 1) await lchown(path, uid, gid);
     // A file with several links, a symbolic link or a socket. PostgreSQL makes links only for tablespaces, and this database has none.
-    else throw new Error(`${path} is neither a folder nor a file with one name: the data is not given to the user ${uid}`);
+    else throw new Error(`${path} is neither a folder nor a file with a single link: its owner cannot be changed to user ID ${uid}`);
   }
   await chown(folder, uid, gid);
 }

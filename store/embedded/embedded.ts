@@ -206,7 +206,10 @@ async function startOnce(place: Installation, words: readonly string[], clock: C
   );
 }
 
-/** What uses the data: a running supervisor, an orphaned server, a foreign server, or nothing but a stale file. */
+/**
+ * What uses the data. `supervisor`: a server with a running supervisor; `orphan`: a server whose supervisor has ended; `foreign`: a server
+ * that somebody started manually. Nothing uses it: `stale` if the PID in postmaster.pid belongs to another process, `ended` if to none.
+ */
 type Holder =
   | { readonly kind: 'supervisor' | 'foreign'; readonly process: string; readonly file: PidFile }
   | { readonly kind: 'orphan' | 'stale' | 'ended'; readonly file: PidFile };
@@ -244,7 +247,7 @@ async function endOrphan(place: Installation, name: string, log: Log, clock: Clo
       throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
   } else if (holder.kind === 'stale') {
     // PostgreSQL would take the process with this PID for a server. Without such a process, it replaces the file and checks for sessions.
-    log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);
+    log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its PID ${file.pid} belongs to another process)`);
     await rm(join(place.data, 'postmaster.pid'), { force: true });
     await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
   }

@@ -14,7 +14,7 @@ export interface ImportOptions {
   readonly dryRun: boolean;
   /** `hardware_types`, `power_interfaces` … → the names that are enabled here. */
   readonly enabled: Readonly<Record<string, readonly string[]>>;
-  /** Values for those that the source masks. */
+  /** The values of secrets that the source masks. */
   readonly secrets: Secrets;
   readonly signal: AbortSignal;
 }
@@ -104,13 +104,13 @@ async function readLists(job: Job, { lists = [] }: ImportTable): Promise<Lists> 
   return all;
 }
 
-function warn({ warnings }: Job, about: string, what: string): void {
-  warnings.set(about, [...(warnings.get(about) ?? []), what]);
+function warn({ warnings }: Job, warning: string, subject: string): void {
+  warnings.set(warning, [...(warnings.get(warning) ?? []), subject]);
 }
 const NAMED = 5;
-const warningText = ([about, subjects]: readonly [string, readonly string[]]): string => {
+const warningText = ([warning, subjects]: readonly [string, readonly string[]]): string => {
   const more = subjects.length > NAMED ? ` and ${subjects.length - NAMED} more` : '';
-  return `${subjects.slice(0, NAMED).join(', ')}${more}: ${about}`;
+  return `${subjects.slice(0, NAMED).join(', ')}${more}: ${warning}`;
 };
 /** The value as text without control characters, for a terminal. */
 const plain = (value: unknown): string => String(value).replace(/\p{Cc}/gu, '?');

@@ -134,5 +134,5 @@ export async function openSource(url: string): Promise<Source> {
   } catch (error) {
     throw new Error(`Ironic's database cannot be opened: ${(error as Error).message.split('\n')[0]!}`, { cause: error });
   }
-  throw new Error(`Ironic's database has a URL of mysql, postgresql or sqlite, as [database]connection in its ironic.conf`);
+  throw new Error("the URL of Ironic's database must begin with mysql, postgresql or sqlite, as in [database]connection of ironic.conf");
 }

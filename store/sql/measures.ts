@@ -10,7 +10,7 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-const kindOf = (error: unknown): string => (isUnavailable(error) ? 'away' : toFault(error) === error ? 'other' : 'refused');
+const kindOf = (error: unknown): string => (isUnavailable(error) ? 'unreachable' : toFault(error) === error ? 'other' : 'refused');
 
 /** Milliseconds after which the database counts as unavailable. */
 const PING_TIMEOUT_MS = 1500;

@@ -84,7 +84,7 @@ it.each([
 it.each([
   ['that is being uploaded', { ...IMAGE, status: 'saving' }, 'the image has no data in Glance'],
   ['that does not exist', new ServiceError('glance', 'failing', 'HTTP status 404', 404), 'HTTP status 404'],
-  ['of a Glance that is away', new ServiceError('glance', 'away', 'connect ECONNREFUSED'), 'connect ECONNREFUSED'],
+  ['of a Glance that is unreachable', new ServiceError('glance', 'unreachable', 'connect ECONNREFUSED'), 'connect ECONNREFUSED'],
   ['larger than the cache', { ...IMAGE, size: 2 ** 21 }, 'exceed the size of the image cache'],
   ['of unknown size', { ...IMAGE, size: null }, 'the server does not send Content-Length'],
 ])('open rejects an image %s', async (_, image, reason) => {

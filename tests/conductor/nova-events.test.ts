@@ -51,7 +51,7 @@ test('sends only the last of the power states that follow while an event is bein
 });
 
 test('tries three times if Nova does not answer, and once if Nova refuses', async () => {
-  const away = new ServiceError('nova', 'away', 'refused');
+  const away = new ServiceError('nova', 'unreachable', 'refused');
   const silent = pretendNova([away, new ServiceError('nova', 'failing', 'HTTP status 503', 503), away]);
   silent.events.powerUpdate(SERVER, 'power off');
   await silent.settled();

@@ -57,14 +57,14 @@ it('starts without policy files, and follows files that are added, changed or re
   await logged(/read/);
   expect(chassis()).toBe(true);
   rmSync(more, { recursive: true });
-  expect(await logged(/gone/)).toContain('warn: a policy file is gone: the defaults of its rules count');
+  expect(await logged(/a policy file was removed/)).toContain('warn: a policy file was removed: the defaults of its rules apply');
   rmSync(file);
   expect(await logged(/^error/)).toContain(
-    `error: the policy files cannot be used: the rules before the change still count: ${file} is gone; SIGHUP makes the defaults count`,
+    `error: the policy files cannot be used: the previous rules still apply: ${file} was removed: send SIGHUP to apply the defaults`,
   );
   expect(chassis()).toBe(true);
   live.reload();
-  expect(await logged(/gone/)).toContain('warn: a policy file is gone: the defaults of its rules count');
+  expect(await logged(/a policy file was removed/)).toContain('warn: a policy file was removed: the defaults of its rules apply');
   expect(chassis()).toBe(false);
 });
 
@@ -80,7 +80,7 @@ it('keeps its rules when a file becomes invalid', async () => {
     writeFileSync(file, text);
     live.reload();
     expect((await logged(/^error/))[0]).toContain(
-      `error: the policy files cannot be used: the rules before the change still count: ${file} ${reason}`,
+      `error: the policy files cannot be used: the previous rules still apply: ${file} ${reason}`,
     );
     expect(chassis()).toBe(true);
   }

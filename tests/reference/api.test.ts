@@ -11,91 +11,91 @@ const isRefusal = ({ status }: { readonly status: number }): boolean => status >
 const sentenceOf = ({ body }: { readonly body: unknown }): string =>
   (body as { readonly error_message?: { readonly faultstring?: string } } | null)?.error_message?.faultstring ?? '';
 /** Intended differences, each with its reason. */
-const MEANT: readonly { readonly why: string; readonly is: (difference: Difference) => boolean }[] = [
+const INTENDED: readonly { readonly why: string; readonly is: (difference: Difference) => boolean }[] = [
   {
-    why: 'a method that no path of this shape has: 405; there, the router takes the segments for arguments of another method',
+    why: 'a method that no path of this shape has: 405; Ironic passes the segments to another method as arguments',
     is: ({ reference, ours, request: { method } }) => ours.status === 405 && [400, 405].includes(reference.status) && method !== 'GET',
   },
   {
-    why: 'a bad identifier on a path that has no GET: 405; there, the GET of the path above is asked',
+    why: 'a malformed identifier on a path without GET: 405; Ironic calls the GET of the parent path',
     is: ({ reference, ours, request: { path } }) => ours.status === 405 && reference.status === 400 && path.includes('a%20b'),
   },
   {
-    why: 'a bad identifier and a method that the path has not: both are refused, the other one first',
+    why: 'a malformed identifier and a method that the path does not have: each server reports another one of the two errors',
     is: ({ reference, ours, request: { path } }) => ours.status === 400 && reference.status === 400 && path.includes('a%20b'),
   },
   {
-    why: 'the ports, portgroups and volumes of a node cannot be made or changed through it: said at once; there, after a look at the body',
+    why: 'ports, portgroups and volumes cannot be created or changed below their node: refused at once; Ironic checks the body first',
     is: ({ reference, ours, request: { path } }) =>
       /^\/v1\/nodes\/[^/]+\/(?:ports|portgroups|volume)/.test(path) &&
       JSON.stringify(ours.body).includes('Malformed request URI') &&
       reference.status === 400,
   },
   {
-    why: 'a body that is no JSON is refused as such; there, arguments in such a body are as if not said',
+    why: 'a body that is not JSON is refused for that; Ironic reports its arguments as missing',
     is: ({ ours, request: { body } }) => body === '{bad' && ours.status === 400,
   },
   {
-    why: 'a field that no version of the request knows, named by the path: the sentence lists the known ones, as for ?fields=',
+    why: 'an unknown field in the path: the message lists the known fields, as for ?fields=',
     is: ({ reference, ours, request: { path } }) =>
       /^\/v1\/(?:drivers|deploy_templates|chassis|portgroups)\//.test(path) && reference.status === 400 && ours.status === 400,
   },
   {
-    why: 'a refusal quotes the beginning of a long value; there, all of it',
+    why: 'a refusal quotes the beginning of a long value; Ironic quotes all of it',
     is: ({ reference, ours }) => {
       const [start, ...more] = sentenceOf(ours).split('…');
       return more.length > 0 && ours.status === 400 && reference.status === 400 && sentenceOf(reference).startsWith(start!);
     },
   },
   {
-    why: 'a patch of a member that is not there: the sentence names the members that are; there, it also has their values',
+    why: 'a patch of a missing member: the message names the existing members; Ironic also shows their values',
     is: ({ reference, ours }) => {
       const [start, ...more] = sentenceOf(ours).split(/(?<=Reason: member '.*' not found in \{)/);
       return more.length > 0 && ours.status === 400 && reference.status === 400 && sentenceOf(reference).startsWith(start!);
     },
   },
   {
-    why: 'a body that is null is refused like any other; there, the sentence does not name it',
+    why: 'the message for a null body names the value, as for other bodies; the message of Ironic does not',
     is: ({ reference, ours, request: { body } }) => body === null && reference.status === 400 && ours.status === 400,
   },
   {
-    why: '`fields` and `detail` together, both too new: both are refused, the other one first',
+    why: '`fields` and `detail` together, both too new: each server reports another one of the two errors',
     is: ({ ours, request: { path } }) => path === '/v1/chassis?detail=true&fields=uuid' && ours.status === 400,
   },
   {
-    why: 'an identifier is missing from the path, and the body has mistakes too: both are refused, the other one first',
+    why: 'an identifier is missing from the path, and the body is invalid: each server reports another one of the two errors',
     is: ({ reference, ours, request: { path } }) => path === '/v1/heartbeat' && reference.status === 400 && ours.status === 400,
   },
   {
-    why: 'a POST behind an inspection rule is refused for its path; there, for its body',
+    why: 'a POST below an inspection rule is refused for its path; Ironic refuses its body',
     is: ({ reference, ours, request: { method, path } }) =>
       method === 'POST' && path.startsWith('/v1/inspection_rules/') && reference.status === 400 && ours.status === 400,
   },
   {
-    why: 'behind an inspection rule there is nothing, at versions without rules too: said without words',
+    why: 'paths below an inspection rule do not exist, also at versions without rules; the refusal has no message',
     is: ({ reference, ours, request: { path } }) => /^\/v1\/inspection_rules\/[^/]+\//.test(path) && reference.status === ours.status,
   },
   {
-    why: 'what a sensitive inspection rule hides stays hidden; there, the flag goes when it is removed or set to null',
+    why: 'the flag of a sensitive inspection rule cannot be unset; in Ironic it can be removed or set to null',
     is: ({ ours, request: { path } }) =>
       path.startsWith('/v1/inspection_rules/') && JSON.stringify(ours.body).includes('sensitive flag unset'),
   },
   {
-    why: 'listing the ports of a node in detail ignores the filter `node`, also where names are not yet known (below 1.5)',
+    why: 'the detailed list of the ports of a node ignores the filter `node`, also below 1.5, where nodes have no names',
     is: ({ request: { path } }) => /\/ports\/detail\?node=/.test(path),
   },
   {
-    why: 'nodes of a chassis that nobody knows, and another mistake in the query: both are refused, the other one first',
+    why: 'nodes of an unknown chassis, and another error in the query: each server reports another one of the two errors',
     is: ({ reference, ours, request: { path } }) =>
       /^\/v1\/chassis\/cccccccc-[^/]+\/nodes/.test(path) && reference.status >= 400 && ours.status >= 400 && ours.status < 500,
   },
   {
-    why: 'a body that fits nowhere, sent to a path that does not take it: both are refused, the other one first',
+    why: 'an invalid body, sent to a path that does not accept it: each server reports another one of the two errors',
     is: ({ reference, ours, request: { method, body } }) =>
       method !== 'GET' && (JSON.stringify(body) ?? '').includes('"nosuch"') && isRefusal(reference) && isRefusal(ours),
   },
   {
-    why: 'HEAD and DELETE of what is no record: refused as a method; there, as a record that is not found',
+    why: 'HEAD and DELETE of a path that is not a record: the method is refused; in Ironic the record is not found',
     is: ({ reference, ours, request: { method, path } }) =>
       ['HEAD', 'DELETE'].includes(method) &&
       /\/vendor_passthru\/|\/portgroups\/detail$/.test(path) &&
@@ -103,32 +103,32 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
       [404, 405].includes(ours.status),
   },
   {
-    why: 'ports of a portgroup that nobody knows, and a parameter that is too new: both are refused, the other one first',
+    why: 'ports of an unknown portgroup, and a parameter that is too new: each server reports another one of the two errors',
     is: ({ reference, ours, request: { path } }) =>
       /^\/v1\/portgroups\/cccccccc-[^/]+\/ports/.test(path) && reference.status === 404 && isRefusal(ours),
   },
   {
-    why: 'a field that is none is refused whether the list is empty or not; there, a list without members is not looked at',
+    why: 'an unknown field is refused even if the list is empty; Ironic does not check the fields of an empty list',
     is: ({ reference, ours, request: { path } }) =>
       path.includes('nosuch') && path.includes('fields=') && reference.status === 200 && ours.status === 400,
   },
   {
-    why: 'the events of the last hours can be read; there, events can only be sent',
+    why: 'the events of the last hours can be read; in Ironic events can only be sent',
     is: ({ reference, ours, request: { method, path } }) =>
       method === 'GET' && path === '/v1/events' && reference.status === 405 && ours.status === 200,
   },
   {
-    why: 'a boot mode cannot be set while the node is on its way: the sentence names the state; there, the place where it should stand',
+    why: 'a boot mode cannot be set in a transient state: the message names the state; the message of Ironic has its placeholder',
     is: ({ reference, ours }) =>
       ours.status === 409 && reference.status === 409 && JSON.stringify(reference.body).includes('Node is in %(state)s state'),
   },
   {
-    why: 'MAC addresses that an agent writes in capitals are in plugin_data as ports have them; there, as they came',
+    why: 'plugin_data has MAC addresses in lower case, as ports do; Ironic keeps the case that the agent sent',
     is: ({ reference, ours, request: { path } }) =>
       path.endsWith('/inventory') && JSON.stringify(reference.body).toLowerCase() === JSON.stringify(ours.body).toLowerCase(),
   },
   {
-    why: 'what the query of one BIOS setting must not have is told in one sentence for all paths',
+    why: 'the message for parameters that the query of a BIOS setting must not have is the same for all paths',
     is: ({ reference, ours, request: { path } }) => path.includes('/bios/virt?') && reference.status === 400 && ours.status === 400,
   },
 ];
@@ -146,18 +146,18 @@ const brief = ({ request, reference, ours }: Difference): string =>
     ...[reference, ours].map(({ status, headers, body }) => `${status} ${JSON.stringify(body).slice(0, 600)} ${JSON.stringify(headers)}`),
   ].join('\n');
 
-const total = { asked: 0, alike: 0, meant: 0, failures: 0 };
+const total = { asked: 0, alike: 0, intended: 0, failures: 0 };
 describe('answers as the real Ironic', () => {
   it.each(Object.keys(GROUPS))(
     '%s',
     async (name) => {
       const { asked, failures, differences } = await compare(both.reference, both.ours, GROUPS[name]!());
-      const unmeant = differences.filter((difference) => !MEANT.some((one) => one.is(difference)));
+      const unintended = differences.filter((difference) => !INTENDED.some((one) => one.is(difference)));
       total.asked += asked;
       total.alike += asked - failures.length - differences.length;
-      total.meant += differences.length - unmeant.length;
+      total.intended += differences.length - unintended.length;
       total.failures += failures.length;
-      expect(unmeant.map(brief)).toEqual([]);
+      expect(unintended.map(brief)).toEqual([]);
     },
     // Thousands of requests to two servers, on a machine that may be busy.
     1_800_000,
@@ -192,7 +192,7 @@ describe('answers as the real Ironic', () => {
   });
   it('asks thousands of questions', () => {
     console.info(
-      `${total.asked} requests: ${total.alike} alike, ${total.meant} meant to differ, ${total.failures} where Ironic fails (5xx)`,
+      `${total.asked} requests: ${total.alike} alike, ${total.intended} with intended differences, ${total.failures} where Ironic fails (5xx)`,
     );
     expect(total.asked).toBeGreaterThan(5000);
     // Requests at which the reference fails (5xx) do not count.

@@ -50,15 +50,15 @@ const INTENDED: readonly { readonly why: string; readonly is: (state: string, di
     is: (_, { reference }) => JSON.stringify(reference).includes("local variable 'auto_lessee'"),
   },
   {
-    why: 'our server refuses arguments that a step does not know; in Ironic, servicing runs the step without them',
+    why: 'our server refuses unknown arguments of a step; in Ironic, servicing runs the step without them',
     is: (_, { act }) => act === 'service with unknown step arguments',
   },
   {
-    why: 'a retired node never becomes available when its instance ends; in Ironic, it does when it is not cleaned',
+    why: 'a retired node never becomes available when its instance ends; in Ironic, it does if it is not cleaned',
     is: (_, { act, reference }) => act === 'retired: deleted' && JSON.stringify(reference).includes('"available"'),
   },
   {
-    why: 'write_image without the step that boots the agent fails at once; in Ironic, the node waits for an agent, with a last_error that says it was aborted',
+    why: 'write_image without the step that boots the agent fails at once; in Ironic, the node waits for an agent, and its last_error says that it was aborted',
     is: (state, { act }) => state === 'deploy failed' && act === 'active without the core step deploy',
   },
 ];

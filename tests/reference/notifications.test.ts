@@ -70,8 +70,8 @@ const messagesIn = (log: string): Message[] =>
 /** Notifications that the real server cannot send: it reads members that a new record does not have yet, and logs a warning instead. */
 const NOT_THERE = /^baremetal\.(?:port\.create\.(?:start|error)|(?:runbook|inspectionrule)\.create\.start)$/;
 /** event type, field: what differs, and why. */
-const MEANT: readonly (readonly [RegExp, string, string])[] = [
-  [/allocation/, 'node_uuid', 'always there when there is a node; the real Ironic has it only at the end'],
+const INTENDED: readonly (readonly [RegExp, string, string])[] = [
+  [/allocation/, 'node_uuid', 'always there when the allocation has a node; the real Ironic has it only at the end'],
   [/portgroup\.create\.start/, 'mode', 'has its default already'],
 ];
 /** Fields that each server generates, or stores in its own form; an empty list counts as none. */
@@ -87,7 +87,7 @@ const bare = (step: unknown): unknown => {
 function alike({ publisher_id, event_type, priority, payload }: Message): object {
   const { 'ironic_object.data': data, ...kind } = payload;
   const shown = Object.entries(data)
-    .filter(([name]) => !MEANT.some(([type, field]) => field === name && type.test(event_type)))
+    .filter(([name]) => !INTENDED.some(([type, field]) => field === name && type.test(event_type)))
     .map(
       ([name, value]) =>
         [

@@ -1,7 +1,7 @@
 /** Checks responses with the OpenAPI document of the request's version: the status is declared, and the body fits its schema. */
 import Ajv, { type ValidateFunction } from 'ajv';
 import { loadDocument, type Document } from '../../api/schema/document';
-import { project } from '../../api/schema/project';
+import { documentOfVersion } from '../../api/schema/document-version';
 import { matcher } from '../../api/resource/routes';
 import { toJsonSchema } from '../../api/schema/schema';
 
@@ -62,7 +62,7 @@ function createAnswerCheck(): AnswerCheck {
   const documentAt = (minor: number) => {
     let known = documents.get(minor);
     if (!known) {
-      const { paths, components } = project(document, minor) as { paths: Record<string, Node>; components: { schemas: Node } };
+      const { paths, components } = documentOfVersion(document, minor) as { paths: Record<string, Node>; components: { schemas: Node } };
       const id = `v${minor}`;
       const schemas = Object.fromEntries(Object.entries(components.schemas).map(([name, one]) => [name, toJsonSchema(one)]));
       ajv.addSchema({ $id: id, components: { schemas } });

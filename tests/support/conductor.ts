@@ -26,11 +26,11 @@ import type { Store } from '../../store/store';
 import { optionsOf } from './options';
 import { servicesOf } from './services';
 
-/** The machine behind the drivers of this file; a test sets members and reads `told`. */
+/** The machine behind the drivers of this file; a test sets members and reads `orders`. */
 export interface Machine {
   power: 'power on' | 'power off' | null;
   /** The orders so far: `power off`, `prepareCleaning`, `step deploy.write_image`, … */
-  readonly told: string[];
+  readonly orders: string[];
   /** Order (or `get power`) → the error that it throws. */
   readonly broken: Map<string, Error>;
   /** Order → a promise for which it waits. */
@@ -42,31 +42,31 @@ export interface Machine {
   deploys?: Outcome;
   cleans?: Outcome;
   /** The outcome of the running step that the agent reports. */
-  standing: Outcome | ((step: PlannedStep) => Outcome);
+  stepOutcome: Outcome | ((step: PlannedStep) => Outcome);
   steps: readonly Step[];
   sensors?: JsonObject;
   /** What the BMC reports with the power state; absent: nothing. */
-  looks?: Omit<MachineStatus, 'power'>;
+  status?: Omit<MachineStatus, 'power'>;
   vendor?: string;
   /** MAC addresses that the BMC knows; an error: its answer. Absent: the BMC cannot be asked, and no inspection is by a ramdisk. */
   macs?: readonly string[] | Error;
   /** The findings of an inspection that boots nothing. */
-  finds?: InspectionFindings;
+  findings?: InspectionFindings;
   /** The instance is on a volume that must be attached. */
   onVolume?: true;
   /** Whether the BMC follows power orders. */
-  obeys: boolean;
+  followsPowerOrders: boolean;
 }
 export const newMachine = (changes: Partial<Machine> = {}): Machine => ({
   power: 'power off',
-  told: [],
+  orders: [],
   broken: new Map(),
   stuck: new Map(),
   ramdisk: true,
   agentSteps: [],
-  standing: done,
+  stepOutcome: done,
   steps: [],
-  obeys: true,
+  followsPowerOrders: true,
   ...changes,
 });
 /** A promise, and the function that resolves it. */
@@ -91,7 +91,7 @@ export function interfacesOf(
   periodics: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>> = {},
 ): Interfaces {
   const tell = async (task: Task, what: string): Promise<void> => {
-    machine.told.push(what);
+    machine.orders.push(what);
     const stuck = machine.stuck.get(what);
     if (stuck) {
       const aborted = new Promise<never>((_, reject) => {
@@ -203,8 +203,8 @@ export function interfacesOf(
         return wait;
       },
       onHeartbeat: async (task: Task, _kind: string, running: PlannedStep) => {
-        await tell(task, `standing of ${running.step}`);
-        return typeof machine.standing === 'function' ? machine.standing(running) : machine.standing;
+        await tell(task, `outcome of ${running.step}`);
+        return typeof machine.stepOutcome === 'function' ? machine.stepOutcome(running) : machine.stepOutcome;
       },
     },
     inspect: {
@@ -212,7 +212,7 @@ export function interfacesOf(
       inspect: async (task: Task) => {
         await tell(task, ['inspect', ...(machine.macs ? task.ports.map(({ address }) => address) : [])].join(' '));
         await task.saveInternal({ lookup_bmc_addresses: ['192.0.2.9'] });
-        if (machine.finds) return machine.finds;
+        if (machine.findings) return machine.findings;
         await boots(task);
         return machine.ramdisk ? wait : done;
       },
@@ -281,10 +281,10 @@ export function interfacesOf(
         task.signal.throwIfAborted();
         return machine.power;
       },
-      ...(machine.looks ? { getStatus: async () => ({ power: machine.power, ...machine.looks! }) } : {}),
+      ...(machine.status ? { getStatus: async () => ({ power: machine.power, ...machine.status! }) } : {}),
       set: async (task: Task, state: Power) => {
         await tell(task, state);
-        if (machine.obeys) machine.power = POWERS[state];
+        if (machine.followsPowerOrders) machine.power = POWERS[state];
       },
     },
   };

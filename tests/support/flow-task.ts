@@ -56,7 +56,7 @@ export function flowTask({
       events.push(`record ${type}: ${event}`);
       await change({ ...(error ? { last_error: event } : {}), ...changes }, internal);
     },
-    retryWhileDatabaseDown: () => {},
+    enableDatabaseRetries: () => {},
   };
   const task = Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(driverTask), ...Object.getOwnPropertyDescriptors(own) });
   return { task: task as NodeTask, node: base.node, events, complaints: base.complaints };

@@ -114,8 +114,8 @@ it.each<[string, Reply, object | number]>([
   ['status 413', { status: 413, body: 'too large' }, { kind: 'failing', status: 413, reason: 'HTTP status 413' }],
   ['a body that is not JSON', { status: 200, body: '<html>' }, 200],
   ['status 500 and a body that is not JSON', { status: 500, body: '<html>' }, { kind: 'failing', status: 500, reason: 'HTTP status 500' }],
-  ['a body beyond the size limit', { status: 200, body: `"${'x'.repeat(5 * 1024 * 1024)}"` }, { kind: 'away' }],
-  ['no bytes before the timeout', SILENT, { kind: 'away' }],
+  ['a body beyond the size limit', { status: 200, body: `"${'x'.repeat(5 * 1024 * 1024)}"` }, { kind: 'unreachable' }],
+  ['no bytes before the timeout', SILENT, { kind: 'unreachable' }],
 ])('the outcome of a response with %s', async (_, reply, expected) => {
   replies = [reply];
   const answer = await ask({ endpoint_override: url, timeout: reply === SILENT ? 0.05 : 60 });
@@ -150,7 +150,7 @@ it.each([
 });
 it('request retries a failed connection', async () => {
   const closed = 'http://127.0.0.1:1';
-  expect(await ask({ endpoint_override: closed, connect_retries: 2, connect_retry_delay: 1 })).toMatchObject({ kind: 'away' });
+  expect(await ask({ endpoint_override: closed, connect_retries: 2, connect_retry_delay: 1 })).toMatchObject({ kind: 'unreachable' });
   expect(pauses).toEqual([1000, 1000]);
 });
 
@@ -188,7 +188,7 @@ it.each(['request', 'upload', 'stream'] as const)('%s: an abort by the caller en
     stream: () => swift.stream('/c/o', {}, signal),
   };
   const waiting = expect(ways[way]()).rejects.toMatchObject({
-    kind: 'away',
+    kind: 'unreachable',
     message: expect.stringContaining('the node is gone') as unknown,
   });
   await authenticating;

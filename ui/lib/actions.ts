@@ -45,8 +45,8 @@ type Verb = Pick<Action, 'title' | 'effect' | 'inputs' | 'isDangerous'> & {
 
 const IMAGE: readonly Input[] = [
   { name: 'image', title: 'Image', kind: 'image' },
-  { name: 'image_source', title: 'or the URL of another; empty: what instance_info has', kind: 'text' },
-  { name: 'image_os_hash_value', title: 'SHA-256 of that, or the URL of a file with it', kind: 'text' },
+  { name: 'image_source', title: 'or the URL of another image (empty: the image in instance_info)', kind: 'text' },
+  { name: 'image_os_hash_value', title: 'SHA-256 of that image, or the URL of its checksum file', kind: 'text' },
 ];
 /** Writes the chosen image to instance_info. `image` is the UUID of a named image, `image_source` a URL that the user typed. */
 async function setImage(
@@ -95,7 +95,7 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
   },
   unrescue: { title: 'Unrescue', effect: 'The machine boots its own system again.' },
   adopt: { title: 'Adopt', effect: 'The node becomes active without a deployment.' },
-  abort: { title: 'Abort', effect: 'What the node does now ends, and counts as failed.', isDangerous: true },
+  abort: { title: 'Abort', effect: 'The running operation stops, and the node goes to a failed state.', isDangerous: true },
   unhold: { title: 'Continue', effect: 'The steps after the hold run.' },
 };
 const verbRefusal = (target: string, { state }: Row): string | undefined => {

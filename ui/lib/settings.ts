@@ -82,7 +82,7 @@ export function verbFor(state: string, kind: 'bios' | 'raid' | 'firmware'): 'cle
 export const CHANGE_CONDITIONS: Readonly<Record<'bios' | 'raid' | 'firmware', string>> = {
   bios: 'Settings can be changed while the node is manageable (cleaning) or active (servicing).',
   firmware: 'Firmware can be updated while the node is manageable (cleaning) or active (servicing).',
-  raid: 'Disks can be configured while the node is manageable (cleaning). What they hold is lost.',
+  raid: 'Disks can be configured while the node is manageable (cleaning). Their data is lost.',
 };
 /** The logical disks of raid_config or target_raid_config, as rows of a table. */
 export const logicalDisks = (config: unknown): readonly Value[] => {

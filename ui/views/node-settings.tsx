@@ -49,7 +49,7 @@ function Apply({ row, kind, title, steps, disabled = false, isSecond }: ApplyPro
 const Note = ({ row, kind }: ViewProps & { readonly kind: Kind }) =>
   verbFor(row.state, kind) === undefined && (
     <p class="quiet">
-      {CHANGE_CONDITIONS[kind]} It is {row.state}.
+      {CHANGE_CONDITIONS[kind]} The node is {row.state}.
     </p>
   );
 
@@ -83,7 +83,8 @@ export function Bios({ row }: ViewProps) {
   if (error !== undefined) return <p role="alert">{error}</p>;
   if (data === undefined) return <p>Loading …</p>;
   const settings = data['bios'] as readonly BiosSetting[];
-  if (settings.length === 0) return <p>The server knows no settings. It reads them when the BMC is verified, if the BMC shows them.</p>;
+  if (settings.length === 0)
+    return <p>The server has no BIOS settings of this node. It reads them at verification, if the BMC reports them.</p>;
   const changes = changedSettings(settings, texts);
   const mistakes = changes.flatMap(({ name, value }) => {
     const mistake = biosMistake(
@@ -161,7 +162,7 @@ export function Firmware({ row }: ViewProps) {
   if (data === undefined) return <p>Loading …</p>;
   const components = data['firmware'] as readonly Component[];
   if (components.length === 0)
-    return <p>The server knows no firmware. It reads the versions when the BMC is verified, if the BMC shows them.</p>;
+    return <p>The server has no firmware versions of this node. It reads them at verification, if the BMC reports them.</p>;
   const updates = Object.fromEntries(Object.entries(urls).filter(([, url]) => url.trim() !== ''));
   const count = Object.keys(updates).length;
   const isOpen = verbFor(row.state, 'firmware') !== undefined;
@@ -248,7 +249,7 @@ export function Raid({ row }: ViewProps) {
     try {
       await api.send('PUT', `v1/nodes/${row.uuid}/states/raid`, JSON.parse(text));
       setAgain((count) => count + 1);
-      setNotice('Saved. It is made when the disks are configured.');
+      setNotice('Saved. "Configure the disks" applies it.');
     } catch (problem) {
       setNotice(problem instanceof SyntaxError ? 'This is no JSON' : messageOf(problem));
     }

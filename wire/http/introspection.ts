@@ -33,12 +33,12 @@ export interface IntrospectionClient {
   close(): Promise<void>;
 }
 /**
- * `away`: no response; `failing`: a response without information about the node, so retry later; `refused`: the service refuses the
+ * `unreachable`: no response; `failing`: a response without information about the node, so retry later; `refused`: the service refuses the
  * request; `unknown`: the service does not know the node.
  */
 export class IntrospectionError extends Error {
   constructor(
-    readonly kind: 'away' | 'failing' | 'refused' | 'unknown',
+    readonly kind: 'unreachable' | 'failing' | 'refused' | 'unknown',
     message: string,
     options?: ErrorOptions,
   ) {
@@ -143,7 +143,7 @@ export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: In
       text = await answer.body.text();
     } catch (error) {
       signal.throwIfAborted();
-      throw new IntrospectionError('away', connectionText(error), { cause: error });
+      throw new IntrospectionError('unreachable', connectionText(error), { cause: error });
     }
     if (status >= 300) throw refusal(status, text, location);
     return text;

@@ -90,7 +90,7 @@ function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): FileWa
         server.setSecureContext(tlsContextOf(settings));
         log.info('the certificate was read again', fields);
       } catch (error) {
-        log.error('the new certificate cannot be used; the one before stays', { ...fields, error: (error as Error).message });
+        log.error('the new certificate cannot be used; the previous one stays in use', { ...fields, error: (error as Error).message });
       }
     },
   );

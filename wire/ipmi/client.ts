@@ -28,7 +28,7 @@ export interface IpmiPool {
    * Runs a command of the external program for the BMC and returns its output. One run replaces many requests, each of which would be a run
    * of its own. Absent: no external program is used.
    */
-  readonly runProgram?: (target: IpmiTarget, words: readonly string[], options: RequestOptions) => Promise<string>;
+  readonly runProgram?: (target: IpmiTarget, args: readonly string[], options: RequestOptions) => Promise<string>;
   /** Closes sessions and sockets; pending requests fail. */
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface IpmiPoolOptions {
   readonly maxSessions?: number;
 }
 
-const isControl = ({ words: [networkFunction, command] }: Command): boolean =>
+const isControl = ({ code: [networkFunction, command] }: Command): boolean =>
   networkFunction === COMMANDS.chassisControl[0] && command === COMMANDS.chassisControl[1];
 /** Requests that may wait for one BMC. */
 export const MAX_WAITING = 64;
@@ -68,10 +68,10 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
     // `work` notices a missing response itself, sometimes with a better error.
     return withTimeout(runInQueue(queue, now, late, bounds, work), bounds.deadline - now + resendMs, late, bounds.signal);
   };
-  const open = async ({ link }: Bmc, target: IpmiTarget, bounds: Bounds): Promise<Session> => {
+  const open = async ({ resources }: Bmc, target: IpmiTarget, bounds: Bounds): Promise<Session> => {
     const left = bounds.deadline - clock.now();
     const peer = await withTimeout(resolvePeer(target.address, target.port), left, () => unreachable(target), bounds.signal);
-    return target.version === '1.5' ? openLan(link, target, peer, bounds) : openRmcpPlus(link, target, peer, bounds);
+    return target.version === '1.5' ? openLan(resources, target, peer, bounds) : openRmcpPlus(resources, target, peer, bounds);
   };
   const send = async (it: TargetState, target: IpmiTarget, command: Command, bounds: Bounds): Promise<Buffer> => {
     for (;;) {
@@ -80,14 +80,14 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       // A new session numbers requests anew: a BMC that works on a reset could not recognize its repetition, and would do it twice.
       const inNew = isControl(command) ? Infinity : TRIES_IN_NEW_SESSION;
       const { session } = it;
-      const answer = await sendCommand(it.bmc.link, session, command, fresh ? inNew : TRIES_IN_OLD_SESSION, bounds);
+      const answer = await sendCommand(it.bmc.resources, session, command, fresh ? inNew : TRIES_IN_OLD_SESSION, bounds);
       if (answer) {
         it.heardAt = clock.now();
         return answer;
       }
       it.session = undefined;
       // The lost session is closed, because BMCs have few sessions.
-      await closeSession(it.bmc.link, session);
+      await closeSession(it.bmc.resources, session);
       if (fresh && clock.now() >= bounds.deadline) throw unreachable(target);
     }
   };
@@ -95,17 +95,17 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   return {
     request: async (target, networkFunction, command, data, { timeoutMs, signal, lun }) => {
       if (closed) throw closed;
-      const words = [networkFunction, command] as const;
+      const code = [networkFunction, command] as const;
       const it = cache.stateOf(target);
       const { queue } = it.bmc;
       if (queue.waiting >= MAX_WAITING)
         throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
       it.usedAt = clock.now();
       const bounds: Bounds = { deadline: it.usedAt + timeoutMs, signal };
-      const answer = await inTurn(it.bmc, target, bounds, () => send(it, target, { words, data, lun, bridge: target.bridge }, bounds));
+      const answer = await inTurn(it.bmc, target, bounds, () => send(it, target, { code, data, lun, bridge: target.bridge }, bounds));
       it.usedAt = clock.now();
-      const code = answer[0]!;
-      if (code !== COMPLETION.ok) throw new IpmiError('completion', completionText(code, words), { completionCode: code });
+      const completionCode = answer[0]!;
+      if (completionCode !== COMPLETION.ok) throw new IpmiError('completion', completionText(completionCode, code), { completionCode });
       return answer.subarray(1);
     },
     openSol: async (target, deliver, { timeoutMs, signal }) => {
@@ -116,7 +116,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       const keepAlive: KeepAlive = { everyMs: keepAliveMs, inTurn: (limits, work) => inTurn(bmc, target, limits, work) };
       const start = async (): Promise<SolChannel> => {
         const session = await open(bmc, target, bounds);
-        const channel = await startSol(bmc.link, target, session, bounds, keepAlive, deliver);
+        const channel = await startSol(bmc.resources, target, session, bounds, keepAlive, deliver);
         if (signal?.aborted) await channel.close();
         return channel;
       };

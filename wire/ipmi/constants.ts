@@ -3,7 +3,8 @@
 /** Network functions of requests (table 5-1). A response has the next number. */
 const NET_FN = { chassis: 0x00, sensor: 0x04, app: 0x06, storage: 0x0a, transport: 0x0c } as const;
 
-/** [network function, command] (appendix G). */
+/** The code of a command (appendix G). */
+export type CommandCode = readonly [networkFunction: number, command: number];
 export const COMMANDS = {
   getChassisCapabilities: [NET_FN.chassis, 0x00],
   getChassisStatus: [NET_FN.chassis, 0x01],
@@ -47,7 +48,7 @@ export const COMMANDS = {
   clearSel: [NET_FN.storage, 0x47],
   getSelTime: [NET_FN.storage, 0x48],
   getSolConfigurationParameters: [NET_FN.transport, 0x22],
-} as const satisfies Record<string, readonly [number, number]>;
+} as const satisfies Record<string, CommandCode>;
 
 /** Chassis Control, data 1 (§28.3). */
 export const CHASSIS_CONTROL = { off: 0, on: 1, cycle: 2, reset: 3, diagnostic: 4, soft: 5 } as const;
@@ -157,7 +158,7 @@ const RAKP_STATUS_TEXT: Readonly<Record<number, string>> = {
 
 const hex = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
 /** The meaning of codes 0x80–0xBE depends on the command (§22, §24, §28, §31). */
-const COMMAND_COMPLETION_TEXT: readonly (readonly [readonly [number, number], Readonly<Record<number, string>>])[] = [
+const COMMAND_COMPLETION_TEXT: readonly (readonly [CommandCode, Readonly<Record<number, string>>])[] = [
   [
     COMMANDS.sendMessage,
     { 0x80: 'invalid session handle', 0x81: 'lost arbitration', 0x82: 'bus error', 0x83: 'nothing answers at that address' },
@@ -203,10 +204,11 @@ const COMMAND_COMPLETION_TEXT: readonly (readonly [readonly [number, number], Re
   [COMMANDS.clearSel, { 0x80: 'not supported', 0x81: 'the SEL is being erased' }],
   [COMMANDS.readFruData, { 0x81: 'the FRU device is busy' }],
 ];
-/** @param words network function and command, for codes that depend on the command */
-export function completionText(code: number, words?: readonly [number, number]): string {
-  const own = COMMAND_COMPLETION_TEXT.find(([command]) => command[0] === words?.[0] && command[1] === words[1])?.[1];
-  return `${own?.[code] ?? COMPLETION_TEXT[code] ?? 'command-specific or OEM code'} (completion code ${hex(code)})`;
+/** @param command for completion codes that depend on the command */
+export function completionText(completionCode: number, command?: CommandCode): string {
+  const own = COMMAND_COMPLETION_TEXT.find(([one]) => one[0] === command?.[0] && one[1] === command[1])?.[1];
+  const text = own?.[completionCode] ?? COMPLETION_TEXT[completionCode] ?? 'command-specific or OEM code';
+  return `${text} (completion code ${hex(completionCode)})`;
 }
 export const rakpStatusText = (status: number): string => `${RAKP_STATUS_TEXT[status] ?? 'unknown reason'} (RMCP+ status ${hex(status)})`;
 

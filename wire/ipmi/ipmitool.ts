@@ -31,7 +31,7 @@ const MOST_IN_ERROR = 300;
 const MOST_LOGGED = 65_536;
 
 /** Patterns in the standard error of ipmitool 1.8 (`-v`), the most specific first → the failure. */
-const FAILURES: readonly (readonly [RegExp, IpmiFailure, (words: readonly string[]) => string, { readonly rakpStatus?: number }?])[] = [
+const FAILURES: readonly (readonly [RegExp, IpmiFailure, (groups: readonly string[]) => string, { readonly rakpStatus?: number }?])[] = [
   [/RAKP 2 HMAC is invalid/, 'refused', () => 'wrong password (RAKP 2 HMAC)'],
   [/RAKP 4 message has invalid integrity check value/, 'refused', () => 'wrong K_g key (RAKP 4 integrity check value)'],
   [
@@ -74,11 +74,11 @@ export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
     return new IpmiError('completion', completionText(code, [networkFunction, command]), { completionCode: code });
   }
   for (const [pattern, kind, message, more] of FAILURES) {
-    const words = pattern.exec(text);
-    if (words) return new IpmiError(kind, message(words), more);
+    const groups = pattern.exec(text);
+    if (groups) return new IpmiError(kind, message(groups), more);
   }
   if (NO_ANSWER.test(text)) return unreachable(target);
-  return new IpmiError('protocol', `ipmitool failed: ${text.replace(/\s+/g, ' ').trim().slice(-MOST_IN_ERROR) || 'it says nothing'}`);
+  return new IpmiError('protocol', `ipmitool failed: ${text.replace(/\s+/g, ' ').trim().slice(-MOST_IN_ERROR) || 'no output'}`);
 }
 
 /** The bytes that `raw` prints. Other output is ignored. */
@@ -119,7 +119,7 @@ function keyText(kg: Buffer): string {
   if (significant.includes(0))
     throw new IpmiError(
       'refused',
-      'a K_g key with a zero byte within cannot be given to ipmitool without showing it: use the native client',
+      'a K_g key with a zero byte inside can be passed to ipmitool only where the process list shows it: use the native client',
     );
   return [...significant].map((value) => `\\0${value.toString(8).padStart(3, '0')}`).join('');
 }
@@ -131,7 +131,7 @@ interface Run {
 
 interface Credentials {
   /** `-f FILE` or `-E` */
-  readonly words: readonly string[];
+  readonly args: readonly string[];
   readonly env: object;
   /** Removes the file. */
   readonly end: () => Promise<void>;
@@ -147,12 +147,12 @@ function createPasswordFiles(inEnvironment: boolean): PasswordFiles {
   let files = 0;
   return {
     credentials: async ({ password }) => {
-      if (inEnvironment) return { words: ['-E'], env: { IPMI_PASSWORD: password }, end: async () => {} };
+      if (inEnvironment) return { args: ['-E'], env: { IPMI_PASSWORD: password }, end: async () => {} };
       folder ??= mkdtemp(join(tmpdir(), 'bloomery-ipmi-'));
       const file = join(await folder, String(files++));
       // For ipmitool an empty file is no password, and a zero byte is an empty password.
       await writeFile(file, password === '' ? '\0' : password, { mode: 0o600, flag: 'wx' });
-      return { words: ['-f', file], env: {}, end: () => rm(file, { force: true }) };
+      return { args: ['-f', file], env: {}, end: () => rm(file, { force: true }) };
     },
     remove: async () => {
       if (folder) await rm(await folder, { recursive: true, force: true });
@@ -161,7 +161,7 @@ function createPasswordFiles(inEnvironment: boolean): PasswordFiles {
 }
 
 interface Execution {
-  readonly command: readonly [file: string, ...words: readonly string[]];
+  readonly command: readonly [file: string, ...args: readonly string[]];
   readonly env: object;
   /** Absent: the process may take any time. */
   readonly timeoutMs: number | undefined;
@@ -170,11 +170,11 @@ interface Execution {
   readonly onEnd: (stderr: string) => void;
 }
 /** Runs one process, and returns its standard output. */
-function execute(target: IpmiTarget, { command: [file, ...words], env, timeoutMs, signal, onEnd }: Execution): Promise<string> {
+function execute(target: IpmiTarget, { command: [file, ...args], env, timeoutMs, signal, onEnd }: Execution): Promise<string> {
   return new Promise<string>((done, fail) => {
     const child = execFile(
       file,
-      words,
+      args,
       {
         env: { PATH: process.env['PATH'], LC_ALL: 'C', ...env },
         ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
@@ -226,11 +226,11 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
     if (left <= 0) throw unreachable(target);
     signal.throwIfAborted();
     const key = target.kg ? { KG_OCTAL: keyText(target.kg) } : undefined;
-    const { words, env, end } = await passwords.credentials(target);
+    const { args: loginArgs, env, end } = await passwords.credentials(target);
     const tries = options.ownRetries ? Math.max(1, Math.floor(left / 1000 / Math.max(1, interval))) : 1;
     const args = [
       ...ipmitoolArguments(target, cipherSuite, lun),
-      ...words,
+      ...loginArgs,
       ...(key ? ['-K'] : []),
       // Without -v it does not report why there is no session.
       ...['-v', '-R', String(tries), '-N', String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))), ...command],
@@ -288,8 +288,8 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
 
   return {
     request: async (target, networkFunction, command, data, requestOptions) => {
-      const words = ['raw', ...[networkFunction, command, ...data].map(byte)];
-      return bytesOf(await run(target, { command: words, lun: requestOptions.lun }, requestOptions));
+      const args = ['raw', ...[networkFunction, command, ...data].map(byte)];
+      return bytesOf(await run(target, { command: args, lun: requestOptions.lun }, requestOptions));
     },
     runProgram: (target, command, requestOptions) => run(target, { command }, requestOptions),
     close: async () => {
@@ -302,6 +302,6 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
 
 function failureOf(target: IpmiTarget, error: Error & { readonly code?: unknown; readonly killed?: unknown }, stderr: string): IpmiError {
   if (error.code === 'ENOENT') return new IpmiError('closed', 'ipmitool is not installed here ([ipmi]client)');
-  if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return new IpmiError('protocol', 'ipmitool says more than any BMC has to say');
+  if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return new IpmiError('protocol', 'the output of ipmitool is too long');
   return error.killed === true ? unreachable(target) : ipmitoolError(target, stderr);
 }

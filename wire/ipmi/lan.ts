@@ -1,8 +1,8 @@
 /** Opening a session of IPMI 1.5 over LAN, for BMCs without RMCP+ (IPMI 2.0 §13.6–13.14, §22.13–22.18). */
 import { AUTHENTICATION_TYPE, PAYLOAD, encodeLan, type Packet } from './codec';
-import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, completionText } from './constants';
+import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, completionText, type CommandCode } from './constants';
 import { privilegeRefused } from './rmcp-plus';
-import { sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Link, type Session } from './session';
+import { sendCommand, unreachable, type Bounds, type IpmiTarget, type SessionResources, type Session } from './session';
 import type { Peer } from './socket';
 import { acceptSequence, newWindow, nextSequence, padded, sameBytes } from './suites';
 import { lanCode } from './lan-code';
@@ -55,7 +55,7 @@ function lanSession(peer: Peer, password: Buffer, numbers: Numbers): Session {
 }
 
 /** @throws IpmiError `unreachable`, `refused`, or `completion` when the privilege level is denied */
-export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
+export async function openLan(resources: SessionResources, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
   const [username, secret] = [Buffer.from(target.username), Buffer.from(target.password)];
   if (username.length > NAME_LENGTH) throw new IpmiError('refused', 'wrong user name: longer than the 16 bytes of IPMI');
   if (secret.length > 16) throw new IpmiError('refused', 'wrong password: longer than the 16 bytes of IPMI 1.5');
@@ -63,15 +63,15 @@ export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds
   const numbers: Numbers = { bmcId: 0, authenticationType: AUTHENTICATION_TYPE.none, next: 0 };
   const session = lanSession(peer, padded(secret, 16), numbers);
   // Before the session, rqSeq alone identifies a response. It starts at a random number.
-  session.request = link.random(1)[0]! & 0x3f;
+  session.request = resources.random(1)[0]! & 0x3f;
   /** @returns the response's data */
-  const ask = async (words: Command['words'], data: Buffer, tries: number): Promise<Buffer> => {
-    const answer = await sendCommand(link, session, { words, data }, tries, bounds);
+  const ask = async (code: CommandCode, data: Buffer, tries: number): Promise<Buffer> => {
+    const answer = await sendCommand(resources, session, { code, data }, tries, bounds);
     if (!answer) throw unreachable(target);
     const completionCode = answer[0]!;
     if (completionCode === COMPLETION.ok) return answer.subarray(1);
-    if (words === COMMANDS.setSessionPrivilegeLevel) throw privilegeRefused(target, completionCode);
-    throw new IpmiError('refused', `the BMC refused a session: ${completionText(completionCode, words)}`, { completionCode });
+    if (code === COMMANDS.setSessionPrivilegeLevel) throw privilegeRefused(target, completionCode);
+    throw new IpmiError('refused', `the BMC refused a session: ${completionText(completionCode, code)}`, { completionCode });
   };
 
   const capabilities = await ask(COMMANDS.getChannelAuthenticationCapabilities, Buffer.from([THIS_CHANNEL, privilege]), Infinity);
@@ -81,7 +81,7 @@ export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds
   if (challenge.length < 20) throw new IpmiError('protocol', 'the BMC answered Get Session Challenge with too few bytes');
   numbers.bmcId = challenge.readUInt32LE(0);
   numbers.authenticationType = type;
-  const ours = link.random(4).readUInt32LE() || 1;
+  const ours = resources.random(4).readUInt32LE() || 1;
   const first = Buffer.alloc(4);
   first.writeUInt32LE(ours);
   const request = Buffer.concat([Buffer.from([type, privilege]), challenge.subarray(4, 20), first]);

@@ -1,8 +1,8 @@
 /** How the readers of a BMC's stores (SDR, SEL, FRU) send commands. */
-import { COMPLETION, IpmiError } from './constants';
+import { COMPLETION, IpmiError, type CommandCode } from './constants';
 
 /** Sends one command and returns the response without the completion code. Throws IpmiError. */
-export type SendCommand = (words: readonly [number, number], data: readonly number[], lun?: number) => Promise<Buffer>;
+export type SendCommand = (code: CommandCode, data: readonly number[], lun?: number) => Promise<Buffer>;
 
 /** Completion codes of a BMC that cannot return so many bytes. */
 const TOO_MANY: readonly (number | undefined)[] = [

@@ -16,7 +16,16 @@ import {
   type ResponseHead,
 } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, RAKP_STATUS, completionText, rakpStatusText } from './constants';
-import { closeSession, exchange, sendCommand, unreachable, type Bounds, type IpmiTarget, type Link, type Session } from './session';
+import {
+  closeSession,
+  exchange,
+  sendCommand,
+  unreachable,
+  type Bounds,
+  type IpmiTarget,
+  type SessionResources,
+  type Session,
+} from './session';
 import type { Peer, SessionPacket } from './socket';
 import {
   CIPHER_SUITES,
@@ -43,7 +52,13 @@ const HANDSHAKES = 5;
 const MAY_BE_LOSS: readonly number[] = [RAKP_STATUS.invalidSessionId, 0x08, RAKP_STATUS.invalidIntegrityCheck];
 
 /** An open session: seals payloads with its keys, and numbers packets in each direction. */
-function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: number, cipherSuite: number, keys: SessionKeys): Session {
+function rmcpPlusSession(
+  { random }: SessionResources,
+  route: Session['route'],
+  bmcId: number,
+  cipherSuite: number,
+  keys: SessionKeys,
+): Session {
   let sent = 0;
   let received = newWindow;
   return {
@@ -69,13 +84,14 @@ function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: numbe
  * arrives. They must handle it before the next message, so this function waits for the response, but goes on without one. The content of
  * the response is not used: a BMC without IPMI 2.0 does not answer the next message, and the target has the other facts.
  */
-async function endEarlierSession(link: Link, { privilege }: IpmiTarget, peer: Peer, bounds: Bounds): Promise<void> {
+async function endEarlierSession(resources: SessionResources, { privilege }: IpmiTarget, peer: Peer, bounds: Bounds): Promise<void> {
   const [networkFunction, command] = COMMANDS.getChannelAuthenticationCapabilities;
   const data = Buffer.from([IPMI_2_0 | THIS_CHANNEL, PRIVILEGE[privilege]]);
   const ends = { responder: BMC_ADDRESS, requester: CONSOLE_ADDRESS };
   const request = encodePlain(encodeLanMessage({ ...ends, networkFunction, command, lun: 0, sequence: 0, data }));
-  const left = bounds.deadline - link.clock.now();
-  if (left > 0) await link.sockets.ask({ peer }, request, (packet) => packet.kind === 'lan' || undefined, Math.min(left, link.resendMs));
+  const left = bounds.deadline - resources.clock.now();
+  if (left > 0)
+    await resources.sockets.ask({ peer }, request, (packet) => packet.kind === 'lan' || undefined, Math.min(left, resources.resendMs));
 }
 const IPMI_2_0 = 0x80;
 /** Stands for the channel of the request. */
@@ -84,16 +100,22 @@ const THIS_CHANNEL = 0x0e;
 /** A handshake failed in a way that packet loss explains, so another one may succeed. */
 const again = Symbol('again');
 
-async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, peer: Peer, bounds: Bounds): Promise<Session | typeof again> {
+async function handshake(
+  resources: SessionResources,
+  target: IpmiTarget,
+  cipherSuite: number,
+  peer: Peer,
+  bounds: Bounds,
+): Promise<Session | typeof again> {
   const suite = CIPHER_SUITES[cipherSuite];
   if (!suite) throw new IpmiError('refused', `cipher suite ${cipherSuite} is not supported`);
   const [username, password] = [Buffer.from(target.username), Buffer.from(target.password)];
   if (username.length > 16) throw new IpmiError('refused', 'wrong user name: longer than the 16 bytes of IPMI');
   if (password.length > 20) throw new IpmiError('refused', 'wrong password: longer than the 20 bytes of IPMI');
-  const consoleId = (link.random(4).readUInt32LE() || 1) >>> 0;
+  const consoleId = (resources.random(4).readUInt32LE() || 1) >>> 0;
   const route = { peer, consoleId };
   let resent = false;
-  let tag = link.random(1)[0]!;
+  let tag = resources.random(1)[0]!;
 
   /** Sends one message and waits for its response. A response with another tag is late, and is dropped. */
   const send = async <T extends ResponseHead>(
@@ -112,7 +134,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
       if (head?.tag !== tag) return undefined;
       return head.status === RAKP_STATUS.ok ? decode(payload) : { refused: head.status };
     };
-    const result = await exchange(link, route, () => bytes, read, tries, bounds);
+    const result = await exchange(resources, route, () => bytes, read, tries, bounds);
     resent ||= result?.resent ?? true;
     if (!result) return undefined;
     const { answer } = result;
@@ -121,7 +143,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
     throw new IpmiError('refused', `the BMC refused a session: ${rakpStatusText(answer.refused)}`, { rakpStatus: answer.refused });
   };
 
-  await endEarlierSession(link, target, peer, bounds);
+  await endEarlierSession(resources, target, peer, bounds);
   const privilege = PRIVILEGE[target.privilege];
   const opened = await send(
     PAYLOAD.openSessionRequest,
@@ -133,7 +155,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
   if (!opened) return again;
   if (!sameAlgorithms(opened.algorithms, suite))
     throw new IpmiError('refused', 'the BMC chose another cipher suite than asked for', { rakpStatus: RAKP_STATUS.noCipherSuiteMatch });
-  const [bmcId, consoleRandom, role] = [opened.bmcId, link.random(16), 0x10 | privilege];
+  const [bmcId, consoleRandom, role] = [opened.bmcId, resources.random(16), 0x10 | privilege];
   const second = await send(
     PAYLOAD.rakp1,
     PAYLOAD.rakp2,
@@ -157,7 +179,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
   );
   if (!fourth) return again;
   if (!sameBytes(fourth.code, rakp4Code(state))) throw new IpmiError('refused', 'wrong K_g key (RAKP 4 integrity check value)');
-  return rmcpPlusSession(link, route, bmcId, cipherSuite, sessionKeys(state));
+  return rmcpPlusSession(resources, route, bmcId, cipherSuite, sessionKeys(state));
 }
 
 /** The BMC lacks the algorithms of that suite, or does not allow them at that privilege level. */
@@ -173,11 +195,11 @@ const OTHER_SUITE: readonly (number | undefined)[] = [
  * Opens a session with the first of the target's cipher suites that the BMC accepts, and raises it to the target's privilege level.
  * @throws IpmiError `unreachable`, `refused`, `protocol`, or `completion` when the privilege level is denied
  */
-export async function openRmcpPlus(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
+export async function openRmcpPlus(resources: SessionResources, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
   let refusal: IpmiError | undefined;
   for (const cipherSuite of target.cipherSuites) {
     try {
-      return await openWith(link, target, cipherSuite, peer, bounds);
+      return await openWith(resources, target, cipherSuite, peer, bounds);
     } catch (error) {
       if (!(error instanceof IpmiError) || !OTHER_SUITE.includes(error.rakpStatus ?? -1)) throw error;
       refusal = error;
@@ -186,20 +208,26 @@ export async function openRmcpPlus(link: Link, target: IpmiTarget, peer: Peer, b
   throw refusal ?? new IpmiError('refused', 'no cipher suite was named');
 }
 
-async function openWith(link: Link, target: IpmiTarget, cipherSuite: number, peer: Peer, bounds: Bounds): Promise<Session> {
+async function openWith(
+  resources: SessionResources,
+  target: IpmiTarget,
+  cipherSuite: number,
+  peer: Peer,
+  bounds: Bounds,
+): Promise<Session> {
   for (let n = 0; n < HANDSHAKES; n++) {
-    const session = await handshake(link, target, cipherSuite, peer, bounds);
+    const session = await handshake(resources, target, cipherSuite, peer, bounds);
     if (session === again) {
-      if (link.clock.now() >= bounds.deadline) break;
+      if (resources.clock.now() >= bounds.deadline) break;
       continue;
     }
     const privilege = PRIVILEGE[target.privilege];
     // A session begins at USER, or at CALLBACK when that is the limit (§22.18).
     if (privilege <= PRIVILEGE.USER) return session;
-    const words = COMMANDS.setSessionPrivilegeLevel;
-    const answer = await sendCommand(link, session, { words, data: Buffer.from([privilege]) }, HANDSHAKE_TRIES, bounds);
+    const code = COMMANDS.setSessionPrivilegeLevel;
+    const answer = await sendCommand(resources, session, { code, data: Buffer.from([privilege]) }, HANDSHAKE_TRIES, bounds);
     if (answer?.[0] === COMPLETION.ok) return session;
-    await closeSession(link, session);
+    await closeSession(resources, session);
     if (!answer) continue;
     throw privilegeRefused(target, answer[0]!);
   }

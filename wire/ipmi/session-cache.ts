@@ -1,18 +1,18 @@
 /** The open sessions of the IPMI client and the state of their BMCs. Keeps sessions alive, and closes unused ones. */
 import { COMMANDS, IpmiError } from './constants';
 import { runInQueue, createRequestQueue, type RequestQueue } from './request-queue';
-import { closeSession, sendCommand, type Command, type IpmiTarget, type Link, type Session } from './session';
+import { closeSession, sendCommand, type Command, type IpmiTarget, type SessionResources, type Session } from './session';
 
 /** Attempts in an existing session before it counts as lost (the BMC was reset, or ended it) and a new one is opened. */
 export const TRIES_IN_OLD_SESSION = 3;
 /** The same for a new session: a slow BMC is given longer, since it has just answered. */
 export const TRIES_IN_NEW_SESSION = 8;
-const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
+const KEEP_ALIVE: Command = { code: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
 
 /** The client's state of one BMC, common to all logins. */
 export interface Bmc {
   readonly queue: RequestQueue;
-  readonly link: Link;
+  readonly resources: SessionResources;
   /** Open sessions and consoles. */
   users: number;
 }
@@ -46,11 +46,11 @@ interface SessionCache {
 
 const nameOf = ({ address, port }: IpmiTarget): string => `${address.toLowerCase()} ${port}`;
 
-export function createBmcs(newLink: () => Link): Bmcs {
+export function createBmcs(newResources: () => SessionResources): Bmcs {
   const bmcs = new Map<string, Bmc>();
   const use = (target: IpmiTarget): Bmc => {
     const name = nameOf(target);
-    const bmc = bmcs.get(name) ?? { queue: createRequestQueue(), link: newLink(), users: 0 };
+    const bmc = bmcs.get(name) ?? { queue: createRequestQueue(), resources: newResources(), users: 0 };
     bmcs.set(name, bmc);
     bmc.users++;
     return bmc;
@@ -70,19 +70,19 @@ export function createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs,
     if (targets.delete(key)) bmcs.release(it.target, it.bmc);
     const { session } = it;
     it.session = undefined;
-    if (session) await closeSession(it.bmc.link, session);
+    if (session) await closeSession(it.bmc.resources, session);
   };
   const sweep = (): void => {
     const now = clock.now();
     for (const [key, it] of targets) {
-      const { queue, link } = it.bmc;
+      const { queue, resources } = it.bmc;
       if (queue.waiting > 0) continue;
       if (!it.session || now - it.usedAt >= idleMs) void drop(key, it);
       else if (now - it.heardAt >= keepAliveMs) {
         const { session } = it;
         const bounds = { deadline: now + 4 * resendMs };
         const work = async (): Promise<void> => {
-          const answer = await sendCommand(link, session, KEEP_ALIVE, TRIES_IN_OLD_SESSION, bounds);
+          const answer = await sendCommand(resources, session, KEEP_ALIVE, TRIES_IN_OLD_SESSION, bounds);
           if (answer) it.heardAt = clock.now();
           else it.session = undefined;
         };

@@ -1,6 +1,6 @@
 /** A session with a BMC from the console's side, common to both protocols: its commands, also bridged ones, and its end. */
 import { BMC_ADDRESS, CONSOLE_ADDRESS, PAYLOAD, decodeLanMessage, encodeLanMessage, type LanMessage } from './codec';
-import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
+import { COMMANDS, COMPLETION, IpmiError, completionText, type CommandCode } from './constants';
 import type { ConsoleSockets, Route, SessionPacket } from './socket';
 
 /** A BMC's address and the login there. */
@@ -22,7 +22,7 @@ export interface IpmiTarget {
   readonly bridge?: Bridge;
 }
 /** The resources of a session. */
-export interface Link {
+export interface SessionResources {
   readonly sockets: ConsoleSockets;
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
@@ -84,8 +84,7 @@ export interface Bridge {
   readonly localAddress: number;
 }
 export interface Command {
-  /** [network function, command] */
-  readonly words: readonly [number, number];
+  readonly code: CommandCode;
   readonly data: Buffer;
   readonly lun?: number | undefined;
   readonly bridge?: Bridge | undefined;
@@ -99,14 +98,14 @@ const BRIDGED_TRIES = 4;
  * @returns undefined after so many attempts, or after the deadline
  */
 export async function exchange<T>(
-  link: Link,
+  resources: SessionResources,
   route: Route,
   make: () => Buffer,
   read: (packet: SessionPacket) => T | undefined,
   tries: number,
   { deadline, signal }: Bounds,
 ): Promise<{ readonly answer: T; readonly resent: boolean } | undefined> {
-  const { clock, sockets, pace, resendMs } = link;
+  const { clock, sockets, pace, resendMs } = resources;
   const first = Math.min(Math.max(pace.wait, resendMs), LONGEST_WAIT * resendMs);
   const began = clock.now();
   for (let n = 0; n < tries; n++) {
@@ -126,8 +125,8 @@ export const unreachable = ({ address, port }: { readonly address: string; reado
   new IpmiError('unreachable', `the BMC at ${address} port ${port} does not answer`);
 
 /** Wraps a request into one Send Message command for each hop (§22.10). Each is tracked, so that the BMC returns the response. */
-function bridged({ words, data, lun = 0, bridge }: Command, sequence: number): Buffer {
-  const [networkFunction, command] = words;
+function bridged({ code, data, lun = 0, bridge }: Command, sequence: number): Buffer {
+  const [networkFunction, command] = code;
   const hops = bridge?.hops ?? [];
   const at = (hop: number): Pick<LanMessage, 'responder' | 'requester' | 'sequence'> => ({
     responder: hop < 0 ? BMC_ADDRESS : hops[hop]!.address,
@@ -146,8 +145,8 @@ const TRACKED = 0x40;
 /** A packet's meaning for a request: its response, a forwarding that succeeded, or one that failed. */
 type BridgedReply = { readonly answer: Buffer } | { readonly refused: Buffer } | 'passed on' | undefined;
 /** The response is a separate message (§6.13.2) or, from some BMCs, inside the responses to Send Message. */
-export function replyTo({ words, bridge }: Command, sequence: number, payload: Buffer): BridgedReply {
-  const [networkFunction, command] = words;
+export function replyTo({ code, bridge }: Command, sequence: number, payload: Buffer): BridgedReply {
+  const [networkFunction, command] = code;
   let message = decodeLanMessage(payload);
   for (let hop = 0; hop < (bridge?.hops.length ?? 0); hop++) {
     const [send, sendMessage] = COMMANDS.sendMessage;
@@ -166,7 +165,7 @@ export function replyTo({ words, bridge }: Command, sequence: number, payload: B
  * @returns completion code and data; undefined without a response. Throws when the BMC answers, but not the controller behind it.
  */
 export async function sendCommand(
-  link: Link,
+  resources: SessionResources,
   session: Session,
   command: Command,
   tries: number,
@@ -183,7 +182,7 @@ export async function sendCommand(
     return undefined;
   };
   const most = command.bridge ? Math.min(tries, BRIDGED_TRIES) : tries;
-  const result = await exchange(link, session.route, () => session.seal(PAYLOAD.ipmi, message), read, most, bounds);
+  const result = await exchange(resources, session.route, () => session.seal(PAYLOAD.ipmi, message), read, most, bounds);
   const reply = result?.answer;
   if (reply && 'answer' in reply) return reply.answer;
   if (!reply && !passedOn) return undefined;
@@ -196,9 +195,12 @@ export async function sendCommand(
 }
 
 /** Requests the end of the session (§22.19), once: a BMC that misses the request ends the session after its timeout. */
-export async function closeSession(link: Link, session: Session): Promise<void> {
+export async function closeSession(resources: SessionResources, session: Session): Promise<void> {
   const id = Buffer.alloc(4);
   id.writeUInt32LE(session.bmcId);
   const sequence = (session.request = (session.request + 1) & 0x3f);
-  await link.sockets.send(session.route.peer, session.seal(PAYLOAD.ipmi, bridged({ words: COMMANDS.closeSession, data: id }, sequence)));
+  await resources.sockets.send(
+    session.route.peer,
+    session.seal(PAYLOAD.ipmi, bridged({ code: COMMANDS.closeSession, data: id }, sequence)),
+  );
 }

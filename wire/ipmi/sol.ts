@@ -1,7 +1,16 @@
 /** A serial-over-LAN session from the console's side (IPMI 2.0 §15, §24). It has its own IPMI session, which ends with it. */
 import { PAYLOAD } from './codec';
-import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
-import { closeSession, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Link, type Session } from './session';
+import { COMMANDS, COMPLETION, IpmiError, completionText, type CommandCode } from './constants';
+import {
+  closeSession,
+  sendCommand,
+  unreachable,
+  type Bounds,
+  type Command,
+  type IpmiTarget,
+  type SessionResources,
+  type Session,
+} from './session';
 import type { SessionPacket } from './socket';
 import { SOL_BITS, createSolStream } from './sol-stream';
 import { CIPHER_SUITES } from './suites';
@@ -47,7 +56,7 @@ function sharedOpening(session: Session): Session {
  * @throws IpmiError
  */
 export async function startSol(
-  link: Link,
+  resources: SessionResources,
   target: IpmiTarget,
   opened: Session,
   bounds: Bounds,
@@ -55,8 +64,8 @@ export async function startSol(
   deliver: (bytes: Buffer) => void,
 ): Promise<SolChannel> {
   const session = sharedOpening(opened);
-  const ask = async (words: Command['words'], data: readonly number[]): Promise<Buffer> => {
-    const answer = await sendCommand(link, session, { words, data: Buffer.from(data) }, TRIES, bounds);
+  const ask = async (code: CommandCode, data: readonly number[]): Promise<Buffer> => {
+    const answer = await sendCommand(resources, session, { code, data: Buffer.from(data) }, TRIES, bounds);
     if (!answer) throw unreachable(target);
     return answer;
   };
@@ -75,7 +84,7 @@ export async function startSol(
       throw new IpmiError('completion', `serial-over-LAN: ${completionText(completionCode, COMMANDS.activatePayload)}`, { completionCode });
     if (answer.length < 11) throw new IpmiError('protocol', 'the BMC answered Activate Payload with too few bytes');
   } catch (error) {
-    await closeSession(link, opened);
+    await closeSession(resources, opened);
     throw error;
   }
 
@@ -86,15 +95,15 @@ export async function startSol(
   const inboundSize = answer.readUInt16LE(5) - 4;
   const stream = createSolStream({
     maxBytes: inboundSize >= 1 && inboundSize < MOST ? inboundSize : MOST,
-    resendMs: link.resendMs,
-    send: (payload) => void link.sockets.send(session.route.peer, session.seal(PAYLOAD.sol, payload)),
+    resendMs: resources.resendMs,
+    send: (payload) => void resources.sockets.send(session.route.peer, session.seal(PAYLOAD.sol, payload)),
     deliver,
     status: (bits) => {
       if (bits & SOL_BITS.ending) finish(new IpmiError('closed', 'the BMC ended the serial-over-LAN session'));
     },
     failed: (error) => finish(error),
   });
-  const stopListening = link.sockets.listen(
+  const stopListening = resources.sockets.listen(
     session.route,
     (packet) => {
       const it = session.open(packet);
@@ -102,12 +111,12 @@ export async function startSol(
     },
     (reason) => finish(reason instanceof IpmiError ? reason : new IpmiError('closed', reason.message)),
   );
-  const keepAliveCommand: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
+  const keepAliveCommand: Command = { code: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
   const timer = setInterval(() => {
-    const limits = { deadline: link.clock.now() + keepAlive.everyMs };
+    const limits = { deadline: resources.clock.now() + keepAlive.everyMs };
     keepAlive
       .inTurn(limits, async () => {
-        if (!isOver && !(await sendCommand(link, session, keepAliveCommand, TRIES, limits))) finish(unreachable(target));
+        if (!isOver && !(await sendCommand(resources, session, keepAliveCommand, TRIES, limits))) finish(unreachable(target));
       })
       .catch(() => {});
   }, keepAlive.everyMs).unref();
@@ -126,10 +135,10 @@ export async function startSol(
     close: async () => {
       if (isOver) return;
       finish();
-      const limits = { deadline: link.clock.now() + 2 * link.resendMs };
+      const limits = { deadline: resources.clock.now() + 2 * resources.resendMs };
       const data = Buffer.from([...PAYLOAD_INSTANCE, 0, 0, 0, 0]);
-      await sendCommand(link, session, { words: COMMANDS.deactivatePayload, data }, 2, limits).catch(() => {});
-      await closeSession(link, opened);
+      await sendCommand(resources, session, { code: COMMANDS.deactivatePayload, data }, 2, limits).catch(() => {});
+      await closeSession(resources, opened);
     },
   };
 }

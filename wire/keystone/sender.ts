@@ -29,15 +29,15 @@ interface SendOptions {
   /** The caller's signal. */
   readonly signal?: AbortSignal | undefined;
 }
-/** @throws KeystoneError `away` */
+/** @throws KeystoneError `unreachable` */
 export type Send = (url: string, request: ServiceRequest, options?: SendOptions) => Promise<ServiceResponse>;
 /**
- * `away`: no response, or no usable response to an authentication; `refused`: Keystone refuses this program, or knows no such service;
+ * `unreachable`: no response, or no usable response to an authentication; `refused`: Keystone refuses this program, or knows no such service;
  * `failing`: an unexpected response to one request.
  */
 export class KeystoneError extends Error {
   constructor(
-    readonly kind: 'away' | 'refused' | 'failing',
+    readonly kind: 'unreachable' | 'refused' | 'failing',
     message: string,
     options?: ErrorOptions,
   ) {
@@ -61,7 +61,7 @@ function connectionText(error: unknown): string {
 export const throwUnreachable =
   (url: string, hint = '') =>
   (error: unknown): never => {
-    throw new KeystoneError('away', `${new URL(url).origin}: ${connectionText(error)}${hint}`, { cause: error });
+    throw new KeystoneError('unreachable', `${new URL(url).origin}: ${connectionText(error)}${hint}`, { cause: error });
   };
 
 export function createSender(

@@ -54,7 +54,7 @@ export interface ServiceClient {
 export type Services = Readonly<Record<ServiceName, ServiceClient>>;
 
 /**
- * `away`: no response; `refused`: Keystone refuses this program, or the configuration is incomplete; `failing`: an error response of the
+ * `unreachable`: no response; `refused`: Keystone refuses this program, or the configuration is incomplete; `failing`: an error response of the
  * service, with its status. The message names section and reason, and contains no secrets.
  */
 export class ServiceError extends Error {

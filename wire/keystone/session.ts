@@ -59,7 +59,7 @@ interface OwnToken {
   readonly catalog: Catalog;
   readonly projectId?: string;
 }
-/** A token is replaced so long before it expires, or after three quarters of a short life. */
+/** Milliseconds before its expiry at which a token is replaced. A short-lived token is replaced after three quarters of its lifetime. */
 const RENEWAL_MS = 120_000;
 /** The options to check after Keystone refused the authentication. */
 const SUSPECTS: Readonly<Record<Credentials['method'], string>> = {
@@ -128,7 +128,8 @@ function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
   const { expires_at: expires, issued_at: issued, catalog, project } = isObject(token) ? token : {};
   const projectId = isObject(project) ? project['id'] : undefined;
   const lifetime = Date.parse(String(expires)) - (typeof issued === 'string' ? Date.parse(issued) : now);
-  if (typeof id !== 'string' || !Number.isFinite(lifetime)) throw new KeystoneError('away', 'authentication: the response is no token');
+  if (typeof id !== 'string' || !Number.isFinite(lifetime))
+    throw new KeystoneError('unreachable', 'authentication: the response is no token');
   // By this host's clock, which may differ from Keystone's.
   return {
     id,
@@ -151,7 +152,7 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     const response = await send(`${authUrl}/v3/auth/tokens`, { method: 'POST', body }, { hint: `; check [${section}]auth_url` });
     if (response.status !== 201) {
       const message = `authentication at ${authUrl}: ${responseText(response, [secretOf(credentials)])}`;
-      if (isTemporary(response.status)) throw new KeystoneError('away', message);
+      if (isTemporary(response.status)) throw new KeystoneError('unreachable', message);
       const options = response.status === 404 ? 'auth_url' : SUSPECTS[credentials.method];
       throw new KeystoneError('refused', `${message}; check [${section}]${options}`);
     }

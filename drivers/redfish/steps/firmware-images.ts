@@ -58,7 +58,7 @@ async function poll(task: Task): Promise<Outcome> {
     return left > 0 ? { kind: 'wait', pollEvery: Math.max(1, left) } : next(task);
   }
   const state = await updateState(task, current.task_monitor);
-  if (state.kind === 'running' || state.kind === 'away') return pollLater(task);
+  if (state.kind === 'running' || state.kind === 'unreachable') return pollLater(task);
   if (state.kind === 'failed') {
     await forget(task);
     return failed(updateFailure(task, url, state.messages));

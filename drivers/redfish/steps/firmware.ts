@@ -97,13 +97,13 @@ type Judge = (task: Task, update: Update, state: Exclude<UpdateState, { kind: 'f
 const STAGED = ['Starting', 'Running', 'Pending'];
 /** The machine applies the update when it starts: it is restarted as soon as the service has begun the update, or has staged it. */
 const bios: Judge = (_, { rebooted }, state) => {
-  if (state.kind === 'away') return keepWaiting;
+  if (state.kind === 'unreachable') return keepWaiting;
   if (state.kind === 'running') return rebooted || !STAGED.includes(state.state ?? '') ? keepWaiting : { kind: 'reboot' };
   return rebooted ? over(false) : { kind: 'reboot' };
 };
 /** Some adapters begin the update when the machine starts; others update at once and need a restart afterwards. */
 const nic: Judge = (task, { rebooted, starting }, state) => {
-  if (state.kind === 'away') return keepWaiting;
+  if (state.kind === 'unreachable') return keepWaiting;
   if (state.kind !== 'running') return over(!rebooted);
   if (state.state === 'Running')
     return rebooted || starting !== undefined ? { ...keepWaiting, notes: { rebooted: false, starting: undefined } } : keepWaiting;
@@ -150,7 +150,7 @@ async function reboot(task: Task): Promise<void> {
 async function pollTask(task: Task, update: Update): Promise<Outcome> {
   const state = await updateState(task, update.task_monitor);
   if (state.kind === 'failed') return fails(task, updateFailure(task, update.url, state.messages));
-  if (state.kind === 'away') task.log.warn('the service does not report the state of a firmware update', { reason: state.reason });
+  if (state.kind === 'unreachable') task.log.warn('the service does not report the state of a firmware update', { reason: state.reason });
   if (state.kind === 'gone') warnOfGoneTask(task, update.url);
   if (state.kind === 'running') await reportProgress(task, state.percent);
   const verdict = await judgeOf(update.component)(task, update, state);

@@ -21,9 +21,9 @@ import {
 import type { InterfacePeriodic, Task } from '../../interfaces';
 import { redfishRequester, redfishSystem, systemOf, type SystemView } from '../target';
 
-/** The state of an update. `away`: the service does not answer now; `gone`: it has forgotten the task. */
+/** The state of an update. `unreachable`: the service does not answer now; `gone`: it has forgotten the task. */
 export type UpdateState =
-  | { readonly kind: 'away'; readonly reason: string }
+  | { readonly kind: 'unreachable'; readonly reason: string }
   | { readonly kind: 'gone' | 'done' }
   | { readonly kind: 'failed'; readonly messages: readonly string[] }
   | { readonly kind: 'running'; readonly state: string | undefined; readonly percent: number | undefined };
@@ -74,7 +74,7 @@ export async function updateState(task: Task, monitor: string | undefined): Prom
     return kind === 'failed' ? { kind, messages: answer ? wordsOf(answer.body) : [messages] } : { kind };
   } catch (error) {
     if (!(error instanceof RedfishError)) throw error;
-    return { kind: 'away', reason: reasonOf(error) };
+    return { kind: 'unreachable', reason: reasonOf(error) };
   }
 }
 

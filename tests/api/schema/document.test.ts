@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Ajv from 'ajv';
 import { loadDocument, readDocument } from '../../../api/schema/document';
 import { handlers } from '../../../api/handlers';
-import { project } from '../../../api/schema/project';
+import { documentOfVersion } from '../../../api/schema/document-version';
 import { checkHandlers, matcher } from '../../../api/resource/routes';
 import { describe as describeErrors, toJsonSchema } from '../../../api/schema/schema';
 import { isGateOpen } from '../../../model/versions';
@@ -45,7 +45,7 @@ it('openapi.yaml is a valid OpenAPI 3.0 document for openapi-backend', () => {
 });
 
 describe('the document of one version', () => {
-  const at = (minor: number) => project(document, minor) as unknown as Projected;
+  const at = (minor: number) => documentOfVersion(document, minor) as unknown as Projected;
   const names = (minor: number, schema: string): string[] => Object.keys(at(minor).components.schemas[schema]!.properties);
   it.each([1, 50, 115])('of 1.%p is a valid OpenAPI document without extensions of ours', (minor) => {
     const text = JSON.stringify(at(minor));

@@ -1,7 +1,7 @@
 import Ajv from 'ajv';
 import { OPERATION_TEXTS } from '../../../api/schema/operation-texts';
 import { loadDocument } from '../../../api/schema/document';
-import { project } from '../../../api/schema/project';
+import { documentOfVersion } from '../../../api/schema/document-version';
 
 interface ShownOperation {
   readonly operationId: string;
@@ -13,7 +13,7 @@ interface ShownDocument {
   readonly components: object;
 }
 const document = loadDocument();
-const shown = (minor: number): ShownDocument => project(document, minor) as unknown as ShownDocument;
+const shown = (minor: number): ShownDocument => documentOfVersion(document, minor) as unknown as ShownDocument;
 const operationsOf = ({ paths }: ShownDocument): readonly ShownOperation[] => Object.values(paths).flatMap((path) => Object.values(path));
 
 /** Translates OpenAPI's `nullable` into JSON Schema. */

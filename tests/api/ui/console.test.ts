@@ -161,7 +161,7 @@ it.each(['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost'])(
     localPort = undefined;
     info = { type: 'socat', url: `tcp://${host}:${portOf(line)}` };
     const { code, reason } = await endOf(client());
-    expect(`${code} ${reason}`).toContain('4000 The conductor is another process');
+    expect(`${code} ${reason}`).toContain('4000 Another process serves this console');
     expect(lines).toEqual([]);
   },
 );
@@ -192,7 +192,7 @@ it('ends a console after max_session_time, even with traffic', async () => {
     await untilText(made, `${minutes};`);
   }
   wake();
-  expect(await endOf(made)).toEqual({ code: 1000, reason: 'The session took too long.' });
+  expect(await endOf(made)).toEqual({ code: 1000, reason: 'The session reached its time limit.' });
 });
 it('keeps a console while the session cannot be checked', async () => {
   const made = await connected();

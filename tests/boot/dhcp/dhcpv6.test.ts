@@ -148,9 +148,14 @@ describe('no answer to', () => {
     ['firmware without a boot record', IDLE, { type: 'solicit', options: PXE }, 'the machine is not meant to boot from the network now'],
     ['a Request for another server', BOOTS, { type: 'request', options: { serverIdentifier: THEIRS } }, 'meant for another server'],
     ['a Request without a server identifier', BOOTS, { type: 'request' }, 'no server identifier'],
-    ['a Solicit with a server identifier', BOOTS, { type: 'solicit', options: toUs }, 'a server identifier where none may be'],
+    [
+      'a Solicit with a server identifier',
+      BOOTS,
+      { type: 'solicit', options: toUs },
+      'a server identifier in a message that must not have one',
+    ],
     ['a Solicit without a client identifier', BOOTS, { type: 'solicit', options: { clientIdentifier: undefined } }, 'no client identifier'],
-    ['a Reply', BOOTS, { type: 'reply' }, 'no message type that a server answers'],
+    ['a Reply', BOOTS, { type: 'reply' }, 'a message type that servers do not answer'],
     ['a Confirm without addresses', BOOTS, { type: 'confirm' }, 'nothing to confirm'],
   ])('%s', async (_, machine, request, reason) => {
     expect(await server(machine).ask(request)).toEqual({ kind: 'silence', reason });

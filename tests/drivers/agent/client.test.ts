@@ -54,7 +54,7 @@ describe('command', () => {
   it('fails after [agent]max_command_attempts', async () => {
     const { task, agent } = await against(() => 'hang up', { options: { 'agent.max_command_attempts': 2 } });
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({
-      kind: 'connection',
+      kind: 'unreachable',
       message: expect.stringContaining(
         `Connection to agent failed: Failed to connect to the agent running on node ${NODE_UUID} for invoking command standby.sync. Error: `,
       ) as string,
@@ -64,7 +64,7 @@ describe('command', () => {
   it('fails after the timeout when the agent does not answer', async () => {
     const { task } = await against(() => 'say nothing');
     await expect(withAgent(task, (one) => one.command('standby.sync', {}, { attempts: 1, timeout: 0.1 }))).rejects.toMatchObject({
-      kind: 'connection',
+      kind: 'unreachable',
     });
   });
   it.each([
@@ -82,8 +82,8 @@ describe('command', () => {
       'refused',
       `Agent API for node ${NODE_UUID} returned HTTP status code 404 with error: no such command`,
     ],
-    [502, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 502 with error: no JSON`],
-    [200, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 200 with error: no JSON`],
+    [502, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 502 with error: the response is not JSON`],
+    [200, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 200 with error: the response is not JSON`],
     [200, { nothing: 1 }, 'refused', 'Agent returned bad command result'],
     [200, null, 'refused', 'Agent returned bad command result'],
     [
@@ -111,7 +111,7 @@ describe('command', () => {
   });
   it('fails on an answer that exceeds the size limit', async () => {
     const { task } = await against(() => ({ body: 'x'.repeat(17 * 1024 * 1024) }), { options: { 'agent.max_command_attempts': 1 } });
-    await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'connection' });
+    await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'unreachable' });
   });
   it('fails with the reason of the stop when the server stops', async () => {
     const { task, stop } = await against(() => 'say nothing');
@@ -121,7 +121,7 @@ describe('command', () => {
   });
   it('fails for a node without an agent URL', async () => {
     const { task } = testTask();
-    await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'connection' });
+    await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'unreachable' });
   });
 });
 
@@ -179,7 +179,7 @@ describe('TLS verification', () => {
     ['a certificate for another address', elsewhere, () => ({ internal: { agent_verify_ca: elsewhere.certificate }, options: once })],
   ])('refuses the connection with %s', async (_, tls, given) => {
     const { task, agent } = await against(succeed, { ...given(), tls });
-    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'connection' });
+    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'unreachable' });
     expect(agent.asked).toEqual([]);
   });
   it('refuses a file path in the agent_verify_ca that the agent sent', async () => {

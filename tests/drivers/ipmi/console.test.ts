@@ -128,7 +128,7 @@ it('disconnects an active client after [console]max_session_time', async () => {
   const typing = setInterval(() => peer.socket.write('x'), 20);
   await peer.ended;
   clearInterval(typing);
-  expect(peer.text()).toContain('the session took too long');
+  expect(peer.text()).toContain('the session reached its time limit');
 });
 it.each(['127.0.0.1', ''])('listens on loopback with socat_address %p', async (address) => {
   const port = await freePort();

@@ -86,7 +86,7 @@ describe('insertMedium', () => {
     works(({ path }) => (path.endsWith('EjectMedia') ? { status: 403, body: redfishError('not now') } : undefined));
     const { task, complaints } = bench();
     await insertMedium(task, 'CD', URL);
-    expect(complaints.join()).toContain('cannot be ejected');
+    expect(complaints.join()).toContain('Cannot eject the previous medium');
   });
   it.each<[string, string, object]>([
     ['TransferProtocolType', 'The action requires the parameter TransferProtocolType', { TransferProtocolType: 'HTTP' }],

@@ -162,7 +162,7 @@ it.each([
 ])('attachVolumes fails with the reason: %s', async (_name, volume, reason) => {
   const client: ServiceClient = {
     ...cinderInMemory().client,
-    request: async () => Promise.reject(new ServiceError('cinder', 'away', 'nothing answers')),
+    request: async () => Promise.reject(new ServiceError('cinder', 'unreachable', 'nothing answers')),
   };
   const { task } = cinderTask({ client }, [targetOf(volume)], { options: { 'cinder.action_retries': 0 } });
   await expect(cinderStorage.attachVolumes!(task)).rejects.toMatchObject({

@@ -31,7 +31,7 @@ const inState =
     const { provision_state: now, reservation } = await node(uuid);
     return now === state && reservation === null;
   };
-const times = (machine: Machine, what: string): number => machine.told.filter((one) => one === what).length;
+const times = (machine: Machine, what: string): number => machine.orders.filter((one) => one === what).length;
 
 it('each periodic function has a unique name and its interval', () => {
   const names = PERIODICS.map(({ name }) => name);
@@ -66,13 +66,13 @@ describe('a silent agent', () => {
   it('is asked for the status of its command', async () => {
     const { one, uuid } = await erasing();
     await after(400, inState(one, uuid, 'available'));
-    expect(times(one.machine, 'standing of erase')).toBe(1);
+    expect(times(one.machine, 'outcome of erase')).toBe(1);
   });
   it('does not fail its step if it does not answer, and the timeout still applies', async () => {
     const { one, uuid } = await erasing();
-    one.machine.broken.set('standing of erase', new Error('no route'));
+    one.machine.broken.set('outcome of erase', new Error('no route'));
     const { provision_updated_at: since } = await one.node(uuid);
-    await after(600, async () => times(one.machine, 'standing of erase') >= 2);
+    await after(600, async () => times(one.machine, 'outcome of erase') >= 2);
     await one.conductor.idle();
     expect(await one.node(uuid)).toMatchObject({ provision_state: 'clean wait', provision_updated_at: since, last_error: null });
     await after(800, inState(one, uuid, 'clean failed'));
@@ -80,27 +80,27 @@ describe('a silent agent', () => {
   });
   it('is asked only at its heartbeats as long as it sends them', async () => {
     const { one, uuid } = await erasing();
-    one.machine.standing = { kind: 'wait' };
+    one.machine.stepOutcome = { kind: 'wait' };
     await clock.advance(250);
     await one.speak(uuid);
     await one.conductor.idle();
     await clock.advance(100);
     await one.conductor.idle();
-    expect(times(one.machine, 'standing of erase')).toBe(1);
+    expect(times(one.machine, 'outcome of erase')).toBe(1);
   });
 });
 
 it('polls a step that has poll(), on any conductor; heartbeats do not end the step', async () => {
   const machine = newMachine({ ramdisk: false });
-  let standing: Outcome = { kind: 'wait' };
+  let outcome: Outcome = { kind: 'wait' };
   const flash: Step = {
     step: 'flash',
     priority: { clean: 5 },
     resumable: true,
     run: async () => ({ kind: 'wait', pollEvery: 30 }),
     poll: async () => {
-      machine.told.push('poll');
-      return standing;
+      machine.orders.push('poll');
+      return outcome;
     },
   };
   machine.steps = [flash];
@@ -114,7 +114,7 @@ it('polls a step that has poll(), on any conductor; heartbeats do not end the st
   await after(31, async () => times(machine, 'poll') === 1);
   await one.conductor.stop();
   const other = await start({ machine });
-  standing = done;
+  outcome = done;
   await after(31, inState(other, uuid, 'available'));
   expect(times(machine, 'poll')).toBe(2);
 });
@@ -187,7 +187,7 @@ describe('sensors', () => {
 
   it('are read at intervals by kind, sent once per interval, and exposed until they are unavailable or the node is deleted', async () => {
     const machine = newMachine({ sensors: readings });
-    const asked = (): readonly string[] => machine.told.filter((what) => what.startsWith('sensors')).map((what) => what.slice(9));
+    const asked = (): readonly string[] => machine.orders.filter((what) => what.startsWith('sensors')).map((what) => what.slice(9));
     const { one, ofNodes, scraped } = await collecting({}, machine);
     const { uuid } = await one.enrol({ provision_state: 'active', name: 'one' });
     for (let round = 1; round <= 12; round++) await after(66, async () => asked().length === round);

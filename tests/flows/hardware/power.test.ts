@@ -20,12 +20,12 @@ it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([
   ['soft power off', 'power on', ['soft power off'], { power_state: 'power off' }],
   ['rebooting', 'power on', ['rebooting'], { power_state: 'power on' }],
   ['rebooting', 'power off', ['power on'], { power_state: 'power on' }],
-])('the request "%s" for a machine in %s sends it %j', async (target, before, told, after) => {
+])('the request "%s" for a machine in %s sends it %j', async (target, before, orders, after) => {
   const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: before }) });
   const { uuid } = await enrol({ provision_state: 'manageable', last_error: 'old' });
   await conductor.setPower(uuid, target);
   await conductor.idle();
-  expect(machine.told).toEqual(told);
+  expect(machine.orders).toEqual(orders);
   expect(await node(uuid)).toMatchObject({ ...after, target_power_state: null, last_error: null, reservation: null });
 });
 
@@ -46,7 +46,7 @@ it('removes the data of the agent when the machine goes off, but not a token in 
 });
 
 it('shows target_power_state during the change, and records why it failed', async () => {
-  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ obeys: false }) });
+  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ followsPowerOrders: false }) });
   const { uuid } = await enrol({ provision_state: 'manageable', power_state: 'power off' });
   await conductor.setPower(uuid, 'power on', 3000);
   expect((await node(uuid)).target_power_state).toBe('power on');
@@ -104,17 +104,17 @@ describe('the power synchronisation', () => {
     ],
     ['ignores waiting nodes', { ...active, provision_state: 'clean wait' }, {}, [], { power_state: 'power on' }],
     ['ignores nodes without a BMC address', { ...active, power_state: null, driver_info: {} }, {}, [], { power_state: null }],
-  ])('%s', async (_name, from, options, told, after) => {
+  ])('%s', async (_name, from, options, orders, after) => {
     const { conductor, enrol, node, machine } = await start({ options });
     const { uuid } = await enrol(from);
     await round(conductor);
-    expect(machine.told).toEqual(told);
+    expect(machine.orders).toEqual(orders);
     expect(await node(uuid)).toMatchObject({ ...after, reservation: null });
   });
 
   it('records health, boot mode and vendor that the BMC reports, and changes of health in the history', async () => {
-    const looks = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
-    const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', looks, vendor: 'ACME' }) });
+    const status = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
+    const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', status, vendor: 'ACME' }) });
     const { uuid } = await enrol({ ...active });
     await round(conductor);
     const seen = { health: 'Warning', boot_mode: 'uefi', properties: { vendor: 'ACME' }, last_error: null, reservation: null };
@@ -122,7 +122,7 @@ describe('the power synchronisation', () => {
     const { revision } = await node(uuid);
     await round(conductor);
     expect((await node(uuid)).revision).toBe(revision);
-    machine.looks = { health: null, bootMode: 'bios', namesVendor: true };
+    machine.status = { health: null, bootMode: 'bios', namesVendor: true };
     machine.vendor = 'other';
     await round(conductor);
     expect(await node(uuid)).toMatchObject({ health: null, boot_mode: 'bios', properties: { vendor: 'ACME' } });
@@ -133,8 +133,8 @@ describe('the power synchronisation', () => {
     ]);
   });
   it('records no health if enable_health_monitoring is off, or if the power and management interfaces differ', async () => {
-    const looks = { health: 'Critical', bootMode: 'uefi', namesVendor: false } as const;
-    const machine = newMachine({ power: 'power on', looks });
+    const status = { health: 'Critical', bootMode: 'uefi', namesVendor: false } as const;
+    const machine = newMachine({ power: 'power on', status });
     const { conductor, enrol, node } = await start({ machine, options: { 'conductor.enable_health_monitoring': false } });
     const [one, two] = [await enrol({ ...active }), await enrol({ ...active, management_interface: 'other' })];
     await round(conductor);
@@ -175,5 +175,5 @@ it('reads and sets the boot device of the BMC', async () => {
     status: 400,
     message: 'Invalid boot device cdrom specified.',
   });
-  expect(machine.told).toEqual(['get boot device', 'boot device disk for good']);
+  expect(machine.orders).toEqual(['get boot device', 'boot device disk for good']);
 });

@@ -62,7 +62,7 @@ beforeEach(async () => {
   await conductor.provision(uuid, 'inspect', {});
   await settled(conductor);
   expect(await introspection()).toMatchObject({ state: 'waiting' });
-  expect(machine.told).toEqual(['boot device pxe once', 'power on']);
+  expect(machine.orders).toEqual(['boot device pxe once', 'power on']);
 });
 afterEach(async () => {
   await one.conductor.stop();

@@ -87,7 +87,7 @@ it('starts the introspection at once, waits without a reservation, finishes with
   expect(after.inspection_started_at).toBeNull();
   expect(after.inspection_finished_at).not.toBeNull();
   expect(Object.keys(after.driver_internal_info)).not.toContain('discoverd_asked');
-  expect(one.machine.told).toEqual([]);
+  expect(one.machine.orders).toEqual([]);
   await pass(one, 132);
   expect(service.asked).toHaveLength(3);
 });

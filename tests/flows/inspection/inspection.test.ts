@@ -17,8 +17,8 @@ const found = (changes: Partial<InspectionFindings> = {}): InspectionFindings =>
   hooks: ['validate-interfaces', 'ports', 'architecture'],
   ...changes,
 });
-async function inspected(finds: InspectionFindings, properties: JsonObject = {}): Promise<Started & { readonly uuid: string }> {
-  const now = await start({ machine: newMachine({ finds }) });
+async function inspected(findings: InspectionFindings, properties: JsonObject = {}): Promise<Started & { readonly uuid: string }> {
+  const now = await start({ machine: newMachine({ findings }) });
   const { conductor, enrol } = now;
   const { uuid } = await enrol({ provision_state: 'manageable', properties } satisfies NodeChanges);
   await conductor.provision(uuid, 'inspect', {});
@@ -37,7 +37,7 @@ it('writes properties, ports and the inventory without booting the machine', asy
   const kept = await store.inventories.find(uuid);
   expect(kept!.inventory).toEqual(found().inventory);
   expect(Object.keys(kept!.plugin_data).sort()).toEqual(['all_interfaces', 'macs', 'parsed_lldp', 'valid_interfaces']);
-  expect(machine.told).toEqual(['inspect']);
+  expect(machine.orders).toEqual(['inspect']);
 });
 
 it.each<[string, JsonObject, JsonObject]>([
@@ -79,7 +79,7 @@ it('fails and stores nothing if the findings exceed [inventory]max_size', async 
 
 it('records hardware changes since the last inspection', async () => {
   const inventory = { ...found().inventory, memory: { physical_mb: 2048 } };
-  const { conductor, enrol, store } = await start({ machine: newMachine({ finds: found({ inventory }) }) });
+  const { conductor, enrol, store } = await start({ machine: newMachine({ findings: found({ inventory }) }) });
   const { uuid } = await enrol({ provision_state: 'manageable' } satisfies NodeChanges);
   const inspect = async (): Promise<void> => {
     await conductor.provision(uuid, 'inspect', {});

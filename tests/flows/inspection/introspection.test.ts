@@ -43,7 +43,7 @@ async function waiting(machine?: Machine, changes?: NodeChanges): Promise<Begun>
 
 it('boots the machine, accepts its report, and powers it off', async () => {
   const { conductor, machine, uuid, status, store, node } = await waiting();
-  expect(machine.told).toEqual(['boot device pxe once', 'power on']);
+  expect(machine.orders).toEqual(['boot device pxe once', 'power on']);
   expect(await conductor.continueIntrospection(report())).toEqual({ uuid });
   await conductor.idle();
   expect(await status()).toMatchObject({ state: 'finished', error: null, macs: [], bmc_addresses: [] });
@@ -178,7 +178,7 @@ it('is started again, or its abort is finished, by another conductor after one d
   const begun = await waiting();
   const again = await takenOver(begun, { state: 'starting' });
   expect(await again.store.introspections.find(begun.uuid)).toMatchObject({ state: 'waiting', error: null });
-  expect(again.machine.told).toEqual(['boot device pxe once', 'rebooting']);
+  expect(again.machine.orders).toEqual(['boot device pxe once', 'rebooting']);
   const ended = await takenOver({ ...begun, ...again }, { state: 'aborting' });
   expect(await ended.store.introspections.find(begun.uuid)).toMatchObject({ state: 'error', error: 'Canceled by operator' });
   expect(ended.machine.power).toBe('power off');

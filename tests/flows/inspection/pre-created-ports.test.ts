@@ -7,7 +7,7 @@ import { useConductor } from '../../support/use-conductor';
 const { start } = useConductor();
 
 const [A, B, C] = ['52:54:00:00:00:01', '52:54:00:00:00:02', '52:54:00:00:00:03'] as const;
-async function inspected(macs: Machine['macs'], pre = true): Promise<{ readonly told: readonly string[]; readonly node: NodeRecord }> {
+async function inspected(macs: Machine['macs'], pre = true): Promise<{ readonly orders: readonly string[]; readonly node: NodeRecord }> {
   const now = await start({
     machine: newMachine({ ramdisk: false, ...(macs === undefined ? {} : { macs }) }),
     options: { 'inspector.pre_create_ports': pre },
@@ -19,7 +19,7 @@ async function inspected(macs: Machine['macs'], pre = true): Promise<{ readonly 
   await store.ports.create({ uuid: '00000000-0000-4000-8000-00000000000a', node_uuid: uuid, address: A });
   await conductor.provision(uuid, 'inspect', {});
   await conductor.idle();
-  return { told: machine.told, node: await store.nodes.find(uuid) };
+  return { orders: machine.orders, node: await store.nodes.find(uuid) };
 }
 
 it.each<[string, Machine['macs'], boolean, string]>([
@@ -28,13 +28,13 @@ it.each<[string, Machine['macs'], boolean, string]>([
   ['pre_create_ports is off', [A, B], false, `inspect ${A}`],
   ['the BMC cannot report addresses', undefined, true, 'inspect'],
 ])('creates ports before the inspection: %s', async (_, macs, pre, inspect) => {
-  const { told, node } = await inspected(macs, pre);
-  expect(told[0]).toBe(inspect);
+  const { orders, node } = await inspected(macs, pre);
+  expect(orders[0]).toBe(inspect);
   expect(node).toMatchObject({ provision_state: 'manageable', last_error: null });
 });
 
 it('a BMC that answers with an error fails the inspection', async () => {
-  const { told, node } = await inspected(new Fault('DriverOperationError', { message: 'no' }));
-  expect(told).toEqual(['abort inspection', 'removeInspectionNetwork']);
+  const { orders, node } = await inspected(new Fault('DriverOperationError', { message: 'no' }));
+  expect(orders).toEqual(['abort inspection', 'removeInspectionNetwork']);
   expect(node).toMatchObject({ provision_state: 'inspect failed', last_error: 'no' });
 });

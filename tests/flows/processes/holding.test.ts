@@ -8,9 +8,9 @@ import { useConductor } from '../../support/use-conductor';
 import { until } from '../../support/until';
 
 const { clock, database, start } = useConductor();
-/** Waits until the machine got this order: then the work that gave it holds the node. */
-async function told(one: Started, what: string): Promise<void> {
-  await until(what, () => one.machine.told.includes(what));
+/** Waits until the machine has received this order. Then the work that sent it holds the node. */
+async function waitForOrder(one: Started, what: string): Promise<void> {
+  await until(what, () => one.machine.orders.includes(what));
 }
 const erase = [{ interface: 'deploy', step: 'erase', priority: 10 }];
 
@@ -22,7 +22,7 @@ describe('locks', () => {
     const stuck = gate();
     machine.stuck.set('prepareCleaning', stuck.passed);
     await conductor.provision(uuid, 'provide', {});
-    await told(one, 'prepareCleaning');
+    await waitForOrder(one, 'prepareCleaning');
     expect((await node(uuid)).reservation).toBe('here');
     const text = `Node ${uuid} is locked by host here, please retry after the current operation is completed.`;
     await expect(conductor.setPower(uuid, 'power on')).rejects.toMatchObject({ status: 409, message: text });
@@ -42,7 +42,7 @@ describe('locks', () => {
     const stuck = gate();
     machine.stuck.set('prepareCleaning', stuck.passed);
     await conductor.provision(uuid, 'provide', {});
-    await told(one, 'prepareCleaning');
+    await waitForOrder(one, 'prepareCleaning');
     const waits = conductor.setMaintenance(uuid, true, 'soon');
     stuck.open();
     await waits;
@@ -56,7 +56,7 @@ describe('locks', () => {
     const stuck = gate();
     machine.stuck.set('prepareCleaning', stuck.passed);
     await conductor.provision(uuid, 'provide', {});
-    await told(one, 'prepareCleaning');
+    await waitForOrder(one, 'prepareCleaning');
     const caller = new AbortController();
     const waits = conductor.perform('setTraits', [uuid, { replace: ['CUSTOM_LATE'] }], undefined, caller.signal);
     const refused = expect(waits).rejects.toMatchObject({ status: 503, message: 'The caller is gone.' });
@@ -75,7 +75,7 @@ describe('locks', () => {
     machine.stuck.set('prepare', stuck.passed);
     machine.broken.set('prepare', new Error('late'));
     await conductor.provision(uuid, 'active', {});
-    await told(one, 'prepare');
+    await waitForOrder(one, 'prepare');
     await database.query('UPDATE nodes SET reservation = NULL WHERE uuid = $1', [uuid]);
     const taken = await store.nodes.reserve(uuid, 'there');
     stuck.open();
@@ -98,7 +98,7 @@ describe('locks', () => {
     await settled(conductor);
     expect(await node(mine.uuid)).toMatchObject({ provision_state: 'manageable', reservation: null });
     expect(await node(theirs.uuid)).toMatchObject({ provision_state: 'available', reservation: null, target_power_state: null });
-    expect(machine.told).toContain('tearDown');
+    expect(machine.orders).toContain('tearDown');
     expect((await node(living.uuid)).reservation).toBe('lives');
   });
 });
@@ -110,7 +110,7 @@ it('accepts an inventory that arrives before the conductor has released the node
   const booting = gate();
   machine.stuck.set('power on', booting.passed);
   await conductor.provision(uuid, 'inspect', {});
-  await told(one, 'power on');
+  await waitForOrder(one, 'power on');
   const inventory = { interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:01' }], cpu: { architecture: 'x86_64' } };
   const answer = conductor.continueInspection({ macs: [], bmcAddresses: ['192.0.2.9'] }, inventory, {});
   booting.open();
@@ -129,14 +129,14 @@ describe('heartbeats', () => {
     const starting = gate();
     machine.stuck.set('step deploy.erase', starting.passed);
     await speak(uuid);
-    await told(one, 'step deploy.erase');
+    await waitForOrder(one, 'step deploy.erase');
     // The agent is done before the conductor has written down that it waits for it.
     expect(await node(uuid)).toMatchObject({ provision_state: 'cleaning', reservation: 'here' });
     await speak(uuid);
     await speak(uuid);
     starting.open();
     await settled(conductor);
-    expect(machine.told.filter((what) => what === 'standing of erase')).toHaveLength(1);
+    expect(machine.orders.filter((what) => what === 'outcome of erase')).toHaveLength(1);
     expect((await node(uuid)).provision_state).toBe('available');
   });
 
@@ -147,7 +147,7 @@ describe('heartbeats', () => {
     const starting = gate();
     machine.stuck.set('step deploy.erase', starting.passed);
     await speak(uuid);
-    await told(one, 'step deploy.erase');
+    await waitForOrder(one, 'step deploy.erase');
     await speak(uuid);
     const away = jest.spyOn(database.store().nodes, 'reserve');
     away.mockRejectedValueOnce(new Fault('TemporaryFailure', { message: 'away' }));
@@ -165,7 +165,7 @@ describe('heartbeats', () => {
     const starting = gate();
     machine.stuck.set('step deploy.erase', starting.passed);
     await speak(uuid);
-    await told(one, 'step deploy.erase');
+    await waitForOrder(one, 'step deploy.erase');
     await speak(uuid);
     // The only worker is free a moment after its node is.
     starting.open();
@@ -199,7 +199,7 @@ describe('heartbeats', () => {
     const token = await conductor.agentToken(uuid);
     await Promise.all(Array.from({ length: 5 }, () => speak(uuid, token)));
     await settled(conductor);
-    expect(machine.told.filter((what) => what === 'step deploy.erase')).toHaveLength(1);
+    expect(machine.orders.filter((what) => what === 'step deploy.erase')).toHaveLength(1);
     expect((await node(uuid)).provision_state).toMatch(/^(available|clean wait)$/);
   });
 
@@ -256,7 +256,7 @@ describe('heartbeats', () => {
     await speak(uuid);
     await settled(conductor);
     await store.nodes.release(uuid, fence);
-    expect(machine.told).toEqual([]);
+    expect(machine.orders).toEqual([]);
     const { provision_state: state, driver_internal_info: internal } = await node(uuid);
     expect([state, internal.agent_last_heartbeat !== undefined]).toEqual([from.provision_state, recorded]);
   });
@@ -309,10 +309,10 @@ describe('a restart of the conductor', () => {
     const { uuid } = await one.enrol(from);
     machine.stuck.set(stop, new Promise(() => {}));
     await one.conductor.provision(uuid, verb, { clean_steps: verb === 'clean' ? [{ interface: 'vendor', step: 'flash' }] : [] });
-    await told(one, stop);
+    await waitForOrder(one, stop);
     await one.conductor.stop();
     machine.stuck.clear();
-    machine.told.length = 0;
+    machine.orders.length = 0;
     const left = await one.node(uuid);
     expect(left.reservation).toBeNull();
     expect(left.last_error).toBeNull();
@@ -328,7 +328,7 @@ describe('a restart of the conductor', () => {
         requiresRamdisk: false,
         resumable,
         run: async (task) => {
-          machine.told.push('flash');
+          machine.orders.push('flash');
           const stuck = machine.stuck.get('flash');
           if (stuck)
             await Promise.race([
@@ -388,7 +388,7 @@ describe('a restart of the conductor', () => {
         ...machine.steps[0]!,
         priority: { verify: 1 },
         run: async (task) => {
-          machine.told.push('verify');
+          machine.orders.push('verify');
           if (machine.stuck.has('verify'))
             await new Promise((_, reject) =>
               task.signal.addEventListener('abort', () => reject(task.signal.reason as Error), { once: true }),
@@ -425,7 +425,7 @@ describe('a restart of the conductor', () => {
     const { uuid } = await one.enrol({ provision_state: 'clean wait', target_provision_state: 'available' });
     machine.stuck.set('step deploy.erase', new Promise(() => {}));
     const token = await one.speak(uuid);
-    await told(one, 'step deploy.erase');
+    await waitForOrder(one, 'step deploy.erase');
     await one.conductor.stop();
     machine.stuck.clear();
     const again = await start({ machine });

@@ -58,13 +58,13 @@ it.each([
   ['service, active again', 'service failed', 'active', 'tearDownService'],
   ['service', 'active', 'active', 'tearDownService'],
   ['deploy', 'active', 'active', undefined],
-] as const)('an unfinished abort of %s in "%s" is cleaned up', async (flow, from, to, told) => {
+] as const)('an unfinished abort of %s in "%s" is cleaned up', async (flow, from, to, order) => {
   const { uuid } = await one.enrol({ provision_state: from, power_state: 'power on', driver_internal_info: { abort_unfinished: flow } });
   one.machine.power = 'power on';
   await eventually(async () => (await one.node(uuid)).driver_internal_info.abort_unfinished === undefined);
   expect(await one.node(uuid)).toMatchObject({ provision_state: to, reservation: null });
-  if (told) expect(one.machine.told).toContain(told);
-  else expect(one.machine.told).toEqual([]);
+  if (order) expect(one.machine.orders).toContain(order);
+  else expect(one.machine.orders).toEqual([]);
 });
 
 it('a step that is no longer polled is polled again', async () => {

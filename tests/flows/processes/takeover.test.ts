@@ -52,13 +52,13 @@ it('a paused conductor that resumes after a takeover gives no more orders, and g
   const { passed, open } = gate();
   a.machine.stuck.set('prepareCleaning', passed);
   await a.conductor.provision(node.uuid, 'provide', {});
-  await until('a begins', () => a.machine.told.includes('prepareCleaning'));
-  const told = a.machine.told.length;
+  await until('a begins', () => a.machine.orders.includes('prepareCleaning'));
+  const count = a.machine.orders.length;
 
   // Only the other conductor's clock advances.
   await pass(90);
   await until('b takes over', async () => (await now(node.uuid)).provision_state === 'available');
-  expect(b.machine.told).toContain('prepareCleaning');
+  expect(b.machine.orders).toContain('prepareCleaning');
   expect((await database.store().conductors.list(60)).find(({ hostname }) => hostname === 'a')).toMatchObject({
     alive: false,
     instance: null,
@@ -69,7 +69,7 @@ it('a paused conductor that resumes after a takeover gives no more orders, and g
   open();
   await jump;
   await a.conductor.idle();
-  expect(a.machine.told.slice(told)).toEqual([]);
+  expect(a.machine.orders.slice(count)).toEqual([]);
   expect(a.complaints.join('\n')).toMatch(/conductor a was given up by the others/);
   expect(await now(node.uuid)).toMatchObject({ provision_state: 'available', reservation: null, last_error: null });
   await until('a is back', async () => (await database.store().conductors.alive(60)).conductors.length === 2);
@@ -84,7 +84,7 @@ it('a slow conductor continues work that no other conductor took over', async ()
   const { passed, open } = gate();
   a.machine.stuck.set('prepareCleaning', passed);
   await a.conductor.provision(node.uuid, 'provide', {});
-  await until('a begins', () => a.machine.told.includes('prepareCleaning'));
+  await until('a begins', () => a.machine.orders.includes('prepareCleaning'));
   await own.advance(500);
   open();
   await a.conductor.idle();
@@ -131,17 +131,17 @@ it('a stopping conductor hands idle nodes over at once, but keeps the node on wh
   const { passed, open } = gate();
   a.machine.stuck.set('prepareCleaning', passed);
   await a.conductor.provision(held.uuid, 'provide', {});
-  await until('a begins', () => a.machine.told.includes('prepareCleaning'));
+  await until('a begins', () => a.machine.orders.includes('prepareCleaning'));
   const stopped = a.conductor.stop({ drain: true });
   await until('a is offline', async () => (await keeper(idle.uuid)) === 'b');
   await expect(a.conductor.provision(idle.uuid, 'provide', {})).rejects.toMatchObject({ status: 503 });
   await pass(200);
-  expect(b.machine.told).toEqual([]);
+  expect(b.machine.orders).toEqual([]);
   expect(await now(held.uuid)).toMatchObject({ reservation: 'a', provision_state: 'cleaning' });
   open();
   await stopped;
   expect(await now(held.uuid)).toMatchObject({ reservation: null, provision_state: 'available', last_error: null });
-  expect(a.machine.told).toContain('tearDownCleaning');
+  expect(a.machine.orders).toContain('tearDownCleaning');
 });
 
 it('consoles are started again by the conductor that takes over their nodes', async () => {
@@ -149,7 +149,7 @@ it('consoles are started again by the conductor that takes over their nodes', as
   const [a, b] = [await start('a', newMachine(), frozen), await start('b')];
   const opens = await enrolFor(a, { console_enabled: true, provision_state: 'active' });
   await pass(90);
-  await until('b opens it', () => b.machine.told.includes('start console'));
+  await until('b opens it', () => b.machine.orders.includes('start console'));
   expect(await now(opens.uuid)).toMatchObject({ console_enabled: true, last_error: null });
   // A console that cannot be opened any more is disabled.
   b.machine.broken.set('start console', new Error('no terminal'));

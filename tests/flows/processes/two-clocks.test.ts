@@ -34,7 +34,7 @@ it('conductors whose clocks are hours apart do not take reserved nodes from each
       const stuck = gate();
       one.machine.stuck.set('rescue', stuck.passed);
       await one.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
-      await until('a rescue', () => one.machine.told.includes('rescue'));
+      await until('a rescue', () => one.machine.orders.includes('rescue'));
       return { uuid, one, open: stuck.open };
     }),
   );
@@ -43,7 +43,7 @@ it('conductors whose clocks are hours apart do not take reserved nodes from each
     expect((await one.node(uuid)).reservation).toBe(one.conductor.host);
     open();
     await until('its state', async () => (await one.node(uuid)).provision_state === 'rescue');
-    expect(one.machine.told.filter((what) => what === 'rescue')).toHaveLength(1);
+    expect(one.machine.orders.filter((what) => what === 'rescue')).toHaveLength(1);
   }
   expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|given up/.test(line))).toEqual([]);
 });
@@ -69,7 +69,7 @@ it("a conductor's write after its node was taken over changes nothing", async ()
   const stuck = gate();
   slow.machine.stuck.set('rescue', stuck.passed);
   await slow.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
-  await until('a rescue', () => slow.machine.told.includes('rescue'));
+  await until('a rescue', () => slow.machine.orders.includes('rescue'));
   isSlow = true;
   // The rescue has ended, and its conductor is about to write its result.
   stuck.open();

@@ -75,7 +75,7 @@ describe('automated cleaning by runbook', () => {
       last_error: expect.stringContaining("failed step {'interface': 'vendor', 'step': 'flash', 'args': {}, 'order': 1") as unknown,
     });
     // No step of the list needs the ramdisk.
-    expect(one.machine.told).not.toContain('prepareCleaning');
+    expect(one.machine.orders).not.toContain('prepareCleaning');
   });
   it('runs its steps after a tear-down, too, and clears the earlier error', async () => {
     const ran: string[] = [];
@@ -239,7 +239,7 @@ describe('an invalid list of steps is refused before anything is changed', () =>
         message: expect.stringMatching(message) as unknown,
       });
       expect(await one.node(uuid)).toMatchObject({ ...from, reservation: null, last_error: null });
-      expect(one.machine.told).toEqual([]);
+      expect(one.machine.orders).toEqual([]);
     },
   );
   it.each(badArguments)('by deploy, from a client and from a deploy template: $asked', async ({ asked, message }) => {
@@ -266,7 +266,7 @@ describe('consoles', () => {
     const { uuid } = await one.enrol({ ...active, console_enabled: true });
     expect(await through(one, uuid, 'deleted')).toMatchObject({ console_enabled: true });
     expect(await through(one, uuid, 'active')).toMatchObject({ provision_state: 'active', console_enabled: true });
-    expect(one.machine.told.filter((what) => what.endsWith('console'))).toEqual(['stop console', 'start console']);
+    expect(one.machine.orders.filter((what) => what.endsWith('console'))).toEqual(['stop console', 'start console']);
   });
   it('that cannot start are disabled', async () => {
     const one = await start();

@@ -53,7 +53,7 @@ it('a node goes from enroll to active and back with the ramdisk', async () => {
     { interface: 'deploy', step: 'erase_devices', priority: 10, abortable: true },
     { interface: 'deploy', step: 'never', priority: 0 },
   ];
-  machine.told.length = 0;
+  machine.orders.length = 0;
   await conductor.provision(uuid, 'provide', {});
   await conductor.idle();
   expect(await node(uuid)).toMatchObject({ provision_state: 'clean wait', target_provision_state: 'available', clean_step: {} });
@@ -69,13 +69,16 @@ it('a node goes from enroll to active and back with the ramdisk', async () => {
   expect((await node(uuid)).clean_step).toMatchObject({ step: 'erase_devices' });
   await speak(uuid);
   await conductor.idle();
-  expect(machine.told.filter((one) => one.startsWith('step'))).toEqual(['step deploy.erase_devices_metadata', 'step deploy.erase_devices']);
+  expect(machine.orders.filter((one) => one.startsWith('step'))).toEqual([
+    'step deploy.erase_devices_metadata',
+    'step deploy.erase_devices',
+  ]);
   const cleaned = await node(uuid);
   expect(cleaned).toMatchObject({ provision_state: 'available', clean_step: {}, last_error: null, power_state: 'power off' });
   expect(Object.keys(cleaned.driver_internal_info)).not.toEqual(expect.arrayContaining(['agent_url', 'clean_steps', 'agent_secret_token']));
 
   machine.agentSteps = [{ interface: 'deploy', step: 'inject_files', priority: 70 }];
-  machine.told.length = 0;
+  machine.orders.length = 0;
   await conductor.provision(uuid, 'active', { configdrive: 'H4sIAAAA' });
   await conductor.idle();
   expect(await node(uuid)).toMatchObject({
@@ -98,7 +101,7 @@ it('a node goes from enroll to active and back with the ramdisk', async () => {
     target_provision_state: null,
     power_state: 'power on',
   });
-  expect(machine.told.filter((one) => one.startsWith('step'))).toEqual([
+  expect(machine.orders.filter((one) => one.startsWith('step'))).toEqual([
     'step deploy.deploy',
     'step deploy.write_image',
     'step deploy.inject_files',
@@ -134,7 +137,7 @@ it.each([
   await conductor.provision(uuid, 'provide', {});
   await conductor.idle();
   expect((await node(uuid)).provision_state).toBe('available');
-  expect(machine.told.includes('prepareCleaning')).toBe(cleans);
+  expect(machine.orders.includes('prepareCleaning')).toBe(cleans);
 });
 
 it('brings a retired node to manageable instead of available', async () => {
@@ -179,7 +182,7 @@ it('manual cleaning boots no ramdisk if no step needs one', async () => {
       priority: { clean: 0 },
       requiresRamdisk: false,
       run: async () => {
-        machine.told.push('beep');
+        machine.orders.push('beep');
         return { kind: 'done' };
       },
     },
@@ -188,7 +191,7 @@ it('manual cleaning boots no ramdisk if no step needs one', async () => {
   await conductor.provision(uuid, 'clean', { clean_steps: [{ interface: 'vendor', step: 'beep' }] });
   await conductor.idle();
   expect((await node(uuid)).provision_state).toBe('manageable');
-  expect(machine.told).toEqual(['beep']);
+  expect(machine.orders).toEqual(['beep']);
 });
 
 it('polls a waiting step at the interval that it gave', async () => {
@@ -198,11 +201,11 @@ it('polls a waiting step at the interval that it gave', async () => {
   await conductor.provision(uuid, 'provide', {});
   await conductor.idle();
   expect(await node(uuid)).toMatchObject({ provision_state: 'clean wait', clean_step: { step: 'flash' } });
-  machine.standing = { kind: 'wait' };
+  machine.stepOutcome = { kind: 'wait' };
   await clock.advance(31);
   await settled(conductor);
   expect((await node(uuid)).provision_state).toBe('clean wait');
-  machine.standing = { kind: 'done' };
+  machine.stepOutcome = { kind: 'done' };
   await clock.advance(31);
   await settled(conductor);
   expect((await node(uuid)).provision_state).toBe('available');

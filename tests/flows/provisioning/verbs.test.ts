@@ -20,7 +20,7 @@ const vendorStep = (machine: Machine, abortable = false): Step => ({
   requiresRamdisk: false,
   abortable,
   run: async (task) => {
-    machine.told.push(`flash ${task.node.description ?? ''}`.trim());
+    machine.orders.push(`flash ${task.node.description ?? ''}`.trim());
     return done;
   },
 });
@@ -47,7 +47,7 @@ it('adopts without touching the machine', async () => {
     power_state: 'power off',
     last_error: null,
   });
-  expect(machine.told).toEqual(['prepare']);
+  expect(machine.orders).toEqual(['prepare']);
 });
 
 it('rescues through the agent, and unrescues', async () => {
@@ -66,7 +66,7 @@ it('rescues through the agent, and unrescues', async () => {
   await conductor.provision(uuid, 'unrescue', {});
   await conductor.idle();
   expect(await node(uuid)).toMatchObject({ provision_state: 'active', target_provision_state: null });
-  expect(machine.told).toEqual(['rescue', 'power on', 'finish rescue', 'unrescue']);
+  expect(machine.orders).toEqual(['rescue', 'power on', 'finish rescue', 'unrescue']);
 });
 
 it('aborts a waiting rescue, and removes its passwords', async () => {
@@ -98,7 +98,7 @@ it('cleans up a rescue and detaches VIFs at the tear-down', async () => {
   await conductor.idle();
   await conductor.provision(uuid, 'deleted', {});
   await conductor.idle();
-  expect(machine.told.slice(0, 5)).toEqual(['rescue', 'clean up rescue', 'cleanUp', 'tearDown', 'vifDetach']);
+  expect(machine.orders.slice(0, 5)).toEqual(['rescue', 'clean up rescue', 'cleanUp', 'tearDown', 'vifDetach']);
 });
 
 it('services without a ramdisk if no step needs one', async () => {
@@ -112,7 +112,7 @@ it('services without a ramdisk if no step needs one', async () => {
     service_step: {},
     driver_internal_info: { service_steps: null },
   });
-  expect(machine.told).toEqual(['flash']);
+  expect(machine.orders).toEqual(['flash']);
 });
 
 it('services through the agent, and aborts after the end of a step that is not abortable', async () => {
@@ -135,7 +135,7 @@ it('services through the agent, and aborts after the end of a step that is not a
     service_step: {},
     last_error: 'By request, the service operation was aborted during or after the completion of step "deploy.burnin_cpu"',
   });
-  expect(machine.told).toContain('tearDownService');
+  expect(machine.orders).toContain('tearDownService');
 });
 
 it('aborts servicing that waits for its ramdisk, and makes the node active again', async () => {
@@ -159,7 +159,7 @@ describe('reserved steps', () => {
     await conductor.provision(uuid, 'clean', { clean_steps: [reserved('power_on'), flash, reserved('reboot'), reserved('power_off')] });
     await conductor.idle();
     expect(await node(uuid)).toMatchObject({ provision_state: 'manageable', power_state: 'power off', last_error: null });
-    expect(machine.told).toEqual(['power on', 'flash', 'rebooting', 'power off']);
+    expect(machine.orders).toEqual(['power on', 'flash', 'rebooting', 'power off']);
   });
 
   it.each([
@@ -171,11 +171,11 @@ describe('reserved steps', () => {
     await conductor.provision(uuid, verb, { [`${verb}_steps`]: [reserved('hold'), flash] });
     await conductor.idle();
     expect(await node(uuid)).toMatchObject({ provision_state: hold, target_provision_state: target, [`${verb}_step`]: { step: 'hold' } });
-    expect(machine.told).toEqual([]);
+    expect(machine.orders).toEqual([]);
     await conductor.provision(uuid, 'unhold', {});
     await conductor.idle();
     expect(await node(uuid)).toMatchObject({ provision_state: ends, [`${verb}_step`]: {}, last_error: null });
-    expect(machine.told).toEqual(['flash']);
+    expect(machine.orders).toEqual(['flash']);
   });
 
   it("hold a deployment, which continues at the agent's next heartbeat after unhold", async () => {
@@ -216,7 +216,7 @@ describe('reserved steps', () => {
       last_error: expect.stringMatching(error) as unknown,
       [`${verb}_step`]: {},
     });
-    expect(machine.told).not.toContain('flash');
+    expect(machine.orders).not.toContain('flash');
   });
 
   it('are aborted during a hold in a deployment', async () => {
@@ -245,7 +245,7 @@ describe('reserved steps', () => {
     await speak(uuid);
     await conductor.idle();
     expect((await node(uuid)).provision_state).toBe('manageable');
-    expect(machine.told).toContain('flash');
+    expect(machine.orders).toContain('flash');
   });
 
   it('are ignored under other interfaces, as in Ironic', async () => {
@@ -254,7 +254,7 @@ describe('reserved steps', () => {
     await conductor.provision(uuid, 'clean', { clean_steps: [{ interface: 'deploy', step: 'hold' }, flash] });
     await conductor.idle();
     expect((await node(uuid)).provision_state).toBe('manageable');
-    expect(machine.told).toEqual(['flash']);
+    expect(machine.orders).toEqual(['flash']);
   });
 
   it.each([
@@ -281,13 +281,13 @@ describe('child nodes', () => {
   it.each([
     [undefined, ['flash first', 'flash second', 'flash']],
     [1, ['flash second', 'flash']],
-  ])('run a step for their parent (limit %j)', async (only, told) => {
+  ])('run a step for their parent (limit %j)', async (only, orders) => {
     const { conductor, node, machine, parent, children } = await family();
     const limit = only === undefined ? {} : { limit_child_node_execution: [children[only]!] };
     await conductor.provision(parent, 'clean', { clean_steps: [{ ...flash, execute_on_child_nodes: true, ...limit }, flash] });
     await conductor.idle();
     expect(await node(parent)).toMatchObject({ provision_state: 'manageable', last_error: null });
-    expect(machine.told).toEqual(told);
+    expect(machine.orders).toEqual(orders);
   });
 
   it.each([
@@ -330,7 +330,7 @@ describe('deploy templates', () => {
       (error: unknown) => (error as Error).message,
     );
     await made.conductor.idle();
-    return { refused, ran: made.machine.told.filter((one) => /^step|flash/.test(one)), state: (await made.node(uuid)).provision_state };
+    return { refused, ran: made.machine.orders.filter((one) => /^step|flash/.test(one)), state: (await made.node(uuid)).provision_state };
   };
 
   it.each([

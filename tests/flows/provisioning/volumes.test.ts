@@ -10,7 +10,8 @@ const { start } = useConductor();
 const available: NodeChanges = { provision_state: 'available', power_state: 'power off' };
 const onVolume = () => newMachine({ onVolume: true, ramdisk: false });
 const volume = { volume_type: 'iscsi', volume_id: 'v-0', boot_index: 0, properties: {}, extra: {} };
-const about = (machine: Started['machine']) => machine.told.filter((what) => / volumes$|^power |^rebooting$|^validate storage$/.test(what));
+const about = (machine: Started['machine']) =>
+  machine.orders.filter((what) => / volumes$|^power |^rebooting$|^validate storage$/.test(what));
 
 it('a deployment validates the storage interface, and detaches volumes if it fails', async () => {
   const { conductor, enrol, machine, node, store } = await start({ machine: onVolume() });
@@ -21,7 +22,7 @@ it('a deployment validates the storage interface, and detaches volumes if it fai
   await expect(conductor.provision(uuid, 'active', {})).rejects.toMatchObject({ status: 400, message: like(new RegExp(reason)) });
   machine.broken.clear();
   machine.broken.set('step deploy.write_image', new Error('the step failed'));
-  machine.told.length = 0;
+  machine.orders.length = 0;
   await conductor.provision(uuid, 'active', {});
   await conductor.idle();
   expect(await node(uuid)).toMatchObject({ provision_state: 'deploy failed' });
@@ -32,7 +33,7 @@ it('an active machine has its volumes attached at power on, and detached at powe
   const { conductor, enrol, machine, node } = await start({ machine: onVolume() });
   const { uuid } = await enrol({ provision_state: 'active', power_state: 'power off' });
   const order = async (target: 'power on' | 'power off' | 'rebooting'): Promise<readonly string[]> => {
-    machine.told.length = 0;
+    machine.orders.length = 0;
     await conductor.setPower(uuid, target);
     await conductor.idle();
     return about(machine);

@@ -79,7 +79,7 @@ it('standalone_ports_supported decides whether the ports of a portgroup may have
 it('attaches VIFs through the network interface, and refuses to delete a port with a VIF', async () => {
   await one.conductor.attachVif(node.uuid, { id: 'v' });
   await one.conductor.detachVif(node.uuid, 'v');
-  expect(one.machine.told.filter((what) => /vif/i.test(what))).toEqual(['vifAttach', 'vifDetach']);
+  expect(one.machine.orders.filter((what) => /vif/i.test(what))).toEqual(['vifAttach', 'vifDetach']);
   const { uuid } = await port({ internal_info: { tenant_vif_port_id: 'v' } });
   expect(await one.conductor.listVifs(node.uuid)).toEqual([{ id: 'v' }]);
   await expect(one.conductor.deletePort(uuid)).rejects.toMatchObject({

@@ -12,7 +12,7 @@ import { silentLog } from '../../../model/log';
 import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
-import { COMMANDS } from '../../../wire/ipmi/constants';
+import { COMMANDS, type CommandCode } from '../../../wire/ipmi/constants';
 import { startIpmiSim, type IpmiSim } from './ipmi-sim';
 import { needs } from '../support/needs';
 import { programs } from '../support/venv';
@@ -46,8 +46,8 @@ const freePort = async (): Promise<number> => {
   await new Promise<void>((done) => socket.close(() => done()));
   return port;
 };
-const ask = (pool: IpmiPool, target: IpmiTarget, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
-  pool.request(target, words[0], words[1], Buffer.from(data), { timeoutMs: 10_000 });
+const ask = (pool: IpmiPool, target: IpmiTarget, code: CommandCode, ...data: readonly number[]): Promise<Buffer> =>
+  pool.request(target, code[0], code[1], Buffer.from(data), { timeoutMs: 10_000 });
 /** Milliseconds of the fastest turn, which other work on the machine delays least. */
 async function measured(turns: number, work: () => Promise<unknown>): Promise<number> {
   let least = Infinity;

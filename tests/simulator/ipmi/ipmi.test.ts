@@ -5,7 +5,7 @@ import type { BootSetting, MachineControl } from '../../../simulator/hardware/co
 import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { encodeOpenSessionRequest, encodePing, encodePong, encodeRakp1, encodeRmcpPlus } from '../../../wire/ipmi/codec';
-import { COMMANDS } from '../../../wire/ipmi/constants';
+import { COMMANDS, type CommandCode } from '../../../wire/ipmi/constants';
 import { SUITE_17, SUITE_3 } from '../../wire/ipmi/captures';
 import { sameNumbers } from '../../wire/udp-relay';
 
@@ -16,7 +16,7 @@ interface Bench {
   on: boolean;
   /** Sets the BMC's clock forward. */
   pass(milliseconds: number): void;
-  ask(words: readonly [number, number], ...data: readonly number[]): Promise<readonly number[]>;
+  ask(code: CommandCode, ...data: readonly number[]): Promise<readonly number[]>;
 }
 let bench: Bench;
 let pool: IpmiPool;

@@ -44,7 +44,7 @@ describe('ipmitoolError', () => {
       { kind: 'completion', completionCode: 0x80, message: 'parameter not supported (completion code 0x80)' },
     ],
     ['Segmentation  fault', { kind: 'protocol', message: 'ipmitool failed: Segmentation fault' }],
-    ['', { kind: 'protocol', message: 'ipmitool failed: it says nothing' }],
+    ['', { kind: 'protocol', message: 'ipmitool failed: no output' }],
   ])('parses %j', (text, expected) => expect(ipmitoolError(TARGET, text)).toMatchObject(expected));
   it('truncates a long output', () => expect(ipmitoolError(TARGET, 'x'.repeat(100_000)).message.length).toBeLessThan(400));
 });

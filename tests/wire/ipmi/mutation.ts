@@ -47,7 +47,7 @@ export async function mutate(count: number, seed: number): Promise<{ packets: nu
     ...{ suite: CIPHER_SUITES[17]!, password: Buffer.from('secret'), consoleId: 1, bmcId: 2, role: 0x14, username: Buffer.from('admin') },
     ...{ consoleRandom: Buffer.alloc(16, 1), bmcRandom: Buffer.alloc(16, 2), guid: Buffer.alloc(16, 3) },
   });
-  const command = { words: [0, 1], data: Buffer.alloc(0) } as const;
+  const command = { code: [0, 1], data: Buffer.alloc(0) } as const;
   const bridge = { hops: [{ channel: 7, address: 0x82 }], localAddress: 0x20 };
   const said = Buffer.from([0, 0x61, 0, 0]);
   const message = encodeLanMessage({ responder: 0x20, requester: 0x81, networkFunction: 1, lun: 0, sequence: 5, command: 1, data: said });

@@ -2,7 +2,7 @@
 import { fruBytes } from '../../../simulator/ipmi/fru';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from '../../../simulator/ipmi/sdr';
 import type { SendCommand } from '../../../wire/ipmi/record-access';
-import { COMMANDS, IpmiError } from '../../../wire/ipmi/constants';
+import { COMMANDS, IpmiError, type CommandCode } from '../../../wire/ipmi/constants';
 import { decodeFru, readFruBytes } from '../../../wire/ipmi/records/fru';
 import { decodeSdr, textOf, type SensorRecord } from '../../../wire/ipmi/records/sdr';
 import { createSdrCache, readSdrs } from '../../../wire/ipmi/records/sdr-repository';
@@ -12,7 +12,7 @@ import { distanceOf, readSensor, toleranceOf, valueOf, withLimits } from '../../
 const code = (completionCode: number): IpmiError => new IpmiError('completion', `code ${completionCode}`, { completionCode });
 const setup: AnalogSetup = { number: 9, name: 'Temp', entity: [3, 1], sensorType: 1, unit: 1, m: 1 };
 const sensor = (changes: Partial<AnalogSetup> = {}): SensorRecord => decodeSdr(fullRecord(1, { ...setup, ...changes })) as SensorRecord;
-const same = (a: readonly [number, number], b: readonly [number, number]): boolean => a[0] === b[0] && a[1] === b[1];
+const same = (a: CommandCode, b: CommandCode): boolean => a[0] === b[0] && a[1] === b[1];
 
 /** A BMC with these records; `most` bytes an answer; every n-th Get SDR finds its reservation cancelled. */
 function repository(
@@ -21,10 +21,10 @@ function repository(
 ): { ask: SendCommand; asked: string[] } {
   const asked: string[] = [];
   let [reservation, reads] = [0, 0];
-  const ask: SendCommand = async (words, data) => {
-    asked.push([...words, ...data].join(' '));
-    if (same(words, COMMANDS.getDeviceId)) return Buffer.from(given.device ?? [0x20, 1, 1, 0, 2, 0x8f, 0, 0, 0, 0, 0]);
-    if (same(words, COMMANDS.reserveSdrRepository) || same(words, COMMANDS.reserveDeviceSdrRepository))
+  const ask: SendCommand = async (command, data) => {
+    asked.push([...command, ...data].join(' '));
+    if (same(command, COMMANDS.getDeviceId)) return Buffer.from(given.device ?? [0x20, 1, 1, 0, 2, 0x8f, 0, 0, 0, 0, 0]);
+    if (same(command, COMMANDS.reserveSdrRepository) || same(command, COMMANDS.reserveDeviceSdrRepository))
       return Buffer.from([++reservation, 0]);
     const [r0 = 0, , i0 = 0, i1 = 0, offset = 0, count = 0] = data;
     reads++;
@@ -53,8 +53,8 @@ describe('cached sensor data records', () => {
     { ask, asked }: ReturnType<typeof repository>,
     info: () => Buffer | IpmiError,
   ): { ask: SendCommand; reads: () => number } => ({
-    ask: async (words, data) => {
-      if (!same(words, COMMANDS.getSdrRepositoryInfo) && !same(words, COMMANDS.getDeviceSdrInfo)) return ask(words, data);
+    ask: async (command, data) => {
+      if (!same(command, COMMANDS.getSdrRepositoryInfo) && !same(command, COMMANDS.getDeviceSdrInfo)) return ask(command, data);
       const said = info();
       if (said instanceof IpmiError) throw said;
       return said;
@@ -102,9 +102,9 @@ describe('withLimits', () => {
   const settable = sensor({ thresholds: { unc: 60, ucr: 70, lnc: 5 }, settable: true });
   it('reads settable thresholds and the hysteresis from the BMC', async () => {
     const asked: string[] = [];
-    const ask: SendCommand = async (words, data) => {
-      asked.push([...words, ...data].join(' '));
-      return same(words, COMMANDS.getSensorThresholds) ? Buffer.from([0b011001, 1, 2, 3, 40, 50, 60]) : Buffer.from([4, 3]);
+    const ask: SendCommand = async (command, data) => {
+      asked.push([...command, ...data].join(' '));
+      return same(command, COMMANDS.getSensorThresholds) ? Buffer.from([0b011001, 1, 2, 3, 40, 50, 60]) : Buffer.from([4, 3]);
     };
     const now = await withLimits(ask, settable);
     expect(now.analog?.thresholds).toMatchObject({ lnc: 1, unc: 40, ucr: 50 });
@@ -143,8 +143,8 @@ describe('readSdrs', () => {
     await expect(readSdrs(ask)).rejects.toMatchObject({ kind: 'protocol', message: 'the chain of sensor data records does not end' });
   });
   it('fails if the chain of records does not end', async () => {
-    const ask: SendCommand = async (words, data) => {
-      if (!same(words, COMMANDS.getSdr)) return Buffer.alloc(11);
+    const ask: SendCommand = async (command, data) => {
+      if (!same(command, COMMANDS.getSdr)) return Buffer.alloc(11);
       const next = (((data[2] ?? 0) | ((data[3] ?? 0) << 8)) + 1) & 0xffff;
       return Buffer.from([next & 0xff, next >> 8, 0, 0, 0x51, 0xc0, 0]);
     };
@@ -208,7 +208,7 @@ describe('sensor values', () => {
     const record = sensor({ linearization: 0x70 });
     const factors = [0, 3, 0, 0, 0, 0, 0];
     const reading = await readSensor(
-      async (words) => Buffer.from(same(words, COMMANDS.getSensorReadingFactors) ? factors : [5, 0xc0, 0]),
+      async (command) => Buffer.from(same(command, COMMANDS.getSensorReadingFactors) ? factors : [5, 0xc0, 0]),
       record,
     );
     expect(valueOf(record, reading!.raw!, reading!.factors)).toBe(15);
@@ -246,9 +246,9 @@ describe('system event log (SEL)', () => {
   it('clearSel starts the erasure and waits for its end', async () => {
     const sent: string[] = [];
     let polls = 0;
-    const ask: SendCommand = async (words, data) => {
-      sent.push(Buffer.from([...words, ...data]).toString('hex'));
-      return same(words, COMMANDS.reserveSel) ? Buffer.from([7, 0]) : Buffer.from([polls > 1 ? 1 : 0]);
+    const ask: SendCommand = async (command, data) => {
+      sent.push(Buffer.from([...command, ...data]).toString('hex'));
+      return same(command, COMMANDS.reserveSel) ? Buffer.from([7, 0]) : Buffer.from([polls > 1 ? 1 : 0]);
     };
     await clearSel(ask, async () => {
       polls++;
@@ -258,7 +258,7 @@ describe('system event log (SEL)', () => {
   it('clearSel fails if the erasure does not end', async () => {
     await expect(
       clearSel(
-        async (words) => Buffer.from(same(words, COMMANDS.reserveSel) ? [7, 0] : [0]),
+        async (command) => Buffer.from(same(command, COMMANDS.reserveSel) ? [7, 0] : [0]),
         async () => {},
       ),
     ).rejects.toMatchObject({ kind: 'protocol' });
@@ -289,8 +289,8 @@ describe('FRU inventory', () => {
     ['truncated data', (copy) => copy.subarray(0, copy.length - 8), ['the product area is not whole']],
   ])('decodeFru reports the faults of %s', (_, change, faults) => expect(decodeFru(change(Buffer.from(bytes))).faults).toEqual(faults));
   it.each([255, 16, 8, 3])('readFruBytes reads in portions of at most %i bytes', async (most) => {
-    const ask: SendCommand = async (words, data) => {
-      if (same(words, COMMANDS.getFruInventoryAreaInfo)) return Buffer.from([bytes.length & 0xff, bytes.length >> 8, 0]);
+    const ask: SendCommand = async (command, data) => {
+      if (same(command, COMMANDS.getFruInventoryAreaInfo)) return Buffer.from([bytes.length & 0xff, bytes.length >> 8, 0]);
       const offset = data[1]! | (data[2]! << 8);
       const part = bytes.subarray(offset, offset + Math.min(most, data[3]!));
       return Buffer.concat([Buffer.from([part.length]), part]);
@@ -299,6 +299,7 @@ describe('FRU inventory', () => {
   });
   it('readFruBytes ends when the BMC returns no data', async () =>
     expect(
-      (await readFruBytes(async (words) => (same(words, COMMANDS.readFruData) ? Buffer.from([0]) : Buffer.from([0xff, 0xff, 0])))).length,
+      (await readFruBytes(async (command) => (same(command, COMMANDS.readFruData) ? Buffer.from([0]) : Buffer.from([0xff, 0xff, 0]))))
+        .length,
     ).toBe(0));
 });

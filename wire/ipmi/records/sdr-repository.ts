@@ -1,6 +1,6 @@
 /** Reads a BMC's sensor data records (IPMI 2.0 §33, §35.2–35.4). The chain of records is not trusted, so reading is bounded. */
 import { readPortions, withReservation, type SendCommand } from '../record-access';
-import { COMMANDS, COMPLETION, IpmiError } from '../constants';
+import { COMMANDS, COMPLETION, IpmiError, type CommandCode } from '../constants';
 import { decodeSdr, type SensorDataRecord } from './sdr';
 
 /** Most records. Large machines have a few hundred. */
@@ -11,9 +11,9 @@ const LAST = 0xffff;
 const PORTION = 22;
 
 interface Source {
-  readonly reserve: readonly [number, number];
-  readonly get: readonly [number, number];
-  readonly info: readonly [number, number];
+  readonly reserve: CommandCode;
+  readonly get: CommandCode;
+  readonly info: CommandCode;
   /** The part of the response that changes when a record does. */
   readonly stamp: (info: Buffer) => Buffer;
 }

@@ -1,11 +1,11 @@
 /** The commands about channels and sessions (IPMI 2.0 §22), which a BMC answers before and in a session. The caller runs the others. */
 import { ok, refuse, type BmcAnswer, type BmcOptions, type BmcRequest, type Privileged, type Satellite } from '../bmc';
 import { decodeLanMessage, encodeLanMessage, type LanMessage } from '../codec';
-import { COMMANDS, COMPLETION, PRIVILEGE } from '../constants';
+import { COMMANDS, COMPLETION, PRIVILEGE, type CommandCode } from '../constants';
 import type { CipherSuite } from '../suites';
 import type { createLanSessions } from './lan';
 
-const is = (message: LanMessage, [networkFunction, command]: readonly [number, number]): boolean =>
+const is = (message: LanMessage, [networkFunction, command]: CommandCode): boolean =>
   message.networkFunction === networkFunction && message.command === command;
 const THIS_CHANNEL = 0x0e;
 /** The only LAN channel of this BMC. */

@@ -1,7 +1,7 @@
 /** The BMC's side of serial-over-LAN (IPMI 2.0 §15, §24), for one console at a time. */
 import { ok, refuse, type BmcAnswer, type SolOptions } from '../bmc';
 import { PAYLOAD, type LanMessage } from '../codec';
-import { COMMANDS, COMPLETION } from '../constants';
+import { COMMANDS, COMPLETION, type CommandCode } from '../constants';
 import { SOL_BITS, createSolStream, type SolStream } from '../sol-stream';
 
 interface SolServer {
@@ -58,7 +58,7 @@ export function createSolServer({ serial, port }: SolOptions): SolServer {
     active = { sessionId, stream, send, stopListening };
   };
   const isSol = (data: Buffer): boolean => data[0] === PAYLOAD.sol;
-  const rows: readonly (readonly [readonly [number, number], SolServer['command']])[] = [
+  const rows: readonly (readonly [CommandCode, SolServer['command']])[] = [
     [
       COMMANDS.activatePayload,
       (sessionId, { data }, send) => {

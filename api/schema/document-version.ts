@@ -24,8 +24,8 @@ const isOpen = (node: Node, minor: number): boolean =>
     minor,
   );
 
-/** The schema of error responses, and the meaning of each status. */
-const REFUSAL = {
+/** The schema of error responses. */
+const ERROR_SCHEMA = {
   description:
     'An error. `error_message` is a string that contains JSON. Failed authentications and bodies that the server did not read have other members.',
   anyOf: [
@@ -45,7 +45,7 @@ const REFUSAL = {
       },
     },
     {
-      description: 'The server cannot reach Keystone.',
+      description: 'Keystone cannot be asked.',
       type: 'object',
       required: ['message', 'code', 'title'],
       additionalProperties: false,
@@ -53,15 +53,16 @@ const REFUSAL = {
     },
   ],
 };
-const REFUSED: readonly (readonly [status: string, description: string, when: (operation: Operation) => boolean])[] = [
+/** The meaning of each status, and which operations return it. */
+const ERROR_STATUSES: readonly (readonly [status: string, description: string, when: (operation: Operation) => boolean])[] = [
   ['400', 'The request is wrong', () => true],
   ['401', 'Authentication failed', () => true],
-  ['403', 'The caller may not do this, or nobody may do it now', ({ policy }) => policy !== null],
+  ['403', 'The caller is not allowed to do this, the node is protected, or the operation is disabled', ({ policy }) => policy !== null],
   ['404', 'Not found, or not in this version', () => true],
   ['406', 'The version is not supported, or an argument needs another version', () => true],
   ['409', 'The state of the resource or its lock does not allow it', ({ policy }) => policy !== null],
   ['413', 'The body is too large', () => true],
-  ['415', 'A web page of another origin sent a body that is not JSON', ({ method }) => method === 'POST'],
+  ['415', 'A page of another origin sent a body that is not JSON', ({ method }) => method === 'POST'],
   ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware'],
   ['500', 'Unexpected error, or a failure of the machine', ({ policy }) => policy !== null],
   ['503', 'Temporarily overloaded', () => true],
@@ -79,7 +80,7 @@ interface SchemaProjection {
   /** The schemas that the results of `schemaOf` refer to. */
   readonly components: () => Readonly<Record<string, unknown>>;
 }
-/** Projects schemas to one version. A resource has one schema for requests and another for responses. */
+/** Reduces schemas to one version. A resource has one schema for requests and another for responses. */
 function createSchemaProjection(document: Document, minor: number): SchemaProjection {
   const used = new Set<string>();
   const nameOf = (name: string, side: Side): string => (side === 'request' && document.isResource(name) ? `New${name}` : name);
@@ -194,7 +195,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   };
 
   function operationOf(operation: Operation, place: Node, node: Node): object {
-    const refused = REFUSED.filter(([, , when]) => when(operation)).map(([status, description]): [string, unknown] => [
+    const refused = ERROR_STATUSES.filter(([, , when]) => when(operation)).map(([status, description]): [string, unknown] => [
       status,
       { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } } },
     ]);
@@ -230,7 +231,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
 }
 
 /** @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it */
-export function project(document: Document, minor: number): Schema {
+export function documentOfVersion(document: Document, minor: number): Schema {
   const { schemaOf, components } = createSchemaProjection(document, minor);
   // Before the components: it collects their names.
   const paths = pathsOf(document, minor, schemaOf);
@@ -238,6 +239,6 @@ export function project(document: Document, minor: number): Schema {
     openapi: '3.0.3',
     info: { ...(document.source['info'] as object), version: `1.${minor}` },
     paths,
-    components: { schemas: { Refusal: REFUSAL, ...components() }, securitySchemes: SECURITY_SCHEMES },
+    components: { schemas: { Refusal: ERROR_SCHEMA, ...components() }, securitySchemes: SECURITY_SCHEMES },
   };
 }
