@@ -551,7 +551,8 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   let stopOptions: StopOptions;
   const stop = async (): Promise<void> => {
     stopping.abort();
-    for (const step of stops.splice(0).reverse()) await step().catch((error: unknown) => log.error('stopping failed', { error }));
+    for (const step of stops.splice(0).reverse())
+      await step().catch((error: unknown) => log.error('a part of the server could not be stopped', { error }));
   };
   try {
     const context: StartContext = {

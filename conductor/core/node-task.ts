@@ -32,7 +32,7 @@ export interface NodeTask extends Task {
   fire(event: Event, changes?: NodeChanges, internal?: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
   /** Writes an entry into the node's history. An error becomes its `last_error` too. */
   record(entry: HistoryEntry, changes?: NodeChanges, internal?: InternalChanges): Promise<void>;
-  /** From here on no client waits: the work waits while the database is unreachable. */
+  /** From here on no client waits: the work is retried while the database is unreachable. */
   retryWhileDatabaseDown(): void;
   /** Reads node and ports again, after a write outside of this task. */
   refresh(): Promise<void>;

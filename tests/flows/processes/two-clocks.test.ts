@@ -45,7 +45,7 @@ it('hours apart, nobody takes from the other what that still holds', async () =>
     await until('its state', async () => (await one.node(uuid)).provision_state === 'rescue');
     expect(one.machine.told.filter((what) => what === 'rescue')).toHaveLength(1);
   }
-  expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|given up/.test(line))).toEqual([]);
+  expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|declared conductor/.test(line))).toEqual([]);
 });
 
 it('a write that comes after the node was taken over changes nothing', async () => {

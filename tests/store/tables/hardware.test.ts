@@ -87,7 +87,7 @@ it('who is heard of at the moment is not silent, and whoever marks does not wait
 });
 
 it.each([
-  [true, ['The recorder of the running host fell silent.', 'The recorder of the running host is heard again.']],
+  [true, ['The recorder of the running host stopped pushing.', 'The recorder of the running host pushes again.']],
   [false, []],
 ])('silence and its end are told once each; in the history: %s', async (inHistory, entries) => {
   const nodes = [await recorded(), await recorded(), await recorded()];
