@@ -169,8 +169,8 @@ function checkRoles({ roles, databaseUrl, sharesDatabase }: StartContext): void 
   if (callsConductors(roles) === roles.includes('conductor') || sharesDatabase) return;
   const caller = roles.includes('inspector') && !roles.includes('api') ? 'inspector' : 'api';
   throw new StartError(
-    `the roles ${caller} and conductor run in one process with ${databaseUrl ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}: ` +
-      `name both or neither, or ${databaseUrl ? 'leave json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
+    `with ${databaseUrl ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}, the roles ${caller} and conductor must run in one ` +
+      `process: name both or neither, or ${databaseUrl ? 'set [DEFAULT]rpc_transport = json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
   );
 }
 

@@ -77,7 +77,7 @@ function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOption
 
 /** Replaces `$option`, `${option}` and `$section.option` by values; `$$` is one `$`. Names that are not known stay. */
 function substitute(text: string, section: string, raw: ReadonlyMap<string, string>, depth = 0): string {
-  if (depth > 10) throw new Error('its $ references never end');
+  if (depth > 10) throw new Error('its $ references are nested more than 10 deep, or form a cycle');
   return text.replace(/\$(?:\$|\{([\w.-]+)\}|(\w+(?:\.\w+)?))/g, (all, braced: string | undefined, bare: string | undefined) => {
     const name = braced ?? bare;
     if (name === undefined) return '$';
