@@ -99,7 +99,7 @@ function placed(path: string, files: readonly string[]): string {
   return resolve(folders.find((folder) => existsSync(join(folder, path))) ?? folders[0]!, path);
 }
 
-/** A warning names so many options, and counts the others. */
+/** A warning names at most this many options, and counts the others. */
 const MOST_NAMED = 50;
 /** @param unknown `section.name` → file and line */
 function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {

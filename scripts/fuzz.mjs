@@ -1,4 +1,4 @@
-// npm run fuzz -- --minutes 60: schemathesis against the server for so long (tests/lab/server/fuzz.test.ts).
+// npm run fuzz -- --minutes 60: schemathesis against the server for an hour (tests/lab/server/fuzz.test.ts).
 // npm run fuzz -- --minutes 60 --parsers: random inputs for the parsers (tests/hostile/parsers.test.ts).
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const { minutes, parsers } = cliArguments({
   about:
     'schemathesis against the server, by its openapi.yaml (root), or random inputs for the parsers of what the network and files contain.',
   options: {
-    minutes: { value: 'N', least: 0.1, default: 10, help: 'for so long (10)' },
+    minutes: { value: 'N', least: 0.1, default: 10, help: 'duration in minutes (10)' },
     parsers: { help: 'random inputs for the parsers; needs Node and npm only' },
   },
 });

@@ -20,8 +20,8 @@ const { positionals, jobs, sample } = cliArguments({
   usage: 'PATH[:LINE-LINE] … [--sample PERCENT] [--jobs N]',
   about: 'Mutation tests: which small changes of these files no unit test of the same component notices. A folder: all files below it.',
   options: {
-    sample: { value: 'PERCENT', least: 1, most: 100, default: 100, help: 'only the changes within so many percent of the lines (all)' },
-    jobs: { value: 'N', least: 1, most: 64, default: availableParallelism(), help: 'so many at once (as many as processors)' },
+    sample: { value: 'PERCENT', least: 1, most: 100, default: 100, help: 'only the changes in this percentage of the lines (all)' },
+    jobs: { value: 'N', least: 1, most: 64, default: availableParallelism(), help: 'number of parallel jobs (as many as processors)' },
   },
   positional: { name: 'PATH', choices: undefined, several: true, needed: true },
 });

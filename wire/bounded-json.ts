@@ -330,7 +330,7 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
   return assembler.result();
 }
 
-/** Other work has its turn after so many milliseconds. */
+/** Other work has its turn after this many milliseconds. */
 const TURN_MS = 4;
 /** A turn of the event loop continues one text, however many are being parsed. */
 const nextTurn = createTurns(1);
