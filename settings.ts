@@ -177,7 +177,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
         throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
       if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
-        throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is no file`);
+        throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is not a file`);
     },
   },
   {

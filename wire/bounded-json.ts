@@ -141,7 +141,7 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
   Object.assign(state, { at, count, level, digits, isInText, textAt, escapeAt });
 }
 /**
- * Counts in slices, and yields after each. Text that is no JSON passes: JSON.parse refuses it.
+ * Counts in slices, and yields after each. Text that is not JSON passes: JSON.parse refuses it.
  * @throws JsonLimitError
  */
 function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Visitor): Generator<void, void> {

@@ -125,7 +125,7 @@ it('makes a node of a form, without empty fields', () => {
     node: { name: 'a', driver: 'redfish', driver_info: { redfish_address: 'https://x' } },
     macs: ['52:54:00:00:00:01'],
   });
-  expect(() => machineIn({ ...form, macs: 'x' })).toThrow('x is no MAC address');
+  expect(() => machineIn({ ...form, macs: 'x' })).toThrow('x is not a MAC address');
 });
 
 it('sends the members that changed, and no others', () => {

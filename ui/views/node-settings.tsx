@@ -250,7 +250,7 @@ export function Raid({ row }: ViewProps) {
       setAgain((count) => count + 1);
       setNotice('Saved. It is made when the disks are configured.');
     } catch (problem) {
-      setNotice(problem instanceof SyntaxError ? 'This is no JSON' : messageOf(problem));
+      setNotice(problem instanceof SyntaxError ? 'This is not valid JSON' : messageOf(problem));
     }
   };
   return (
