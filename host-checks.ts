@@ -118,7 +118,7 @@ async function databaseFindings({ databaseUrl, stateDir }: CheckContext): Promis
   }
 }
 
-/** Whether this address and port can be listened on. Rejects with an Error for the operator. */
+/** Listens on this address and port, then closes the socket. Rejects with an Error for the operator. */
 const tryTcp = (host: string, port: number, what: string): Promise<void> =>
   new Promise((done, fail) => {
     const server = createServer();
@@ -135,7 +135,7 @@ const tryUdp = (host: string, port: number, what: string): Promise<void> =>
     socket.bind({ address: host, port, exclusive: true }, () => socket.close(() => done()));
   });
 
-/** Each listener on its own: one that is refused hides no other. */
+/** Tries each listener by itself, so that one failure does not hide another. */
 async function eachListener(
   running: string | undefined,
   listeners: readonly (readonly [text: string, attempt: () => Promise<void>])[],
@@ -292,7 +292,7 @@ async function loaderFindings({ resolved }: CheckContext): Promise<readonly Resu
   ];
 }
 
-/** One that remembers its warnings. */
+/** A log that adds its warnings to `warnings`, and drops everything else. */
 function collectingLog(warnings: string[]): Log {
   const log: Log = { ...silentLog, warn: (message) => void warnings.push(message), child: () => log };
   return log;

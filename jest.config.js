@@ -21,7 +21,7 @@ const short = { ...shared, ...database, testPathIgnorePatterns: longFiles };
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {
-  // Only finds tests that never end. A slow test on a busy machine is no failure.
+  // Only finds tests that never end. A slow test on a busy machine is not a failure.
   testTimeout: 300_000,
   // Tests wait more than they compute, mostly for the database: two workers on two processors leave these idle for a quarter of the time.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),

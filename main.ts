@@ -169,8 +169,8 @@ function checkRoles({ roles, databaseUrl, sharesDatabase }: StartContext): void 
   if (callsConductors(roles) === roles.includes('conductor') || sharesDatabase) return;
   const caller = roles.includes('inspector') && !roles.includes('api') ? 'inspector' : 'api';
   throw new StartError(
-    `the roles ${caller} and conductor run in one process with ${databaseUrl ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}: ` +
-      `name both or neither, or ${databaseUrl ? 'leave json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
+    `with ${databaseUrl ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}, the roles ${caller} and conductor must run in one ` +
+      `process: name both or neither, or ${databaseUrl ? 'set [DEFAULT]rpc_transport = json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
   );
 }
 
@@ -551,7 +551,8 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   let stopOptions: StopOptions;
   const stop = async (): Promise<void> => {
     stopping.abort();
-    for (const step of stops.splice(0).reverse()) await step().catch((error: unknown) => log.error('stopping failed', { error }));
+    for (const step of stops.splice(0).reverse())
+      await step().catch((error: unknown) => log.error('a part of the server could not be stopped', { error }));
   };
   try {
     const context: StartContext = {

@@ -177,7 +177,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
         throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
       if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
-        throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is no file`);
+        throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is not a file`);
     },
   },
   {
@@ -200,8 +200,8 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       // A URL with the other scheme must be that of a proxy.
       if (protocol !== (tls ? 'https:' : 'http:') || Number(named || (tls ? 443 : 80)) === port) return [];
       return [
-        `machines are told [deploy]http_url = ${withoutCredentials(url)}, but the HTTP boot service listens on port ${port}: ` +
-          'set [boot]http_port to the port of the URL, unless a proxy is there',
+        `machines use [deploy]http_url = ${withoutCredentials(url)}, but the HTTP boot service listens on port ${port}: ` +
+          'set [boot]http_port to the port of the URL, unless a proxy listens there',
       ];
     },
   },
@@ -281,12 +281,13 @@ export function switchesOf(options: Options): Switches | undefined {
     const known = ['generic-switch', 'noop'];
     const unknown = enabled.find((name) => !known.includes(name));
     if (unknown !== undefined) throw new Error(`enabled_switch_drivers: there is no driver ${unknown}; choose from ${known.join(', ')}`);
-    if (!file) throw new Error('switch_config_file names no file');
+    if (!file) throw new Error('switch_config_file is not set');
     const settings = switchesIn(parseIni(readFileSync(file, 'utf8')));
-    const stranger = settings.find(({ driver }) => !enabled.includes(driver));
-    if (stranger) throw new Error(`switch ${stranger.name}: its driver_type ${stranger.driver} is not in enabled_switch_drivers`);
+    const disabled = settings.find(({ driver }) => !enabled.includes(driver));
+    if (disabled)
+      throw new Error(`switch_config_file: driver_type ${disabled.driver} of switch ${disabled.name} is not in enabled_switch_drivers`);
     if (enabled.includes('generic-switch') && !python)
-      throw new Error('generic_switch_python names no Python with networking-generic-switch');
+      throw new Error('generic_switch_python is not set: it must be a Python that has networking-generic-switch');
     const generic = settings.filter(({ driver }) => driver === 'generic-switch');
     const worker = createSwitchWorker(python, Object.fromEntries(generic.map(({ name, device }) => [name, device])));
     const drivers: SwitchDrivers = { 'generic-switch': worker, noop: noopSwitchDriver };

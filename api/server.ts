@@ -410,7 +410,8 @@ export function createApi(parts: ApiParts): RequestListener {
   return (request, response) => {
     report(request, response);
     router(request as Request, response as Response, (error: unknown) => {
-      // Called for failed probes, and for targets that are no URL, for which the router runs no middleware. The API answers its own errors.
+      // Called for failed probes, and for targets that are not URLs, for which the router runs no middleware. The API answers its own
+      // errors.
       if (response.headersSent) {
         log.error('request failed', { path: request.url, error: reasonOf(error) });
         response.destroy();

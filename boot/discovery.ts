@@ -25,7 +25,7 @@ export const pxeFilter = (options: FilterOptions): PxeFilter => ({
 
 /** A machine without a boot record may boot the agent, which reports its inventory to the API or to the introspection service. */
 type ReportKind = 'discovery' | 'introspection';
-/** The boot records of such machines; absent: they boot nothing. Any machine may boot them, so their tokens are no secrets. */
+/** The boot records of such machines; absent: they boot nothing. Any machine may boot them, so their tokens are not secret. */
 export type ReportBoots = Readonly<Record<ReportKind, ServedBoot>>;
 
 export interface BootChoice {

@@ -43,8 +43,8 @@ async function checkMaker(stateDir: string): Promise<void> {
   const owner = found?.uid ?? 0;
   if (process.getuid?.() === 0 && owner !== 0)
     throw new Error(
-      `${place} belongs to the user with number ${owner}, and a database that root makes there would not: run this command as that user, ` +
-        'for example with `runuser -u NAME -- bloomery …`',
+      `${place} belongs to user ID ${owner}, and that user could not open a database that root creates there: ` +
+        'run this command as that user, for example with `runuser -u NAME -- bloomery …`',
     );
 }
 

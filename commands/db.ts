@@ -76,13 +76,13 @@ async function backupTo(file: string, given: SetupArguments): Promise<void> {
       throw new Error(`the backup failed: ${messageOf(error)}`, { cause: error });
     }
     printProgress(
-      `${where.replace(/^The /, 'the ')} is in ${file}: ${counted(summary!.rows, 'row')} of ${counted(summary!.tables, 'table')}, schema ${summary!.schema}`,
+      `saved ${where.replace(/^The /, 'the ')} to ${file}: ${counted(summary!.rows, 'row')} of ${counted(summary!.tables, 'table')}, schema ${summary!.schema}`,
     );
   });
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message.split('\n')[0]! : String(error));
 /** Whether the error is zlib's for a file that is not in the format of gzip. */
-const isNoGzip = (error: unknown): boolean => messageOf(error) === 'incorrect header check';
+const isNotGzip = (error: unknown): boolean => messageOf(error) === 'incorrect header check';
 
 /** Writes under a temporary name until the file is complete and on disk. Only the owner may read it, because it contains passwords. */
 async function writeComplete(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
@@ -105,14 +105,14 @@ async function restoreFrom(file: string, { force = false, ...given }: SetupArgum
     const heartbeatTimeout = own ? 0 : options['conductor.heartbeat_timeout'];
     const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
       throw new Error(
-        `${file} was not restored, and the database is unchanged: ${isNoGzip(error) ? 'it is not a backup of Bloomery' : messageOf(error)}`,
+        `${file} was not restored, and the database is unchanged: ${isNotGzip(error) ? 'it is not a backup of Bloomery' : messageOf(error)}`,
         {
           cause: error,
         },
       );
     });
     printProgress(
-      `${what.replace(/^The /, 'the ')} has ${counted(summary.rows, 'row')} of ${counted(summary.tables, 'table')} from ${file}, schema ${summary.schema}`,
+      `restored ${what.replace(/^The /, 'the ')} from ${file}: ${counted(summary.rows, 'row')} of ${counted(summary.tables, 'table')}, schema ${summary.schema}`,
     );
   });
 }

@@ -94,7 +94,9 @@ function parsePersona(text: string): Persona {
   const [scope, role = ''] = text.split('-');
   const known = SCOPES.find((one) => one === scope);
   if (!known || !DEFAULT_ROLES.includes(role))
-    throw new InvalidArgumentError(`It is ${SCOPES.join(', ')}, a hyphen, and ${DEFAULT_ROLES.join(', ')}, such as owner-member.`);
+    throw new InvalidArgumentError(
+      `It must be SCOPE-ROLE, such as owner-member. Scopes: ${SCOPES.join(', ')}. Roles: ${DEFAULT_ROLES.join(', ')}.`,
+    );
   return { scope: known, roles: withImpliedRoles([role]) };
 }
 const parseNames = (text: string): readonly string[] => text.split(',').map((name) => name.trim().toLowerCase());

@@ -127,7 +127,7 @@ async function findBootUrlOf(base: string, configFiles: readonly string[], signa
   if (found === undefined && !signal.aborted)
     process.stderr.write(
       `bloomery simulate: warning: no boot service answers on port ${port} of ${new URL(base).hostname}, so the machines do not boot ` +
-        "from the network, and nodes that wait for their agent wait in vain: set --boot-url to the server's [deploy]http_url, or name " +
+        "from the network, and nodes that wait for their agent time out: set --boot-url to the server's [deploy]http_url, or name " +
         'its --config-file\n',
     );
   else if (found !== undefined)

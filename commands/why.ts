@@ -42,7 +42,7 @@ function whyPage(node: string, answer: Readiness, paint: Paint): string {
     `  state: ${answer.provision_state}`,
     ...problems,
     ...rest('unknown', 'could not be checked'),
-    ...rest('ok', 'in order'),
+    ...rest('ok', 'passed'),
     '',
   ].join('\n');
 }

@@ -170,7 +170,7 @@ async function stopConductor(
   const logFailure = (what: string, work: Promise<void>): Promise<void> =>
     work.catch((error: unknown) => log.warn(what, { reason: reasonOf(error) }));
   // From here on the other conductors take new work, and the waiting nodes.
-  await logFailure('the conductor is not marked as offline', lease.leave());
+  await logFailure('could not mark the conductor as offline', lease.leave());
   workers.close();
   const ended = new AbortController();
   const atMost = (milliseconds: number, ...signals: readonly AbortSignal[]): Promise<void> =>
@@ -182,7 +182,7 @@ async function stopConductor(
   await Promise.race([Promise.all([idle, periodics]), atMost(ABANDON_MS)]);
   ended.abort();
   await heartbeats.close();
-  await logFailure('the conductor is not unregistered', lease.end());
+  await logFailure('could not unregister the conductor', lease.end());
 }
 
 /** Throws an Error for the operator when the options name hardware or hooks that do not exist, or another process has the name. */

@@ -38,7 +38,7 @@ const RULES: readonly Rule[] = [
     if (instead === undefined) return undefined;
     return instead === null
       ? { result: 'no effect', message: 'its value is what happens anyway', expected: true }
-      : { result: 'refused', message: `it protects something, and has no effect here. Instead: ${instead}` };
+      : { result: 'refused', message: `it is a security option that has no effect here. Instead: ${instead}` };
   },
   ({ key }, { problems }) => {
     const problem = problems.get(key) ?? problems.get(successorOf(key) ?? '');

@@ -1,7 +1,7 @@
 import { formatOptionName } from './names';
 
 /**
- * Ironic's options that protect something and have no effect here. An operator who sets one relies on it, so the server does not start:
+ * Ironic's security options that have no effect here. An operator who sets one relies on it, so the server does not start:
  * with a mere warning, it would be more open than its configuration says. An option that gets an effect moves to `options.ts`.
  */
 interface GuardRow {
@@ -82,7 +82,7 @@ export function refusalsOf(given: readonly GivenOption[]): readonly string[] {
     const instead = adviceFor(option);
     if (typeof instead !== 'string') return [];
     return [
-      `${option.from}: option ${formatOptionName(option.key)} protects something, and has no effect here: remove it. Instead: ${instead}`,
+      `${option.from}: option ${formatOptionName(option.key)} is a security option that has no effect here: remove it. Instead: ${instead}`,
     ];
   });
 }

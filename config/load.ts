@@ -77,7 +77,7 @@ function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOption
 
 /** Replaces `$option`, `${option}` and `$section.option` by values; `$$` is one `$`. Names that are not known stay. */
 function substitute(text: string, section: string, raw: ReadonlyMap<string, string>, depth = 0): string {
-  if (depth > 10) throw new Error('its $ references never end');
+  if (depth > 10) throw new Error('its $ references are nested more than 10 deep, or form a cycle');
   return text.replace(/\$(?:\$|\{([\w.-]+)\}|(\w+(?:\.\w+)?))/g, (all, braced: string | undefined, bare: string | undefined) => {
     const name = braced ?? bare;
     if (name === undefined) return '$';
@@ -99,7 +99,7 @@ function placed(path: string, files: readonly string[]): string {
   return resolve(folders.find((folder) => existsSync(join(folder, path))) ?? folders[0]!, path);
 }
 
-/** A warning names so many options, and counts the others. */
+/** A warning names at most this many options, and counts the others. */
 const MOST_NAMED = 50;
 /** @param unknown `section.name` → file and line */
 function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {

@@ -16,9 +16,9 @@ interface ConsoleSetup {
   readonly host: string;
   /** Tried in order. */
   readonly ports: Iterable<number>;
-  /** Disconnects a client after so long without traffic; 0: never. */
+  /** Disconnects a client after this time without traffic; 0: never. */
   readonly idleMs: number;
-  /** Disconnects a client after so long; 0: never. */
+  /** Disconnects a client after this time; 0: never. */
   readonly limitMs: number;
   open(deliver: (bytes: Buffer) => void, signal: AbortSignal): Promise<Line>;
 }

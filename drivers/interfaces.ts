@@ -200,7 +200,7 @@ export interface Interface {
   readonly periodics?: readonly InterfacePeriodic[];
   /** Why the configuration does not allow this interface. The conductor does not start then. */
   cannotLoad?(options: Options): string | undefined;
-  /** Whether the service that the interface needs is configured. If not, the interface is no node's default. Absent: it needs none. */
+  /** Whether the service that the interface needs is configured. If not, the interface is never a node's default. Absent: it needs none. */
   hasService?(options: Options): boolean;
 }
 /** Periodic work on the nodes of an interface. Running it twice is safe: it keeps no state outside the node. */

@@ -75,7 +75,7 @@ function rangeOf(item: string): Range {
   if (family === 0 || isIP(last) !== family) refuse('DHCP_RANGE', item, 'it is not FIRST,LAST,MASK');
   const width = family === 4 ? (isIPv4(mask) ? widthOf(mask) : 0) : /^\d{1,3}$/.test(mask) ? Number(mask) : 0;
   if (width === 0 || width > 128) refuse('DHCP_RANGE', item, 'it needs a netmask, or the length of the prefix for IPv6, as its third part');
-  const lease = more[0] === undefined ? undefined : (leaseTime(more[0]) ?? refuse('DHCP_RANGE', item, `${more[0]} is no lease time`));
+  const lease = more[0] === undefined ? undefined : (leaseTime(more[0]) ?? refuse('DHCP_RANGE', item, `${more[0]} is not a lease time`));
   return { first, last, width, ...(tag === undefined ? {} : { tag }), ...(lease === undefined ? {} : { lease }) };
 }
 

@@ -64,7 +64,7 @@ export interface HttpdSetup {
 const NOT_PASSED = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'authorization'];
 const passed = (headers: IncomingMessage['headers']): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED.includes(name)));
-/** Silence after which a request to the server in the other container is aborted. Event streams are never silent for so long. */
+/** Silence after which a request to the server in the other container is aborted. Event streams are never silent for this long. */
 const UPSTREAM_MS = 300_000;
 
 /** Passes a request on. Resolves when the response has ended. */

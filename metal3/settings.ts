@@ -5,7 +5,7 @@ import { FIXED_SETTINGS, VARIABLES, type Settings, type Variable } from './varia
 /** Variables of Ironic's own options, which the configuration reader takes itself. */
 const isOption = (name: string): boolean => name.startsWith('OS_') && name.includes('__');
 const PREFIX = /^(?:IRONIC|IPXE|IPA|HTTPD|HTTP_BASIC|MARIADB|WEBSERVER|VMEDIA|DNSMASQ|DHCP|DEPLOY|PROVISIONING)_/;
-/** Variables that protect something. An unknown one is an error, because whoever sets it relies on its effect. */
+/** Variables of security settings. An unknown one is an error, because whoever sets it relies on its effect. */
 const GUARD = /(?:TLS|SSL|CERT|CIPHER|CURVE|AUTH|HTPASSWD|PASSWORD|TOKEN|SECURE|VERIFY|ACL|ALLOW|DENY|IGNORE)/;
 
 const NAMES = new Set(VARIABLES.flatMap(({ name, formerly = [] }) => [name, ...formerly]));
@@ -25,7 +25,7 @@ export function checkVariables(environment: Environment, context: ContainerConte
   const given = Object.keys(environment).filter((name) => environment[name] !== '' && !NAMES.has(name) && !isOption(name));
   const unknown = given.filter((name) => PREFIX.test(name)).sort();
   const refusals = [
-    ...unknown.filter((name) => GUARD.test(name)).map((name) => `${name}: it protects something, and has no effect here: remove it`),
+    ...unknown.filter((name) => GUARD.test(name)).map((name) => `${name}: it is a security setting that has no effect here: remove it`),
     ...VARIABLES.flatMap((variable) => {
       const why = variable.refusal?.(valueOf(variable, context), context);
       return why === undefined ? [] : [`${variable.name}: ${why}`];

@@ -84,7 +84,7 @@ const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEY
 /** Limits in characters for one text and for all values that a message quotes. Searching longer ones for secrets would take too long. */
 const MOST_OF_TEXT = 4096;
 const MOST_OF_ALL = 64 * 1024;
-/** Each item of a list and member of an object counts as so many characters, in addition to its text. */
+/** Each item of a list and member of an object counts as this many characters, in addition to its text. */
 const OF_VALUE = 4;
 /** A copy of a request's data for quotation in a message. Secrets in objects and JSON patches are masked; long texts and lists are cut. */
 export function withoutSecrets(value: unknown): unknown {

@@ -110,8 +110,8 @@ export function waitEnd(
 function lastRequests(requests: BootRequests | undefined): string {
   if (!requests) return '';
   const known = Object.entries(requests).sort(([, one], [, other]) => (one < other ? 1 : -1));
-  if (known.length === 0) return '; nothing has asked to boot: no request by DHCP, TFTP or HTTP';
-  return `; the last requests of its machine to boot: ${known.map(([protocol, at]) => `${protocol} at ${at}`).join(', ')}`;
+  if (known.length === 0) return '; its machine has sent no boot request by DHCP, TFTP or HTTP';
+  return `; the last boot requests of its machine: ${known.map(([protocol, at]) => `${protocol} at ${at}`).join(', ')}`;
 }
 
 /** Since when a waiting node waits, and which contact its agent has made since the flow started. */
@@ -121,7 +121,7 @@ function waitedFor({
   waitEnd: end,
 }: Facts): Finding | undefined {
   if (!isWaiting(state) || since === null) return undefined;
-  const waits = `it is in the state ${state} since ${since}${end === null ? '' : `, at the longest until ${new Date(end).toISOString()}`}`;
+  const waits = `it has been in the state ${state} since ${since}${end === null ? '' : ` (times out at ${new Date(end).toISOString()})`}`;
   const { agent_url: url, agent_last_heartbeat: heartbeat, agent_secret_token: token, agent_secret_token_pregenerated: early } = internal;
   if (typeof internal.step_poll_every === 'number')
     return { message: `${waits}: its running step is polled every ${internal.step_poll_every} s`, todo: WAIT };
@@ -133,11 +133,11 @@ function waitedFor({
   if (token !== undefined && early !== true)
     return {
       message: `${waits}: its agent looked the node up, and has sent no heartbeat yet${lastRequests(bootRequests)}`,
-      todo: `${WAIT}; else see the console of the machine`,
+      todo: `${WAIT}; if that takes too long, look at the machine's console`,
     };
   return {
-    message: `${waits}: no agent in its machine has called yet, neither to look the node up nor with a heartbeat${lastRequests(bootRequests)}`,
-    todo: `${WAIT}; if it lasts, see on the console of the machine whether it boots, and in the log whether it asks to boot`,
+    message: `${waits}: no agent has looked the node up or sent a heartbeat yet${lastRequests(bootRequests)}`,
+    todo: `${WAIT}; if that takes too long, check on the machine's console whether it boots, and in the server's log whether it sends boot requests`,
   };
 }
 function provisionState(facts: Facts): Finding | undefined {
@@ -236,7 +236,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
     check: ({ node }) =>
       node.reservation === null
         ? undefined
-        : { message: `the conductor ${node.reservation} holds it: something is going on with it`, todo: WAIT },
+        : { message: `the conductor ${node.reservation} has reserved it for a running operation`, todo: WAIT },
   },
   {
     code: 'conductor',
@@ -249,7 +249,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
         };
       if (!('error' in probes)) return undefined;
       return {
-        message: `its conductor ${conductor} cannot be asked: ${probes.error}`,
+        message: `its conductor ${conductor} could not check it: ${probes.error}`,
         todo: 'openstack baremetal conductor list; look at its log',
       };
     },
@@ -284,7 +284,10 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
     check: ({ node }) => {
       const missing = missingTraits(node);
       if (missing === undefined)
-        return { message: 'instance_info has traits that are no list of names', todo: command(node, 'unset NODE --instance-info traits') };
+        return {
+          message: 'the traits in its instance_info are not a list of names',
+          todo: command(node, 'unset NODE --instance-info traits'),
+        };
       return missing.length === 0
         ? undefined
         : {
@@ -362,7 +365,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
     check: ({ node }) =>
       node.health === null || node.health === 'OK'
         ? undefined
-        : { message: `its BMC says of its health: ${node.health}`, todo: 'look at the machine' },
+        : { message: `its BMC reports the health ${node.health}`, todo: 'look at the machine' },
   },
   {
     code: 'last-error',
@@ -370,7 +373,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
     check: ({ node }) =>
       node.last_error === null
         ? undefined
-        : { message: `the last thing that was done with it failed: ${node.last_error}`, todo: command(node, 'history list NODE') },
+        : { message: `the last operation on it failed: ${node.last_error}`, todo: command(node, 'history list NODE') },
   },
 ];
 

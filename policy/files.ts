@@ -26,7 +26,7 @@ export interface PolicyFiles {
 class PolicyFileError extends Error {}
 
 const MAX_FILE_BYTES = 256 * 1024;
-/** The most entries of a folder. Entries that are no files count, hidden ones do not. */
+/** The most entries of a folder. Entries that are not files count, hidden ones do not. */
 const MAX_FILES = 100;
 /** What the YAML of a policy file may have: a rule with its comments has 10 to 20 lexemes, and is nested three times at most. */
 const MAX_LEXEMES = 10_000;
@@ -106,7 +106,7 @@ export function parsePolicyFile(
 export type PlaceOptions = Pick<Options, 'oslo_policy.policy_file' | 'oslo_policy.policy_dirs'>;
 const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-/** A file that is removed meanwhile is no link. */
+/** A file that is removed meanwhile is not a link. */
 const isLink = async (path: string): Promise<boolean> =>
   lstat(path).then(
     (found) => found.isSymbolicLink(),

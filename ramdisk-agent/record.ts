@@ -107,7 +107,7 @@ export async function record(words: readonly string[]): Promise<void> {
   if (given.url !== undefined && !/^https?:\/\/[^/]/.test(given.url)) throw new Error(`--url is http://… or https://…, not "${given.url}"`);
   const host = tree(given.root);
   // With a wrong root, all hardware would seem to be gone.
-  if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is no host's: there is no sys/class in it`);
+  if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is not the root of a host: it has no sys/class`);
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
   const runCached = cached((program, args, options) => run(program, args, { ...options, signal: stop.signal }), systemClock);

@@ -15,7 +15,7 @@ interface Pace {
 const LONGEST_PAUSE = 2;
 
 /**
- * Milliseconds until the next push, after so many consecutive failures. Failures never shorten the pause, so that the load by recorders
+ * Milliseconds until the next push, after this many consecutive failures. Failures never shorten the pause, so that the load by recorders
  * does not rise while the service is down, and their pushes stay spread.
  * @param random from 0 to 1
  */

@@ -1,5 +1,5 @@
 // The clients of `npm run hostile` besides the attackers and the probe; hostile.mjs starts it. It deploys and deletes the machines in turn.
-// At a message `{ slowReaders }` it holds so many connections that hardly read. Takes a JSON object as its argument: url, bootUrl,
+// At a message `{ slowReaders }` it holds this many connections that hardly read. Takes a JSON object as its argument: url, bootUrl,
 // instance, names. Messages to its parent: `{ connected }` for each slow connection, `{ state, reason }` when a machine is deployed or
 // fails.
 import { connect } from 'node:net';

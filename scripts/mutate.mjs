@@ -26,7 +26,7 @@ const { positionals, jobs, sample } = cliArguments({
       least: 1,
       most: 64,
       default: availableParallelism(),
-      help: 'number of changes that are tried at once (as many as processors)',
+      help: 'number of changes that are tried in parallel (as many as processors)',
     },
   },
   positional: { name: 'PATH', choices: undefined, several: true, needed: true },

@@ -32,7 +32,7 @@ const {
       most: 64,
       // A part waits for a fifth of its time. With one part for each of two processors, these are idle for six minutes of half an hour.
       default: Math.ceil(availableParallelism() * 1.5),
-      help: 'number of parts that run side by side (three for each two processors)',
+      help: 'number of parts that run in parallel (three for each two processors)',
     },
   },
   positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },

@@ -12,20 +12,23 @@ const LONGEST_PAUSE_MS = 5_000;
 
 export const isDatabaseDown = (error: unknown): boolean => error instanceof Fault && error.name === 'TemporaryFailure';
 
-/** Runs `work` again while it fails with an error that `passes` accepts (default: the database is unreachable), until `signal`. */
+/**
+ * Runs `work` again while it fails with an error for which `isTemporary` is true (default: the database is unreachable), until `signal`
+ * aborts.
+ */
 export async function retryWhileDatabaseDown<T>(
   { clock, signal, log }: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: Log },
   work: () => Promise<T>,
-  passes: (error: unknown) => boolean = isDatabaseDown,
+  isTemporary: (error: unknown) => boolean = isDatabaseDown,
 ): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       const answer = await work();
-      if (pause > FIRST_PAUSE_MS) log.info('the work goes on');
+      if (pause > FIRST_PAUSE_MS) log.info('the retried work succeeded');
       return answer;
     } catch (error) {
-      if (!passes(error) || signal.aborted) throw error;
-      if (pause === FIRST_PAUSE_MS) log.warn('the work waits', { reason: reasonOf(error) });
+      if (!isTemporary(error) || signal.aborted) throw error;
+      if (pause === FIRST_PAUSE_MS) log.warn('temporary failure: the work is retried', { reason: reasonOf(error) });
       await clock.sleep(pause, signal);
     }
   }

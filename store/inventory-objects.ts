@@ -8,7 +8,7 @@ export interface ObjectContainer {
   readonly put: (name: string, data: Uint8Array) => Promise<void>;
   /** Undefined: there is no such object. */
   readonly get: (name: string) => Promise<Buffer | undefined>;
-  /** A missing object is no error. */
+  /** A missing object is not an error. */
   readonly remove: (name: string) => Promise<void>;
 }
 

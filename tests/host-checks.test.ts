@@ -204,7 +204,7 @@ describe('checkHost()', () => {
       ['ok', expect.stringMatching(/one\.pem is valid for \d+ more days$/)],
     ]);
     expect(of(await check({ ...tls, 'api.key_file': join(folder, 'other.key') }), 'certificates')).toEqual([
-      ['refused', expect.stringMatching(/no certificate in PEM with its private key/)],
+      ['refused', expect.stringMatching(/not a certificate in PEM and its private key/)],
     ]);
   });
 });

@@ -137,9 +137,9 @@ describe('an HTTP listener with TLS', () => {
     [
       'the key of another certificate',
       (settings) => ({ ...settings, key: files(made('other')).key }),
-      /^\[api\]cert_file .*\.crt and \[api\]key_file .*\.key are no certificate in PEM with its private key: .*mismatch/,
+      /^\[api\]cert_file .*\.crt and \[api\]key_file .*\.key are not a certificate in PEM and its private key: .*mismatch/,
     ],
-    ['unknown ciphers', (settings) => ({ ...settings, ciphers: 'NONE-SUCH' }), /or the ciphers are none that OpenSSL knows/],
+    ['unknown ciphers', (settings) => ({ ...settings, ciphers: 'NONE-SUCH' }), /or OpenSSL does not know the ciphers/],
   ])('refuses %s', async (_, change, message) => {
     await expect(listening(LOCAL, change(files(made('own'))))).rejects.toThrow(message);
   });
@@ -178,7 +178,7 @@ describe('an HTTP listener on a Unix socket', () => {
     expect(await answered(path)).toBe('answer');
 
     writeFileSync(join(folder, 'file'), 'precious');
-    await expect(listening(at('file'))).rejects.toThrow(/file \(a test, \[test\]option\): the file exists and is no socket/);
+    await expect(listening(at('file'))).rejects.toThrow(/file \(a test, \[test\]option\): the file exists and is not a socket/);
   });
 });
 

@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<string, boolean>> = Object.fromEntries([
 /** Reads a setting such as `verify_ca`. True: the system's authorities; false: no verification; undefined: another value (a path). */
 export const verifies = (setting: string): boolean | undefined => WORDS[setting.trim().toLowerCase()];
 
-/** @throws Error when it is no regular file, or too large */
+/** @throws Error when it is not a regular file, or too large */
 export async function readRegularFile(path: string, most = MAX_FILE_BYTES): Promise<string> {
   // Checked before the open, since opening a device may have effects. O_NONBLOCK: a pipe that replaces the file meanwhile must not block.
   if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`);

@@ -141,7 +141,7 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
   Object.assign(state, { at, count, level, digits, isInText, textAt, escapeAt });
 }
 /**
- * Counts in slices, and yields after each. Text that is no JSON passes: JSON.parse refuses it.
+ * Counts in slices, and yields after each. Text that is not JSON passes: JSON.parse refuses it.
  * @throws JsonLimitError
  */
 function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Visitor): Generator<void, void> {
@@ -330,7 +330,7 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
   return assembler.result();
 }
 
-/** Other work has its turn after so many milliseconds. */
+/** Other work has its turn after this many milliseconds. */
 const TURN_MS = 4;
 /** A turn of the event loop continues one text, however many are being parsed. */
 const nextTurn = createTurns(1);

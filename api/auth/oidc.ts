@@ -70,7 +70,7 @@ function callerOf(claims: Claims, options: OidcOptions): Caller {
   return { ...NOBODY, user, userName: nameIn(claims, options['oidc.user_name_claim']) ?? user, ...grantOf(claims, options) };
 }
 
-/** RFC 9068 §4: `at+jwt`. Many providers write `JWT` or nothing. Other types are no access tokens, e.g. `logout+jwt` (RFC 8725 §3.11). */
+/** RFC 9068 §4: `at+jwt`. Many providers write `JWT` or nothing. Others are not access tokens, e.g. `logout+jwt` (RFC 8725 §3.11). */
 const ACCESS_TOKEN = /^(?:(?:application\/)?at\+jwt|jwt)$/i;
 /** Keycloak writes the type of its tokens into the claim `typ`: `Bearer`, `ID`, `Refresh`, `Logout`. */
 const isAccessToken = (type: unknown, { typ: claimed }: Claims): boolean =>

@@ -19,7 +19,7 @@ export function parseUserRoles(text: string): ReadonlyMap<string, UserRoles> {
   const lines = new Map<string, number>();
   for (const { section, key, value, line } of parseIni(text)) {
     const read = Object.hasOwn(OPTIONS, key) ? OPTIONS[key] : undefined;
-    if (!read) throw new Error(`line ${line}: "${key.slice(0, 60)}" is none of ${Object.keys(OPTIONS).join(', ')}`);
+    if (!read) throw new Error(`line ${line}: "${key.slice(0, 60)}" must be one of ${Object.keys(OPTIONS).join(', ')}`);
     const name = JSON.stringify([section, key]);
     if (given.has(name)) throw new Error(`line ${line}: ${key} of ${section} is given a second time`);
     given.add(name);

@@ -48,7 +48,7 @@ export const hasBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean 
 
 /**
  * @param limit bytes
- * @param reserve called before the body takes so many more bytes of memory; it may throw
+ * @param reserve called with the number of bytes by which the memory of the body is about to grow; it may throw
  * @returns the body as it was sent
  * @throws Unread when the body is longer; the rest is not read
  */

@@ -28,7 +28,7 @@ const permittedOrigin = (origin: string, allowed: readonly string[]): string | u
 
 /** Pages of other origins may send this type only after a preflight request (OPTIONS). */
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/i;
-/** Host and port, without a default port. Undefined if the text is no URL, such as `null`, the Origin of pages without an origin. */
+/** Host and port, without a default port. Undefined if the text is not a URL, such as `null`, the Origin of pages without an origin. */
 const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined);
 /** Whether a page of this server sent the request: browsers say so in `Origin`, which no page can change. */
 export function isOfOwnPage(request: IncomingMessage, options: Options): boolean {

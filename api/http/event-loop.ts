@@ -7,11 +7,11 @@ const PERIODS = 3;
 const NANOSECONDS = 1e6;
 
 interface DelayWatch {
-  /** Milliseconds: the lowest 99th percentile of the last PERIODS periods; 0 until so many have passed. */
+  /** Milliseconds: the lowest 99th percentile of the last PERIODS periods; 0 until that many have passed. */
   lasting(): number;
   stop(): void;
 }
-/** The least of the last `count` values; 0 until there are so many. */
+/** The least of the last `count` values; 0 until there are that many. */
 export function createLeast(count: number): { add(value: number): void; least(): number } {
   let values: readonly number[] = [];
   return {

@@ -28,7 +28,7 @@ export const sourceOf = (request: Connection, options: ProxyOptions): string => 
 export interface Peer {
   /** The client's address in one spelling. Undefined: unknown, because of a Unix socket or a proxy. */
   readonly address: string | undefined;
-  /** A proxy forwarded the request: the client is no program of this host, whatever the address of the connection is. */
+  /** A proxy forwarded the request: the client is not a program of this host, whatever the address of the connection is. */
   readonly isReported: boolean;
   /** The port of the listener that received the request. */
   readonly listenerPort: number | undefined;

@@ -41,7 +41,8 @@ export function createSpellings({ paths, aliases }: Pick<Document, 'paths' | 'al
 
   return (path) => {
     const segments = segmentsOf(targetOf(path).bare || '/');
-    // Text that cannot be unescaped is no identifier. An escaped slash is part of an identifier here, and would be a separator in a rule.
+    // Text that cannot be unescaped is not an identifier. An escaped slash is part of an identifier here, and would be a separator in a
+    // rule.
     if (!isEscaped(path) || segments.some((segment) => segment.includes('/'))) return undefined;
     const last = segments.at(-1) ?? '';
     const bare = last.endsWith(SUFFIX) ? [...segments.slice(0, -1), last.slice(0, -SUFFIX.length)] : segments;

@@ -84,7 +84,7 @@ function framedEvent(event: EventRecord): string {
   return text;
 }
 
-/** Characters that are written before the client has read them. A client that reads nothing takes about so much memory. */
+/** Characters that are written before the client has read them. A client that reads nothing takes about this much memory. */
 const WRITTEN_AT_ONCE = 64 * 1024;
 function* framedTogether(events: readonly EventRecord[]): Generator<string> {
   let text = '';

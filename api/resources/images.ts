@@ -20,14 +20,14 @@ function problemOfUrl(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined;
   if (LOGIN.test(text)) return 'a URL with a login cannot be stored here';
   if (SIGNATURE.test(text)) return 'a signed URL cannot be stored here';
-  return text.includes('://') && !URL.canParse(text) ? 'it is no valid URL' : undefined;
+  return text.includes('://') && !URL.canParse(text) ? 'it is not a valid URL' : undefined;
 }
 
 /** What is wrong with an image; undefined: nothing. */
 function problemOf(values: Values): string | undefined {
   const { name, image_source: source, image_checksum: checksum } = values as unknown as ImageRecord;
   const { image_os_hash_algo: algorithm, image_os_hash_value: hash } = values as unknown as ImageRecord;
-  if (!isLogicalName(name) || isUuid(name)) return `name: '${name}' is no valid name`;
+  if (!isLogicalName(name) || isUuid(name)) return `name: '${name}' is not a valid name`;
   for (const [field, url] of Object.entries({ image_source: source, image_checksum: checksum })) {
     const problem = problemOfUrl(url);
     if (problem !== undefined) return `${field}: ${problem}`;
@@ -39,7 +39,7 @@ function problemOf(values: Values): string | undefined {
   if ((algorithm ?? null) === null && (hash ?? null) === null) return undefined;
   if (typeof algorithm !== 'string' || typeof hash !== 'string') return 'image_os_hash_algo and image_os_hash_value need each other';
   const length = Object.hasOwn(HASH_LENGTHS, algorithm) ? HASH_LENGTHS[algorithm] : undefined;
-  if (length === undefined) return `image_os_hash_algo: '${algorithm}' is none of ${Object.keys(HASH_LENGTHS).join(', ')}`;
+  if (length === undefined) return `image_os_hash_algo: '${algorithm}' must be one of ${Object.keys(HASH_LENGTHS).join(', ')}`;
   return /^[0-9a-f]+$/i.test(hash) && hash.length === length
     ? undefined
     : `image_os_hash_value: a value of ${algorithm} has ${length} hexadecimal digits`;

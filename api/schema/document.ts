@@ -7,8 +7,8 @@ import type { Gate } from '../../model/versions';
 
 /**
  * The response of a closed gate. A status: an error of the router. With a message: a fault after the check of the arguments
- * (`early`: before it). `member`: the path is no route of its own, and its last segment may name a field. `handler`: the handler checks the
- * version.
+ * (`early`: before it). `member`: the path is not a route of its own, and its last segment may name a field. `handler`: the handler checks
+ * the version.
  */
 export type GateRefusal = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -192,7 +192,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     const info = await conductor.consoleInfo(uuid);
     if (info === null) throw new Error('The console is off.');
     const address = addressIn(info);
-    if (address === undefined) throw new Error('The console of this node is no serial console.');
+    if (address === undefined) throw new Error('The console of this node is not a serial console.');
     // Another node may have the same port on this host as this node on its conductor's host.
     if (mayBeThisHost(address.host) && (await parts.localConsole(uuid)) !== address.port)
       throw new Error('Another process serves this console on a local address: set [console]socat_address on its conductor.');
@@ -237,7 +237,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     }
     if (socket.destroyed) return;
     const client = await new Promise<WebSocket | undefined>((done) => {
-      // A request that is no WebSocket is refused by the library.
+      // The library refuses a request that is not for a WebSocket.
       socket.once('close', () => done(undefined));
       sockets.handleUpgrade(request, socket, head, done);
     });

@@ -49,7 +49,7 @@ const networkOf = (address: number, bits: number): number => (address & bits) >>
 function rangeOf(text: string | null): { readonly first: number; readonly last: number } {
   const parts = (text ?? '').split('-').map((part) => part.trim());
   if (parts.length !== 2 || !parts.every(isIPv4))
-    throw new DhcpSetupError(`[boot]dhcp_range = ${text ?? ''} is not FIRST-LAST of two IPv4 addresses`);
+    throw new DhcpSetupError(`[boot]dhcp_range = ${text ?? ''}: it must be FIRST-LAST, two IPv4 addresses`);
   const [first, last] = parts.map(addressToNumber) as [number, number];
   if (last < first) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} ends before it begins`);
   if (last - first >= LARGEST_POOL) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} has more than ${LARGEST_POOL} addresses`);
@@ -89,7 +89,7 @@ interface DhcpPlan {
  */
 export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
   const name = options['boot.interface'];
-  if (!name) throw new DhcpSetupError('[boot]interface is not set: DHCP answers on one interface only');
+  if (!name) throw new DhcpSetupError('[boot]interface is not set: the DHCP service needs an interface');
   if (!addresses) throw new DhcpSetupError(`[boot]interface = ${name}: there is no such interface`);
   if (addresses.length === 0) throw new DhcpSetupError(`[boot]interface = ${name}: it has no IPv4 address`);
   const range = rangeOf(options['boot.dhcp_range']);

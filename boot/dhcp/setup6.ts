@@ -31,7 +31,7 @@ const isLinkLocal = (address: string): boolean => /^fe[89ab]/i.test(address);
 function rangeOf(text: string, width: number, network: bigint): { readonly first: bigint; readonly size: number } {
   const [first, last, more] = text.split('-').map((part) => parseIpv6(part));
   if (first === undefined || last === undefined || more !== undefined)
-    throw new DhcpSetupError('range must be FIRST-LAST of two IPv6 addresses');
+    throw new DhcpSetupError('range must be FIRST-LAST, two IPv6 addresses');
   if (last < first) throw new DhcpSetupError('the range ends before it begins');
   if (last - first >= BigInt(LARGEST_POOL)) throw new DhcpSetupError(`the range has more than ${LARGEST_POOL} addresses`);
   for (const one of [first, last])
@@ -53,7 +53,7 @@ function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: Addresses
   const { 'DEFAULT.my_ip': myIp, 'DEFAULT.my_ipv6': myIpv6, 'pxe.tftp_server': tftp } = options;
   const candidates = near.length > 0 ? near : own;
   const server = candidates.find((address) => address === myIpv6 || address === myIp) ?? candidates[0];
-  if (server === undefined) throw new DhcpSetupError(`interface ${name}: it has no IPv6 address but that of its link`);
+  if (server === undefined) throw new DhcpSetupError(`interface ${name}: it has only a link-local IPv6 address`);
   const form = formOf(first, size);
   const leaseSeconds = line.leaseSeconds ?? options['boot.dhcp_lease_time'];
   return {

@@ -12,7 +12,7 @@ export async function withFailureText<T>(task: NodeTask, sentence: (reason: stri
     return await work();
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
-    if (!(error instanceof Fault)) task.log.warn('a part of a flow threw', { error });
+    if (!(error instanceof Fault)) task.log.warn('a part of a flow failed with an unexpected error', { error });
     throw new FlowFailure(sentence(reasonOf(error)), { cause: error });
   }
 }

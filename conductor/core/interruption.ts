@@ -1,4 +1,4 @@
-/** The reasons to stop work on a node that are no failure of the node. */
+/** The reasons to stop work on a node that are not failures of the node. */
 import { Fault } from '../../model/errors';
 import type { Context } from './context';
 

@@ -25,7 +25,7 @@ export async function onNodes(context: Context, { purpose, filter, only, width, 
     } catch (error) {
       // Locked or deleted: other work uses the node.
       if (!(error instanceof Fault) && !context.signal.aborted)
-        log.warn(`${purpose}: node ${node.uuid}`, { reason: reasonOf(error), error });
+        log.warn(`${purpose}: the work on node ${node.uuid} failed`, { reason: reasonOf(error), error });
     }
   });
 }

@@ -43,8 +43,7 @@ export async function markStale({ options, clock, store, log }: Context, watch: 
   if (now - watch.last > MISSED_ROUNDS * options['recorder.check_interval'] * 1000) watch.since = now;
   const stale = now - watch.since < after ? 0 : await store.hardware.markStale(timestamp(now - after), options['conductor.node_history']);
   watch.last = now;
-  if (stale > 0)
-    log.warn(`${stale} recorders were not heard of for ${options['recorder.stale_after']} s: what is known of their hardware is stale`);
+  if (stale > 0) log.warn(`${stale} recorders pushed nothing for ${options['recorder.stale_after']} s: their hardware records are stale`);
   return stale;
 }
 

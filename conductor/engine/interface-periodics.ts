@@ -96,6 +96,6 @@ export function startInterfaceChecks(context: Context, uuid: string): void {
   };
   context.track(work()).catch((error: unknown) => {
     if (!(error instanceof ServiceUnavailable) && !context.signal.aborted)
-      context.log.warn(`node ${uuid} was not read, and will be later`, { reason: reasonOf(error) });
+      context.log.warn(`could not check node ${uuid}: the next round checks it again`, { reason: reasonOf(error) });
   });
 }

@@ -32,7 +32,7 @@ async function endPowerChanges(context: Context): Promise<void> {
       if (target === null) return;
       if (stateRow(state).working) await task.save({ target_power_state: null });
       else await task.record({ type: 'startup failure', event, error: true }, { target_power_state: null });
-    }).catch((error: unknown) => log.warn(`power state clean up of node ${uuid}`, { reason: reasonOf(error) }));
+    }).catch((error: unknown) => log.warn(`power state clean up of node ${uuid} failed`, { reason: reasonOf(error) }));
   }
 }
 
@@ -58,7 +58,8 @@ async function resume(
     try {
       await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => remaining(task));
     } catch (error) {
-      if (!(error instanceof Fault && error.name === 'NodeLocked')) log.warn(`recovery of node ${node.uuid}`, { reason: reasonOf(error) });
+      if (!(error instanceof Fault && error.name === 'NodeLocked'))
+        log.warn(`recovery of node ${node.uuid} failed`, { reason: reasonOf(error) });
     }
   }
 }
@@ -68,7 +69,9 @@ const resumeFlows = (context: Context): Promise<void> =>
     const row = stateRow(task.node.provision_state);
     if (!row.working) return undefined;
     const flow = FLOWS[row.flow!];
-    task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: runningStep(task.node, flow) });
+    task.log.warn(`a conductor left the node in the state ${task.node.provision_state}: its flow resumes here`, {
+      step: runningStep(task.node, flow),
+    });
     return () => applyOutcome(task, flow, () => (flow.resume ? flow.resume(task) : flow.begin(task)));
   });
 /** Nodes whose flow was aborted, and whose clean-up is not over. */
@@ -121,7 +124,7 @@ async function openConsoles(context: Context): Promise<void> {
         const event = `Failed to start console while taking over the node ${uuid}: ${reasonOf(error)}`;
         await task.record({ type: 'console', event, error: true }, { console_enabled: false });
       }
-    }).catch((error: unknown) => context.log.warn(`console of node ${uuid}`, { reason: reasonOf(error) }));
+    }).catch((error: unknown) => context.log.warn(`could not open the console of node ${uuid}`, { reason: reasonOf(error) }));
   }
 }
 

@@ -16,7 +16,7 @@ import type { Draft, RuleArguments } from '../inspection/rules/rule';
 function coerced(found: unknown, expected: unknown): unknown {
   if (typeof expected !== 'number' && typeof expected !== 'boolean') return found;
   const number = typeof found === 'string' ? (found.trim() === '' ? NaN : Number(found)) : Number(found ?? NaN);
-  if (Number.isNaN(number)) throw new Error(`${repr(found)} is no number`);
+  if (Number.isNaN(number)) throw new Error(`${repr(found)} is not a number`);
   return Number.isInteger(Number(expected)) ? Math.trunc(number) : number;
 }
 type Check = (found: unknown, expected: unknown) => boolean;

@@ -101,7 +101,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
       since = undefined;
       instance = undefined;
       term++;
-      log.error(`conductor ${hostname} was given up by the others: it leaves its nodes`);
+      log.error(`another conductor declared conductor ${hostname} dead: ${hostname} stops its work on nodes`);
     }
     if (isLeaving) return;
     const released = await join();

@@ -51,7 +51,7 @@ export function createWorkers(size: number, log: Log, metrics: Metrics, reserved
           if (used) throw new Error('a place for work is used twice');
           used = true;
           work()
-            .catch((error: unknown) => log.error('a piece of work ended badly', { reason: reasonOf(error), error }))
+            .catch((error: unknown) => log.error('background work failed', { reason: reasonOf(error), error }))
             .finally(free);
         },
         giveBack: () => {

@@ -87,7 +87,7 @@ export function cleanPriorities(options: Options): Readonly<Record<string, numbe
   }
   return { ...set, ...overrides(options['conductor.clean_step_priority_override']) };
 }
-/** `interface.step` → priority, from an option. Values that are no numbers are ignored. */
+/** `interface.step` → priority, from an option. Values that are not numbers are ignored. */
 export const overrides = (option: Readonly<Record<string, string>>): Readonly<Record<string, number>> =>
   Object.fromEntries(
     Object.entries(option)

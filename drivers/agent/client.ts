@@ -257,7 +257,7 @@ function errorText(error: unknown): string {
   return typeof text === 'string' ? text.slice(0, MAX_ERROR_TEXT) : 'Invalid agent response';
 }
 
-/** Undefined: the bytes are no JSON, or exceed the limits for an agent's response. */
+/** Undefined: the bytes are not valid JSON, or exceed the limits for an agent's response. */
 async function parse(bytes: Buffer): Promise<unknown> {
   try {
     return await parseJson(bytes, JSON_LIMITS.agent);

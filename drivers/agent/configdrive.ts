@@ -29,7 +29,7 @@ const pack = async (files: Readonly<Record<string, Buffer>>, now: number): Promi
   (await promisify(gzip)(isoImage(VOLUME, files, now))).toString('base64');
 
 const TOO_MUCH = Symbol('more than can be completed');
-/** Parses the user's network data, in pieces and within limits. Undefined: it is no JSON. TOO_MUCH: it exceeds the limits. */
+/** Parses the user's network data, in pieces and within limits. Undefined: it is not valid JSON. TOO_MUCH: it exceeds the limits. */
 const jsonIn = (text: Buffer): Promise<unknown> =>
   parseJson(text, NETWORK_DATA_LIMITS).catch((error: unknown) => {
     if (error instanceof JsonLimitError) return TOO_MUCH;

@@ -22,7 +22,7 @@ const view = (task: Task, withConfigdrive: boolean): JsonObject => ({
   ports: task.ports.map(portForAgent),
 });
 
-/** See DeployInterface.agentSteps. Throws AgentError, or an Error for a response that is no list of steps. */
+/** See DeployInterface.agentSteps. Throws AgentError, or an Error for a response that is not a list of steps. */
 export async function agentSteps(task: Task, kind: AgentStepKind): Promise<readonly PlannedStep[] | undefined> {
   const command = await unlessBusy(
     withAgent(task, (agent) => agent.command(`${kind}.get_${kind}_steps`, view(task, false), { wait: true })),

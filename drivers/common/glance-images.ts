@@ -46,7 +46,7 @@ export async function findImage(task: GlanceTask, id: string): Promise<GlanceIma
   const { glance } = connections.services;
   const call = { signal, globalRequestId };
   const image = await withRetries(task, id, () => showImage(glance, id, call));
-  if (!image) throw faultOf(task, id, new ServiceError('glance', 'failing', 'the response is no image'));
+  if (!image) throw faultOf(task, id, new ServiceError('glance', 'failing', 'the response is not an image'));
   if (image.status !== 'active')
     throw new Fault('ImageUnacceptable', { image_id: id, reason: 'The image is required to be in an active state.' });
   const checksAdmins = !options['DEFAULT.ignore_project_check_for_admin_tasks'];

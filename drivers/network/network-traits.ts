@@ -21,7 +21,7 @@ const SMALLEST_GROUP = 2;
 function countOf(given: unknown, key: string): number | null {
   if (given === undefined || given === null) return null;
   const count = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given;
-  if (typeof count !== 'number' || !Number.isSafeInteger(count)) throw new Error(`${key} is no whole number`);
+  if (typeof count !== 'number' || !Number.isSafeInteger(count)) throw new Error(`${key} must be a whole number`);
   return count;
 }
 function filterOf(text: unknown): TraitFilter {
@@ -32,7 +32,7 @@ function filterOf(text: unknown): TraitFilter {
   }
 }
 function actionOf(given: unknown): TraitAction {
-  if (!isObject(given)) throw new Error('an action is no mapping');
+  if (!isObject(given)) throw new Error('an action must be a mapping');
   const unknown = Object.keys(given).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) throw new Error(`unrecognized key '${unknown}'`);
   const missing = ['action', 'filter'].find((key) => !(key in given));
@@ -59,7 +59,7 @@ export function parseTraits(text: string): readonly NetworkTrait[] {
   const traits = Object.entries(contents).map(([name, given]): NetworkTrait => {
     const { actions, order = 1 } = isObject(given) ? given : {};
     if (!Array.isArray(actions)) reasons.push(`'${name}' has no list of actions`);
-    if (typeof order !== 'number') reasons.push(`'${name}.order' is no number`);
+    if (typeof order !== 'number') reasons.push(`'${name}.order' must be a number`);
     const made = (Array.isArray(actions) ? (actions as readonly unknown[]) : []).flatMap((action) => {
       try {
         return [actionOf(action)];

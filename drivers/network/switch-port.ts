@@ -90,7 +90,7 @@ function vlansProblem({ mode, native_vlan: native, allowed_vlans: allowed, mtu }
   if (mode !== 'access' && (!Array.isArray(allowed) || allowed.length === 0)) return "'allowed_vlans' is a required property";
   if (Array.isArray(allowed) && (allowed.length > 100 || !allowed.every(isVlan) || new Set(allowed).size < allowed.length))
     return 'allowed_vlans is not a list of up to 100 different VLANs from 1 to 4094';
-  if (mtu !== undefined && (typeof mtu !== 'number' || !Number.isInteger(mtu) || mtu > 9216)) return `${repr(mtu)} is no mtu`;
+  if (mtu !== undefined && (typeof mtu !== 'number' || !Number.isInteger(mtu) || mtu > 9216)) return `${repr(mtu)} is not a valid mtu`;
   return undefined;
 }
 function membersProblem(given: JsonObject, required: readonly string[], optional: readonly string[]): string | undefined {
@@ -105,7 +105,7 @@ export function switchportProblem(switchport: JsonObject): string | undefined {
   const { lag_name: lag } = switchport;
   const problem = membersProblem(switchport, ['mode', 'native_vlan'], ['allowed_vlans', 'lag_name', 'mtu']) ?? vlansProblem(switchport);
   if (problem !== undefined) return problem;
-  return lag !== undefined && (typeof lag !== 'string' || lag.length > 255) ? `${repr(lag)} is no lag_name` : undefined;
+  return lag !== undefined && (typeof lag !== 'string' || lag.length > 255) ? `${repr(lag)} is not a valid lag_name` : undefined;
 }
 
 const AGGREGATION_MODES = ['lacp', 'static'];

@@ -43,7 +43,8 @@ const SHOWN = 1000;
 
 async function setBmcClock(task: Task, { target_datetime: target, datetime_local_offset: offset }: JsonObject): Promise<Outcome> {
   const time = target === undefined || target === null ? nowOf(task) : timeOf(str(target));
-  if (time === undefined) throw new Fault('InvalidParameterValue', { message: `target_datetime is no time in ISO 8601: ${str(target)}` });
+  if (time === undefined)
+    throw new Fault('InvalidParameterValue', { message: `target_datetime is not a time in ISO 8601: ${str(target)}` });
   return onSystem(task, undefined, async (system) => {
     const manager = await managerOf(system);
     const after = await setClock(system, manager, time, typeof offset === 'string' ? offset : undefined);

@@ -13,7 +13,7 @@ export interface RedfishReader {
 const MAX_RESOURCES = 1000;
 const MAX_MEMBERS = 256;
 const MAX_MINUTES = 10;
-/** The service counts as unreachable after so many requests without a response. */
+/** The service counts as unreachable after this many requests without a response. */
 const MAX_TIMEOUTS = 3;
 
 const isTimeout = ({ kind }: RedfishError): boolean => kind === 'unreachable' || kind === 'interrupted';

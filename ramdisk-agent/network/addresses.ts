@@ -2,13 +2,13 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { ipv6Bytes } from '../../wire/ipv6';
 
-/** The bytes of an address; undefined: it is none. A scope (`%eth0`) is not part of it. */
+/** The bytes of an address; undefined: the text is not an address. A scope (`%eth0`) is not part of it. */
 function bytesOf(address: string): readonly number[] | undefined {
   if (isIPv4(address)) return address.split('.').map(Number);
   return isIPv6(address) && !address.includes('%') ? [...ipv6Bytes(address)] : undefined;
 }
 
-/** The length of a mask's prefix; undefined: its ones are not at the front, or it is no mask. */
+/** The length of a mask's prefix; undefined: its ones are not at the front, or it is not a mask. */
 function lengthOf(mask: string): number | undefined {
   const bits = bytesOf(mask)
     ?.map((byte) => byte.toString(2).padStart(8, '0'))
@@ -41,7 +41,7 @@ export function subnetOf(address: unknown, mask: unknown): Subnet | undefined {
   return prefix === undefined || prefix > (family === 4 ? 32 : 128) ? undefined : { address: host, prefix, family };
 }
 
-/** The address without a scope; undefined: it is none of this family. */
+/** The address without a scope; undefined: it is not an address of this family. */
 export function hostOf(address: unknown, family?: 4 | 6): string | undefined {
   if (typeof address !== 'string') return undefined;
   const host = address.split('%')[0]!;

@@ -194,7 +194,7 @@ const ADVERTISED = new Set(['ipv6_slaac', 'ipv6_dhcpv6-stateless']);
 
 /**
  * @param interfaces MAC address, in lower case → the kernel's name of the interface
- * @throws Error when the data is no network data, or when no link of it exists here
+ * @throws Error when the data is not network data, or when no link of it exists here
  */
 export function planNetwork(data: unknown, interfaces: ReadonlyMap<string, string>): NetworkPlan {
   if (!isObject(data)) throw invalid('not an object');

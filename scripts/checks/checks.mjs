@@ -1,4 +1,4 @@
-// The checks of the code that are no jest tests: programs of Node that end with a status.
+// The checks of the code that are not jest tests: programs of Node that end with a status.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { installTool, root, toolFolder } from '../install.mjs';

@@ -30,7 +30,7 @@ export function parseAddressRange(text: string, machines: number, defaultHost: s
   const onlyPort = /^\d{1,5}$/.test(text);
   const host = onlyPort ? defaultHost : (bracketed ?? plain ?? '');
   const place: AddressRange = { host, port: Number(onlyPort ? text : (port ?? 0)), count: plus === '+' ? 'addresses' : 'ports' };
-  if (!isIPv4(host) && !isIPv6(host)) throw new Error(`"${text}" is no PORT, ADDRESS:PORT or ADDRESS+:PORT`);
+  if (!isIPv4(host) && !isIPv6(host)) throw new Error(`"${text}" must be PORT, ADDRESS:PORT or ADDRESS+:PORT`);
   if (place.count === 'addresses' && (!isIPv4(host) || place.port === 0))
     throw new Error(`"${text}": only IPv4 addresses count up, and they need a port`);
   const last = place.count === 'ports' && place.port > 0 ? place.port + machines - 1 : place.port;

@@ -22,7 +22,7 @@ const DELAY_MS = 500;
 const CONCURRENT_WRITES = 16;
 const VERSION = 1;
 
-/** @throws when the folder cannot be made, or when a file in it is no valid state */
+/** @throws when the folder cannot be made, or when a file in it is not a valid state */
 export async function openStateFolder(folder: string, { clock, log }: { readonly clock: Clock; readonly log: Log }): Promise<StateFolder> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const stored = new Map<string, unknown>();
@@ -79,7 +79,7 @@ async function readState(path: string): Promise<unknown> {
     const state = JSON.parse(await readFile(path, 'utf8')) as { readonly version?: unknown };
     if (state.version === VERSION) return state;
   } catch (error) {
-    throw new Error(`${path} is no state of a simulated machine: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`${path} is not the state of a simulated machine: ${reasonOf(error)}`, { cause: error });
   }
   throw new Error(`${path} is of another version of the simulator`);
 }

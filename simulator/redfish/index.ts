@@ -180,7 +180,7 @@ async function withBody(
   return isObject(body) ? run(body) : refuse('UnrecognizedRequestBody');
 }
 
-/** A page of a collection (DSP0266 §7.3), by $top and $skip. Undefined: `whole` is no collection. */
+/** A page of a collection (DSP0266 §7.3), by $top and $skip. Undefined: `whole` is not a collection. */
 function page(whole: ResourceBody, path: string, query: URLSearchParams): Answer | undefined {
   const names = [...query.keys()];
   const unknown = names.find((name) => name.startsWith('$') && name !== '$top' && name !== '$skip');

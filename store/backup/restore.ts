@@ -105,7 +105,7 @@ async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): P
     throw new Error(`a server uses the database (${alive.map(({ hostname }) => hostname).join(', ') || 'it is connected'}): stop it first`);
   if (!force) {
     for (const table of tables) {
-      // A server writes these tables even without nodes, so their rows are no content to protect.
+      // A server writes these tables even without nodes, so their rows do not count as content to protect.
       if (table.startsWith(STEPS) || table.startsWith('events') || ['conductors', 'state_counts'].includes(table)) continue;
       const { rows } = await db.raw<{ rows: unknown[] }>('SELECT FROM ?? LIMIT 1', [table]);
       if (rows.length > 0) throw new Error(`the database is not empty (the table ${table} has rows): --force replaces its content`);

@@ -46,9 +46,7 @@ export async function prepareInstallation(stateDir: string): Promise<Installatio
   const owner = await ownerOf(base);
   const self = process.getuid?.();
   if (self !== 0 && owner !== undefined && owner.uid !== self)
-    throw new Error(
-      `${base} belongs to the user with number ${owner.uid}: start as that user or as root, or choose another state directory`,
-    );
+    throw new Error(`${base} belongs to user ID ${owner.uid}: start as that user or as root, or choose another state directory`);
   const users = self === 0 ? await chooseUsers(await ownerOf(data)) : undefined;
   const user = users?.server;
   // If this process is root, root owns the folder and the user may only search it, so that no link of the user redirects root's writes.

@@ -129,7 +129,7 @@ export async function openSource(url: string): Promise<Source> {
     if (scheme === 'sqlite') return await openSqlite(plain.replace(/^sqlite:\/\/\//, '').split('?', 1)[0]!);
     // Not checked as a URL, because pg accepts texts that are not valid URLs, such as `postgresql://user@/database?host=/folder`.
     if (scheme === 'postgresql' || scheme === 'postgres') return await openPostgres(plain);
-    if (scheme !== undefined && !URL.canParse(plain)) throw new Error('this is no URL of a database');
+    if (scheme !== undefined && !URL.canParse(plain)) throw new Error('this is not the URL of a database');
     if (scheme === 'mysql' || scheme === 'mariadb') return await openMysql(new URL(plain));
   } catch (error) {
     throw new Error(`Ironic's database cannot be opened: ${(error as Error).message.split('\n')[0]!}`, { cause: error });

@@ -19,7 +19,7 @@ export interface Events {
    * @param project reads only events of nodes that the project owned or leased at the time; absent: all events
    */
   read(after: string, atMost: number, project?: string): Promise<{ readonly events: readonly EventRecord[]; readonly reached: string }>;
-  /** Adds an event that is no change of a node's column, so that no trigger writes it. */
+  /** Adds an event that is not a change of a node's column, so that no trigger writes it. */
   add(node: NodeRecord, kind: EventKind, payload: JsonObject): Promise<void>;
   /** The position from which only new events are read. */
   endPosition(): Promise<string>;

@@ -118,7 +118,7 @@ const announceStale = (from: string, stale: boolean, at: string, inHistory: stri
   ), written AS (
     INSERT INTO node_history (uuid, node_uuid, event_type, severity, event, state, target_provision_state, created_at)
     SELECT gen_random_uuid()::text, nodes.uuid, 'recorder', 'INFO',
-      '${stale ? 'The recorder of the running host fell silent.' : 'The recorder of the running host is heard again.'}',
+      '${stale ? 'The recorder of the running host stopped pushing.' : 'The recorder of the running host pushes again.'}',
       nodes.provision_state, nodes.target_provision_state, ${at}::timestamptz
     FROM ${from} JOIN nodes ON nodes.uuid = ${from}.node_uuid WHERE ${inHistory}::boolean
   )`;

@@ -154,7 +154,7 @@ it.each<[string, unknown, object | string, object?]>([
   ],
   ['set-attribute', { path: 'name/x', value: 1 }, "'name' has no members"],
   ['set-attribute', { path: 'extra', value: 5 }, 'an object is needed, not 5'],
-  ['set-attribute', { path: 'properties/memory_mb/x', value: 5 }, "'memory_mb' is no object"],
+  ['set-attribute', { path: 'properties/memory_mb/x', value: 5 }, "'memory_mb' is not an object"],
   [
     'set-attribute',
     { path: 'extra/{item[k]}', value: '{item[v]}' },

@@ -22,7 +22,7 @@ describe('workers', () => {
     workers.take().run(async () => Promise.reject(new Error('no')));
     end.open();
     await workers.idle();
-    expect(errors).toEqual(['a piece of work ended badly']);
+    expect(errors).toEqual(['background work failed']);
     workers.take().giveBack();
     workers.close();
     expect(() => workers.take()).toThrow(errorWith({ name: 'NoFreeConductorWorker' }));

@@ -29,7 +29,7 @@ it.each<[string, ExaminedOption['result'], RegExp | null]>([
   ['[glance]\nallowed_direct_url_schemes = file', 'no effect', /^images are read by Glance's API$/],
   ['[vnc]\ntls_ciphers = x', 'no effect', /^there is no graphical console$/],
   ['[nothing]\nlike_this = x', 'no effect', /^it is not known here$/],
-  ['[agent]\ntls_ciphers = x', 'refused', /^it protects something, and has no effect here. Instead: set the limit/],
+  ['[agent]\ntls_ciphers = x', 'refused', /^it is a security option that has no effect here. Instead: set the limit/],
   ['[agent]\nallow_md5_checksum = true', 'no effect', /^its value is what happens anyway$/],
 ])('the result of %j is "%s"', (text, result, message) => {
   expect(examined(text)).toEqual([

@@ -65,7 +65,7 @@ it.each(GUARDED_OPTIONS.filter(({ name }) => name !== undefined).map((row) => [`
   (_, { section, name, harmless = [], instead }) => {
     const one = (value: string): readonly string[] => refusalsOf([{ key: `${section}.${name!}`, value, from: 'a.conf line 1' }]);
     expect(one('/some/thing')).toEqual([
-      `a.conf line 1: option [${section}]${name!} protects something, and has no effect here: remove it. Instead: ${instead}`,
+      `a.conf line 1: option [${section}]${name!} is a security option that has no effect here: remove it. Instead: ${instead}`,
     ]);
     expect(['', ...harmless].flatMap(one)).toEqual([]);
   },
@@ -73,7 +73,7 @@ it.each(GUARDED_OPTIONS.filter(({ name }) => name !== undefined).map((row) => [`
 
 it('refuses guarded options in files and in environment variables', () => {
   expect(refusals('[DEFAULT]\nmy_ip = 10.0.0.1\n[oslo_policy]\nremote_ssl_ca_crt_file = ca.pem\n')).toEqual([
-    expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]remote_ssl_ca_crt_file protects something/),
+    expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]remote_ssl_ca_crt_file is a security option/),
   ]);
   expect(refusals('', { OS_JSON_RPC__UNIX_SOCKET: '/run/x' })).toEqual([expect.stringMatching(/^OS_JSON_RPC__UNIX_SOCKET: option/)]);
   expect(refusals('[conductor]\npermitted_image_formats = gpt, raw,iso,qcow2\nconductor_always_validates_images = No\n')).toEqual([]);
@@ -84,8 +84,8 @@ it('refuses guarded options of [keystone_authtoken], but not their harmless valu
   const keystone = '[keystone_authtoken]\nwww_authenticate_uri = http://keystone\n';
   expect(refusals(keystone)).toEqual([]);
   expect(refusals(`${keystone}delay_auth_decision = true\nenforce_token_bind = required\n`)).toEqual([
-    expect.stringMatching(/\[keystone_authtoken\]delay_auth_decision protects something/),
-    expect.stringMatching(/\[keystone_authtoken\]enforce_token_bind protects something/),
+    expect.stringMatching(/\[keystone_authtoken\]delay_auth_decision is a security option/),
+    expect.stringMatching(/\[keystone_authtoken\]enforce_token_bind is a security option/),
   ]);
   expect(refusals(`${keystone}delay_auth_decision = false\nenforce_token_bind = permissive\n`)).toEqual([]);
 });

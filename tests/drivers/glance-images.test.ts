@@ -37,7 +37,7 @@ test.each([
   [failing(403), 'ImageNotAuthorized', `Not authorized for image ${ID}.`],
   [failing(500), 'GlanceConnectionFailed', 'Connection to glance endpoint of [glance] failed: HTTP status 500'],
   [failing(401), 'GlanceConnectionFailed', 'Connection to glance endpoint of [glance] failed: HTTP status 401'],
-  [{}, 'GlanceConnectionFailed', 'Connection to glance endpoint of [glance] failed: the response is no image'],
+  [{}, 'GlanceConnectionFailed', 'Connection to glance endpoint of [glance] failed: the response is not an image'],
   [{ ...IMAGE, status: 'queued' }, 'ImageUnacceptable', `Image ${ID} is unacceptable: The image is required to be in an active state.`],
   [{ ...IMAGE, visibility: 'private' }, 'ImageNotFound', `Image ${ID} could not be found.`],
 ])('findImage maps the answer %j to %s', async (answer, name, message) => {

@@ -52,7 +52,7 @@ it.each<[string, Environment, string]>([
   ['a broken netmask', { DHCP_RANGE: '172.22.0.10,172.22.0.100,255.0.255.0' }, 'it needs a netmask'],
   ['a prefix that is too long', { DHCP_RANGE: 'fd00:77::1:10,fd00:77::1:ff,129' }, 'it needs a netmask'],
   ['a text that is no range', { DHCP_RANGE: 'eno1' }, 'it is not FIRST,LAST,MASK'],
-  ['an invalid lease time', { DHCP_RANGE: `${RANGE},soon` }, 'soon is no lease time'],
+  ['an invalid lease time', { DHCP_RANGE: `${RANGE},soon` }, 'soon is not a lease time'],
   ['an option that cannot be sent', { DHCP_RANGE: RANGE, DHCP_OPTIONS: 'option:tzdb-timezone,UTC' }, 'cannot be sent'],
   ['a host without a MAC address', { DHCP_RANGE: RANGE, DHCP_HOSTS: 'id:01:02,172.22.0.5' }, 'MAC address'],
   ['a host outside the subnets', { DHCP_RANGE: RANGE, DHCP_HOSTS: '52:54:00:00:00:01,10.0.0.1' }, '10.0.0.1 is in no subnet'],

@@ -191,7 +191,7 @@ it.each<[string, Environment, readonly string[], RegExp]>([
   ['TLS curves', { IRONIC_TLS_CURVES: 'X25519' }, [], /^IRONIC_TLS_CURVES: /],
   ['TLS before 1.2', { IRONIC_SSL_PROTOCOL: '-ALL +TLSv1.1' }, [], /^IRONIC_SSL_PROTOCOL: it must allow/],
   ['a registry with passwords', { IRONIC_OCI_AUTH_CONFIG: '/auth/oci.json' }, [], /^IRONIC_OCI_AUTH_CONFIG: /],
-  ['an unknown protection', { IRONIC_TLS_CLIENT_VERIFY: 'true' }, [], /^IRONIC_TLS_CLIENT_VERIFY: it protects something/],
+  ['an unknown protection', { IRONIC_TLS_CLIENT_VERIFY: 'true' }, [], /^IRONIC_TLS_CLIENT_VERIFY: it is a security setting/],
   ['several unsupported features, and names all of them', { IRONIC_TLS_CURVES: 'x', IPXE_AUTH: 'x' }, [], /IPXE_AUTH[^]*IRONIC_TLS_CURVES/],
 ])('refuses variables for %s', (_, environment, files, message) => {
   expect(() => settingsOf(environment, files)).toThrow(Metal3Error);

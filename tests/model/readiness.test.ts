@@ -72,21 +72,21 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
     'provision-state',
     'blocks',
     { node: { provision_state: 'wait call-back' } },
-    /wait call-back since 2026-01-02T03:04:05.*no agent in its machine has called yet/,
-    /^wait .*asks to boot$/,
+    /has been in the state wait call-back since 2026-01-02T03:04:05.*no agent has looked the node up or sent a heartbeat yet/,
+    /^wait .*sends boot requests$/,
   ],
   [
     'provision-state',
     'blocks',
     { node: { provision_state: 'clean wait' }, facts: { bootRequests: {}, waitEnd: Date.UTC(2026, 0, 2, 4) } },
-    /since 2026-01-02T03:04:05.*, at the longest until 2026-01-02T04:00:00.000Z: no agent .*; nothing has asked to boot: no request by DHCP, TFTP or HTTP$/,
-    /^wait .*asks to boot$/,
+    /since 2026-01-02T03:04:05.* \(times out at 2026-01-02T04:00:00.000Z\): no agent .*; its machine has sent no boot request by DHCP, TFTP or HTTP$/,
+    /^wait .*sends boot requests$/,
   ],
   [
     'provision-state',
     'blocks',
     { node: { provision_state: 'rescue wait' }, facts: { bootRequests: { DHCP: '2026-01-02T03:05:00', HTTP: '2026-01-02T03:05:02' } } },
-    /; the last requests of its machine to boot: HTTP at 2026-01-02T03:05:02, DHCP at 2026-01-02T03:05:00$/,
+    /; the last boot requests of its machine: HTTP at 2026-01-02T03:05:02, DHCP at 2026-01-02T03:05:00$/,
     /^wait/,
   ],
   [
@@ -125,7 +125,7 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
   ['maintenance', 'blocks', { node: { maintenance: true, fault: 'power failure' } }, /for a power failure/, /ends by itself/],
   ['retired', 'warns', { node: { retired: true, retired_reason: 'old' } }, /retired: old/, /unset node-1 --retired/],
   ['retired', 'blocks', { node: { retired: true, provision_state: 'manageable' } }, /retired$/, /--retired/],
-  ['reservation', 'blocks', { node: { reservation: 'host-1' } }, /host-1 holds it/, /^wait/],
+  ['reservation', 'blocks', { node: { reservation: 'host-1' } }, /host-1 has reserved it/, /^wait/],
   [
     'conductor',
     'blocks',
@@ -133,7 +133,7 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
     /driver redfish in the conductor group 'rack-1'/,
     /enabled_hardware_types = redfish/,
   ],
-  ['conductor', 'blocks', { facts: { probes: { error: 'refused' } } }, /here cannot be asked: refused/, /conductor list/],
+  ['conductor', 'blocks', { facts: { probes: { error: 'refused' } } }, /here could not check it: refused/, /conductor list/],
   [
     'validate-power',
     'blocks',
@@ -159,7 +159,7 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
     /does not have: CUSTOM_B$/,
     /add trait node-1 CUSTOM_B/,
   ],
-  ['traits', 'blocks', { node: { instance_info: { traits: 'CUSTOM_A' } } }, /no list/, /unset node-1/],
+  ['traits', 'blocks', { node: { instance_info: { traits: 'CUSTOM_A' } } }, /not a list/, /unset node-1/],
   [
     'images',
     'blocks',

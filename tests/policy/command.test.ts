@@ -123,9 +123,7 @@ it('`policy check` allows steps that no rule names', async () => {
 
 it('`policy check` refuses personas that do not exist', async () => {
   for (const persona of ['owner', 'owner-x', 'x-admin', 'owner-constructor'])
-    await expect(run('', 'check', '--rule', 'node:get', '--as', persona)).rejects.toThrow(
-      /is invalid\. It is system, owner, lessee, other/,
-    );
+    await expect(run('', 'check', '--rule', 'node:get', '--as', persona)).rejects.toThrow(/is invalid\. It must be SCOPE-ROLE/);
   expect((await run('', 'check', '--rule', 'node:get', '--as', 'lessee-admin', '--owner', 'o')).errors).toMatch(/has no lessee/);
 });
 

@@ -21,7 +21,7 @@ beforeEach(() => said.splice(0));
 
 it.each([0, 1, 30])('retryWhileDatabaseDown retries until the work succeeds (%i failures), and logs the wait once', async (times) => {
   expect(await retryWhileDatabaseDown(waiting(), failing(times))).toBe(times + 1);
-  expect(said).toEqual(times === 0 ? [] : ['the work waits', 'the work goes on']);
+  expect(said).toEqual(times === 0 ? [] : ['temporary failure: the work is retried', 'the retried work succeeded']);
 });
 
 it('retryWhileDatabaseDown does not retry after other errors', async () => {

@@ -132,7 +132,7 @@ it('machineIn builds a node and ports from a form, without empty fields', () => 
     node: { name: 'a', driver: 'redfish', driver_info: { redfish_address: 'https://x' } },
     macs: ['52:54:00:00:00:01'],
   });
-  expect(() => machineIn({ ...form, macs: 'x' })).toThrow('x is no MAC address');
+  expect(() => machineIn({ ...form, macs: 'x' })).toThrow('x is not a MAC address');
 });
 
 it('patchOf contains only changed members', () => {

@@ -37,11 +37,11 @@ it('valueOf reports mistakes with their fields', () => {
   expect(valueOf(fields, { fields: { name: '', extra: 'x' }, rows: { steps: rows } }).mistakes).toEqual({
     name: 'is required',
     'steps 1 step': 'is required',
-    'steps 1 args': 'is no JSON',
-    'steps 1 priority': 'is no whole number',
-    'steps 2 interface': 'is none of bios, deploy, firmware, management, power, raid, vendor',
-    'steps 2 priority': 'is no whole number',
-    extra: 'is no JSON',
+    'steps 1 args': 'is not valid JSON',
+    'steps 1 priority': 'must be a whole number',
+    'steps 2 interface': 'must be one of bios, deploy, firmware, management, power, raid, vendor',
+    'steps 2 priority': 'must be a whole number',
+    extra: 'is not valid JSON',
   });
   expect(valueOf(fields, { fields: { name: 'x' }, rows: {} }).mistakes).toEqual({ steps: 'needs at least one row' });
 });

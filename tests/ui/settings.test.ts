@@ -23,11 +23,11 @@ const RETRIES: BiosSetting = { name: 'Retries', value: '3', attribute_type: 'Int
 const TAG: BiosSetting = { name: 'Tag', value: null, attribute_type: 'String', min_length: 2, max_length: 4 };
 it.each<[BiosSetting, string, string | undefined]>([
   [BOOT, 'Bios', undefined],
-  [BOOT, 'Other', 'is none of Uefi, Bios'],
+  [BOOT, 'Other', 'must be one of Uefi, Bios'],
   [RETRIES, '9', undefined],
   [RETRIES, '10', 'is more than 9'],
   [RETRIES, '-1', 'is less than 0'],
-  [RETRIES, 'x', 'is no whole number'],
+  [RETRIES, 'x', 'must be a whole number'],
   [TAG, 'abc', undefined],
   [TAG, 'a', 'has fewer than 2 characters'],
   [TAG, 'abcde', 'has more than 4 characters'],

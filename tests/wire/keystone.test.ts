@@ -75,7 +75,7 @@ it.each<[string, object, object]>([
 it.each<[object, string]>([
   [{ auth_url: null }, '[neutron]auth_url: it is not set'],
   [{ auth_url: 'keystone:5000' }, '[neutron]auth_url: it is neither http:// nor https://'],
-  [{ auth_url: 'http://' }, '[neutron]auth_url: it is no URL'],
+  [{ auth_url: 'http://' }, '[neutron]auth_url: it is not a URL'],
   [{ auth_url: 'http://a:b@keystone' }, '[neutron]auth_url: it contains a user name or a password'],
   [{ auth_url: 'http://a@keystone' }, '[neutron]auth_url: it contains a user name or a password'],
   [{ auth_url: 'http://:b@keystone' }, '[neutron]auth_url: it contains a user name or a password'],

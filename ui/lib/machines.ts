@@ -31,7 +31,7 @@ export function machineIn(values: Readonly<Record<string, string>>): { readonly 
   const fields = Object.fromEntries(given.filter(([name]) => COMMON.includes(name) && name !== 'macs'));
   const macs = (values['macs'] ?? '').split(/[\s,]+/).filter(Boolean);
   const wrong = macs.find((mac) => !MAC.test(mac));
-  if (wrong !== undefined) throw new Error(`${wrong} is no MAC address`);
+  if (wrong !== undefined) throw new Error(`${wrong} is not a MAC address`);
   return { node: { ...fields, driver_info: own }, macs };
 }
 /** Creates the node and its ports, and lets the server verify the BMC. @returns the UUID of the new node */

@@ -107,16 +107,16 @@ function valueIn({ kind, needed, choices }: Pick<FormField, 'kind' | 'needed' | 
     if (needed) throw new Error('is required');
     return undefined;
   }
-  if (choices && !choices.includes(bare)) throw new Error(`is none of ${choices.filter(Boolean).join(', ')}`);
+  if (choices && !choices.includes(bare)) throw new Error(`must be one of ${choices.filter(Boolean).join(', ')}`);
   if (kind === 'number') {
-    if (!/^\d{1,15}$/.test(bare)) throw new Error('is no whole number');
+    if (!/^\d{1,15}$/.test(bare)) throw new Error('must be a whole number');
     return Number(bare);
   }
   if (kind !== 'json') return bare;
   try {
     return JSON.parse(bare) as unknown;
   } catch {
-    throw new Error('is no JSON');
+    throw new Error('is not valid JSON');
   }
 }
 /** The resource that the texts describe. Fields without a text are left out. */

@@ -38,9 +38,9 @@ export function boundsText(setting: BiosSetting): string {
 export function biosMistake(setting: BiosSetting, text: string): string | undefined {
   const { attribute_type: type, lower_bound: low, upper_bound: high, min_length: least, max_length: most } = setting;
   const choices = choicesOf(setting);
-  if (choices) return choices.includes(text) ? undefined : `is none of ${choices.join(', ')}`;
+  if (choices) return choices.includes(text) ? undefined : `must be one of ${choices.join(', ')}`;
   if (type === 'Integer') {
-    if (!/^-?\d{1,15}$/.test(text)) return 'is no whole number';
+    if (!/^-?\d{1,15}$/.test(text)) return 'must be a whole number';
     if (isSet(low) && Number(text) < low) return `is less than ${low}`;
     if (isSet(high) && Number(text) > high) return `is more than ${high}`;
     return undefined;

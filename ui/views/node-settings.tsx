@@ -251,7 +251,7 @@ export function Raid({ row }: ViewProps) {
       setAgain((count) => count + 1);
       setNotice('Saved. "Configure the disks" applies it.');
     } catch (problem) {
-      setNotice(problem instanceof SyntaxError ? 'This is no JSON' : messageOf(problem));
+      setNotice(problem instanceof SyntaxError ? 'This is not valid JSON' : messageOf(problem));
     }
   };
   return (

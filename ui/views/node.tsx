@@ -27,7 +27,7 @@ function jsonIn(name: string, text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new Error(`${name}: this is no JSON`);
+    throw new Error(`${name}: this is not valid JSON`);
   }
 }
 function Fields({ row }: { readonly row: Row }) {

@@ -207,7 +207,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
       try {
         void submit(JSON.parse(json) as Value);
       } catch {
-        setProblem('This is no JSON');
+        setProblem('This is not valid JSON');
       }
       return;
     }

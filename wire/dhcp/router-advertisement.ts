@@ -25,7 +25,7 @@ interface AdvertisedPrefix {
 export interface Advertisement {
   /** Machines get addresses and further configuration by DHCPv6. */
   readonly dhcp: boolean;
-  /** Seconds for which the sender is a default router; 0: it is none. */
+  /** Seconds for which the sender is a default router; 0: it is not a default router. */
   readonly routerSeconds: number;
   readonly prefixes: readonly AdvertisedPrefix[];
   readonly mtu: number | null;

@@ -1,6 +1,6 @@
 /**
  * Announces services by multicast DNS until it is stopped: probes for conflicts (RFC 6762 §8), announces, responds, says goodbye (§10.1).
- * Another responder with the same data is no conflict: several servers may share one address (§9).
+ * Another responder with the same data is not a conflict: several servers may share one address (§9).
  */
 import type { Socket } from 'node:dgram';
 import { dataBytes, decodeDns, encodeDns, message, RECORD_TYPE, type Data, type DnsMessage, type DnsRecord } from './dns';

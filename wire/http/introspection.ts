@@ -57,7 +57,7 @@ const RETRY_LATER: readonly number[] = [408, 409, 425, 429];
 
 /** Why the URL of a service is invalid; undefined: it is valid. */
 export function urlProblem(url: string): string | undefined {
-  if (!URL.canParse(url)) return 'it is no URL';
+  if (!URL.canParse(url)) return 'it is not a URL';
   const { protocol, username, password, search, hash } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return 'it is neither http:// nor https://';
   if (username !== '' || password !== '') return 'it has a user name or password in it';
@@ -112,7 +112,7 @@ function statusOf(text: string): IntrospectionStatus {
     if (error === null || error === '') return { finished, error: null };
     if (typeof error === 'string') return { finished, error: readable(error) || 'no reason given' };
   }
-  throw new IntrospectionError('failing', `the answer is no status of an introspection: ${readable(text).slice(0, 200)}`);
+  throw new IntrospectionError('failing', `the answer is not the status of an introspection: ${readable(text).slice(0, 200)}`);
 }
 
 export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: IntrospectionSetup): IntrospectionClient {

@@ -64,9 +64,9 @@ export function tlsContextOf({ cert, key, ca, minVersion, maxVersion, ciphers, h
   try {
     createSecureContext(context);
   } catch (error) {
-    const ending = ciphers === undefined ? '' : ', or the ciphers are none that OpenSSL knows';
+    const ending = ciphers === undefined ? '' : ', or OpenSSL does not know the ciphers';
     throw new Error(
-      `${cert.option} ${cert.path} and ${key.option} ${key.path} are no certificate in PEM with its private key${ending}: ${(error as Error).message}`,
+      `${cert.option} ${cert.path} and ${key.option} ${key.path} are not a certificate in PEM and its private key${ending}: ${(error as Error).message}`,
       { cause: error },
     );
   }

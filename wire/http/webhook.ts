@@ -27,7 +27,7 @@ interface WebhookMessage {
 export interface Webhook {
   readonly send: (message: WebhookMessage) => void;
   readonly waiting: () => number;
-  /** Allows so many milliseconds for the queue; the rest is lost. */
+  /** Sends the queue for at most this many milliseconds; the rest is lost. */
   stop(milliseconds: number): Promise<void>;
 }
 

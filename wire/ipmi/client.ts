@@ -42,9 +42,9 @@ export interface IpmiPoolOptions {
   readonly random: (bytes: number) => Buffer;
   /** Least milliseconds before a packet without a response is sent again. Slower BMCs get longer. */
   readonly resendMs?: number;
-  /** A session without traffic for so long sends Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
+  /** A session without traffic for this time sends Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
   readonly keepAliveMs?: number;
-  /** A session unused for so long is closed: BMCs have few of them, and other clients need them too. */
+  /** A session unused for this time is closed: BMCs have few of them, and other clients need them too. */
   readonly idleMs?: number;
   /** Most sessions to keep open. Above, the longest unused one is closed. */
   readonly maxSessions?: number;

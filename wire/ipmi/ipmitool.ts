@@ -150,7 +150,7 @@ function createPasswordFiles(inEnvironment: boolean): PasswordFiles {
       if (inEnvironment) return { args: ['-E'], env: { IPMI_PASSWORD: password }, end: async () => {} };
       folder ??= mkdtemp(join(tmpdir(), 'bloomery-ipmi-'));
       const file = join(await folder, String(files++));
-      // For ipmitool an empty file is no password, and a zero byte is an empty password.
+      // For ipmitool an empty file means no password, and a zero byte is an empty password.
       await writeFile(file, password === '' ? '\0' : password, { mode: 0o600, flag: 'wx' });
       return { args: ['-f', file], env: {}, end: () => rm(file, { force: true }) };
     },

@@ -4,7 +4,7 @@ import { COMPLETION, IpmiError, type CommandCode } from './constants';
 /** Sends one command and returns the response without the completion code. Throws IpmiError. */
 export type SendCommand = (code: CommandCode, data: readonly number[], lun?: number) => Promise<Buffer>;
 
-/** Completion codes of a BMC that cannot return so many bytes. */
+/** Completion codes of a BMC that cannot return as many bytes as the request asks for. */
 const TOO_MANY: readonly (number | undefined)[] = [
   COMPLETION.cannotReturnBytes,
   COMPLETION.lengthExceeded,

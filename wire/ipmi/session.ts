@@ -95,7 +95,7 @@ const BRIDGED_TRIES = 4;
 
 /**
  * Sends until `read` returns a value. After an abort it still waits for the response to the last packet, but sends no more.
- * @returns undefined after so many attempts, or after the deadline
+ * @returns undefined after the last attempt without a response, or after the deadline
  */
 export async function exchange<T>(
   resources: SessionResources,

@@ -33,7 +33,7 @@ export const listOf = (value: unknown): readonly Readonly<Record<string, unknown
   Array.isArray(value) ? value.filter(isObject) : [];
 export const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
-/** Entries that are no services are left out. */
+/** Entries that are not services are left out. */
 export function catalogOf(value: unknown): Catalog {
   return listOf(value).flatMap(({ type, name, endpoints }) => {
     if (typeof type !== 'string') return [];

@@ -16,7 +16,7 @@ export type ServiceName = keyof typeof SERVICES;
 export interface ServiceCall extends Partial<ServiceRequest> {
   /** The client's ID of a chain of requests to several services. */
   readonly globalRequestId?: string | undefined;
-  /** Statuses of 300 and more that are no errors. */
+  /** Statuses of 300 and more that are not errors. */
   readonly accept?: readonly number[];
   /** Aborts the request, besides the end of the program. */
   readonly signal?: AbortSignal;

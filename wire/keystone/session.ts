@@ -121,7 +121,7 @@ const isTemporary = (status: number): boolean => status >= 500 || status === 429
 export const responseText = ({ status, body }: ServiceResponse, secrets: readonly string[] = []): string =>
   `HTTP status ${status}${messageOf(body, secrets)}`;
 
-/** @throws KeystoneError when it is no token */
+/** @throws KeystoneError when it is not a token */
 function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
   const id = headers['x-subject-token'];
   const token = isObject(body) ? body['token'] : undefined;
@@ -129,7 +129,7 @@ function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
   const projectId = isObject(project) ? project['id'] : undefined;
   const lifetime = Date.parse(String(expires)) - (typeof issued === 'string' ? Date.parse(issued) : now);
   if (typeof id !== 'string' || !Number.isFinite(lifetime))
-    throw new KeystoneError('unreachable', 'authentication: the response is no token');
+    throw new KeystoneError('unreachable', 'authentication: the response is not a token');
   // By this host's clock, which may differ from Keystone's.
   return {
     id,

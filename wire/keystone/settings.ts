@@ -54,7 +54,7 @@ export function withoutVersion(url: string): string {
 
 /** What is wrong with a URL; undefined: nothing. */
 function urlProblem(url: string): string | undefined {
-  if (!URL.canParse(url)) return 'it is no URL';
+  if (!URL.canParse(url)) return 'it is not a URL';
   const { protocol, username, password } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return 'it is neither http:// nor https://';
   return username === '' && password === '' ? undefined : 'it contains a user name or a password';

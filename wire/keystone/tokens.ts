@@ -52,7 +52,7 @@ function accessRulesOf(credential: unknown): readonly AccessRule[] | null {
   return length > MOST_RULE_TEXT ? [] : known;
 }
 
-/** @returns undefined: these are no contents of a token */
+/** @returns undefined: these are not the contents of a token */
 function contentsOf(body: unknown): TokenContents | undefined {
   const token = isObject(body) ? body['token'] : undefined;
   if (!isObject(token) || !isObject(token['user'])) return undefined;

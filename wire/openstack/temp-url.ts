@@ -19,7 +19,7 @@ export function tempUrlPath({ method, path, expires, key }: TempUrl): string {
   return `${path}?temp_url_sig=${signature}&temp_url_expires=${expires}`;
 }
 
-/** @param seed `swift_store_multiple_containers_seed`: so many digits of the ID are part of the name. Dashes do not count. */
+/** @param seed `swift_store_multiple_containers_seed`: this many digits of the ID are part of the name. Dashes do not count. */
 export function containerOf(container: string, imageId: string, seed: number): string {
   if (seed === 0) return container;
   const dashes = imageId.slice(0, seed).split('-').length - 1;

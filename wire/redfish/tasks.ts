@@ -29,7 +29,7 @@ const STATES: Readonly<Record<string, 'running' | 'done' | 'failed'>> = {
 export interface TaskProgress {
   /** `gone`: the service has forgotten the task, as many do soon after its end. The result must be read elsewhere. */
   readonly kind: 'running' | 'done' | 'failed' | 'gone';
-  /** TaskState unchanged; undefined when the response is no Task. */
+  /** TaskState unchanged; undefined when the response is not a Task. */
   readonly state: string | undefined;
   /** 0 to 100. */
   readonly percent: number | undefined;

@@ -104,7 +104,7 @@ async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown)
   }
 }
 const SPACE = 0x20;
-/** Undefined for an empty response, and for error pages that are no JSON. */
+/** Undefined for an empty response, and for error pages that are not JSON. */
 async function parsed(bytes: Uint8Array, status: number, url: string): Promise<unknown> {
   if (bytes.every((byte) => byte <= SPACE)) return undefined;
   try {
@@ -112,7 +112,7 @@ async function parsed(bytes: Uint8Array, status: number, url: string): Promise<u
   } catch (error) {
     if (error instanceof JsonLimitError) throw new RedfishError('protocol', `${url} answered with more than is read: ${error.message}`);
     if (status >= 300) return undefined;
-    throw new RedfishError('protocol', `${url} answered with something that is no JSON`, { cause: error });
+    throw new RedfishError('protocol', `the response of ${url} is not valid JSON`, { cause: error });
   }
 }
 
@@ -126,7 +126,7 @@ export function retryAfter(value: string | undefined, now: number): number | und
 /** Links come from the service. They must not send the credentials to another host. */
 function checkedPath(path: string, origin: string): string {
   if (/^\/(?!\/)[\x21-\x7e]*$/.test(path)) return path;
-  throw new RedfishError('protocol', `${origin} gave a link that is no path: ${path.slice(0, 200)}`);
+  throw new RedfishError('protocol', `${origin} gave a link that is not a path: ${path.slice(0, 200)}`);
 }
 /** The path of a Location on the same service, whatever its host; undefined: not a URL. */
 function locationPath(location: string, url: string): string | undefined {

@@ -25,7 +25,7 @@ const isAnswered = (path: string): Promise<boolean> =>
 export async function removeStaleSocket(path: string, what: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found) return;
-  if (!found.isSocket()) throw new Error(`cannot listen on ${path} (${what}): the file exists and is no socket`);
+  if (!found.isSocket()) throw new Error(`cannot listen on ${path} (${what}): the file exists and is not a socket`);
   if (await isAnswered(path)) throw new Error(`cannot listen on ${path} (${what}): another process listens there`);
   unlinkSync(path);
 }

@@ -35,7 +35,7 @@ interface Answer {
   readonly id?: number;
   readonly error?: string;
 }
-/** A line that is not JSON is no answer. */
+/** A line that is not JSON is not an answer. */
 function answerIn(line: string): Answer {
   try {
     return JSON.parse(line) as Answer;

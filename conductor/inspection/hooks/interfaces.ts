@@ -8,7 +8,7 @@ type Loose = Readonly<Partial<Record<keyof InventoryInterface, unknown>>>;
 /** An interface as stored in plugin_data, and whether the machine booted from it. */
 type KnownInterface = Loose & { readonly mac_address: string; readonly pxe_enabled: boolean };
 
-/** Returns aa:bb:cc:dd:ee:ff, or undefined if the value is no MAC address. */
+/** Returns aa:bb:cc:dd:ee:ff, or undefined if the value is not a MAC address. */
 export function normalMac(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const mac = value.toLowerCase().replaceAll('-', ':');

@@ -83,7 +83,7 @@ function parentOf(root: Record<string, unknown>, parts: readonly string[], make:
   return parts.slice(0, -1).reduce<Record<string, unknown>>((at, part) => {
     if (make && !Object.hasOwn(at, part)) put(at, part, {});
     const next = Object.hasOwn(at, part) ? at[part] : undefined;
-    if (!isObject(next)) throw new Error(Object.hasOwn(at, part) ? `${repr(part)} is no object` : repr(part));
+    if (!isObject(next)) throw new Error(Object.hasOwn(at, part) ? `${repr(part)} is not an object` : repr(part));
     return next;
   }, root);
 }
@@ -210,7 +210,7 @@ export const ACTION_HANDLERS: Readonly<Record<string, Action>> = {
       const parts = str(path).split('.');
       const at = parentOf(pluginData, parts, true);
       const before = Object.hasOwn(at, parts.at(-1)!) ? (at[parts.at(-1)!] ?? []) : [];
-      if (!Array.isArray(before)) throw new Error('it is no list');
+      if (!Array.isArray(before)) throw new Error('it is not a list');
       put(at, parts.at(-1)!, extended(before, value, unique));
     },
   ),

@@ -61,7 +61,7 @@ export function format(
       return piece;
     }
     const [, name, path, conversion, spec] = FIELD.exec(field) ?? [];
-    if (name === undefined || name === '' || (spec ?? ':') !== ':') throw wrong(`{${field}} is no field that is known here`);
+    if (name === undefined || name === '' || (spec ?? ':') !== ':') throw wrong(`{${field}} is not a known field`);
     if (!Object.hasOwn(names, name)) throw missing(name);
     const parts = path!.match(/\.\w+|\[[^\]]+\]/gy) ?? [];
     const found = parts.reduce<unknown>((value, part, at) => step(value, part, at === 0 && records.includes(name)), names[name]);

@@ -46,7 +46,7 @@ interface Level {
   readonly minDisks: number;
   readonly maxDisks: number;
   readonly overhead: number;
-  /** Spans of a volume with so many drives; absent: one. */
+  /** The number of spans of a volume with `drives` drives; absent: one. */
   readonly spans?: (drives: number) => number;
 }
 const MANY = 1000;

@@ -206,7 +206,7 @@ describe('the file of roles', () => {
     expect(await identify(auth, 'a:one')).toMatchObject({ roles: ['reader'] });
   });
   it.each([
-    ['an invalid line', () => writeFileSync(path, '[a]\nrole = admin\n'), 'line 2: "role" is none of'],
+    ['an invalid line', () => writeFileSync(path, '[a]\nrole = admin\n'), 'line 2: "role" must be one of'],
     ['too many bytes', () => writeFileSync(path, `# ${'x'.repeat(4 * 2 ** 20)}`), 'it has more than 4194304 bytes'],
     ['a folder', () => mkdirSync(path), 'it is not a regular file'],
     ['no file', () => {}, 'ENOENT'],

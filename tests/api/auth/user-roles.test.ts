@@ -39,8 +39,8 @@ project = 5d3f
 it.each([
   ['roles = admin', 'line 1: an option before the first section'],
   ['[a]\nroles', 'line 2: neither "name = value" nor a section'],
-  ['[a]\nrole = admin', 'line 2: "role" is none of roles, project, project_name,'],
-  ['[a]\n__proto__ = admin', 'line 2: "__proto__" is none of'],
+  ['[a]\nrole = admin', 'line 2: "role" must be one of roles, project, project_name,'],
+  ['[a]\n__proto__ = admin', 'line 2: "__proto__" must be one of'],
   ['[a]\nroles = admin\nroles = reader', 'line 3: roles of a is given a second time'],
   ['[a]\nroles = admin\n[b]\nroles = reader\n[a]\nroles = reader', 'line 6: roles of a is given a second time'],
   ['[a]\nsystem = true', 'line 2: system of a must be all, or absent'],

@@ -28,13 +28,13 @@ it('creates, shows, changes, lists and deletes an image', async () => {
 });
 
 it.each([
-  [{ name: 'a b' }, "name: 'a b' is no valid name"],
-  [{ name: UUID }, `name: '${UUID}' is no valid name`],
+  [{ name: 'a b' }, "name: 'a b' is not a valid name"],
+  [{ name: UUID }, `name: '${UUID}' is not a valid name`],
   [{ image_source: 'debian' }, 'image_source: it is neither a URL (http, https, file, glance, oci) nor a UUID'],
   [{ image_source: 'http://a b' }, /^image_source: /],
   [{ image_source: 'ftp://u:p@host/debian' }, /^image_source: a URL with a login cannot be stored here$/],
   [{ image_source: 'http://u:p@host:99999/debian' }, /^image_source: a URL with a login cannot be stored here$/],
-  [{ image_source: 'http://host:99999/debian' }, /^image_source: it is no valid URL$/],
+  [{ image_source: 'http://host:99999/debian' }, /^image_source: it is not a valid URL$/],
   [{ image_source: 'http://host/debian?temp_url_expires=1&temp_url_sig=00' }, /^image_source: a signed URL cannot be stored here$/],
   [{ image_checksum: 'http://u:p@host/SHA256SUMS' }, /^image_checksum: a URL with a login cannot be stored here$/],
   [{ image_checksum: 'SHA256SUMS' }, 'image_checksum: it is neither a URL (http, https, file) nor a checksum in hexadecimal'],
@@ -44,7 +44,7 @@ it.each([
     { image_os_hash_algo: 'sha512', image_os_hash_value: 'a'.repeat(64) },
     'image_os_hash_value: a value of sha512 has 128 hexadecimal digits',
   ],
-  [{ image_os_hash_algo: 'md5', image_os_hash_value: 'a' }, "image_os_hash_algo: 'md5' is none of sha256, sha384, sha512"],
+  [{ image_os_hash_algo: 'md5', image_os_hash_value: 'a' }, "image_os_hash_algo: 'md5' must be one of sha256, sha384, sha512"],
   [{ name: undefined }, /'name' is a required property/],
 ])('refuses %j', async (fields, fault) => {
   const { status, fault: words } = await create(fields);

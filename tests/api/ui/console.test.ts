@@ -149,8 +149,8 @@ it.each([['node:get'], ['node:get_console']])('refuses a user without %s', async
 });
 it.each([
   ['the console is off', null, 'The console is off.'],
-  ['another kind of console', { type: 'vnc', url: 'http://127.0.0.1:1/' }, 'The console of this node is no serial console.'],
-  ['no port', { type: 'socat', url: 'tcp://127.0.0.1' }, 'The console of this node is no serial console.'],
+  ['another kind of console', { type: 'vnc', url: 'http://127.0.0.1:1/' }, 'The console of this node is not a serial console.'],
+  ['no port', { type: 'socat', url: 'tcp://127.0.0.1' }, 'The console of this node is not a serial console.'],
 ])('gives the reason for no console: %s', async (_, given, reason) => {
   info = given;
   expect(await endOf(client())).toEqual({ code: 4000, reason });

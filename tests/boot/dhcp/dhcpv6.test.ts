@@ -309,12 +309,12 @@ describe('planSubnets6', () => {
     });
   });
   it.each([
-    ['fd00:77::/64 range=fd00:77::1', 'range must be FIRST-LAST of two IPv6 addresses'],
+    ['fd00:77::/64 range=fd00:77::1', 'range must be FIRST-LAST, two IPv6 addresses'],
     ['fd00:77::/64 range=fd00:77::9-fd00:77::1', 'the range ends before it begins'],
     ['fd00:77::/64 range=fd00:77::-fd00:77::1:0:0', 'the range has more than 65536 addresses'],
     ['fd00:77::/64 range=fd00:78::1-fd00:78::2', 'the range is not in fd00:77::/64'],
     ['fd00:77::/64 range=fd00:77::1-fd00:77::2 interface=eth9', 'interface eth9: there is no such interface'],
-    ['fd00:77::/64 range=fd00:77::1-fd00:77::2 interface=eth2', 'interface eth2: it has no IPv6 address but that of its link'],
+    ['fd00:77::/64 range=fd00:77::1-fd00:77::2 interface=eth2', 'interface eth2: it has only a link-local IPv6 address'],
   ])('rejects %s', (line, why) => {
     expect(() => plan([line])).toThrow(expect.objectContaining({ message: `[boot]dhcp_subnet = ${line}: ${why}` }) as Error);
   });

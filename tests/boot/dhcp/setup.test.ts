@@ -28,15 +28,15 @@ const HOME = { address: '10.0.0.1', netmask: '255.255.255.0' };
 const OTHER = { address: '192.168.7.1', netmask: '255.255.255.128' };
 
 it.each<[string, Partial<DhcpOptions>, Parameters<typeof planDhcp>[1], string]>([
-  ['no interface', { 'boot.interface': null }, undefined, '[boot]interface is not set: DHCP answers on one interface only'],
+  ['no interface', { 'boot.interface': null }, undefined, '[boot]interface is not set: the DHCP service needs an interface'],
   ['an interface that is not there', {}, undefined, '[boot]interface = eth1: there is no such interface'],
   ['an interface without an address', {}, [], '[boot]interface = eth1: it has no IPv4 address'],
-  ['no range', { 'boot.dhcp_range': null }, [HOME], '[boot]dhcp_range =  is not FIRST-LAST of two IPv4 addresses'],
+  ['no range', { 'boot.dhcp_range': null }, [HOME], '[boot]dhcp_range = : it must be FIRST-LAST, two IPv4 addresses'],
   [
     'a range without an end',
     { 'boot.dhcp_range': '10.0.0.1-' },
     [HOME],
-    '[boot]dhcp_range = 10.0.0.1- is not FIRST-LAST of two IPv4 addresses',
+    '[boot]dhcp_range = 10.0.0.1-: it must be FIRST-LAST, two IPv4 addresses',
   ],
   ['a reversed range', { 'boot.dhcp_range': '10.0.0.9-10.0.0.8' }, [HOME], '[boot]dhcp_range = 10.0.0.9-10.0.0.8 ends before it begins'],
   [

@@ -210,7 +210,7 @@ describe('configuration', () => {
     ['https://[::1]:5050', undefined],
     [null, /\[discoverd\]service_url names no service/],
     ['', /names no service/],
-    ['127.0.0.1:5050', /cannot be used: it is (no URL|neither)/],
+    ['127.0.0.1:5050', /cannot be used: it is (not a URL|neither)/],
     ['ftp://127.0.0.1', /neither http/],
     ['http://a:b@127.0.0.1', /user name or password/],
     ['http://127.0.0.1/v1?x', /query/],

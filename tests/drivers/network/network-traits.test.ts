@@ -123,7 +123,7 @@ it.each([
     'CUSTOM_A: { actions: [{ action: group_and_attach_ports, filter: port.is_port, min_count: 3, max_count: 2 }] }',
     'must have a max_count',
   ],
-  ['CUSTOM_A: { actions: [{ action: attach_port, filter: port.is_port, min_count: x }] }', 'min_count is no whole number'],
+  ['CUSTOM_A: { actions: [{ action: attach_port, filter: port.is_port, min_count: x }] }', 'min_count must be a whole number'],
 ])('parseTraits rejects the file %j', (text, reason) => {
   expect(() => parseTraits(text)).toThrow(reason);
 });

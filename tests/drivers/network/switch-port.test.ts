@@ -53,8 +53,8 @@ it.each([
   [{ mode: 'access', native_vlan: 5, allowed_vlans: [6] }, 'allowed_vlans is not for the mode access'],
   [{ mode: 'trunk', native_vlan: 5 }, "'allowed_vlans' is a required property"],
   [{ mode: 'trunk', native_vlan: 5, allowed_vlans: [6, 6] }, /^allowed_vlans is not a list/],
-  [{ mode: 'access', native_vlan: 5, mtu: 9217 }, '9217 is no mtu'],
-  [{ mode: 'access', native_vlan: 5, lag_name: 5 }, '5 is no lag_name'],
+  [{ mode: 'access', native_vlan: 5, mtu: 9217 }, '9217 is not a valid mtu'],
+  [{ mode: 'access', native_vlan: 5, lag_name: 5 }, '5 is not a valid lag_name'],
   [{ mode: 'access', native_vlan: 5, more: 1 }, "Additional properties are not allowed ('more' was unexpected)"],
 ])('switchportProblem checks %j', (switchport, problem) => {
   if (problem instanceof RegExp) expect(switchportProblem(switchport)).toMatch(problem);

@@ -31,7 +31,7 @@ it('reports wrong options in one line', async () => {
     ['--interval is a number from 1 to 86400, not "0"', ['--interval', '0']],
     ['--jitter is a number from 0 to 1, not "2"', ['--jitter', '2']],
     ['--url is http://… or https://…, not "ftp://x"', ['--url', 'ftp://x']],
-    ["--root /nonexistent is no host's", ['--root', '/nonexistent']],
+    ['--root /nonexistent is not the root of a host', ['--root', '/nonexistent']],
     ['--ca: ENOENT', ['--ca', '/nonexistent']],
     ['--token-file: /dev/null is empty', ['--once', '--url', 'http://127.0.0.1:1', '--node', 'n', '--token-file', '/dev/null']],
     ['--url is not given, and the config drive (/nonexistent) does not say it: ENOENT', ['--once', '--config-drive', '/nonexistent']],

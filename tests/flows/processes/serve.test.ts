@@ -92,13 +92,13 @@ describe('refuses to start with one clear line:', () => {
       /\[ssl\]cert_file: cannot read \/nonexistent: ENOENT.*\. To make a self-signed certificate: openssl .* -keyout \/nonexistent -out \/nonexistent/,
     ],
     [
-      'an option that protects something and has no effect',
+      'a security option that has no effect',
       () => ['--config-file', config('[json_rpc]\nunix_socket = /run/socket\n')],
-      /line 2: option \[json_rpc\]unix_socket protects something, and has no effect here: remove it\. Instead: calls between processes/,
+      /line 2: option \[json_rpc\]unix_socket is a security option that has no effect here: remove it\. Instead: calls between processes/,
     ],
     ['an unknown role', () => ['--roles', 'api,waiter'], /"waiter" is not a role: choose from api, conductor, boot/],
     ['an unknown option of the command', () => ['--confg', 'x'], /unknown option '--confg'/],
-    ['the API without a conductor', () => ['--roles', 'api'], /api and conductor run in one process/],
+    ['the API without a conductor', () => ['--roles', 'api'], /api and conductor must run in one process/],
     [
       'a busy port',
       () => ['--state-dir', join(folder, 'busy'), '--config-file', config(LOOPBACK.replace('port = 0', `port = ${takenPort}`))],

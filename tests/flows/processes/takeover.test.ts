@@ -70,7 +70,7 @@ it('a paused conductor that resumes after a takeover gives no more orders, and g
   await jump;
   await a.conductor.idle();
   expect(a.machine.orders.slice(count)).toEqual([]);
-  expect(a.complaints.join('\n')).toMatch(/conductor a was given up by the others/);
+  expect(a.complaints.join('\n')).toMatch(/another conductor declared conductor a dead/);
   expect(await now(node.uuid)).toMatchObject({ provision_state: 'available', reservation: null, last_error: null });
   await until('a is back', async () => (await database.store().conductors.alive(60)).conductors.length === 2);
   await a.conductor.provision(node.uuid, 'manage', {});

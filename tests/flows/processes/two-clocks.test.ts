@@ -45,7 +45,7 @@ it('conductors whose clocks are hours apart do not take reserved nodes from each
     await until('its state', async () => (await one.node(uuid)).provision_state === 'rescue');
     expect(one.machine.orders.filter((what) => what === 'rescue')).toHaveLength(1);
   }
-  expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|given up/.test(line))).toEqual([]);
+  expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|declared conductor/.test(line))).toEqual([]);
 });
 
 it("a conductor's write after its node was taken over changes nothing", async () => {

@@ -95,7 +95,7 @@ describe('bloomery why', () => {
     expect(page).toMatchObject({ code: 1, error: '' });
     expect(page.out).toMatch(new RegExp(`^${machine.name} cannot be deployed now: \\d things are in the way\\.\\n  state: enroll\\n`));
     expect(page.out).toMatch(/\n✗ power: its power state cannot be read.*\n {4}→ look at the BMC/);
-    expect(page.out).toMatch(/\n✓ in order: .*maintenance/);
+    expect(page.out).toMatch(/\n✓ passed: .*maintenance/);
     expect(page.out).not.toContain('\u001b');
     const json = await run([machine.name, '--json', '--url', whole.server.apiUrl!]);
     expect((JSON.parse(json.out) as Readiness).ready).toBe(false);

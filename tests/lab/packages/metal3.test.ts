@@ -265,7 +265,7 @@ it('rundnsmasq serves DHCP and TFTP as user 997, with the boot file of each arch
 it.each([
   ['an address that no interface gets', ['PROVISIONING_IP=192.0.2.9', 'IRONIC_IP_WAIT_TIMEOUT=1'], 'no interface has the address'],
   ['MariaDB', [...POD, 'IRONIC_USE_MARIADB=true'], 'Bloomery has no MariaDB'],
-  ['an unknown variable for protection', [...POD, 'IRONIC_TLS_CLIENT_VERIFY=true'], 'it protects something'],
+  ['an unknown variable for protection', [...POD, 'IRONIC_TLS_CLIENT_VERIFY=true'], 'it is a security setting'],
 ])('runironic exits with status 1 with %s', async (_, env, message) => {
   const container = start('ironic', '/bin/runironic', env);
   expect(await container.ended).toBe(1);

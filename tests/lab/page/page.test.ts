@@ -128,7 +128,7 @@ it("the page enrols, inspects, deploys, undeploys and deletes a machine, without
   await page.type('#field-name', 'debian-13');
   await page.type('#field-image_source', 'a b');
   await clickText(page, 'Save');
-  await waitForText(page, 'form [role=alert]', 'image_source: it is no valid URL');
+  await waitForText(page, 'form [role=alert]', 'image_source: it is not a valid URL');
   await page.$eval('#field-image_source', (field) => (field as HTMLInputElement).select());
   await page.type('#field-image_source', `file://${folder}/state/httpboot/image.img`);
   await page.type('#field-description', 'Debian 13 for servers');
@@ -401,7 +401,7 @@ it('the page creates, edits and deletes resources in forms, and names the invali
   await page.type('#field-name', 'CUSTOM_X');
   await typeInto(page, 'Steps 1: arguments (JSON)', '{');
   await clickText(page, 'Save');
-  await waitForText(page, 'form [role=alert]', 'steps 1 args is no JSON');
+  await waitForText(page, 'form [role=alert]', 'steps 1 args is not valid JSON');
   expect(await page.$eval('[aria-label="Steps 1: arguments (JSON)"]', (field) => field.getAttribute('aria-invalid'))).toBe('true');
   expect(await axeViolations(page)).toEqual([]);
   await clickText(page, 'Remove');

@@ -212,7 +212,7 @@ describe('bloomery db', () => {
     const child = execFile(process.execPath, [join(root, 'bin/bloomery'), 'db', 'restore', file, '--state-dir', foreign]);
     const [errors] = await Promise.all([child.stderr!.toArray(), once(child, 'exit')]);
     expect(child.exitCode).toBe(1);
-    expect(errors.join('')).toContain(`${foreign} belongs to the user with number 65534`);
+    expect(errors.join('')).toContain(`${foreign} belongs to user ID 65534`);
     expect(readdirSync(foreign)).toEqual([]);
   });
 });

@@ -34,9 +34,9 @@ describe('parseAddressRange', () => {
     expect(addressOfMachine(parsed, index)).toEqual(at);
   });
   it.each([
-    ['bmc.example:623', 'no PORT, ADDRESS:PORT'],
+    ['bmc.example:623', 'must be PORT, ADDRESS:PORT'],
     ['127.0.0.1:65530', "the last machine's port would be 65539"],
-    ['::1+:623', 'no PORT'],
+    ['::1+:623', 'must be PORT'],
     ['[::1]+:623', 'only IPv4 addresses count up'],
     ['127.0.0.1+', 'need a port'],
   ])('rejects %s', (text, message) => {
@@ -122,7 +122,7 @@ describe('stored state of machines', () => {
   });
   it('is rejected with the name of the file if it is invalid', async () => {
     writeFileSync(join(folder, 'sim-0.json'), '{"version":');
-    await expect(start({ stateFolder: folder })).rejects.toThrow('sim-0.json is no state of a simulated machine');
+    await expect(start({ stateFolder: folder })).rejects.toThrow('sim-0.json is not the state of a simulated machine');
     writeFileSync(join(folder, 'sim-0.json'), '{"version":99}');
     await expect(start({ stateFolder: folder })).rejects.toThrow('another version');
   });

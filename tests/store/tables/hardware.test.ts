@@ -87,7 +87,7 @@ it('markStale skips a recorder whose push is in progress, without waiting', asyn
 });
 
 it.each([
-  [true, ['The recorder of the running host fell silent.', 'The recorder of the running host is heard again.']],
+  [true, ['The recorder of the running host stopped pushing.', 'The recorder of the running host pushes again.']],
   [false, []],
 ])('each change of stale adds one event; with history %s, also one entry in the node history', async (inHistory, entries) => {
   const nodes = [await recorded(), await recorded(), await recorded()];

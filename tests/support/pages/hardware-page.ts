@@ -38,7 +38,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     virtualbmc: `${END_TO_END_IPMI}: bios-virtualbmc`,
     ipmi_sim: `${END_TO_END_IPMI}: uefi-ipmi`,
   }),
-  row('ipmi', 'power', 'ipmitool', 'a silent BMC is no machine that is off', {
+  row('ipmi', 'power', 'ipmitool', 'a silent BMC does not count as powered off', {
     bent: 'lab/ipmi/ipmi-server.test.ts: does not take a BMC that stops responding for a machine that is off',
     simulator: 'lab/ipmi/ipmi-network.test.ts: with 20 % packet loss and 300 ms latency',
   }),

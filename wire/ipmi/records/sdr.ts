@@ -90,7 +90,7 @@ function idString(record: Buffer, at: number): string {
   return text.split('\0', 1)[0]!;
 }
 
-/** Two's complement of so many bits. */
+/** Two's complement of this many bits. */
 export const signed = (value: number, bits: number): number => (value & (1 << (bits - 1)) ? value - (1 << bits) : value);
 /** The six bytes of §43.1 bytes 25–30, also in Get Sensor Reading Factors (§35.5). */
 export const decodeFactors = (bytes: Buffer): Factors => ({
