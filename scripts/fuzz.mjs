@@ -11,7 +11,7 @@ const { minutes, parsers } = cliArguments({
   about:
     'schemathesis against the server, by its openapi.yaml (root), or random inputs for the parsers of what the network and files contain.',
   options: {
-    minutes: { value: 'N', least: 0.1, default: 10, help: 'duration (10)' },
+    minutes: { value: 'N', least: 0.1, default: 10, help: 'duration in minutes (10)' },
     parsers: { help: 'random inputs for the parsers; needs Node and npm only' },
   },
 });
