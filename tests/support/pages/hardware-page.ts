@@ -171,7 +171,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: update installs BIOS firmware',
   }),
   row('redfish', 'firmware', 'redfish', 'an update in cleaning: progress, a refused file, its conductor killed', {
-    simulator: 'flows/hardware/redfish-firmware.test.ts: when the one that began it is killed',
+    simulator: 'flows/hardware/redfish-firmware.test.ts: another conductor continues the updates after the first one was killed',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of network cards', {
     bent: "drivers/redfish/steps/firmware.test.ts: describe('nic'",
