@@ -45,9 +45,9 @@ it.each([
     clean_step: { step: 'erase', interface: 'deploy' },
     deploy_step: from === 'deploying' ? { step: 'write', interface: 'deploy' } : {},
   });
-  const line = (): string | undefined => one.complaints.find((text) => text.includes('was left by its conductor'));
+  const line = (): string | undefined => one.complaints.find((text) => text.includes('its flow resumes here'));
   await eventually(async () => line() !== undefined);
-  expect(line()).toBe(`${from} was left by its conductor ${fields}`);
+  expect(line()).toBe(`a conductor left the node in the state ${from}: its flow resumes here ${fields}`);
 });
 
 it.each([
