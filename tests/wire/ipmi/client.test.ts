@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createIpmiPool, IpmiError, type IpmiPool, type IpmiPoolOptions, type IpmiTarget } from '../../../wire/ipmi/client';
-import { encodePlain, encodeRmcpPlus } from '../../../wire/ipmi/codec';
-import { COMPLETION, PRIVILEGE } from '../../../wire/ipmi/constants';
+import { decodeLanMessage, decodePacket, encodePlain, encodeRmcpPlus, type LanMessage, type Packet } from '../../../wire/ipmi/codec';
+import { COMMANDS, COMPLETION, PRIVILEGE } from '../../../wire/ipmi/constants';
 import { CIPHER_SUITES } from '../../../wire/ipmi/suites';
 import { createConsoleSockets } from '../../../wire/ipmi/socket';
 import type { BmcRequest } from '../../../wire/ipmi/bmc';
@@ -358,6 +358,31 @@ describe('cached sessions', () => {
     expect(relays.map(opened)).toEqual([1, 1, 1]);
     await ask(pool, target(relays[0]!.port));
     expect(relays.map(opened)).toEqual([2, 1, 1]);
+  });
+  it.each<[string, '1.5' | '2.0', Partial<IpmiPoolOptions>, (pool: IpmiPool) => Promise<unknown>]>(
+    (['1.5', '2.0'] as const).flatMap((version) => [
+      ['the pool is closed', version, {}, (pool) => pool.close()],
+      ['they are unused for idleMs', version, { idleMs: 100 }, async () => {}],
+      ['another one needs their place', version, { maxSessions: 1 }, async (pool) => ask(pool, target((await bmcOf()).port))],
+    ]),
+  )('are closed at the BMC by Close Session (§22.19) when %s, IPMI %s', async (_, version, options, then) => {
+    const bmc = await bmcOf();
+    const [pool, relay] = [poolOf({ resendMs: 2000, ...options }), await relayTo(bmc.port)];
+    // Suite 1 does not encrypt, so that the relay can read the packets.
+    await ask(pool, target(relay.port, { version, cipherSuites: [1] }), [1]);
+    await then(pool);
+    const closing = (toServer: boolean) =>
+      relay.seen.flatMap((one) => {
+        const packet = one.toServer === toServer ? decodePacket(one.packet) : undefined;
+        const message = packet && 'payload' in packet ? decodeLanMessage(packet.payload) : undefined;
+        return message?.command === COMMANDS.closeSession[1] ? [{ packet, message }] : [];
+      });
+    await until('the response to Close Session', () => closing(false).length > 0);
+    const [{ packet, message }] = closing(true) as [{ packet: Packet; message: LanMessage }];
+    expect(message.data.readUInt32LE()).toBe((packet as Packet & { sessionId: number }).sessionId);
+    // The completion code.
+    expect(closing(false).map(({ message: { data } }) => [...data])).toEqual([[COMPLETION.ok]]);
+    expect(closing(true)).toHaveLength(1);
   });
   it('are not reused for other credentials', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
