@@ -5,7 +5,7 @@ import { COMMANDS, COMPLETION, PRIVILEGE } from '../../../wire/ipmi/constants';
 import { CIPHER_SUITES } from '../../../wire/ipmi/suites';
 import { createConsoleSockets } from '../../../wire/ipmi/socket';
 import type { BmcRequest } from '../../../wire/ipmi/bmc';
-import { echo, testBmc, type TestBmc } from './bmc';
+import { echo, openedSessions, testBmc, type TestBmc } from './bmc';
 import { sameNumbers, udpRelay, type Fate, type Relay } from '../udp-relay';
 import { until } from '../../support/until';
 
@@ -48,11 +48,6 @@ const failure = async (promise: Promise<unknown>): Promise<IpmiError> => {
   expect(error).toBeInstanceOf(IpmiError);
   return error as IpmiError;
 };
-/** The number of requested sessions: Open Session Requests, with repetitions counted once (the console's session ID is the same). */
-const opened = (relay: Relay): number =>
-  new Set(relay.seen.filter(({ toServer, packet }) => toServer && packet[5] === 0x10).map(({ packet }) => packet.toString('hex', 20, 24)))
-    .size;
-
 describe('session', () => {
   it.each(Object.keys(CIPHER_SUITES).map(Number))('works with cipher suite %i', async (cipherSuite) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
@@ -72,7 +67,7 @@ describe('session', () => {
     const [pool, relay] = [poolOf(), await relayTo(bmc.port)];
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(pool, target(relay.port), [i])));
     expect(answers.map(([first]) => first)).toEqual(Array.from({ length: 20 }, (_, i) => i));
-    expect(opened(relay)).toBe(1);
+    expect(openedSessions(relay)).toBe(1);
   });
   it('continues past the last request sequence number', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
@@ -287,7 +282,7 @@ describe('unreachable BMC', () => {
     await ask(pool, target(relay.port), [1]);
     bmc.restart();
     expect(await ask(pool, target(relay.port), [2])).toEqual(Buffer.from([2]));
-    expect(opened(relay)).toBe(2);
+    expect(openedSessions(relay)).toBe(2);
     expect(bmc.ran.map(({ data }) => data[0])).toEqual([1, 2]);
   });
   it('does not delay requests to others', async () => {
@@ -332,7 +327,7 @@ describe('cached sessions', () => {
       await new Promise((done) => setTimeout(done, 3000));
     }
     await ask(pool, target(relay.port), [2]);
-    expect(opened(relay)).toBe(2);
+    expect(openedSessions(relay)).toBe(2);
   });
   it('requests in the queue and later ones fail when the pool is closed', async () => {
     const bmc = await bmcOf();
@@ -355,9 +350,9 @@ describe('cached sessions', () => {
     }
     await ask(pool, target(relays[2]!.port));
     await ask(pool, target(relays[1]!.port));
-    expect(relays.map(opened)).toEqual([1, 1, 1]);
+    expect(relays.map(openedSessions)).toEqual([1, 1, 1]);
     await ask(pool, target(relays[0]!.port));
-    expect(relays.map(opened)).toEqual([2, 1, 1]);
+    expect(relays.map(openedSessions)).toEqual([2, 1, 1]);
   });
   it.each<[string, '1.5' | '2.0', Partial<IpmiPoolOptions>, (pool: IpmiPool) => Promise<unknown>]>(
     (['1.5', '2.0'] as const).flatMap((version) => [
