@@ -4,7 +4,7 @@ import { decodeLanMessage, decodePacket, encodePlain, encodeRmcpPlus, type LanMe
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../../../wire/ipmi/constants';
 import { CIPHER_SUITES } from '../../../wire/ipmi/suites';
 import { createConsoleSockets } from '../../../wire/ipmi/socket';
-import type { BmcRequest } from '../../../wire/ipmi/bmc';
+import { MAX_SESSIONS, type BmcRequest } from '../../../wire/ipmi/bmc';
 import { echo, openedSessions, testBmc, type TestBmc } from './bmc';
 import { sameNumbers, udpRelay, type Fate, type Relay } from '../udp-relay';
 import { until } from '../../support/until';
@@ -125,6 +125,14 @@ describe('refusals of the BMC', () => {
     expect(error.message).toContain('no free session');
     await pools[0]!.close();
     await ask(pools[16]!, target(bmc.port));
+  });
+  it('for a wrong password do not use up the sessions of the BMC', async () => {
+    const [pool, bmc] = [poolOf({ resendMs: 2000 }), await bmcOf()];
+    for (let n = 0; n <= MAX_SESSIONS; n++) {
+      const error = await failure(ask(pool, target(bmc.port, { password: 'wrong' })));
+      expect(error.message).toBe('wrong password (RAKP 2 HMAC)');
+    }
+    expect(await ask(pool, target(bmc.port), [1])).toEqual(Buffer.from([1]));
   });
   it('of a command fail with the completion code', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf({ reply: () => ({ completionCode: COMPLETION.nodeBusy }) })];
