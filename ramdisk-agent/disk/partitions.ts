@@ -21,6 +21,7 @@ const MICROSOFT_BASIC_DATA = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
 const FAT32_LBA = 0x0c;
 const EXTENDED = ['05', '0f', '85'];
 const PROTECTIVE = 'ee';
+const MOST_EBRS = 128;
 const MiB = 2 ** 20;
 
 /** Null when the disk has no readable partition table. */
@@ -95,11 +96,16 @@ async function readMbr(device: Device, sector: number): Promise<readonly Partiti
   return entries.filter((entry) => entry.type !== '00' && entry.size > 0);
 }
 
-/** Logical partitions, from 5: a chain of EBRs. Each names a partition (relative to itself) and the next EBR (relative to the first). */
+/**
+ * Logical partitions, from 5: a chain of EBRs. Each names a partition (relative to itself) and the next EBR (relative to the first). The
+ * chain ends at an EBR that was read before.
+ */
 async function readLogical(device: Device, primary: readonly Partition[]): Promise<readonly Partition[]> {
   const extended = primary.find((entry) => EXTENDED.includes(entry.type));
   const found: Partition[] = [];
-  for (let at = extended?.start, hops = 0; extended && at !== undefined && hops < 128; hops++) {
+  const visited = new Set<number>();
+  for (let at = extended?.start; extended && at !== undefined && !visited.has(at) && visited.size < MOST_EBRS;) {
+    visited.add(at);
     const entries: readonly Partition[] | null = await readMbr(device, at / device.sectorSize);
     const here: Partition | undefined = entries?.find((entry) => !EXTENDED.includes(entry.type));
     if (here) found.push({ ...here, number: 5 + found.length, start: at + here.start });

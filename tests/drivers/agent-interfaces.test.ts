@@ -1,4 +1,5 @@
-/** RAID and rescue by the agent, without the flows: the commands that the agent gets, and the node afterwards. */
+/** RAID and rescue by the agent, and instances in memory, without the flows: the commands to agent and machine, and the node afterwards. */
+import { join } from 'node:path';
 import { agentRaid } from '../../drivers/agent/raid';
 import { agentRescue } from '../../drivers/agent/rescue';
 import { onHeartbeat } from '../../drivers/agent/steps';
@@ -8,6 +9,7 @@ import { fakeBoot } from '../../drivers/fake/fake';
 import { done, wait, type PlannedStep, type SavedKind } from '../../drivers/interfaces';
 import { ipxeBoot, pxeBoot } from '../../drivers/boot/network-boot';
 import { ramdiskDeploy } from '../../drivers/agent/ramdisk-deploy';
+import { noopNetwork } from '../../drivers/network/noop';
 import { type Answer, type FakeAgent, result, startFakeAgent } from '../support/fakes/fake-agent';
 import { NODE_UUID, testTask } from '../support/task';
 
@@ -182,6 +184,29 @@ describe('ramdisk deploy interface', () => {
     ramdisk: 'file:///usr/share/misc/magic',
     ramdisk_kernel_arguments: 'quiet',
   };
+  it.each([
+    ['after power-off', false, ['power: power off', 'tenant networks', 'boot device: pxe for good', 'power: power on']],
+    ['by a reboot with disable_power_off', true, ['tenant networks', 'boot device: pxe for good', 'power: rebooting']],
+  ])('the deploy step boots the instance over the network %s', async (_, disable_power_off, expected) => {
+    const [kernel, ramdisk] = [__filename, join(__dirname, 'boot.test.ts')];
+    const one = testTask({
+      node: {
+        ...{ provision_state: 'deploying', disable_power_off },
+        instance_info: { ...instance_info, kernel: `file://${kernel}`, ramdisk: `file://${ramdisk}` },
+      },
+      options: { 'conductor.file_url_allowed_paths': [__dirname] },
+      driver: {
+        ...{ boot: ipxeBoot, deploy: ramdiskDeploy },
+        network: { ...noopNetwork, configureTenantNetworks: async () => void one.events.push('tenant networks') },
+      },
+    });
+    expect(await ramdiskDeploy.steps![0]!.run(one.task, {})).toEqual(done);
+    expect(one.events).toEqual(expected);
+    expect([...one.boots.values()]).toMatchObject([
+      { node_uuid: NODE_UUID, macs: ['52:54:00:00:00:01'], method: 'ipxe', purpose: 'instance', files: { kernel, ramdisk } },
+    ]);
+    expect(one.boots.get(NODE_UUID)!.kernel_args).toBe('root=/dev/ram0 text nofb vga=normal quiet');
+  });
   it('the deploy step fails for a missing kernel file after power-off, without a boot record', async () => {
     const { task, events, boots } = testTask({
       node: { provision_state: 'deploying', instance_info: { ...instance_info, kernel: 'file:///usr/share/dict/x' } },

@@ -104,11 +104,29 @@ describe('MBR', () => {
     await device.write(mbr([0x83, 2048, 2048]), 0);
     expect(await addAtEnd(device, 64 * MiB, MiB, GUID)).toMatchObject({ number: 2, start: 2 ** 41 - 64 * MiB });
   });
-  it('readPartitions ends when logical partitions form a circle', async () => {
+  it.each([
+    ['itself', 0],
+    ['the one before', 2048],
+  ])('readPartitions returns each logical partition once when an extended boot record names %s as the next', async (_, next) => {
     const device = await fileDevice(10 * MiB);
-    await device.write(mbr([0x05, 2048, 2048]), 0);
-    await device.write(mbr([0x83, 1, 1], [0x05, 0, 2048]), MiB);
-    expect((await readPartitions(device))!.partitions.length).toBeLessThan(200);
+    await device.write(mbr([0x05, 2048, 5 * 2048]), 0);
+    await device.write(mbr([0x83, 1, 1], [0x05, next, 2048]), MiB);
+    await device.write(mbr([0x83, 2, 1], [0x05, 0, 2048]), 2 * MiB);
+    const { partitions } = (await readPartitions(device))!;
+    expect(partitions.map(({ number, start }) => [number, start / 512])).toEqual([
+      [1, 2048],
+      [5, 2049],
+      ...(next === 0 ? [] : [[6, 4098]]),
+    ]);
+  });
+  it('readPartitions returns at most 128 logical partitions', async () => {
+    const device = await fileDevice(201 * MiB);
+    await device.write(mbr([0x05, 2048, 200 * 2048]), 0);
+    for (let mib = 1; mib <= 200; mib++) await device.write(mbr([0x83, 1, 1], [0x05, mib * 2048, 2048]), mib * MiB);
+    expect((await readPartitions(device))!.partitions.map(({ number }) => number)).toEqual([
+      1,
+      ...Array.from({ length: 128 }, (_, index) => 5 + index),
+    ]);
   });
   it.each<[string, Buffer, number, RegExp]>([
     ['no table', Buffer.alloc(512), MiB, /no partition table/],

@@ -169,7 +169,12 @@ async function handshake(
     ...{ bmcRandom: Buffer.from(second.bmcRandom), guid: Buffer.from(second.guid) },
     ...(target.kg ? { kg: target.kg } : {}),
   };
-  if (!sameBytes(second.code, rakp2Code(state))) throw new IpmiError('refused', 'wrong password (RAKP 2 HMAC)');
+  if (!sameBytes(second.code, rakp2Code(state))) {
+    // RAKP 3 with a status ends the session at the BMC, which has few of them, and gets no response (§13.22).
+    const rejection = encodeRakp3({ tag: (tag + 1) & 0xff, status: RAKP_STATUS.invalidIntegrityCheck, bmcId, code: Buffer.alloc(0) });
+    await resources.sockets.send(peer, encodeRmcpPlus({ payloadType: PAYLOAD.rakp3, sessionId: 0, sequence: 0 }, rejection));
+    throw new IpmiError('refused', 'wrong password (RAKP 2 HMAC)');
+  }
   const fourth = await send(
     PAYLOAD.rakp3,
     PAYLOAD.rakp4,

@@ -6,7 +6,10 @@
  */
 const COUNTERPARTS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
 type Counterpart = (typeof COUNTERPARTS)[number];
-/** `file: a part of the title of the test`; the file is below tests/. */
+/**
+ * `file: the beginning of a title`; the file is below tests/. The title is that of a test or of a `describe`, as it is written or as
+ * `.each` makes it of a row.
+ */
 type Proof = string;
 export interface HardwareRow {
   readonly type: 'ipmi' | 'redfish';
@@ -51,7 +54,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     ipmi_sim: 'lab/ipmi/ipmi.test.ts: opens a session with IPMI 1.5',
   }),
   row('ipmi', 'power', 'ipmitool', 'the program ipmitool in its place (`[ipmi]client`)', {
-    bent: "lab/ipmi/ipmi-server.test.ts: describe.each(['native', 'ipmitool'])",
+    bent: 'lab/ipmi/ipmi-server.test.ts: the server with [ipmi]client = ipmitool',
   }),
   row('ipmi', 'management', 'ipmitool', 'boot device, once and for good', {
     bent: 'drivers/ipmi/management.test.ts: boot device',
@@ -100,12 +103,12 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'management', 'redfish', 'boot mode', {
     bent: 'drivers/redfish-management.test.ts: boot mode',
-    simulator: `${REFERENCE}: boot_mode: 'bios'`,
+    simulator: `${REFERENCE}: PUT …/states/boot_mode with {"target":"bios"}`,
     'sushy-tools': 'lab/redfish/redfish.test.ts: changes the boot mode',
   }),
   row('redfish', 'management', 'redfish', 'secure boot', {
     bent: 'drivers/redfish-management.test.ts: secure boot',
-    simulator: `${REFERENCE}: secure_boot: true`,
+    simulator: `${REFERENCE}: PUT …/states/secure_boot with {"target":true}`,
   }),
   row('redfish', 'management', 'redfish', 'keys of secure boot', {
     bent: 'drivers/redfish-management.test.ts: secure boot',
@@ -133,7 +136,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     'sushy-tools': 'lab/redfish/redfish.test.ts: the Redfish driver reads the sensors of a chassis',
   }),
   row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
-    bent: "drivers/boot/virtual-media-boot.test.ts: describe('ramdisk'",
+    bent: 'drivers/boot/virtual-media-boot.test.ts: ramdisk',
     'sushy-tools': `${END_TO_END_REDFISH}: uefi-cd`,
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
@@ -142,11 +145,12 @@ export const HARDWARE: readonly HardwareRow[] = [
     'sushy-tools': 'lab/redfish/redfish-https.test.ts: with %s, a machine boots the ramdisk from the URL in HttpBootUri',
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTPS boot, of OVMF', {
-    simulator: 'lab/redfish/redfish-https.test.ts: simulator, HTTPS',
+    simulator: 'lab/redfish/redfish-https.test.ts: with simulator, HTTPS, a machine boots the ramdisk',
   }),
   row('redfish', 'management', 'redfish', 'virtual media from a server that wants a name and a password', {
     bent: 'drivers/redfish/virtual-media.test.ts: sends credentials to the BMC',
-    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: from a server that requires a user name and a password',
+    'sushy-tools':
+      'lab/redfish/redfish-settings.test.ts: insertMedium inserts an image, write-protected, from a server that requires a user name and a password',
   }),
   row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
     bent: 'reference/hardware/raid-plan.test.ts: our server chooses the drives for RAID volumes as Ironic does',
@@ -174,7 +178,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'flows/hardware/redfish-firmware.test.ts: another conductor continues the updates after the first one was killed',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of network cards', {
-    bent: "drivers/redfish/steps/firmware.test.ts: describe('nic'",
+    bent: 'drivers/redfish/steps/firmware.test.ts: nic',
     simulator: `${REFERENCE}: firmware.update updates a network card`,
   }),
   row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
@@ -183,8 +187,8 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
     bent: 'drivers/redfish/inspect.test.ts: returns the inventory of a complete machine',
-    simulator: "reference/inspection/inspection.test.ts: ['simulator', {}]",
-    'sushy-tools': "reference/inspection/inspection.test.ts: ['libvirt', {}]",
+    simulator: 'reference/inspection/inspection.test.ts: both servers inspect a machine of simulator alike, with properties {}',
+    'sushy-tools': 'reference/inspection/inspection.test.ts: both servers inspect a machine of libvirt alike, with properties {}',
   }),
   row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish/vendor.test.ts: subscriptions' }),
   row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish/vendor.test.ts: eject_vmedia' }),

@@ -1,9 +1,11 @@
 /** The BMC side of the project on a socket, with commands that a test can count. */
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
-import { PRIVILEGE } from '../../../wire/ipmi/constants';
+import { PAYLOAD, decodeLanMessage, decodeOpenSessionRequest, decodePacket } from '../../../wire/ipmi/codec';
+import { COMMANDS, PRIVILEGE } from '../../../wire/ipmi/constants';
 import type { BmcAnswer, BmcOptions, BmcRequest } from '../../../wire/ipmi/bmc';
 import { createBmc } from '../../../wire/ipmi/server/server';
+import type { Relay } from '../udp-relay';
 
 export interface TestBmc {
   readonly port: number;
@@ -17,6 +19,20 @@ export interface TestBmc {
   mute(silent: boolean): void;
   close(): Promise<void>;
 }
+/**
+ * The number of requested sessions: Open Session Requests, or Activate Session in IPMI 1.5. Repetitions count once, as their session ID is the
+ * same.
+ */
+export const openedSessions = ({ seen }: Relay): number =>
+  new Set(
+    seen.flatMap(({ toServer, packet: bytes }) => {
+      const packet = toServer ? decodePacket(bytes) : undefined;
+      if (packet?.kind === 'rmcp+')
+        return packet.payloadType === PAYLOAD.openSessionRequest ? [decodeOpenSessionRequest(packet.payload)!.consoleId] : [];
+      if (packet?.kind !== 'lan') return [];
+      return decodeLanMessage(packet.payload)?.command === COMMANDS.activateSession[1] ? [packet.sessionId] : [];
+    }),
+  ).size;
 export const echo = (request: BmcRequest): BmcAnswer => ({ completionCode: 0, data: request.data });
 
 export async function testBmc(

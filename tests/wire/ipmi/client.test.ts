@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { createIpmiPool, IpmiError, type IpmiPool, type IpmiPoolOptions, type IpmiTarget } from '../../../wire/ipmi/client';
-import { encodePlain, encodeRmcpPlus } from '../../../wire/ipmi/codec';
-import { COMPLETION, PRIVILEGE } from '../../../wire/ipmi/constants';
+import { decodeLanMessage, decodePacket, encodePlain, encodeRmcpPlus, type LanMessage, type Packet } from '../../../wire/ipmi/codec';
+import { COMMANDS, COMPLETION, PRIVILEGE } from '../../../wire/ipmi/constants';
 import { CIPHER_SUITES } from '../../../wire/ipmi/suites';
 import { createConsoleSockets } from '../../../wire/ipmi/socket';
-import type { BmcRequest } from '../../../wire/ipmi/bmc';
-import { echo, testBmc, type TestBmc } from './bmc';
+import { MAX_SESSIONS, type BmcRequest } from '../../../wire/ipmi/bmc';
+import { echo, openedSessions, testBmc, type TestBmc } from './bmc';
 import { sameNumbers, udpRelay, type Fate, type Relay } from '../udp-relay';
 import { until } from '../../support/until';
 
@@ -48,11 +48,6 @@ const failure = async (promise: Promise<unknown>): Promise<IpmiError> => {
   expect(error).toBeInstanceOf(IpmiError);
   return error as IpmiError;
 };
-/** The number of requested sessions: Open Session Requests, with repetitions counted once (the console's session ID is the same). */
-const opened = (relay: Relay): number =>
-  new Set(relay.seen.filter(({ toServer, packet }) => toServer && packet[5] === 0x10).map(({ packet }) => packet.toString('hex', 20, 24)))
-    .size;
-
 describe('session', () => {
   it.each(Object.keys(CIPHER_SUITES).map(Number))('works with cipher suite %i', async (cipherSuite) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
@@ -72,7 +67,7 @@ describe('session', () => {
     const [pool, relay] = [poolOf(), await relayTo(bmc.port)];
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(pool, target(relay.port), [i])));
     expect(answers.map(([first]) => first)).toEqual(Array.from({ length: 20 }, (_, i) => i));
-    expect(opened(relay)).toBe(1);
+    expect(openedSessions(relay)).toBe(1);
   });
   it('continues past the last request sequence number', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
@@ -130,6 +125,14 @@ describe('refusals of the BMC', () => {
     expect(error.message).toContain('no free session');
     await pools[0]!.close();
     await ask(pools[16]!, target(bmc.port));
+  });
+  it('for a wrong password do not use up the sessions of the BMC', async () => {
+    const [pool, bmc] = [poolOf({ resendMs: 2000 }), await bmcOf()];
+    for (let n = 0; n <= MAX_SESSIONS; n++) {
+      const error = await failure(ask(pool, target(bmc.port, { password: 'wrong' })));
+      expect(error.message).toBe('wrong password (RAKP 2 HMAC)');
+    }
+    expect(await ask(pool, target(bmc.port), [1])).toEqual(Buffer.from([1]));
   });
   it('of a command fail with the completion code', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf({ reply: () => ({ completionCode: COMPLETION.nodeBusy }) })];
@@ -287,7 +290,7 @@ describe('unreachable BMC', () => {
     await ask(pool, target(relay.port), [1]);
     bmc.restart();
     expect(await ask(pool, target(relay.port), [2])).toEqual(Buffer.from([2]));
-    expect(opened(relay)).toBe(2);
+    expect(openedSessions(relay)).toBe(2);
     expect(bmc.ran.map(({ data }) => data[0])).toEqual([1, 2]);
   });
   it('does not delay requests to others', async () => {
@@ -332,7 +335,7 @@ describe('cached sessions', () => {
       await new Promise((done) => setTimeout(done, 3000));
     }
     await ask(pool, target(relay.port), [2]);
-    expect(opened(relay)).toBe(2);
+    expect(openedSessions(relay)).toBe(2);
   });
   it('requests in the queue and later ones fail when the pool is closed', async () => {
     const bmc = await bmcOf();
@@ -355,9 +358,34 @@ describe('cached sessions', () => {
     }
     await ask(pool, target(relays[2]!.port));
     await ask(pool, target(relays[1]!.port));
-    expect(relays.map(opened)).toEqual([1, 1, 1]);
+    expect(relays.map(openedSessions)).toEqual([1, 1, 1]);
     await ask(pool, target(relays[0]!.port));
-    expect(relays.map(opened)).toEqual([2, 1, 1]);
+    expect(relays.map(openedSessions)).toEqual([2, 1, 1]);
+  });
+  it.each<[string, '1.5' | '2.0', Partial<IpmiPoolOptions>, (pool: IpmiPool) => Promise<unknown>]>(
+    (['1.5', '2.0'] as const).flatMap((version) => [
+      ['the pool is closed', version, {}, (pool) => pool.close()],
+      ['they are unused for idleMs', version, { idleMs: 100 }, async () => {}],
+      ['another one needs their place', version, { maxSessions: 1 }, async (pool) => ask(pool, target((await bmcOf()).port))],
+    ]),
+  )('are closed at the BMC by Close Session (§22.19) when %s, IPMI %s', async (_, version, options, then) => {
+    const bmc = await bmcOf();
+    const [pool, relay] = [poolOf({ resendMs: 2000, ...options }), await relayTo(bmc.port)];
+    // Suite 1 does not encrypt, so that the relay can read the packets.
+    await ask(pool, target(relay.port, { version, cipherSuites: [1] }), [1]);
+    await then(pool);
+    const closing = (toServer: boolean) =>
+      relay.seen.flatMap((one) => {
+        const packet = one.toServer === toServer ? decodePacket(one.packet) : undefined;
+        const message = packet && 'payload' in packet ? decodeLanMessage(packet.payload) : undefined;
+        return message?.command === COMMANDS.closeSession[1] ? [{ packet, message }] : [];
+      });
+    await until('the response to Close Session', () => closing(false).length > 0);
+    const [{ packet, message }] = closing(true) as [{ packet: Packet; message: LanMessage }];
+    expect(message.data.readUInt32LE()).toBe((packet as Packet & { sessionId: number }).sessionId);
+    // The completion code.
+    expect(closing(false).map(({ message: { data } }) => [...data])).toEqual([[COMPLETION.ok]]);
+    expect(closing(true)).toHaveLength(1);
   });
   it('are not reused for other credentials', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];

@@ -213,18 +213,23 @@ describe('bios', () => {
 describe('bmc', () => {
   const version = (text: string): void =>
     void ((service.resources[MANAGER] as JsonObject & { FirmwareVersion: string }).FirmwareVersion = text);
-  it.each([
-    ['its version changes', (): void => version('6.0'), 0, 360],
-    ['its version stays the same', (): void => {}, 0, 360],
-  ])('waits 300 s and completes when %s', async (_, then, starts, seconds) => {
+  it.each<[string, JsonObject, string, number, number, number]>([
+    ['300 s, when its version has changed before', {}, '6.0', 60, 300, 0],
+    ['the wait of its setting, when its version has changed before', { wait: 120 }, '6.0', 60, 120, 0],
+    ['a check 30 s after that wait, when its version changes in between', { wait: 120 }, '6.0', 125, 150, 0],
+    ['300 s, when its version stays the same', { wait: 120 }, '5.0', 0, 300, 0],
+    ['300 s and a reboot, when its version cannot be read', { wait: 120 }, '', 60, 300, 1],
+  ])('completes after %s', async (_, setting, changed, at, seconds, starts) => {
     const made = bench();
-    await update(made, { component: 'bmc' });
-    const { outcome, at } = await end(made, (asked) => {
-      running(asked < 4 ? 'Running' : 'Completed');
-      if (asked === 5) then();
+    const started = made.task.clock.now();
+    await update(made, { component: 'bmc', ...setting });
+    const polls = await end(made, (asked) => {
+      running(asked === 1 ? 'Running' : 'Completed');
+      if (made.task.clock.now() - started >= at * 1000) version(changed);
     });
-    expect(outcome).toEqual({ kind: 'done' });
-    expect(at.at(-1)).toBe(seconds);
+    expect(polls.outcome).toEqual({ kind: 'done' });
+    // The first of three checks whether the BMC is available is at once, the others each 30 s later.
+    expect(polls.at.at(-1)).toBe(seconds + 60);
     expect(reboots(made)).toBe(starts);
   });
   it('reboots the machine if the BMC does not come back, and fails after the timeout', async () => {
