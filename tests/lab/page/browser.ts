@@ -34,8 +34,21 @@ export async function openPage(browser: Pick<Browser, 'newPage'>, url: string): 
   return { page, problems };
 }
 
+const CLICK_TRIES = 20;
 /** Clicks the element with this text, as a user finds it. */
 export async function clickText(page: Page, text: string, kind = 'button, a, summary'): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const found = await elementWithText(page, text, kind);
+    try {
+      await found.click();
+      return;
+    } catch (error) {
+      // The page has drawn this part again meanwhile: the element with this text is another one now.
+      if (tries === CLICK_TRIES || !(error as Error).message.includes('detached')) throw error;
+    }
+  }
+}
+async function elementWithText(page: Page, text: string, kind: string): Promise<ElementHandle<HTMLElement>> {
   const found = await page.waitForFunction(
     (wanted: string, selector: string) => {
       const all = [...document.querySelectorAll<HTMLElement>(selector)];
@@ -47,7 +60,7 @@ export async function clickText(page: Page, text: string, kind = 'button, a, sum
     text,
     kind,
   );
-  await (found as ElementHandle<HTMLElement>).click();
+  return found as ElementHandle<HTMLElement>;
 }
 export const waitForText = async (page: Page, selector: string, text: string): Promise<void> => {
   await page.waitForFunction(

@@ -154,6 +154,7 @@ it("the page enrols, inspects, deploys, undeploys and deletes a machine, without
     await clickText(page, tab);
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
     if (tab === 'Sensors') {
+      await page.waitForSelector('button:has(svg.spark polyline)');
       await page.click('button:has(svg.spark polyline)');
       await page.waitForSelector('.chart polyline');
       // For pictures, a line with several readings.
