@@ -43,8 +43,8 @@ export async function clickText(page: Page, text: string, kind = 'button, a, sum
       await found.click();
       return;
     } catch (error) {
-      // The page has drawn this part again meanwhile: the element with this text is another one now.
-      if (tries === CLICK_TRIES || !(error as Error).message.includes('detached')) throw error;
+      // If the page has drawn this part again meanwhile, another element has this text now.
+      if (tries === CLICK_TRIES || (await found.evaluate((element) => element.isConnected))) throw error;
     }
   }
 }

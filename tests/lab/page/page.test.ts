@@ -123,6 +123,7 @@ it("the page enrols, inspects, deploys, undeploys and deletes a machine, without
   await waitForText(page, 'dl.now .state', 'available');
   // The dialogue offers an image with a name.
   await clickText(page, 'Images');
+  await waitForText(page, 'h1', 'Images');
   await clickText(page, 'New');
   await page.waitForSelector('#field-name');
   await page.type('#field-name', 'debian-13');
@@ -395,6 +396,7 @@ it('the page creates, edits and deletes resources in forms, and names the invali
   const { page, problems } = await openPage(browser, url);
   page.on('dialog', (dialog) => void dialog.accept());
   await clickText(page, 'Deploy templates');
+  await waitForText(page, 'h1', 'Deploy templates');
   await waitForText(page, 'p', 'None.');
   await clickText(page, 'New');
   await page.waitForSelector('#field-name');
@@ -432,6 +434,7 @@ it('the page creates, edits and deletes resources in forms, and names the invali
   await clickText(page, 'Delete');
   await waitForText(page, 'p', 'None.');
   await clickText(page, 'Inspection rules');
+  await waitForText(page, 'h1', 'Inspection rules');
   await clickText(page, 'New');
   await typeInto(page, 'Actions 1: arguments (JSON)', '{"path": "/owner"}');
   await clickText(page, 'Save');
