@@ -147,7 +147,7 @@ describe.each(SERVICES)('the inspect interface discoverd with %s', (_service, st
     const { uuid, mac } = await enrol(1);
     await provision(uuid, 'inspect');
     await reachIntrospection(uuid, ['waiting']);
-    expect(await node(uuid)).toMatchObject({ provision_state: 'inspect wait', power_state: 'power on', reservation: null });
+    expect(await reach(uuid, ['inspect wait'])).toMatchObject({ power_state: 'power on' });
     expect(await call('GET', `/v1/nodes/${uuid}/management/boot_device`)).toMatchObject({ boot_device: 'pxe', persistent: false });
     expect(await call('POST', `${inspector.url}/v1/continue`, report(mac))).toMatchObject({ uuid });
     const after = await reach(uuid, ['manageable', 'inspect failed']);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../../support/free-port';
 import { until } from '../support/machines';
 import { programs } from '../support/venv';
 
@@ -27,7 +28,7 @@ export async function startVirtualBmc(
   const folder = join(lab.folder, 'virtualbmc');
   mkdirSync(folder, { recursive: true });
   const config = join(folder, 'virtualbmc.conf');
-  writeFileSync(config, `[default]\nconfig_dir = ${folder}\npid_file = ${folder}/pid\nserver_port = 50891\nshow_passwords = false\n`);
+  writeFileSync(config, `[default]\nconfig_dir = ${folder}\npid_file = ${folder}/pid\nserver_port = ${await freePort()}\nshow_passwords = false\n`);
   const env = { ...process.env, VIRTUALBMC_CONFIG: config };
   const log = join(folder, 'vbmcd.log');
   const output = openSync(log, 'a');
