@@ -363,7 +363,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'store/import': ['model'],
   'store/sql': ['migrations', 'model'],
   'store/tables': ['model', 'store/sql'],
-  ui: ['ui/lib'],
+  ui: ['ui/lib', 'ui/views'],
   'ui/lib': ['model', 'model/rules'],
   'ui/views': ['ui', 'ui/lib'],
   wire: [],
@@ -395,11 +395,14 @@ interface Import {
   readonly target: string;
   readonly typesOnly: boolean;
 }
+/** Imports of style sheets are not among them. */
+const IMPORT = /(?:\b(import|export)\s+(type\s)?[^;'"]*?from|\bimport|\brequire)\s*\(?\s*'(\.[^']*(?<!\.css))'/g;
 function importsOf(file: string): readonly Import[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/(?:\b(import|export)\s+(type\s)?[^;'"]*?from|\bimport|\brequire)\s*\(?\s*'(\.[^']*)'/g)].map((match) => {
+  return [...text.matchAll(IMPORT)].map((match) => {
     const path = relative(root, join(root, dirname(file), match[3]!));
-    return { file, target: existsSync(join(root, `${path}.ts`)) ? path : join(path, 'index'), typesOnly: match[2] !== undefined };
+    const isFile = ['.ts', '.tsx'].some((suffix) => existsSync(join(root, path + suffix)));
+    return { file, target: isFile ? path : join(path, 'index'), typesOnly: match[2] !== undefined };
   });
 }
 const imports = sources.flatMap(importsOf);
@@ -436,7 +439,7 @@ it(`has at most ${MOST_FILES} files in a folder`, () => {
  * (Tarjan's algorithm).
  */
 function circles(): readonly (readonly Import[])[] {
-  const edges = new Map(sources.map((file) => [file.slice(0, -3), imports.filter((one) => one.file === file)]));
+  const edges = new Map(sources.map((file) => [file.replace(/\.tsx?$/, ''), imports.filter((one) => one.file === file)]));
   const place = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];
