@@ -33,12 +33,12 @@ import { timeoutSignal } from './wire/timeout-signal';
 
 /** `refused`: the server does not start. */
 type Severity = 'ok' | 'note' | 'warning' | 'refused';
-export interface Finding {
+interface Finding {
   readonly what: string;
   readonly severity: Severity;
   readonly message: string;
 }
-export interface HostToCheck {
+interface HostToCheck {
   readonly options: LoadedOptions;
   readonly roles: readonly string[];
   readonly stateDir: string;

@@ -24,11 +24,11 @@ export function maskSecrets(value: unknown, depth = 0): unknown {
   );
 }
 
-export type LogOptions = Pick<
+type LogOptions = Pick<
   Options,
   'DEFAULT.debug' | 'DEFAULT.log_file' | 'DEFAULT.log_dir' | 'DEFAULT.use_json' | 'DEFAULT.default_log_levels'
 >;
-export interface OpenLog {
+interface OpenLog {
   readonly log: Log;
   /** Writes buffered lines. */
   readonly flush: () => void;

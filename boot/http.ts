@@ -48,7 +48,7 @@ type HttpBootOptions = Pick<
   | 'pxe.ipxe_timeout'
   | 'agent.api_ca_file'
 >;
-export interface HttpBootSetup {
+interface HttpBootSetup {
   readonly options: HttpBootOptions;
   /** The addresses to listen on. */
   readonly hosts: readonly string[];
@@ -67,7 +67,7 @@ export interface HttpBootSetup {
   /** Absent: the requests are not recorded. */
   readonly requests?: Pick<BootRequestLog, 'note'>;
 }
-export interface HttpBootService {
+interface HttpBootService {
   readonly port: number;
   /** The second port, with TLS; null: there is none. */
   readonly httpsPort: number | null;

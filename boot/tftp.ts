@@ -16,12 +16,12 @@ import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } fr
 
 type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'> &
   Partial<Pick<Options, 'DEFAULT.my_ip' | 'DEFAULT.my_ipv6'>>;
-export interface TftpService {
+interface TftpService {
   readonly port: number;
   /** Aborts running transfers. */
   stop(): Promise<void>;
 }
-export interface TftpSetup {
+interface TftpSetup {
   readonly options: TftpServiceOptions;
   /** The addresses to listen on. */
   readonly hosts: readonly string[];

@@ -17,7 +17,7 @@ const NO_FILE: HostFinding = {
   message: 'no file was read: name it with --config-file; without this, /etc/ironic/ironic.conf is read if it exists',
 };
 /** Checks the host. A parameter of the command, because the checks use all parts of the program (host-checks.ts). */
-export type CheckHost = (host: {
+type CheckHost = (host: {
   readonly options: LoadedOptions;
   readonly roles: readonly string[];
   readonly stateDir: string;

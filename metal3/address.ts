@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../model/clock';
 import { Metal3Error, type Environment } from './container-context';
 
 type Interfaces = Readonly<NodeJS.Dict<NetworkInterfaceInfo[]>>;
-export interface ProvisioningAddress {
+interface ProvisioningAddress {
   readonly ip: string;
   readonly interface?: string;
 }

@@ -15,7 +15,7 @@ export function valueOf({ name, formerly = [], preset = '' }: Variable, context:
   return given ?? (typeof preset === 'string' ? preset : preset(context));
 }
 
-export interface Derived {
+interface Derived {
   readonly settings: Settings;
   /** Lines for the log. */
   readonly warnings: readonly string[];

@@ -87,7 +87,7 @@ type ValueOf<Member extends keyof StateShape> = Extract<(typeof STATES)[Provisio
 export type FlowName = ValueOf<'flow'>;
 /** The options that limit waits. */
 export type WaitTimeout = ValueOf<'timeout'>;
-export interface StateRow extends StateShape {
+interface StateRow extends StateShape {
   readonly target?: ValueOf<'target'>;
   readonly flow?: FlowName;
   readonly timeout?: WaitTimeout;

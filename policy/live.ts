@@ -7,7 +7,7 @@ import { checkPresence, compileFiles, policyFilePaths, readPolicyFiles, warnings
 import { ineffectiveness, type StrategyOptions } from './ineffectiveness';
 import { unknownRoles, type GrantOptions } from './unknown-roles';
 
-export interface LiveEnforcer {
+interface LiveEnforcer {
   readonly enforcer: Enforcer;
   /** Reads the files now. When `policy_file` is gone, the defaults count from then on; without this call the former rules stay. */
   reload(): void;

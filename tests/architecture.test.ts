@@ -394,18 +394,23 @@ interface Import {
   /** The file that it imports, from the root, without its suffix. */
   readonly target: string;
   readonly typesOnly: boolean;
+  /** `*` for all. */
+  readonly names: readonly string[];
 }
 /** Imports of style sheets are not among them. */
-const IMPORT = /(?:\b(import|export)\s+(type\s)?[^;'"]*?from|\bimport|\brequire)\s*\(?\s*'(\.[^']*(?<!\.css))'/g;
+const IMPORT = /(?:\b(import|export)\s+(type\s)?([^;'"]*?)from|\bimport|\brequire)\s*\(?\s*'(\.[^']*(?<!\.css))'/g;
 function importsOf(file: string): readonly Import[] {
   const text = readFileSync(join(root, file), 'utf8');
   return [...text.matchAll(IMPORT)].map((match) => {
-    const path = relative(root, join(root, dirname(file), match[3]!));
+    const [, , type, names, target] = match;
+    const path = relative(root, join(root, dirname(file), target!));
     const isFile = ['.ts', '.tsx'].some((suffix) => existsSync(join(root, path + suffix)));
-    return { file, target: isFile ? path : join(path, 'index'), typesOnly: match[2] !== undefined };
+    const imported = { file, target: isFile ? path : join(path, 'index') };
+    return { ...imported, typesOnly: type !== undefined, names: names?.match(/\w+|\*/g) ?? [] };
   });
 }
 const imports = sources.flatMap(importsOf);
+const withoutSuffix = (file: string): string => file.replace(/\.tsx?$/, '');
 const told = ({ file, target }: Import): string => `${file} imports ${target}`;
 
 it('knows every folder, and no other', () => {
@@ -429,6 +434,24 @@ it('imports only types of the option table', () => {
   expect(values.map(told)).toEqual([]);
 });
 
+/** Not checked yet for types that nothing imports. */
+const UNCHECKED = 'conductor/flows';
+/** knip checks values (`npm run check`). It accepts types of exported values, whether anything imports them or not. */
+it('exports types that other files import, or that are marked @internal for the tests', () => {
+  const checked = sources.filter((file) => folderOf(file) !== UNCHECKED);
+  const wrong = checked.flatMap((file) => {
+    const path = withoutSuffix(file);
+    const importers = imports.filter(({ target }) => target === path);
+    const isImported = (name: string): boolean => importers.some(({ names }) => names.includes(name) || names.includes('*'));
+    const text = readFileSync(join(root, file), 'utf8');
+    const commentAt = (end: number): string => (text.endsWith('*/\n', end) ? text.slice(text.lastIndexOf('/**', end), end) : '');
+    return [...text.matchAll(/^export (?:type|interface|enum) (\w+)/gm)]
+      .filter(({ index, 1: name }) => isImported(name!) === commentAt(index).includes('@internal'))
+      .map(({ 1: name }) => `${file} exports ${name}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
 it(`has at most ${MOST_FILES} files in a folder`, () => {
   const counts = folders.map((folder) => [folder, sources.filter((file) => folderOf(file) === folder).length] as const);
   expect(counts.filter(([, count]) => count > MOST_FILES)).toEqual([]);
@@ -439,7 +462,7 @@ it(`has at most ${MOST_FILES} files in a folder`, () => {
  * (Tarjan's algorithm).
  */
 function circles(): readonly (readonly Import[])[] {
-  const edges = new Map(sources.map((file) => [file.replace(/\.tsx?$/, ''), imports.filter((one) => one.file === file)]));
+  const edges = new Map(sources.map((file) => [withoutSuffix(file), imports.filter((one) => one.file === file)]));
   const place = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];

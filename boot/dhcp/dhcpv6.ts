@@ -113,7 +113,7 @@ function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }:
   };
 }
 
-export type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;
+type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;
 
 /** §18.2.1: a client that receives preference 255 chooses this server at once. */
 const OURS = 255;

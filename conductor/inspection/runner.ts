@@ -122,7 +122,7 @@ function changesFromBmc(node: NodeRecord, { properties = {}, capabilities: repor
 }
 
 /** What an inspection found. An agent reports only an inventory and plugin_data. */
-export type HookInput = Pick<InspectionFindings, 'inventory' | 'pluginData' | 'hooks'> & Partial<InspectionFindings>;
+type HookInput = Pick<InspectionFindings, 'inventory' | 'pluginData' | 'hooks'> & Partial<InspectionFindings>;
 /** How out-of-band inspections, callbacks and introspections differ. */
 interface HookRunOptions {
   /** Begins the error message if a hook fails. */

@@ -192,7 +192,7 @@ function repeated(kind: SavedKind, asked: readonly RequestedStep[]): readonly st
     : [];
 }
 
-export interface Checking {
+interface Checking {
   /** A step that is not offered may be the agent's: it is checked later. */
   readonly unknownLater?: boolean;
   readonly withoutRamdisk?: boolean;

@@ -18,7 +18,7 @@ import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** The members of a task that requests to web servers need. */
-export interface Fetching {
+interface Fetching {
   readonly signal: AbortSignal;
   readonly options: ImageServerOptions & {
     readonly 'DEFAULT.webserver_verify_ca': string;

@@ -3,7 +3,7 @@ import { Fault } from '../errors';
 import type { Log } from '../log';
 import type { PortgroupRecord, PortRecord } from '../records';
 
-export type FilteredPortOrPortgroup =
+type FilteredPortOrPortgroup =
   | { readonly kind: 'port'; readonly record: PortRecord }
   | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
 export interface FilteredNetwork {

@@ -16,7 +16,7 @@ import { SCHEMAS } from './protocol/versions';
 import { withoutEndSlashes } from '../../wire/urls';
 
 export type { System } from './protocol/routes';
-export interface RedfishEndpoint {
+interface RedfishEndpoint {
   readonly port: number;
   close(): Promise<void>;
 }

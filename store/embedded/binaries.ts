@@ -22,7 +22,7 @@ const [FIRST_FREE, LAST_FREE] = [60706, 61183];
 export const ownerOf = (path: string): Promise<{ readonly uid: number; readonly gid: number } | undefined> =>
   stat(path).catch(() => undefined);
 
-export interface Users {
+interface Users {
   /** Runs the server. No other program uses this user ID. */
   readonly server: User;
   /** Runs initdb. */

@@ -18,7 +18,7 @@ export interface PortFilter extends Paging, NodeScope {
   /** Part of the description. */
   readonly descriptionContains?: string;
 }
-export interface Ports {
+interface Ports {
   /** Throws MACAlreadyExists, PortAlreadyExists. */
   create(port: NewPort): Promise<PortRecord>;
   /** Creates the ports whose addresses no port has yet, in one statement. The given ports must have no names. */

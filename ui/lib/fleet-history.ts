@@ -58,7 +58,7 @@ export function withServerCounts(samples: readonly Sample[], now: number, server
 /** The time at which the chart begins, in milliseconds since the epoch. */
 export const beginOf = (samples: readonly Sample[], now: number): number => Math.max(samples[0]?.at ?? now, now - DAY_MS);
 
-export interface Area {
+interface Area {
   readonly name: StateClass;
   /** The attribute `d` of an SVG path in a box of 100 × 100. */
   readonly path: string;

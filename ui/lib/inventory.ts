@@ -43,7 +43,7 @@ export const neighboursOf = ({ plugin_data: data }: Loose): readonly Loose[] =>
     isObject(facts) ? [{ interface: name, ...facts }] : [],
   );
 
-export interface Difference {
+interface Difference {
   readonly field: string;
   /** Undefined: the field had no value. */
   readonly before?: string;

@@ -1,7 +1,7 @@
 /** The nodes of the fleet as rows, and how events change them (docs/reference/events.md). Pure. */
 import { STATES, stateRow, type ProvisionState } from '../../model/states';
 
-export interface StepProgress {
+interface StepProgress {
   readonly step: string;
   readonly number?: number;
   readonly of?: number;

@@ -180,7 +180,7 @@ export interface DhcpPacket {
   /** Options without a row, and options with invalid bytes. */
   readonly unknown: ReadonlyMap<number, Buffer>;
 }
-export interface Malformed {
+interface Malformed {
   readonly malformed: string;
 }
 

@@ -252,7 +252,7 @@ export interface Dhcpv6Packet {
   readonly relays: readonly Relay[];
   readonly message: Dhcpv6Message;
 }
-export interface Malformed6 {
+interface Malformed6 {
   readonly malformed: string;
 }
 export const NO_ASSOCIATIONS: Associations = { addresses: [], temporary: [], prefixes: [] };

@@ -8,7 +8,7 @@ import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './cons
 import { runInQueue, createRequestQueue, withTimeout, type RequestQueue } from './request-queue';
 import { unreachable } from './session';
 
-export interface IpmitoolOptions {
+interface IpmitoolOptions {
   readonly log: { debug(message: string, fields?: object): void };
   readonly clock: { now(): number; sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
   /** Passes the password by the environment instead of a file that only this user can read. */

@@ -32,7 +32,7 @@ export interface Link {
   readonly pace: Pace;
 }
 /** A BMC's response times, measured as in TCP (RFC 6298 §2), so that a slow BMC gets no repetition while it still works on the response. */
-export interface Pace {
+interface Pace {
   smoothed?: number;
   variation: number;
   /** Milliseconds until the next packet without a response is sent again; 0: unknown. */

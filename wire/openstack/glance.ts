@@ -89,7 +89,7 @@ export async function membersOf(glance: ServiceClient, id: string, call: Service
 }
 
 /** Who wants to use an image. */
-export interface ImageUser {
+interface ImageUser {
   /** The caller has the role `admin`. */
   readonly admin: boolean;
   /** The caller's project. Null: the caller has none, or the work goes on without a caller. */

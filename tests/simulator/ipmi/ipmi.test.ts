@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { silentLog } from '../../../model/log';
 import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
-import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
+import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { encodeOpenSessionRequest, encodePing, encodePong, encodeRakp1, encodeRmcpPlus } from '../../../wire/ipmi/codec';
 import { COMMANDS } from '../../../wire/ipmi/constants';
@@ -10,7 +10,7 @@ import { SUITE_17, SUITE_3 } from '../../wire/ipmi/captures';
 import { sameNumbers } from '../../wire/udp-relay';
 
 interface Bench {
-  readonly endpoint: IpmiEndpoint;
+  readonly endpoint: Awaited<ReturnType<typeof serveIpmi>>;
   readonly acts: string[];
   boot: BootSetting;
   on: boolean;
