@@ -231,7 +231,7 @@ async function openSource(
   return name?.kind === 'grub start' ? text(GRUB_START) : undefined;
 }
 
-/** The options that are granted (RFC 2347: others are omitted from the OACK). */
+/** The options that are granted (RFC 2347: others are omitted from the OACK). @internal */
 export function negotiate(requested: TftpOptions, file: Pick<BlockSource, 'size'>, mode: string): NegotiatedOptions {
   const granted = new Map<string, string>();
   const number = (name: string, least: number, most: number): number | undefined => {

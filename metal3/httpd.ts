@@ -36,7 +36,7 @@ interface HttpdModes {
   /** Images of nodes are served on the plain port too. */
   readonly plainImages: boolean;
 }
-/** Whether a port serves an area; `api`: the API answers. */
+/** Whether a port serves an area; `api`: the API answers. @internal */
 export function ruleOf(port: Port, path: string, { mediaTls, plainImages }: HttpdModes): Area | 'api' | 'refused' {
   const { area } = AREAS.find(({ paths }) => paths.test(path))!;
   const isImage = area === 'image' || area === 'ramdisk';

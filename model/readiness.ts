@@ -374,9 +374,6 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   },
 ];
 
-/** All codes, in the order of the response. */
-export const READINESS_CODES: readonly string[] = CHECKS.map(({ code }) => code);
-
 export function readiness(facts: Facts): Readiness {
   const { node, probes } = facts;
   const checks = CHECKS.map((check): CheckResult => {

@@ -33,9 +33,9 @@ export class RuleError extends Error {}
 const SHOWN = 100;
 const quoted = (text: string): string => `"${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}"`;
 
-export const MAX_RULE_LENGTH = 16_384;
+const MAX_RULE_LENGTH = 16_384;
 /** The deepest nesting of parentheses and `not`. */
-export const MAX_RULE_DEPTH = 64;
+const MAX_RULE_DEPTH = 64;
 
 const LEADING = /^\(+/;
 /** Refused, because Python splits text at other control characters than JavaScript does. */

@@ -201,6 +201,7 @@ const isSum = (text: string): boolean => ALGORITHMS[text.length] !== undefined &
 /**
  * Finds an image's checksum in a file: one that holds nothing else, GNU lines (`SUM  NAME`, `SUM *NAME`) or BSD lines
  * (`SHA256 (NAME) = SUM`). Throws InvalidParameterValue.
+ * @internal
  */
 export function findChecksum(text: string, imageSource: string, checksumUrl: string): string {
   const fail = (reason: string) => invalid(`Failed to download image ${withoutCredentials(checksumUrl)}, reason: ${reason}`);

@@ -118,6 +118,7 @@ async function copyBinaries(native: string, cache: string, copy: string): Promis
 /**
  * npm packages contain no symbolic links. The package creates those between its libraries in an install script, which may not have run
  * (`npm ci --ignore-scripts`). False: a link is missing and cannot be created.
+ * @internal
  */
 export async function restoreLinks(native: string): Promise<boolean> {
   const text = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');

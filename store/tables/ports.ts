@@ -34,6 +34,7 @@ interface Ports {
   remove(uuid: string): Promise<void>;
 }
 
+/** @internal */
 export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COLUMNS };
 const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
 const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;

@@ -2,7 +2,7 @@
 import type { Change, HookOptions, InspectionData } from '../../conductor/inspection/hooks/hook';
 import { pciAliases } from '../../conductor/inspection/hooks/devices';
 import { HOOKS } from '../../conductor/inspection/hooks';
-import { normalMac, pxeMac } from '../../conductor/inspection/hooks/interfaces';
+import { normalMac } from '../../conductor/inspection/hooks/interfaces';
 import { applyHooks, newProperties } from '../../conductor/inspection/runner';
 import { cidrMap } from '../../conductor/inspection/hooks/switches';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
@@ -274,7 +274,8 @@ it.each([
   [12, undefined],
   [null, undefined],
 ])('MAC address %s is %s', (given, normal) => expect(normalMac(given)).toBe(normal));
-it('finds no boot interface where none is told', () => expect(pxeMac({ interfaces: [], boot: { pxe_interface: 'x' } })).toBeUndefined());
+it('finds no boot interface where none is told', () =>
+  expect(look(['validate-interfaces'], { inventory: interfaces('x') })).toContainEqual({ on: 'plugin_data', name: 'macs', value: [A, B] }));
 it('names each hook once', () => expect(new Set(HOOKS.map(({ name }) => name)).size).toBe(HOOKS.length));
 
 /** The chassis 52:54:00:aa:bb:cc, its port p1 and its name sw. */

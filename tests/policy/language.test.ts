@@ -1,14 +1,7 @@
-import {
-  compileRule,
-  formatRule,
-  MAX_RULE_DEPTH,
-  MAX_RULE_LENGTH,
-  parseRule,
-  RuleError,
-  type Value,
-  type Vocabulary,
-} from '../../policy/language';
+import { compileRule, formatRule, parseRule, RuleError, type Value, type Vocabulary } from '../../policy/language';
 
+const MAX_RULE_LENGTH = 16_384;
+const MAX_RULE_DEPTH = 64;
 type Values = Readonly<Record<string, Value>>;
 const vocabulary: Vocabulary<Values, Values> = {
   roles: (caller) => (caller['roles'] ?? []) as readonly string[],

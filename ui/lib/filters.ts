@@ -62,7 +62,6 @@ export function columnsOf({ columns }: View, rows: readonly Row[]): readonly Col
     ({ ifAny, text }) => !ifAny || !isUsual || rows.some((row) => text(row) !== ''),
   );
 }
-export const NO_VIEW: View = { text: '', filters: {}, order: 'name', columns: USUAL };
 
 /** The most characters of a URL parameter that the page reads. */
 const MOST_CHARACTERS = 500;

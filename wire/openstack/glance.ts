@@ -53,7 +53,7 @@ const STANDARD = new Set([
 ]);
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** Undefined: it is no image. */
+/** Undefined: it is no image. @internal */
 export function parseImage(body: unknown): GlanceImage | undefined {
   if (!isObject(body) || typeof body['id'] !== 'string') return undefined;
   const { size, tags } = body;

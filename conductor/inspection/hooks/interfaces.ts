@@ -15,7 +15,7 @@ export function normalMac(value: unknown): string | undefined {
   return /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac) ? mac : undefined;
 }
 /** The MAC address that the machine booted from, as an address or in pxelinux's form with the hardware type first (01-aa-bb-…). */
-export function pxeMac(inventory: Inventory): string | undefined {
+function pxeMac(inventory: Inventory): string | undefined {
   const given: unknown = inventory.boot?.pxe_interface;
   if (typeof given !== 'string') return undefined;
   return normalMac(given) ?? normalMac(given.slice(given.indexOf('-') + 1));
