@@ -365,7 +365,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'store/tables': ['model', 'store/sql'],
   ui: ['ui/lib', 'ui/views'],
   'ui/lib': ['model', 'model/rules'],
-  'ui/views': ['ui', 'ui/lib'],
+  'ui/views': ['model/json', 'ui', 'ui/lib'],
   wire: [],
   'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['wire/addresses'],

@@ -11,7 +11,7 @@ import { systemClock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { encodeTftp } from '../../wire/tftp';
-import { getFile, type Asked } from './tftp-client';
+import { getFile, type TransferRequest } from './tftp-client';
 import { until } from '../support/until';
 
 type TftpService = Awaited<ReturnType<typeof startTftp>>;
@@ -49,7 +49,7 @@ const start = (extra: Partial<TftpSetup> = {}): Promise<TftpService> =>
     clock: systemClock,
     ...extra,
   });
-const get = (file: string, asked: Partial<Asked> = {}) => getFile({ port: service.port, file, ...asked });
+const get = (file: string, asked: Partial<TransferRequest> = {}) => getFile({ port: service.port, file, ...asked });
 
 beforeAll(async () => {
   mkdirSync(join(root, 'sub'), { recursive: true });
@@ -255,7 +255,7 @@ describe('by the rows of the boots', () => {
     own = await start({ boots });
   });
   afterAll(() => own.stop());
-  const ask = (file: string, asked: Partial<Asked> = {}) => getFile({ port: own.port, file, ...asked });
+  const ask = (file: string, asked: Partial<TransferRequest> = {}) => getFile({ port: own.port, file, ...asked });
 
   it('tells PXELINUX and GRUB what to boot', async () => {
     expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-01')).data.toString()).toContain(`kernel /boot/${TOKEN}/kernel`);

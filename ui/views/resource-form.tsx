@@ -1,5 +1,6 @@
 /** Creates or edits a resource: a form with the fields of its kind, or its JSON. */
 import { useState } from 'preact/hooks';
+import type { JsonObject } from '../../model/json';
 import {
   fieldsNamedIn,
   newRow,
@@ -14,7 +15,7 @@ import {
   type RowTexts,
 } from '../lib/resource-forms';
 import { api, messageOf } from '../state';
-import { Scrolled, textOf, type Value } from './shared';
+import { Scrolled, textOf } from './shared';
 
 interface FormProps {
   /** The path below /v1. */
@@ -22,7 +23,7 @@ interface FormProps {
   /** Absent: JSON only. */
   readonly fields?: readonly FormField[];
   /** The resource to edit; without a UUID, a new one. */
-  readonly entry: Value;
+  readonly entry: JsonObject;
   readonly saved: () => void;
   readonly cancel: () => void;
 }
@@ -130,7 +131,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
   const [problem, setProblem] = useState('');
   const isNew = entry['uuid'] === undefined;
   const isWrong = (place: string): boolean => Object.hasOwn(mistakes, place);
-  const send = async (value: Value, names?: readonly string[]): Promise<void> => {
+  const send = async (value: JsonObject, names?: readonly string[]): Promise<void> => {
     try {
       if (isNew) await api.send('POST', `v1/${id}`, value);
       else {
@@ -149,7 +150,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
     setMistakes({});
     if (json !== null) {
       try {
-        void send(JSON.parse(json) as Value);
+        void send(JSON.parse(json) as JsonObject);
       } catch {
         setProblem('This is no JSON');
       }

@@ -25,9 +25,9 @@ export interface RuleEffects {
 }
 type Action = (draft: Draft, args: RuleArguments, effects: RuleEffects) => void | Promise<void>;
 
-type Kind = 'text' | 'text or null' | 'boolean' | 'object';
+type FieldKind = 'text' | 'text or null' | 'boolean' | 'object';
 /** Node fields that a rule may set. Fields of the state machine, of locks and of the store are excluded. */
-const NODE_FIELDS: Readonly<Record<string, Kind>> = {
+const NODE_FIELDS: Readonly<Record<string, FieldKind>> = {
   ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`${kind}_interface`, 'text'])),
   ...{ driver: 'text', conductor_group: 'text' },
   ...Object.fromEntries(
@@ -39,14 +39,14 @@ const NODE_FIELDS: Readonly<Record<string, Kind>> = {
   ...Object.fromEntries(['automated_clean', 'retired', 'disable_power_off'].map((name) => [name, 'boolean'])),
   ...Object.fromEntries(['driver_info', 'properties', 'instance_info', 'extra', 'network_data'].map((name) => [name, 'object'])),
 };
-const PORT_FIELDS: Readonly<Record<string, Kind>> = {
+const PORT_FIELDS: Readonly<Record<string, FieldKind>> = {
   address: 'text',
   ...Object.fromEntries(['name', 'physical_network', 'description', 'vendor', 'category'].map((name) => [name, 'text or null'])),
   ...Object.fromEntries(['pxe_enabled', 'is_smartnic', 'available_for_dynamic_portgroup'].map((name) => [name, 'boolean'])),
   ...Object.fromEntries(['extra', 'local_link_connection'].map((name) => [name, 'object'])),
 };
 /** Converts the value to the type of the field. Throws an Error with the reason if that is impossible. */
-function converted(kind: Kind, value: unknown): unknown {
+function converted(kind: FieldKind, value: unknown): unknown {
   if (kind === 'object') {
     if (isObject(value)) return value;
     throw new Error(`an object is needed, not ${repr(value)}`);
@@ -84,14 +84,18 @@ const put = (at: Record<string, unknown>, name: string, value: unknown): void =>
 };
 
 /** Sets a field, or a member of an object field. */
-function set(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown, value: unknown): void {
+function set(record: Record<string, unknown>, fields: Readonly<Record<string, FieldKind>>, path: unknown, value: unknown): void {
   const parts = partsOf(path);
   const kind = Object.hasOwn(fields, parts[0]!) ? fields[parts[0]!] : undefined;
   if (!kind) throw new Error(`${repr(parts[0])} cannot be set by a rule`);
   if (parts.length > 1 && kind !== 'object') throw new Error(`${repr(parts[0])} has no members`);
   put(parentOf(record, parts, true), parts.at(-1)!, parts.length === 1 ? converted(kind, value) : value);
 }
-function extend(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, { path, value, unique }: RuleArguments): void {
+function extend(
+  record: Record<string, unknown>,
+  fields: Readonly<Record<string, FieldKind>>,
+  { path, value, unique }: RuleArguments,
+): void {
   const parts = partsOf(path);
   const at = parts.length > 1 ? parentOf(record, parts, true) : record;
   const before = Object.hasOwn(at, parts.at(-1)!) ? at[parts.at(-1)!] : [];
@@ -100,7 +104,7 @@ function extend(record: Record<string, unknown>, fields: Readonly<Record<string,
 }
 const extended = (list: readonly unknown[], value: unknown, unique: unknown): readonly unknown[] =>
   toBoolean(unique ?? false) && list.some((one) => equal(one, value)) ? list : [...list, value];
-function remove(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown): void {
+function remove(record: Record<string, unknown>, fields: Readonly<Record<string, FieldKind>>, path: unknown): void {
   const parts = partsOf(path);
   if (parts.length === 1 || !Object.hasOwn(fields, parts[0]!)) throw new Error(`${repr(parts[0])} cannot be removed by a rule`);
   const at = parentOf(record, parts, false);
