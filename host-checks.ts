@@ -33,12 +33,12 @@ import { timeoutSignal } from './wire/timeout-signal';
 
 /** `refused`: the server does not start. */
 type Severity = 'ok' | 'note' | 'warning' | 'refused';
-export interface Finding {
+interface Finding {
   readonly what: string;
   readonly severity: Severity;
   readonly message: string;
 }
-export interface HostToCheck {
+interface HostToCheck {
   readonly options: LoadedOptions;
   readonly roles: readonly string[];
   readonly stateDir: string;
@@ -74,13 +74,14 @@ const CLOCK_MS = 5_000;
 /** The path itself, or the nearest folder above it that exists. */
 const existing = (path: string): string => (existsSync(path) ? path : existing(dirname(path)));
 
+/** @internal */
 export function spaceFinding(freeBytes: number): Result {
   const free = `${Math.round(freeBytes / MIB)} MiB free`;
   if (freeBytes < NO_SPACE) return ['warning', `${free}: the database needs more to work`];
   return freeBytes < LITTLE_SPACE ? ['warning', `${free}: images that are cached there need more`] : ['ok', free];
 }
 
-/** @param now in milliseconds since the epoch */
+/** @internal @param now in milliseconds since the epoch */
 export function certificateFinding(certificate: Pick<X509Certificate, 'validFrom' | 'validTo'>, path: string, now: number): Result {
   const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
   if (now < from) return ['warning', `${path} is valid only from ${certificate.validFrom}: compare the clock`];

@@ -11,7 +11,7 @@ import { withoutUrlCredentials } from './model/urls';
 
 const SECRET = /pass(word|wd)?$|secret|token|credential|snmp_(auth|priv)_key|configdrive|^authorization$/i;
 
-/** Returns a copy with masked secrets. Stops at depth 8, because logged values may come from the network. */
+/** Returns a copy with masked secrets. Stops at depth 8, because logged values may come from the network. @internal */
 export function maskSecrets(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Error) return { message: value.message, stack: value.stack };
@@ -24,11 +24,11 @@ export function maskSecrets(value: unknown, depth = 0): unknown {
   );
 }
 
-export type LogOptions = Pick<
+type LogOptions = Pick<
   Options,
   'DEFAULT.debug' | 'DEFAULT.log_file' | 'DEFAULT.log_dir' | 'DEFAULT.use_json' | 'DEFAULT.default_log_levels'
 >;
-export interface OpenLog {
+interface OpenLog {
   readonly log: Log;
   /** Writes buffered lines. */
   readonly flush: () => void;
@@ -74,7 +74,7 @@ const shown = (value: unknown): string => (typeof value === 'string' && /^[^\s"=
 /** Removes control characters: text may come from machines, and must not break lines or control a terminal. */
 // eslint-disable-next-line no-control-regex
 const plain = (text: string): string => text.replace(/[\x00-\x1f\x7f]+/g, ' ');
-/** oslo.log's order: time, process, level, component, request, message; then the remaining fields. */
+/** oslo.log's order: time, process, level, component, request, message; then the remaining fields. @internal */
 export function toText(json: string): string {
   const { level, time, msg, component, request_id: id, global_request_id: global, user, project, ...fields } = JSON.parse(json) as Line;
   const asked = id === undefined ? '-' : [global, id, user, project].map((part) => part ?? '-').join(' ');
@@ -83,7 +83,7 @@ export function toText(json: string): string {
   return `${when} ${process.pid} ${level} ${component ?? 'bloomery'} [${asked}] ${plain(msg)}${rest.join('')}\n`;
 }
 
-/** As in oslo.log: a relative log_file is in log_dir; log_dir alone uses bloomery.log; without both, standard error is used. */
+/** As in oslo.log: a relative log_file is in log_dir; log_dir alone uses bloomery.log; without both, standard error is used. @internal */
 export function logPath({ 'DEFAULT.log_file': file, 'DEFAULT.log_dir': folder }: LogOptions): string | undefined {
   if (folder !== null && !file?.startsWith('/')) return join(folder, file ?? 'bloomery.log');
   return file ?? undefined;

@@ -83,6 +83,7 @@ interface ServerSetup {
   readonly databaseUrl?: string | undefined;
 }
 type StopOptions = Parameters<RunningConductor['stop']>[0];
+/** @internal */
 export interface Server {
   /** The API's URL on this host; undefined without that role, and where it listens on a Unix socket. */
   readonly apiUrl?: string;

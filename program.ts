@@ -88,6 +88,7 @@ const METAL3: Parameters<typeof addMetal3Commands>[1] = {
   },
 };
 
+/** @internal */
 export function createProgram(): Command {
   // Commands inherit `exitOverride`. Wrong arguments end with the status 2, because 1 is a result of `why` and `policy check`.
   const program = new Command('bloomery')

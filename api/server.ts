@@ -55,7 +55,7 @@ import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
 export { loadDocument } from './schema/document';
-export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
+type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Longer than clients pause between requests, so that no connection closes while a request is sent. */
 const KEEP_ALIVE_MS = 65_000;
@@ -71,7 +71,7 @@ export const serverOptions = (options: Pick<Options, 'api.request_timeout'>): Se
 };
 
 /** The services that the API uses. */
-export interface ApiParts {
+interface ApiParts {
   readonly store: Store;
   readonly conductor: ConductorApi;
   readonly options: Options;

@@ -11,7 +11,7 @@ import { ramdiskWith, readable, sizeOf, streamPieces } from './composed-files';
 import type { BootRequestLog } from './requests';
 
 /** The caller must close or release the file. */
-export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
+type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
 export interface BootFiles {
   /** The boot record of the machine with this address; undefined: it must not boot. */
   recordFor(mac: string, protocol: BootProtocol): Promise<ServedBoot | undefined>;

@@ -70,7 +70,7 @@ function mayBeRange({ headers }: IncomingMessage, etag: string, modified: number
   return wanted.startsWith('"') ? wanted === etag : seconds(Date.parse(wanted)) === seconds(modified);
 }
 
-/** Parses a single range. Undefined: absent, several or malformed, so the whole content is sent (RFC 9110 §14.2). */
+/** Parses a single range. Undefined: absent, several or malformed, so the whole content is sent (RFC 9110 §14.2). @internal */
 export function parseRange(text: string | undefined, size: number): Range | 'outside' | undefined {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(text ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return undefined;

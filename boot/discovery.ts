@@ -7,7 +7,7 @@ import { macLists, type MacListOptions, type MacLists } from '../model/mac-lists
 import type { ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
 
-export type FilterOptions = Pick<Options, 'boot.dhcp_unknown_macs' | 'auto_discovery.enabled' | 'pxe_filter.supported_inspect_interfaces'> &
+type FilterOptions = Pick<Options, 'boot.dhcp_unknown_macs' | 'auto_discovery.enabled' | 'pxe_filter.supported_inspect_interfaces'> &
   MacListOptions;
 export interface PxeFilter {
   /** Whether unknown machines are discovered. */
@@ -28,7 +28,7 @@ type ReportKind = 'discovery' | 'introspection';
 /** The boot records of such machines; absent: they boot nothing. Any machine may boot them, so their tokens are not secret. */
 export type ReportBoots = Readonly<Record<ReportKind, ServedBoot>>;
 
-export interface BootChoice {
+interface BootChoice {
   /** A node has this address. */
   readonly known: boolean;
   readonly boots: ServedBoot | ReportKind | undefined;

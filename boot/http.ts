@@ -48,7 +48,7 @@ type HttpBootOptions = Pick<
   | 'pxe.ipxe_timeout'
   | 'agent.api_ca_file'
 >;
-export interface HttpBootSetup {
+interface HttpBootSetup {
   readonly options: HttpBootOptions;
   /** The addresses to listen on. */
   readonly hosts: readonly string[];
@@ -67,7 +67,7 @@ export interface HttpBootSetup {
   /** Absent: the requests are not recorded. */
   readonly requests?: Pick<BootRequestLog, 'note'>;
 }
-export interface HttpBootService {
+interface HttpBootService {
   readonly port: number;
   /** The second port, with TLS; null: there is none. */
   readonly httpsPort: number | null;
@@ -114,7 +114,7 @@ interface Sources {
  * Returns the number of bytes sent, or undefined if the request was refused.
  * @param servesMedia whether BMCs get their media on this port
  */
-type Answer = (
+type AnswerRequest = (
   request: IncomingMessage,
   response: ServerResponse,
   path: string | undefined,
@@ -132,7 +132,7 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
   }
 }
 
-function createAnswer({ cache, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): Answer {
+function createAnswer({ cache, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): AnswerRequest {
   /** Makes the script's URLs reachable: if the request names another address of this host than my_ip, they name that address too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
     const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
@@ -202,7 +202,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl, myIp, ipxeTim
 
 /** Answers, logs and counts a request; never rejects. */
 function createHandler(
-  answer: Answer,
+  answer: AnswerRequest,
   { log, clock, metrics }: Pick<Required<HttpBootSetup>, 'log' | 'clock' | 'metrics'>,
 ): (request: IncomingMessage, response: ServerResponse, servesMedia: boolean) => Promise<void> {
   return async (request, response, servesMedia) => {

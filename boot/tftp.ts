@@ -16,12 +16,12 @@ import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } fr
 
 type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'> &
   Partial<Pick<Options, 'DEFAULT.my_ip' | 'DEFAULT.my_ipv6'>>;
-export interface TftpService {
+interface TftpService {
   readonly port: number;
   /** Aborts running transfers. */
   stop(): Promise<void>;
 }
-export interface TftpSetup {
+interface TftpSetup {
   readonly options: TftpServiceOptions;
   /** The addresses to listen on. */
   readonly hosts: readonly string[];
@@ -231,7 +231,7 @@ async function openSource(
   return name?.kind === 'grub start' ? text(GRUB_START) : undefined;
 }
 
-/** The options that are granted (RFC 2347: others are omitted from the OACK). */
+/** The options that are granted (RFC 2347: others are omitted from the OACK). @internal */
 export function negotiate(requested: TftpOptions, file: Pick<BlockSource, 'size'>, mode: string): NegotiatedOptions {
   const granted = new Map<string, string>();
   const number = (name: string, least: number, most: number): number | undefined => {

@@ -17,7 +17,7 @@ const NO_FILE: HostFinding = {
   message: 'no file was read: name it with --config-file; without this, /etc/ironic/ironic.conf is read if it exists',
 };
 /** Checks the host. A parameter of the command, because the checks use all parts of the program (host-checks.ts). */
-export type CheckHost = (host: {
+type CheckHost = (host: {
   readonly options: LoadedOptions;
   readonly roles: readonly string[];
   readonly stateDir: string;
@@ -35,6 +35,7 @@ interface CheckSummary {
 }
 
 const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+/** @internal */
 export function summaryOf(options: readonly ExaminedOption[], host: readonly HostFinding[]): CheckSummary {
   const results = (result: ExaminedOption['result']): number => options.filter((one) => one.result === result).length;
   const of = (severity: HostFinding['severity']): number => host.filter((one) => one.severity === severity).length;
@@ -60,6 +61,7 @@ export function summaryOf(options: readonly ExaminedOption[], host: readonly Hos
 // eslint-disable-next-line no-control-regex
 const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 const ORDER: readonly ExaminedOption['result'][] = ['refused', 'no effect', 'works'];
+/** @internal */
 export function checkPage(options: readonly ExaminedOption[], host: readonly HostFinding[]): string {
   const rows = ORDER.flatMap((result) => options.filter((one) => one.result === result)).map(
     ({ option, from, result, message }) => `  ${result.padEnd(10)} ${option} (${from})${message === null ? '' : `: ${message}`}`,

@@ -13,7 +13,7 @@ import { sync, version } from './db';
 import { withConfigFiles, type SetupArguments } from './setup';
 
 /** Functions that program.ts provides. */
-export interface Metal3Parts {
+interface Metal3Parts {
   /** Runs the server until a signal stops it. */
   readonly serve: (given: SetupArguments & { readonly roles: readonly ('api' | 'conductor' | 'boot')[] }) => Promise<void>;
   /** Opens a port. @returns a function that closes it */

@@ -47,7 +47,7 @@ const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = 
   half: (index) => (index % 2 === 0 ? ['ipmi'] : ['redfish']),
 };
 
-/** Parses NAME:FAULTS or FAULTS, given several times. Returns the faults of a machine by name. */
+/** Parses NAME:FAULTS or FAULTS, given several times. Returns the faults of a machine by name. @internal */
 export function startingFaults(given: readonly string[]): (name: string) => Faults {
   const rows = given.map((text) => {
     const [, name, faults] = /^(?:([\w.-]+):)?(.*)$/s.exec(text)!;

@@ -30,7 +30,7 @@ import type {
 } from './core/call-types';
 
 export type { HttpMethod, VirtualMediaType };
-export type { Lookup, NewAllocation, ProvisionArgs, VendorAnswer, VolumeKind };
+export type { Lookup, ProvisionArgs, VendorAnswer };
 
 export interface Calls {
   /** Missing interfaces become the defaults of the hardware type. Throws when the type or an interface is not enabled (400). */

@@ -29,8 +29,6 @@ import { resumeAbandoned, takeOverNodes } from './engine/recovery';
 import { createTokens } from './runtime/token';
 import { createWorkers } from './runtime/workers';
 
-export type { ConductorParts } from './core/context';
-
 export interface RunningConductor extends ConductorApi {
   /** Its name in `reservation` and in the conductor list. */
   readonly host: string;

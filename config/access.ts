@@ -5,7 +5,7 @@ import type { LoadedOptions } from './options';
 
 const HOSTS = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::' } as const;
 type HostOption = keyof typeof HOSTS;
-export type Hosts = Readonly<Record<HostOption, string>>;
+type Hosts = Readonly<Record<HostOption, string>>;
 const LOOPBACK = '127.0.0.1';
 
 /** Addresses that no option sets are Ironic's default, every address. If [DEFAULT]auth_strategy is not set either, they are loopback. */

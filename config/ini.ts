@@ -2,7 +2,7 @@
  * ironic.conf's format as oslo.config reads it: `[section]`, `key = value` or `key: value`, continuation lines that begin with white space,
  * comments at the start of a line only. A `;` or `#` within a value belongs to the value. Every occurrence of a repeated key is returned.
  */
-export interface IniValue {
+interface IniValue {
   readonly section: string;
   readonly key: string;
   readonly value: string;

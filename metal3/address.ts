@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../model/clock';
 import { Metal3Error, type Environment } from './container-context';
 
 type Interfaces = Readonly<NodeJS.Dict<NetworkInterfaceInfo[]>>;
-export interface ProvisioningAddress {
+interface ProvisioningAddress {
   readonly ip: string;
   readonly interface?: string;
 }
@@ -28,7 +28,7 @@ function byMac(interfaces: Interfaces, macs: readonly string[]): string | undefi
  * The address that the variables select: IRONIC_IP (even if no interface has it), PROVISIONING_IP, PROVISIONING_INTERFACE,
  * PROVISIONING_MACS. Undefined: no interface has such an address now.
  */
-export function findAddress(environment: Environment, interfaces: Interfaces): ProvisioningAddress | undefined {
+function findAddress(environment: Environment, interfaces: Interfaces): ProvisioningAddress | undefined {
   const given = environment['IRONIC_IP'];
   const of = (ip: string): string | undefined =>
     Object.keys(interfaces).find((name) => interfaces[name]?.some(({ address }) => canonical(address) === canonical(ip)));

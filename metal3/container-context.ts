@@ -5,7 +5,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export const IMAGES = '/shared/html/images';
 
 /** The facts that are found in the container. */
-export interface Findings {
+interface Findings {
   /** The address on the provisioning network. */
   readonly ip: string;
   /** Undefined: not known, and not needed. */

@@ -160,7 +160,7 @@ export function dhcpPlan(context: ContainerContext): DhcpPlan {
 }
 
 /** Names of boot loaders → files of the image, or of the folder with the operator's own boot loaders. */
-export function loaders({ get, exists }: ContainerContext): Readonly<Record<string, string>> {
+function loaders({ get, exists }: ContainerContext): Readonly<Record<string, string>> {
   const name = get('SNP_BASENAME', 'snponly');
   const own = get('IPXE_CUSTOM_FIRMWARE_DIR', '/shared/custom_ipxe_firmware');
   const files: Readonly<Record<string, string>> = {

@@ -30,13 +30,13 @@ const AREAS = [
 ] as const;
 type Area = (typeof AREAS)[number]['area'];
 
-export interface HttpdModes {
+interface HttpdModes {
   /** Media are served with TLS only. */
   readonly mediaTls: boolean;
   /** Images of nodes are served on the plain port too. */
   readonly plainImages: boolean;
 }
-/** Whether a port serves an area; `api`: the API answers. */
+/** Whether a port serves an area; `api`: the API answers. @internal */
 export function ruleOf(port: Port, path: string, { mediaTls, plainImages }: HttpdModes): Area | 'api' | 'refused' {
   const { area } = AREAS.find(({ paths }) => paths.test(path))!;
   const isImage = area === 'image' || area === 'ramdisk';
@@ -46,7 +46,7 @@ export function ruleOf(port: Port, path: string, { mediaTls, plainImages }: Http
   return (area === 'media' && mediaTls) || (area === 'image' && !plainImages) ? 'refused' : area;
 }
 
-export interface HttpdSetup {
+interface HttpdSetup {
   readonly modes: HttpdModes;
   /** The folder of the files. */
   readonly root: string;

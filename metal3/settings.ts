@@ -10,12 +10,12 @@ const GUARD = /(?:TLS|SSL|CERT|CIPHER|CURVE|AUTH|HTPASSWD|PASSWORD|TOKEN|SECURE|
 
 const NAMES = new Set(VARIABLES.flatMap(({ name, formerly = [] }) => [name, ...formerly]));
 /** The value of a variable, by its name or an older one; else its default. */
-export function valueOf({ name, formerly = [], preset = '' }: Variable, context: ContainerContext): string {
+function valueOf({ name, formerly = [], preset = '' }: Variable, context: ContainerContext): string {
   const given = [name, ...formerly].map((one) => context.get(one)).find((one) => one !== '');
   return given ?? (typeof preset === 'string' ? preset : preset(context));
 }
 
-export interface Derived {
+interface Derived {
   readonly settings: Settings;
   /** Lines for the log. */
   readonly warnings: readonly string[];

@@ -134,7 +134,7 @@ export function changesBetween(before: HardwareRecord, after: HardwareRecord, mo
 }
 
 /** JSON with sorted members, so that equal records have equal texts. */
-export function canonical(value: Json): string {
+function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const pairs = Object.keys(value)
@@ -146,7 +146,7 @@ export function canonical(value: Json): string {
 /** The digest by which server and recorder detect an unchanged record. */
 export const digestOf = (record: HardwareRecord): string => createHash('sha256').update(canonical(record)).digest('hex');
 
-/** A readable text: `disk S4EVNX0 appeared`, `memory changed: present_mb 65536 → 131072`. */
+/** A readable text: `disk S4EVNX0 appeared`, `memory changed: present_mb 65536 → 131072`. @internal */
 export function describeChange({ kind, component, key, before, after }: HardwareChange): string {
   const name = key === component ? component : `${component} ${key}`;
   if (kind !== 'changed') return `${name} ${kind}`;

@@ -53,7 +53,7 @@ interface Hint {
   /** In lower case. Only `<or>` has several. */
   readonly values: readonly string[];
 }
-export type DeviceHints = readonly Hint[];
+type DeviceHints = readonly Hint[];
 
 /**
  * Parses hints. Null, undefined and an empty object mean no hints. Throws an Error with Ironic's message for unknown names, values of the

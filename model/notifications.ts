@@ -87,7 +87,7 @@ const ACTIONS = {
   power_state_corrected: { name: 'NodeCorrectedPowerStatePayload', version: '1.17', fields: NODE },
   provision_set: { name: 'NodeSetProvisionStatePayload', version: '1.18', fields: [...NODE, 'instance_info', 'driver_internal_info'] },
 } as const satisfies Readonly<Record<string, PayloadRow>>;
-export type NodeAction = keyof typeof ACTIONS;
+type NodeAction = keyof typeof ACTIONS;
 
 const OBJECTS = [
   ...['clean_step', 'deploy_step', 'driver_info', 'driver_internal_info', 'extra', 'instance_info', 'local_link_connection', 'properties'],

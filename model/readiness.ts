@@ -60,7 +60,7 @@ export interface Readiness {
   readonly checks: readonly CheckResult[];
 }
 
-interface Check {
+interface NodeCheck {
   readonly code: string;
   readonly severity: Severity;
   /** Undefined: the check passes. */
@@ -201,7 +201,7 @@ const requestedBootMode = ({ instance_info: instance, properties }: NodeRecord):
   return typeof properties.capabilities === 'string' ? /(?:^|,)\s*boot_mode:(\w+)/.exec(properties.capabilities)?.[1] : undefined;
 };
 
-const CHECKS: readonly (Check | ProbeCheck)[] = [
+const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
   { code: 'provision-state', severity: 'blocks', check: provisionState },
   {
     code: 'maintenance',
@@ -376,9 +376,6 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
         : { message: `the last operation on it failed: ${node.last_error}`, todo: command(node, 'history list NODE') },
   },
 ];
-
-/** All codes, in the order of the response. */
-export const READINESS_CODES: readonly string[] = CHECKS.map(({ code }) => code);
 
 export function readiness(facts: Facts): Readiness {
   const { node, probes } = facts;

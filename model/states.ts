@@ -107,7 +107,7 @@ export type FlowName = ValueOf<'flow'>;
 export type WaitTimeout = ValueOf<'timeout'>;
 /** The options that limit how many nodes may be in a state. */
 export type StateLimit = ValueOf<'limit'>;
-export interface StateRow extends StateShape {
+interface StateRow extends StateShape {
   readonly target?: ValueOf<'target'>;
   readonly flow?: FlowName;
   readonly timeout?: WaitTimeout;

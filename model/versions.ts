@@ -22,14 +22,14 @@ export const REWRITES: readonly Rewrite[] = [
   { field: 'provision_state', before: 39, from: 'inspect wait', to: 'inspecting' },
 ];
 
-export interface VersionRange {
+interface VersionRange {
   readonly min: number;
   readonly max: number;
 }
 export const HEADER = 'X-OpenStack-Ironic-API-Version';
 export const MINIMUM = 'X-OpenStack-Ironic-API-Minimum-Version';
 export const MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version';
-export type Negotiation =
+type Negotiation =
   /** `used`: the value of the response header. `explicit`: the request had Ironic's own header. */
   | { readonly minor: number; readonly used: string; readonly explicit: boolean }
   /** `inRange`: the header was a valid version, but an unsupported one. */

@@ -1,7 +1,7 @@
 /** Decides what a caller may do, by the rules of policies and those of the operator. */
 import type { Options } from '../config/options';
 import type { Caller } from './caller';
-import { formatRule, parseRule, type Check, type Rule } from './language';
+import { formatRule, parseRule, type PolicyCheck, type Rule } from './language';
 import { checkReferences, compileRules, type RuleSet } from './rule-set';
 import { POLICIES, type PolicyRow } from './rules';
 import { createVocabulary, resourceOf, type Resource, type Target } from './vocabulary';
@@ -23,7 +23,7 @@ export interface Enforcer {
 export type FileRules = ReadonlyMap<string, Rule>;
 
 interface Policy {
-  readonly check: Check<Caller, Target | undefined>;
+  readonly check: PolicyCheck<Caller, Target | undefined>;
   readonly system: boolean;
   readonly project: boolean;
   readonly domain: boolean;

@@ -71,7 +71,7 @@ function valueOf(node: ParsedNode | null, document: Document.Parsed): unknown {
   return resolved;
 }
 
-/** @throws PolicyFileError */
+/** @internal @throws PolicyFileError */
 export function parsePolicyFile(
   file: string,
   text: string,

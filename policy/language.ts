@@ -33,9 +33,9 @@ export class RuleError extends Error {}
 const SHOWN = 100;
 const quoted = (text: string): string => `"${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}"`;
 
-export const MAX_RULE_LENGTH = 16_384;
+const MAX_RULE_LENGTH = 16_384;
 /** The deepest nesting of parentheses and `not`. */
-export const MAX_RULE_DEPTH = 64;
+const MAX_RULE_DEPTH = 64;
 
 const LEADING = /^\(+/;
 /** Refused, because Python splits text at other control characters than JavaScript does. */
@@ -229,31 +229,31 @@ export function formatRule(rule: Rule): string {
 }
 
 /** The value of a credential or of the target. Undefined: there is none, and no check of it is true. */
-export type Value = string | number | boolean | null | undefined | readonly Value[] | { readonly [name: string]: Value };
+export type PolicyValue = string | number | boolean | null | undefined | readonly PolicyValue[] | { readonly [name: string]: PolicyValue };
 /** Where rules find values. */
 export interface Vocabulary<Caller, Target> {
   readonly roles: (caller: Caller) => readonly string[];
   /** Undefined: no caller has this credential. */
-  readonly credential: (name: string) => ((caller: Caller) => Value) | undefined;
+  readonly credential: (name: string) => ((caller: Caller) => PolicyValue) | undefined;
   /** Undefined: no target has this value. */
-  readonly target: (name: string) => ((caller: Caller, target: Target) => Value) | undefined;
+  readonly target: (name: string) => ((caller: Caller, target: Target) => PolicyValue) | undefined;
 }
-export type Check<Caller, Target> = (caller: Caller, target: Target) => boolean;
+export type PolicyCheck<Caller, Target> = (caller: Caller, target: Target) => boolean;
 
 /** Values are compared as Python writes them. */
-const textOf = (value: Exclude<Value, undefined>): string => (typeof value === 'string' ? value : repr(value));
+const textOf = (value: Exclude<PolicyValue, undefined>): string => (typeof value === 'string' ? value : repr(value));
 
 /** Whether the value at the path is `text` when it is written as text. Of a list on the way, one matching member is enough. */
-function matches(value: Value, path: readonly string[], at: number, text: string): boolean {
+function matches(value: PolicyValue, path: readonly string[], at: number, text: string): boolean {
   if (!Array.isArray(value)) return memberMatches(value, path, at, text);
-  for (const member of value as readonly Value[]) if (memberMatches(member, path, at, text)) return true;
+  for (const member of value as readonly PolicyValue[]) if (memberMatches(member, path, at, text)) return true;
   return false;
 }
-function memberMatches(value: Value, path: readonly string[], at: number, text: string): boolean {
+function memberMatches(value: PolicyValue, path: readonly string[], at: number, text: string): boolean {
   if (value === undefined) return false;
   if (at === path.length) return textOf(value) === text;
   if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, path[at]!)) return false;
-  return matches((value as Readonly<Record<string, Value>>)[path[at]!], path, at + 1, text);
+  return matches((value as Readonly<Record<string, PolicyValue>>)[path[at]!], path, at + 1, text);
 }
 
 /** The text of a template; undefined if the target lacks one of its values. */
@@ -263,7 +263,7 @@ function compileTemplate<Caller, Target>(
 ): (caller: Caller, target: Target) => string | undefined {
   const values = names.map((name) => vocabulary.target(name));
   if (values.includes(undefined)) return () => undefined;
-  const known = values as ((caller: Caller, target: Target) => Value)[];
+  const known = values as ((caller: Caller, target: Target) => PolicyValue)[];
   const [text, value] = [texts[0]!, known[0]];
   if (!value) return () => text;
   if (texts.length === 2 && text === '' && texts[1] === '')
@@ -286,8 +286,8 @@ function compileTemplate<Caller, Target>(
 export function compileRule<Caller, Target>(
   rule: Rule,
   vocabulary: Vocabulary<Caller, Target>,
-  refer: (name: string) => Check<Caller, Target>,
-): Check<Caller, Target> {
+  refer: (name: string) => PolicyCheck<Caller, Target>,
+): PolicyCheck<Caller, Target> {
   switch (rule.kind) {
     case 'always':
       return () => true;

@@ -7,7 +7,7 @@ import { checkPresence, compileFiles, policyFilePaths, readPolicyFiles, warnings
 import { ineffectiveness, type StrategyOptions } from './ineffectiveness';
 import { unknownRoles, type GrantOptions } from './unknown-roles';
 
-export interface LiveEnforcer {
+interface LiveEnforcer {
   readonly enforcer: Enforcer;
   /** Reads the files now. If `policy_file` is gone, the defaults apply from then on. Without this call the previous rules still apply. */
   reload(): void;

@@ -1,5 +1,5 @@
 /** Rules that refer to each other by name. */
-import { checksOf, compileRule, RuleError, type Check, type Rule, type Vocabulary } from './language';
+import { checksOf, compileRule, RuleError, type PolicyCheck, type Rule, type Vocabulary } from './language';
 
 export interface RuleSet {
   readonly rules: ReadonlyMap<string, Rule>;
@@ -66,10 +66,10 @@ export function checkReferences(set: RuleSet): void {
 export function compileRules<Caller, Target>(
   set: RuleSet,
   vocabulary: Vocabulary<Caller, Target>,
-): (name: string) => Check<Caller, Target> {
-  const checks = new Map<Rule, Check<Caller, Target>>();
-  const never: Check<Caller, Target> = () => false;
-  const checkOf = (name: string): Check<Caller, Target> => {
+): (name: string) => PolicyCheck<Caller, Target> {
+  const checks = new Map<Rule, PolicyCheck<Caller, Target>>();
+  const never: PolicyCheck<Caller, Target> = () => false;
+  const checkOf = (name: string): PolicyCheck<Caller, Target> => {
     const rule = ruleNamed(set, name);
     if (!rule) return never;
     let check = checks.get(rule);

@@ -1,6 +1,6 @@
 /** What the rules of the API may name: the credentials of a caller, and the projects of a resource. */
 import { NOBODY, type Caller } from './caller';
-import { checksOf, RuleError, type Rule, type Value, type Vocabulary } from './language';
+import { checksOf, RuleError, type Rule, type PolicyValue, type Vocabulary } from './language';
 
 /** The projects that a resource belongs to. */
 export interface Target {
@@ -14,7 +14,7 @@ export type Resource = (typeof RESOURCES)[number];
 /** Ports, volumes, steps and the like belong to the projects of their node. */
 export const resourceOf = (policy: string): Resource => RESOURCES.find((resource) => policy.startsWith(`${resource}:`)) ?? 'node';
 
-const CREDENTIALS: ReadonlyMap<string, (caller: Caller) => Value> = new Map<string, (caller: Caller) => Value>([
+const CREDENTIALS: ReadonlyMap<string, (caller: Caller) => PolicyValue> = new Map<string, (caller: Caller) => PolicyValue>([
   ['user_id', ({ user }) => user],
   ['user_domain_id', ({ userDomain }) => userDomain],
   ['project_id', ({ project }) => project],

@@ -158,7 +158,7 @@ async function ownAddress(machine: Machine, url: string, signal: AbortSignal): P
   }
 }
 
-/** Connecting a datagram socket sends nothing, but makes the kernel choose the address. */
+/** Connecting a datagram socket sends nothing, but makes the kernel choose the address. @internal */
 export async function routeSource(host: string): Promise<string> {
   const { address, family } = await resolve(host);
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4');

@@ -7,7 +7,7 @@ import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { reasonOf } from './system/errors';
 
-export interface HeartbeatSchedule {
+interface HeartbeatSchedule {
   /** Requests a heartbeat soon, whatever the interval. */
   readonly force: () => void;
   /** Requests one heartbeat, unless the agent sent one less than LEAST_INTERVAL ago. */

@@ -31,7 +31,7 @@ export async function collectLogs(run: Run, agentLog: string, now: number): Prom
   return gzipSync(tar([['agent.log', agentLog], ...outputs], now)).toString('base64');
 }
 
-/** A ustar archive (POSIX.1-1988): a header block for each file, its content padded to whole blocks, two empty blocks. */
+/** A ustar archive (POSIX.1-1988): a header block for each file, its content padded to whole blocks, two empty blocks. @internal */
 export function tar(files: readonly (readonly [string, string])[], now: number): Buffer {
   const blocks = files.flatMap(([name, text]) => {
     const content = Buffer.from(text);

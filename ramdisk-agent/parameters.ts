@@ -1,10 +1,10 @@
 /** The agent's settings on the kernel command line, as a table that one function reads. */
 
-type Kind = 'text' | 'number' | 'flag' | 'list';
+type ParameterKind = 'text' | 'number' | 'flag' | 'list';
 interface ParameterRow {
   /** The name on the command line. */
   readonly parameter: string;
-  readonly kind: Kind;
+  readonly kind: ParameterKind;
   readonly default: string | number | boolean | readonly string[] | null;
 }
 
@@ -52,7 +52,13 @@ const ROWS = {
   bootInterface: { parameter: 'BOOTIF', kind: 'text', default: null },
 } as const satisfies Record<string, ParameterRow>;
 
-type Plain<K extends Kind> = K extends 'number' ? number : K extends 'flag' ? boolean : K extends 'list' ? readonly string[] : string;
+type Plain<K extends ParameterKind> = K extends 'number'
+  ? number
+  : K extends 'flag'
+    ? boolean
+    : K extends 'list'
+      ? readonly string[]
+      : string;
 export type Parameters = {
   readonly [Key in keyof typeof ROWS]: (typeof ROWS)[Key]['default'] extends null ? string | null : Plain<(typeof ROWS)[Key]['kind']>;
 };
@@ -95,7 +101,7 @@ function split(word: string): [string, string] {
   return at < 0 ? [word, ''] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-function read(kind: Kind, text: string): string | number | boolean | readonly string[] | undefined {
+function read(kind: ParameterKind, text: string): string | number | boolean | readonly string[] | undefined {
   if (kind === 'text') return text;
   if (kind === 'list') return text.split(',').filter((one) => one !== '');
   if (kind === 'flag') return !['0', 'false', 'no', 'off', 'f', 'n'].includes(text.toLowerCase());

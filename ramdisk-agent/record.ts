@@ -25,6 +25,7 @@ const HELP = `bloomery-agent record: tells the bare metal service what hardware 
   --once               push once, and say by the exit status whether it was taken
   --help
 `;
+/** @internal */
 export const RECORD_OPTIONS = {
   url: { type: 'string' },
   node: { type: 'string', default: 'auto' },
@@ -62,7 +63,7 @@ interface DriveSettings extends Partial<Identity> {
   readonly problem?: string;
 }
 const isPace = (value: unknown): value is number => typeof value === 'number' && value >= LEAST_INTERVAL && value <= MOST_INTERVAL;
-/** The settings on the config drive. Without a drive, or settings on it, only `problem` may be set. */
+/** The settings on the config drive. Without a drive, or settings on it, only `problem` may be set. @internal */
 export function settingsOnDrive(path: string): DriveSettings {
   try {
     const data = JSON.parse(readConfigDrive(path, 'openstack/latest/vendor_data2.json') ?? '{}') as unknown;

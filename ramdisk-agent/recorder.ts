@@ -18,10 +18,11 @@ const LONGEST_PAUSE = 2;
  * Milliseconds until the next push, after this many consecutive failures. Failures never shorten the pause, so that the load by recorders
  * does not rise while the service is down, and their pushes stay spread.
  * @param random from 0 to 1
+ * @internal
  */
 export const pauseAfter = ({ intervalMs, jitter }: Pace, failures: number, random: () => number): number =>
   intervalMs * Math.min(1 + failures / 2, LONGEST_PAUSE) * (1 + jitter * (2 * random() - 1));
-/** Spreads the first pushes of hosts that start together. */
+/** Spreads the first pushes of hosts that start together. @internal */
 export const firstPause = ({ intervalMs }: Pace, random: () => number): number => intervalMs * random();
 
 /** The service and the credentials. */

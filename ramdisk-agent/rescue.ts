@@ -7,7 +7,7 @@ import { AgentError } from './system/errors';
 const HASH = /^\$[a-z0-9]{1,8}\$[./A-Za-z0-9$,=*-]{8,500}$/;
 
 /** The ramdisk's init checks for this file when the agent has ended, and then allows logins on the consoles. */
-export const RESCUE_MARK = 'run/rescue';
+const RESCUE_MARK = 'run/rescue';
 
 /**
  * Creates the user, who has root's rights (user ID 0).

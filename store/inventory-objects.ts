@@ -4,7 +4,7 @@ import type { InventoryRecord } from '../model/records';
 import type { Inventories } from './tables/inventories';
 
 /** A container of an object store. */
-export interface ObjectContainer {
+interface ObjectContainer {
   readonly put: (name: string, data: Uint8Array) => Promise<void>;
   /** Undefined: there is no such object. */
   readonly get: (name: string) => Promise<Buffer | undefined>;

@@ -362,9 +362,9 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'store/import': ['model'],
   'store/sql': ['migrations', 'model'],
   'store/tables': ['model', 'store/sql'],
-  ui: ['ui/lib'],
+  ui: ['ui/lib', 'ui/views'],
   'ui/lib': ['model', 'model/rules'],
-  'ui/views': ['ui', 'ui/lib'],
+  'ui/views': ['model/json', 'ui', 'ui/lib'],
   wire: [],
   'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['wire/addresses'],
@@ -393,15 +393,23 @@ interface Import {
   /** The file that it imports, from the root, without its suffix. */
   readonly target: string;
   readonly typesOnly: boolean;
+  /** `*` for all. */
+  readonly names: readonly string[];
 }
+/** Imports of style sheets are not among them. */
+const IMPORT = /(?:\b(import|export)\s+(type\s)?([^;'"]*?)from|\bimport|\brequire)\s*\(?\s*'(\.[^']*(?<!\.css))'/g;
 function importsOf(file: string): readonly Import[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/(?:\b(import|export)\s+(type\s)?[^;'"]*?from|\bimport|\brequire)\s*\(?\s*'(\.[^']*)'/g)].map((match) => {
-    const path = relative(root, join(root, dirname(file), match[3]!));
-    return { file, target: existsSync(join(root, `${path}.ts`)) ? path : join(path, 'index'), typesOnly: match[2] !== undefined };
+  return [...text.matchAll(IMPORT)].map((match) => {
+    const [, , type, names, target] = match;
+    const path = relative(root, join(root, dirname(file), target!));
+    const isFile = ['.ts', '.tsx'].some((suffix) => existsSync(join(root, path + suffix)));
+    const imported = { file, target: isFile ? path : join(path, 'index') };
+    return { ...imported, typesOnly: type !== undefined, names: names?.match(/\w+|\*/g) ?? [] };
   });
 }
 const imports = sources.flatMap(importsOf);
+const withoutSuffix = (file: string): string => file.replace(/\.tsx?$/, '');
 const told = ({ file, target }: Import): string => `${file} imports ${target}`;
 
 it('FOLDERS lists exactly the folders that contain source files', () => {
@@ -425,6 +433,21 @@ it('folders other than config and commands import only types from config/options
   expect(values.map(told)).toEqual([]);
 });
 
+/** knip checks values (`npm run check`). It accepts types of exported values, whether anything imports them or not. */
+it('each exported type is imported by another source file, or marked @internal for the tests', () => {
+  const wrong = sources.flatMap((file) => {
+    const path = withoutSuffix(file);
+    const importers = imports.filter(({ target }) => target === path);
+    const isImported = (name: string): boolean => importers.some(({ names }) => names.includes(name) || names.includes('*'));
+    const text = readFileSync(join(root, file), 'utf8');
+    const commentAt = (end: number): string => (text.endsWith('*/\n', end) ? text.slice(text.lastIndexOf('/**', end), end) : '');
+    return [...text.matchAll(/^export (?:type|interface|enum) (\w+)/gm)]
+      .filter(({ index, 1: name }) => isImported(name!) === commentAt(index).includes('@internal'))
+      .map(({ 1: name }) => `${file} exports ${name}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
 it(`no folder has more than ${MOST_FILES} source files`, () => {
   const counts = folders.map((folder) => [folder, sources.filter((file) => folderOf(file) === folder).length] as const);
   expect(counts.filter(([, count]) => count > MOST_FILES)).toEqual([]);
@@ -435,7 +458,7 @@ it(`no folder has more than ${MOST_FILES} source files`, () => {
  * (Tarjan's algorithm).
  */
 function importCycles(): readonly (readonly Import[])[] {
-  const edges = new Map(sources.map((file) => [file.slice(0, -3), imports.filter((one) => one.file === file)]));
+  const edges = new Map(sources.map((file) => [withoutSuffix(file), imports.filter((one) => one.file === file)]));
   const place = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];

@@ -8,12 +8,13 @@ import { join } from 'node:path';
 import { checkPage, summaryOf } from '../commands/check';
 import { loadOptions } from '../config/load';
 import type { LoadedOptions } from '../config/options';
-import { certificateFinding, checkHost, spaceFinding, type Finding } from '../host-checks';
+import { certificateFinding, checkHost, spaceFinding } from '../host-checks';
 import { createProgram } from '../program';
 import { ownCertificate } from '../wire/http/certificate';
 import { useDatabase } from './support/database';
 import { freePort } from './support/free-port';
 
+type Finding = Awaited<ReturnType<typeof checkHost>>[number];
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-check-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLog, logPath, maskSecrets, toText, type LogOptions } from '../logging';
+import { createLog, logPath, maskSecrets, toText } from '../logging';
 import { until } from './support/until';
 
+type LogOptions = Parameters<typeof createLog>[0];
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-log-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;

@@ -3,14 +3,14 @@ import { signal } from '@preact/signals';
 import { createApi, type Session } from './lib/api';
 import type { Action } from './lib/actions';
 import { isAllowed, type Owned } from './lib/rights';
-import type { Row } from './lib/rows';
+import type { NodeRow } from './lib/rows';
 
 export const session = signal<Session | null>(null);
 export const place = signal(location.hash.slice(1) || '/nodes');
 window.addEventListener('hashchange', () => (place.value = location.hash.slice(1) || '/nodes'));
 
 /** The action, with its nodes, that the dialog asks about; null: the dialog is closed. */
-export const pendingAction = signal<{ readonly action: Action; readonly rows: readonly Row[] } | null>(null);
+export const pendingAction = signal<{ readonly action: Action; readonly rows: readonly NodeRow[] } | null>(null);
 
 export const api = createApi(
   () => session.value?.csrf ?? null,

@@ -59,7 +59,7 @@ const secretOf = (value: unknown, key: string): string | undefined => {
   return value;
 };
 
-/** Throws an Error that names the wrong property, and no secret. */
+/** Throws an Error that names the wrong property, and no secret. @internal */
 export function iscsiVolume(properties: Properties): IscsiVolume {
   const [portals, names, luns] = ['target_portal', 'target_iqn', 'target_lun'].map((key) => valuesOf(properties, key));
   if (portals!.length === 0) throw new Error('target_portal is missing');

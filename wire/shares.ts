@@ -7,7 +7,7 @@ export interface ShareLimits {
 /** Without `ofSource`, a source may take half of all. */
 export const shareLimits = (inAll: number, ofSource: number | null): ShareLimits => ({ inAll, ofSource: ofSource ?? Math.ceil(inAll / 2) });
 
-export interface Shares {
+interface Shares {
   /** @returns false when less than that is left */
   take(source: string, amount: number): boolean;
   /** Returns what was taken. */

@@ -20,7 +20,7 @@ const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
 class HtpasswdError extends Error {}
 
-/** @throws HtpasswdError for a digest that is not bcrypt; the message does not contain the digest */
+/** @internal @throws HtpasswdError for a digest that is not bcrypt; the message does not contain the digest */
 export function parseHtpasswd(text: string): ReadonlyMap<string, string> {
   const users = new Map<string, string>();
   for (const line of text.split('\n').map((one) => one.trim())) {

@@ -30,7 +30,7 @@ interface KeystoneUser {
   readonly project: string | null;
 }
 /** @throws Unauthenticated */
-export type KeystoneLogin = (user: KeystoneUser, source: string) => Promise<Login>;
+type KeystoneLogin = (user: KeystoneUser, source: string) => Promise<Login>;
 
 export function createKeystoneLogin({ options, clock, log, signal }: LoginParts): KeystoneLogin {
   const timeoutMs = options['keystone_authtoken.http_connect_timeout'] * 1000;

@@ -15,7 +15,7 @@ import type { Login } from './sessions';
 type LoginOptions = ProviderOptions & Pick<Options, 'oidc.client_id' | 'oidc.client_secret' | 'oidc.login_parameters' | 'oidc.scopes'>;
 
 /** Why a log-in failed. The page has a message for each of these words. */
-export type LoginProblem = 'denied' | 'expired' | 'provider' | 'token';
+type LoginProblem = 'denied' | 'expired' | 'provider' | 'token';
 export class LoginFailed extends Error {
   constructor(
     readonly problem: LoginProblem,

@@ -12,7 +12,7 @@ const FRESH_MS = 600_000;
 const USABLE_MS = 86_400_000;
 
 /** @throws Unauthenticated 503 when there are no usable keys */
-export interface ProviderKeys<Keys> {
+interface ProviderKeys<Keys> {
   /** The keys in memory, or else fetched ones. */
   current(): Promise<Keys>;
   /** Keys that are newer than those of `current`; undefined: there are none. */

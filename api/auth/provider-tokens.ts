@@ -27,7 +27,7 @@ interface VerifiedToken {
   readonly type: unknown;
 }
 /** @throws Unauthenticated */
-export type VerifyToken = (token: string, audience: readonly string[]) => Promise<VerifiedToken>;
+type VerifyToken = (token: string, audience: readonly string[]) => Promise<VerifiedToken>;
 
 export const providerOf = (options: ProviderOptions): OpenIdProvider => ({
   issuer: options['oidc.issuer']!,

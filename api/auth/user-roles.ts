@@ -2,7 +2,7 @@
 import { parseIni } from '../../config/ini';
 import { GRANT_OPTIONS, NO_GRANT, scopeProblem, type Grant } from '../../policy/grants';
 
-export interface UserRoles extends Grant {
+interface UserRoles extends Grant {
   /** Id of the domain of the user. */
   readonly userDomain: string | null;
 }

@@ -15,7 +15,7 @@ interface TokenUse {
   /** A token that has expired is valid too. */
   readonly allowExpired: boolean;
 }
-export interface ValidatedTokens<Contents> {
+interface ValidatedTokens<Contents> {
   /**
    * @returns undefined: the token is not valid
    * @throws Unauthenticated when Keystone cannot be asked

@@ -20,7 +20,7 @@ const SIMPLE = [
   MINIMUM,
   HEADER,
 ];
-export type Cors = (method: string | undefined, headers: IncomingHttpHeaders) => Readonly<Record<string, string>>;
+type Cors = (method: string | undefined, headers: IncomingHttpHeaders) => Readonly<Record<string, string>>;
 
 /** The value of Access-Control-Allow-Origin; undefined: the origin is not allowed. */
 const permittedOrigin = (origin: string, allowed: readonly string[]): string | undefined =>

@@ -11,7 +11,7 @@ interface DelayWatch {
   lasting(): number;
   stop(): void;
 }
-/** The least of the last `count` values; 0 until there are that many. */
+/** The least of the last `count` values; 0 until there are that many. @internal */
 export function createLeast(count: number): { add(value: number): void; least(): number } {
   let values: readonly number[] = [];
   return {

@@ -11,7 +11,7 @@ interface TurnLimits {
  * @param isPreferred the work runs before other work. The waiting limits count each kind by itself; preferred work has none per source
  * @throws the refusal, and what `work` throws
  */
-export type FairTurns = <T>(source: string, work: () => Promise<T>, isPreferred?: boolean) => Promise<T>;
+type FairTurns = <T>(source: string, work: () => Promise<T>, isPreferred?: boolean) => Promise<T>;
 
 export function createFairTurns({ running: mostRunning, waiting: mostWaiting, refusal }: TurnLimits): FairTurns {
   const running = createShares(mostRunning);

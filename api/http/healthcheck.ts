@@ -8,7 +8,7 @@ import type { Options } from '../../config/options';
 import { preferred } from './accept';
 import { isNetwork, networksOf } from './networks';
 
-export type HealthcheckOptions = Pick<
+type HealthcheckOptions = Pick<
   Options,
   | 'healthcheck.detailed'
   | 'healthcheck.max_event_loop_delay'
@@ -19,7 +19,7 @@ export type HealthcheckOptions = Pick<
   | 'healthcheck.allowed_source_ranges'
   | 'healthcheck.ignore_proxied_requests'
 >;
-export interface HealthAnswer {
+interface HealthAnswer {
   readonly status: number;
   readonly type?: string;
   readonly text: string;
@@ -44,7 +44,7 @@ interface CheckResult {
 const OK: CheckResult = { available: true, reason: 'OK' };
 const DISABLED: CheckResult = { available: false, reason: 'DISABLED BY FILE' };
 /** The data of the backends that oslo.middleware does not have. */
-export interface HealthChecks {
+interface HealthChecks {
   readonly isDatabaseUp: () => Promise<boolean>;
   /** Milliseconds above which the delay of the event loop stayed during the last half minute. */
   readonly lastingDelay: () => number;

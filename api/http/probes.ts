@@ -4,7 +4,7 @@ import type { Log } from '../../model/log';
 import type { Scrape } from '../../model/metrics';
 import { isHealthcheck, type Healthcheck } from './healthcheck';
 
-export interface ProbeAnswer {
+interface ProbeAnswer {
   /** The route's name in metrics and log. */
   readonly route: string;
   readonly status: number;

@@ -15,7 +15,7 @@ interface Request {
   /** Parses the body. Throws Invalid, Unread. */
   readonly json: () => Promise<unknown>;
 }
-export interface Answer {
+export interface IntrospectionAnswer {
   readonly status: number;
   readonly body?: object;
   /** Serialised JSON, in place of `body`. */
@@ -30,7 +30,7 @@ export interface IntrospectionContext {
   /** Throws InvalidParameterValue for a report that does not fit the schema of agents' reports. */
   readonly checkReport: (report: unknown) => void;
 }
-export type Handler = (request: Request, context: IntrospectionContext) => Promise<Answer>;
+export type Handler = (request: Request, context: IntrospectionContext) => Promise<IntrospectionAnswer>;
 
 export interface Operation {
   readonly handler: Handler;

@@ -41,6 +41,7 @@ const operation = (
 ): Operation => ({ handler, operationId, summary, answers, ...more });
 const REPORT = { body: 'Report', required: true } as const;
 
+/** @internal */
 export const ROUTES: readonly Route[] = [
   { path: '/', isPublic: true, methods: { GET: operation(showRoot, 'showRoot', 'Versions', { 200: 'Root' }) } },
   {

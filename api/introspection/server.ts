@@ -25,7 +25,7 @@ import { sourceOf } from '../http/source';
 import { createUploads } from '../http/uploads';
 import { createValidators, throwIfInvalid } from '../schema/schema';
 import { answerText } from './encode';
-import type { Answer, IntrospectionContext } from './operation';
+import type { IntrospectionAnswer, IntrospectionContext } from './operation';
 import { checkOperation } from './policies';
 import { findRoute, MAXIMUM, MINIMUM } from './routes';
 
@@ -65,7 +65,7 @@ function segmentsOf(path: string): readonly string[] {
   return (segments.at(-1) === '' ? segments.slice(0, -1) : segments).map(unescaped);
 }
 
-interface Reply extends Answer {
+interface Reply extends IntrospectionAnswer {
   readonly page?: string;
   /** The rest of the body is not read. */
   readonly isCutOff?: true;

@@ -14,12 +14,12 @@ interface KnownInterfaces {
 }
 type SourceStore = Pick<Store, 'leases' | 'inventories' | 'nodes'>;
 type SourceOptions = Pick<Options, 'api.agent_source_check' | 'api.agent_allowed_networks'>;
-export interface AgentSourceParts {
+interface AgentSourceParts {
   readonly store: SourceStore;
   readonly options: SourceOptions;
   readonly clock: Clock;
 }
-export interface AgentSources {
+interface AgentSources {
   /** The addresses of unexpired leases of our DHCP service. */
   leased(nodeUuid: string): Promise<KnownInterfaces>;
   /** What the last inspection found. */

@@ -13,11 +13,11 @@ import { createShares, shareLimits, type ShareLimits } from '../../wire/shares';
 import { createTurns } from '../../wire/turns';
 import { createFairTurns } from '../http/fair-turns';
 
-export type FeedOptions = Pick<
+type FeedOptions = Pick<
   Options,
   'events.poll_interval' | 'events.keep_alive_interval' | 'events.max_listeners' | 'events.max_listeners_per_source'
 >;
-export interface EventPage {
+interface EventPage {
   readonly events: readonly EventRecord[];
   /** The position at which the next page begins. */
   readonly reached: string;

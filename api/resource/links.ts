@@ -1,5 +1,5 @@
 /** Links in responses. */
-export interface Link {
+interface Link {
   readonly href: string;
   readonly rel: string;
   readonly type?: string;

@@ -48,7 +48,7 @@ export function checkSortable(key: string, sortable: readonly string[]): void {
   if (!sortable.includes(key)) throw invalid(`The sort_key value "${key}" is an invalid field for sorting`);
 }
 
-export interface NextPage {
+interface NextPage {
   readonly base: string;
   readonly path: string;
   readonly page: Page;

@@ -44,7 +44,7 @@ export function checkFields(fields: readonly string[] | undefined, rows: readonl
 }
 
 /** The parameters of a presentation, shared by all records of a list. */
-export interface View {
+interface View {
   readonly base: string;
   readonly minor: number;
   readonly rows: readonly FieldRow[];

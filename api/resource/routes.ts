@@ -28,7 +28,7 @@ interface Match {
   /** This version does not have the operation. The error comes after the check of the arguments. */
   readonly closed?: true;
 }
-export type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
+type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
 
 /** Nothing exists below the path, and a 405 lists the methods of the path itself. */
 const isMissing = (rest: PathItem['rest']): boolean => Array.isArray(rest) && rest[0] === 404;

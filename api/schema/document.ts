@@ -212,7 +212,7 @@ const fieldRow = (name: string, node: Node): FieldRow => ({
   schema: node,
 });
 
-/** @param text openapi.yaml */
+/** @internal @param text openapi.yaml */
 export const readDocument = (text: string): Document =>
   // The file is our own, so the number of its YAML aliases needs no limit.
   documentOf(parse(text, { maxAliasCount: -1, uniqueKeys: false, prettyErrors: false }) as Node);

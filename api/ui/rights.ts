@@ -24,7 +24,7 @@ const OF_OWN_NODES: Readonly<Record<string, string>> = {
   'node:delete': 'node:delete:self_owned_node',
 };
 
-export interface Rights {
+interface Rights {
   /** The policies that are allowed for every resource, or that do not depend on a resource. */
   readonly any: readonly string[];
   /** The policies that are allowed for resources that the user's project owns. */

@@ -53,7 +53,7 @@ export interface DhcpPolicy {
   /** For machines that boot with PXELINUX or GRUB. */
   readonly pxeLoaders: Loaders;
 }
-export type Outcome = { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number } | Silence;
+type Outcome = { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number } | Silence;
 
 /** iPXE's encapsulated options (175): its features, and settings that the server sends. */
 const IPXE_FEATURE_HTTP = 19;
@@ -200,7 +200,7 @@ export async function answerDhcp(
   if (pool.bind(mac, addressToNumber(address), now)) return grant(policy, packet, fields, MESSAGE.ack, address);
   return nak(policy, packet);
 }
-export const POOL_EXHAUSTED = 'no address is left in the range of the subnet';
+const POOL_EXHAUSTED = 'no address is left in the range of the subnet';
 
 /**
  * Fields that every answer copies. RFC 6842: client identifier; RFC 4578 §2.3: client machine identifier; RFC 3046 §2.2: relay agent

@@ -75,6 +75,7 @@ interface Identity {
  * Finds the MAC address of the client's interface in a relay's option, its link-local address, or its DUID. All interfaces of a machine may
  * have the same DUID, so the key then has the IAID too. Undefined: the client shows no MAC address.
  * @param from the address that the packet came from
+ * @internal
  */
 export function identify({ relays, message }: Dhcpv6Packet, from: string): Identity | undefined {
   const nearest = relays.at(-1);
@@ -113,7 +114,7 @@ function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }:
   };
 }
 
-export type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;
+type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;
 
 /** §18.2.1: a client that receives preference 255 chooses this server at once. */
 const HIGHEST_PREFERENCE = 255;

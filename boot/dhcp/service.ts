@@ -19,8 +19,6 @@ import { startDhcpv6 } from './service6';
 import { planSubnets, type DhcpOptions } from './setup';
 import { advertisementOf, planSubnets6 } from './setup6';
 
-export type { DhcpOptions } from './setup';
-
 /** Bytes of the kernel's receive buffer; enough that a burst of packets loses none. */
 const RECEIVE_BUFFER = 4 << 20;
 

@@ -86,6 +86,7 @@ interface DhcpPlan {
 /**
  * @param addresses of the interface; undefined: the interface does not exist
  * @throws DhcpSetupError
+ * @internal
  */
 export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
   const name = options['boot.interface'];

@@ -5,7 +5,7 @@
 import type { Task } from '../../drivers/interfaces';
 
 /** The check of an exclusive task. */
-export type Holding = Required<Pick<Task, 'stillHeld'>>;
+type Holding = Required<Pick<Task, 'stillHeld'>>;
 const isHolding = (value: unknown): value is Holding => typeof value === 'object' && value !== null && 'stillHeld' in value;
 
 interface Pool<Args extends readonly unknown[], Answer> {

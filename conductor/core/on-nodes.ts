@@ -5,7 +5,7 @@ import type { NodeFilter } from '../../store/store';
 import type { Context } from './context';
 import { inParallel } from '../runtime/parallel';
 
-export interface OnNodes {
+interface OnNodes {
   readonly purpose: string;
   readonly filter: NodeFilter;
   /** A condition beyond the columns; absent: all nodes. */

@@ -43,12 +43,11 @@ const UNITS: Readonly<Record<string, string>> = {
 };
 const unitOf = (unit: string): string => (Object.hasOwn(UNITS, unit) ? UNITS[unit]! : 'other');
 
-type Fields = Readonly<Record<string, unknown>>;
 const numbered = (kind: string, sensor: string, entity: string, values: readonly (readonly [string, unknown])[]): readonly Reading[] =>
   values.flatMap(([unit, value]) => (typeof value === 'number' ? [{ kind, sensor, entity: entity, unit, value }] : []));
 
 /** Kind → readings of a Redfish sensor. */
-const REDFISH: Readonly<Record<string, (sensor: string, fields: Fields) => readonly Reading[]>> = {
+const REDFISH: Readonly<Record<string, (sensor: string, fields: JsonObject) => readonly Reading[]>> = {
   temperature: (sensor, fields) =>
     numbered('temperature', sensor, words(fields['physical_context']), [['celsius', fields['reading_celsius']]]),
   fan: (sensor, fields) =>
@@ -59,7 +58,7 @@ const REDFISH: Readonly<Record<string, (sensor: string, fields: Fields) => reado
       ['volts', fields['line_input_voltage']],
     ]),
 };
-const HEALTH: Readonly<Record<string, (sensor: string, fields: Fields) => Omit<SensorHealth, 'bad'>>> = {
+const HEALTH: Readonly<Record<string, (sensor: string, fields: JsonObject) => Omit<SensorHealth, 'bad'>>> = {
   fan: (sensor, fields) => ({ kind: 'fan', sensor: words(fields['identity']) || sensor, entity: words(fields['physical_context']) }),
   power: (sensor) => ({ kind: 'power', sensor, entity: 'PSU' }),
   drive: (sensor) => ({ kind: 'drive', sensor, entity: 'HDD' }),
@@ -67,7 +66,7 @@ const HEALTH: Readonly<Record<string, (sensor: string, fields: Fields) => Omit<S
 
 /** `45 (+/- 0.500) degrees C`, `12.1 Volts`. Values without a number (`No Reading`, `0h`) are skipped. */
 const ANALOG = /^(-?\d+(?:\.\d+)?)(?: \(\+\/- \d+(?:\.\d+)?\))? (\S.*)$/;
-function ipmi(kind: string, fields: Fields): readonly Reading[] {
+function ipmi(kind: string, fields: JsonObject): readonly Reading[] {
   const [, value, unit] = ANALOG.exec(words(fields['Sensor Reading'])) ?? [];
   if (value === undefined) return [];
   return [{ kind, sensor: words(fields['Sensor ID']), entity: words(fields['Entity ID']), unit: unitOf(unit!), value: Number(value) }];
@@ -82,7 +81,7 @@ export function readingsOf(payload: JsonObject): Readings {
     if (typeof sensors !== 'object' || sensors === null) continue;
     for (const [sensor, given] of Object.entries(sensors)) {
       if (typeof given !== 'object' || given === null) continue;
-      const fields: Fields = given as Fields;
+      const fields: JsonObject = given as JsonObject;
       const key = words(sensor);
       if ('Sensor Reading' in fields) readings.push(...ipmi(kind, fields));
       else if (Object.hasOwn(REDFISH, kind)) readings.push(...REDFISH[kind]!(key, fields));

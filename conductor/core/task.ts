@@ -26,6 +26,7 @@ import { LockLost, isInterrupted } from './interruption';
 /**
  * Where an event leads, and the node's target there. A stable state has no target. A failed state, and the states of one flow, keep the
  * target (manual cleaning keeps `manageable`).
+ * @internal
  */
 export function transition(node: NodeRecord, event: Event): { readonly to: ProvisionState; readonly target: ProvisionState | null } {
   const from = node.provision_state;

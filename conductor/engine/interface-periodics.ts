@@ -8,7 +8,7 @@ import { onNodes } from '../core/on-nodes';
 import { sharedTaskOf, startTask } from '../core/task';
 import { wake } from './waiting';
 
-export interface InterfacePeriodicRow {
+interface InterfacePeriodicRow {
   readonly kind: InterfaceKind;
   readonly name: string;
   readonly periodic: InterfacePeriodic;

@@ -123,13 +123,13 @@ function stepFailure(task: NodeTask, { kind }: ListedSteps, reason: string): str
     : reason;
 }
 
-export interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'admit' | 'begin' | 'finish' | 'abort' | 'wakeAtUnhold'> {
+interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'admit' | 'begin' | 'finish' | 'abort' | 'wakeAtUnhold'> {
   readonly inMaintenance: string;
   readonly afterAbort: AfterAbort;
   /** Makes the list of the steps that the driver and the agent offer, and saves it together with `also`. */
   readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges) => Promise<void>;
 }
-export interface ListedFlow extends StepsFlow {
+interface ListedFlow extends StepsFlow {
   /** Makes the list and runs it: the agent has reported its steps, or no ramdisk is needed. */
   start(task: NodeTask, fromAgent: readonly PlannedStep[], also?: InternalChanges): Promise<StepOutcome>;
 }

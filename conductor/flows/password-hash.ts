@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 
-export type HashAlgorithm = 'sha256' | 'sha512';
+type HashAlgorithm = 'sha256' | 'sha512';
 const ROUNDS = 5000;
 const SALT_LENGTH = 16;
 const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -29,7 +29,7 @@ function letters(bytes: Buffer, [a, b, c]: Triple): string {
   return Array.from({ length: count }, (_, index) => ALPHABET[(value >> (6 * index)) & 0x3f]).join('');
 }
 
-/** @param salt up to 16 characters of `./0-9A-Za-z` */
+/** @internal @param salt up to 16 characters of `./0-9A-Za-z` */
 export function shaCrypt(password: string, salt: string, algorithm: HashAlgorithm): string {
   const { prefix, length, next, last } = FORMS[algorithm];
   const key = Buffer.from(password);

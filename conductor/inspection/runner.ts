@@ -13,7 +13,10 @@ import { chosenHooks } from './hooks';
 import { overwritesAsConfigured, overwritesAll, onlyMissing, type Overwrites } from './hooks/overwrite';
 import { runRules, type ApplyRules } from './rules';
 
-/** Pure: returns the changes of the hooks, and the data with their additions to plugin_data. Throws the Fault of a failing hook. */
+/**
+ * Pure: returns the changes of the hooks, and the data with their additions to plugin_data. Throws the Fault of a failing hook.
+ * @internal
+ */
 export function applyHooks(
   hookNames: readonly string[],
   start: InspectionData,
@@ -71,6 +74,7 @@ function withPrefix<T>(before: string | undefined, work: () => T): T {
 }
 const isFailure = ({ name }: Fault): boolean => name === 'HardwareInspectionFailure';
 
+/** @internal */
 export function newProperties(before: JsonObject, changes: readonly Change[]): JsonObject {
   const properties: Record<string, unknown> = { ...before };
   for (const change of changes) {
@@ -122,7 +126,7 @@ function changesFromBmc(node: NodeRecord, { properties = {}, capabilities: repor
 }
 
 /** What an inspection found. An agent reports only an inventory and plugin_data. */
-export type HookInput = Pick<InspectionFindings, 'inventory' | 'pluginData' | 'hooks'> & Partial<InspectionFindings>;
+type HookInput = Pick<InspectionFindings, 'inventory' | 'pluginData' | 'hooks'> & Partial<InspectionFindings>;
 /** How out-of-band inspections, callbacks and introspections differ. */
 interface HookRunOptions {
   /** Begins the error message if a hook fails. */

@@ -19,12 +19,12 @@ function coerced(found: unknown, expected: unknown): unknown {
   if (Number.isNaN(number)) throw new Error(`${repr(found)} is not a number`);
   return Number.isInteger(Number(expected)) ? Math.trunc(number) : number;
 }
-type Check = (found: unknown, expected: unknown) => boolean;
+type ConditionCheck = (found: unknown, expected: unknown) => boolean;
 const compared =
-  (name: 'eq' | 'lt' | 'gt', isSo: boolean): Check =>
+  (name: 'eq' | 'lt' | 'gt', isSo: boolean): ConditionCheck =>
   (found, expected) =>
     OPERATOR_CHECKS[name]!({ values: [coerced(found, expected), expected] }) === isSo;
-const CONDITIONS: Readonly<Record<string, Check>> = {
+const CONDITIONS: Readonly<Record<string, ConditionCheck>> = {
   eq: compared('eq', true),
   ne: compared('eq', false),
   lt: compared('lt', true),

@@ -29,6 +29,7 @@ interface Periodic {
   /** Returns how many items it processed, if that is meaningful. */
   readonly run: (context: Context, memory: Memory) => Promise<number | void>;
 }
+/** @internal */
 export const PERIODICS: readonly Periodic[] = [
   {
     name: 'sign of life',

@@ -11,7 +11,7 @@ interface Control<T> {
   get(task: Task): Promise<T | null>;
   set(task: Task, value: T): Promise<void>;
 }
-interface Kind<T> {
+interface BootSettingKind<T> {
   readonly purpose: string;
   readonly control: (management: ManagementInterface) => Control<T> | undefined;
   /** Named in the error of a driver that does not support it. */
@@ -21,7 +21,7 @@ interface Kind<T> {
   readonly failed: (value: T, reason: string) => string;
 }
 
-async function change<T>(context: Context, uuid: string, value: T, kind: Kind<T>): Promise<void> {
+async function change<T>(context: Context, uuid: string, value: T, kind: BootSettingKind<T>): Promise<void> {
   await inBackground(context, uuid, {
     purpose: kind.purpose,
     check: (task) => validateInterface(task, 'management'),

@@ -16,7 +16,7 @@ import type { Probed } from '../runtime/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-export type RpcClientOptions = Pick<Options, 'json_rpc.cafile' | 'json_rpc.insecure'>;
+type RpcClientOptions = Pick<Options, 'json_rpc.cafile' | 'json_rpc.insecure'>;
 /** The conductor that is called: its name, which the signature covers, and its address. */
 interface RemoteConductor {
   readonly hostname: string;

@@ -14,7 +14,7 @@ import { shareLimits } from '../../wire/shares';
 import type { Perform } from '../operations';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
-export type RpcServerOptions = Pick<
+type RpcServerOptions = Pick<
   Options,
   | 'DEFAULT.host'
   | 'json_rpc.host_ip'

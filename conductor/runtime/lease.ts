@@ -40,7 +40,7 @@ export interface Lease {
 /** The share of the timeout during which the lease is certainly valid. The rest is for requests that are under way. */
 const SAFE_SHARE = 0.75;
 
-export interface LeaseSetup {
+interface LeaseSetup {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;

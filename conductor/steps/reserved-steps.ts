@@ -8,7 +8,7 @@ import type { JsonObject } from '../../model/records';
 
 /** The outcome of a step: a driver's, or `hold` until a client ends the hold. */
 export type StepOutcome = Outcome | { readonly kind: 'hold' };
-export type ReservedStep = Omit<Step, 'run'> & { run(task: Task, args: JsonObject): Promise<StepOutcome> };
+type ReservedStep = Omit<Step, 'run'> & { run(task: Task, args: JsonObject): Promise<StepOutcome> };
 
 const step = (name: string, run: ReservedStep['run'], args: Step['args'] = {}): ReservedStep => ({
   step: name,

@@ -16,7 +16,7 @@ const KEYS = {
   service: { column: 'service_step', list: 'service_steps', index: 'service_step_index' },
 } as const satisfies Record<SavedKind, { column: keyof NodeChanges; list: string; index: string }>;
 
-export interface Position {
+interface Position {
   readonly steps: readonly PlannedStep[];
   /** The step that runs, or the next one to run; undefined before the list is made. */
   readonly index: number | undefined;

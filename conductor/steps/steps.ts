@@ -35,7 +35,7 @@ const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<Interfa
 /** `deploy.write_image`: the name of a step in messages, and its identity. */
 export const stepId = ({ interface: kind, step }: { readonly interface: string; readonly step: string }): string => `${kind}.${step}`;
 
-/** Descending by priority; ties by interface, then in the given order. */
+/** Descending by priority; ties by interface, then in the given order. @internal */
 export const inOrder = (kind: StepKind, steps: readonly PlannedStep[]): readonly PlannedStep[] => {
   const rank = (step: PlannedStep): number => INTERFACE_ORDER[kind][step.interface as InterfaceKind] ?? 0;
   return [...steps].sort((a, b) => b.priority - a.priority || rank(b) - rank(a));
@@ -192,7 +192,7 @@ function repeated(kind: SavedKind, asked: readonly RequestedStep[]): readonly st
     : [];
 }
 
-export interface Checking {
+interface Checking {
   /** A step that is not offered may be the agent's: it is checked later. */
   readonly unknownLater?: boolean;
   readonly withoutRamdisk?: boolean;

@@ -85,7 +85,7 @@ function withVendorData(parts: JsonObject, recorder: JsonObject | undefined): Js
   return recorder === undefined || !isObject(own) ? parts : { ...parts, vendor_data: { ...recorder, ...own } };
 }
 
-/** Path → content. The metadata contains the node's UUID and name by default. User data that is a text stays unchanged. */
+/** Path → content. The metadata contains the node's UUID and name by default. User data that is a text stays unchanged. @internal */
 export function configdriveFiles(parts: JsonObject, node: { readonly uuid: string; readonly name: string | null }): Record<string, Buffer> {
   const meta = { ...(parts['meta_data'] as object | null | undefined) };
   const all: JsonObject = { ...parts, meta_data: { uuid: node.uuid, ...(node.name === null ? {} : { name: node.name }), ...meta } };

@@ -9,7 +9,7 @@ import { createIntrospectionClient, IntrospectionError, urlProblem, type Introsp
 import { type InspectInterface, type CheckResult, type Outcome, ServiceUnavailable, type Task, done, failed, wait } from '../interfaces';
 import type { NodeRecord } from '../../model/records';
 
-export type DiscoverdOptions = Pick<
+type DiscoverdOptions = Pick<
   Options,
   | 'discoverd.enabled'
   | 'discoverd.service_url'

@@ -94,7 +94,7 @@ export async function servable(href: string, trusted: boolean, task: Task): Prom
 }
 
 /** What an instance in memory boots from. */
-export type InMemoryImages = { readonly boot_iso?: string; readonly kernel?: string; readonly ramdisk?: string };
+type InMemoryImages = { readonly boot_iso?: string; readonly kernel?: string; readonly ramdisk?: string };
 /**
  * The images that the properties of the instance's image in Glance name. Empty: instance_info names them, or its image is not in Glance.
  * Throws InvalidParameterValue, MissingParameterValue.

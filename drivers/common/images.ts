@@ -18,7 +18,7 @@ import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** The members of a task that requests to web servers need. */
-export interface Fetching {
+interface Fetching {
   readonly signal: AbortSignal;
   readonly options: ImageServerOptions & {
     readonly 'DEFAULT.webserver_verify_ca': string;
@@ -201,6 +201,7 @@ const isSum = (text: string): boolean => ALGORITHMS[text.length] !== undefined &
 /**
  * Finds an image's checksum in a file: one that holds nothing else, GNU lines (`SUM  NAME`, `SUM *NAME`) or BSD lines
  * (`SHA256 (NAME) = SUM`). Throws InvalidParameterValue.
+ * @internal
  */
 export function findChecksum(text: string, imageSource: string, checksumUrl: string): string {
   const fail = (reason: string) => invalid(`Failed to download image ${withoutCredentials(checksumUrl)}, reason: ${reason}`);

@@ -6,7 +6,7 @@ import type { Task } from '../interfaces';
 type DelayOption = Extract<keyof Options, `fake.${string}_delay`>;
 
 /** `N` or `N,M` seconds, with fractions, as milliseconds. `spread` (integer ≥ 0) selects from the range. Throws InvalidParameterValue. */
-export function delayOf(text: string, spread: number): number {
+function delayOf(text: string, spread: number): number {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(?:,\s*(\d+(?:\.\d+)?)\s*)?$/.exec(text);
   if (!match) throw new Fault('InvalidParameterValue', { message: `A fake delay is N or N,M seconds, not "${text}".` });
   const milliseconds = (seconds: string): number => Math.round(Number(seconds) * 1000);

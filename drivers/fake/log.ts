@@ -7,7 +7,7 @@ import { appendFileSync } from 'node:fs';
 import { pause } from './delay';
 import { type Interface, type Interfaces, type Step, type Task, done } from '../interfaces';
 
-/** A line of the file. Lines are appended whole, so their order is that of the events, whichever process wrote them. */
+/** A line of the file. Lines are appended whole, so their order is that of the events, whichever process wrote them. @internal */
 export interface FakeEvent {
   readonly phase: 'begin' | 'end';
   readonly node: string;

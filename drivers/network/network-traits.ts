@@ -51,7 +51,7 @@ function actionOf(given: unknown): TraitAction {
   return { action, filter: filterOf(given['filter']), minCount, maxCount };
 }
 
-/** @throws Error with each reason */
+/** @internal @throws Error with each reason */
 export function parseTraits(text: string): readonly NetworkTrait[] {
   const contents: unknown = parse(text);
   if (!isObject(contents)) throw new Error('it must contain a mapping of traits');

@@ -90,7 +90,7 @@ export async function deletePort(task: Task, id: string): Promise<void> {
   await ask(task, `/ports/${enc(id)}`, { method: 'DELETE', accept: [404] });
 }
 
-export interface NeutronNetwork {
+interface NeutronNetwork {
   readonly id: string;
   readonly mtu: unknown;
   readonly physicalNetwork: string;

@@ -33,10 +33,10 @@ const whole = (value: unknown): number | null => {
 };
 type FieldReader = (value: unknown) => Json;
 /** Field of a sensor → the path of its Redfish property, and the function that converts the value. */
-type Fields = Readonly<Record<string, readonly [property: string | readonly string[], read: FieldReader]>>;
-const STATUS: Fields = { state: [['Status', 'State'], text], health: [['Status', 'Health'], text] };
+type SensorFields = Readonly<Record<string, readonly [property: string | readonly string[], read: FieldReader]>>;
+const STATUS: SensorFields = { state: [['Status', 'State'], text], health: [['Status', 'Health'], text] };
 
-const FAN: Fields = {
+const FAN: SensorFields = {
   identity: ['MemberId', text],
   max_reading_range: ['MaxReadingRange', whole],
   min_reading_range: ['MinReadingRange', whole],
@@ -46,7 +46,7 @@ const FAN: Fields = {
   physical_context: ['PhysicalContext', text],
   ...STATUS,
 };
-const TEMPERATURE: Fields = {
+const TEMPERATURE: SensorFields = {
   identity: ['MemberId', text],
   max_reading_range_temp: ['MaxReadingRangeTemp', number],
   min_reading_range_temp: ['MinReadingRangeTemp', number],
@@ -55,16 +55,16 @@ const TEMPERATURE: Fields = {
   sensor_number: ['SensorNumber', whole],
   ...STATUS,
 };
-const POWER: Fields = {
+const POWER: SensorFields = {
   power_capacity_watts: ['PowerCapacityWatts', whole],
   line_input_voltage: ['LineInputVoltage', whole],
   last_power_output_watts: ['LastPowerOutputWatts', whole],
   serial_number: ['SerialNumber', text],
   ...STATUS,
 };
-const DRIVE: Fields = { name: ['Name', text], model: ['Model', text], capacity_bytes: ['CapacityBytes', whole], ...STATUS };
+const DRIVE: SensorFields = { name: ['Name', text], model: ['Model', text], capacity_bytes: ['CapacityBytes', whole], ...STATUS };
 
-const fieldsOf = (fields: Fields, body: unknown): Record<string, Json> =>
+const fieldsOf = (fields: SensorFields, body: unknown): Record<string, Json> =>
   Object.fromEntries(
     Object.entries(fields).map(([name, [property, read]]) => [
       name,
@@ -145,7 +145,7 @@ const listOfChassis =
   (
     link: string,
     list: string,
-    fields: Fields,
+    fields: SensorFields,
     successor: readonly [string, (machine: Machine, newer: RedfishResource) => Promise<Sensors>],
   ) =>
   async (machine: Machine): Promise<Sensors> => {

@@ -233,7 +233,7 @@ export async function typeOfDrive(task: Task, types: readonly MediaType[], inser
 }
 
 /** The drives as clients see them. Throws InvalidParameterValue when there is none. */
-export async function listMedia(
+async function listMedia(
   task: Task,
 ): Promise<readonly { readonly media_types: readonly string[]; readonly inserted: boolean | null; readonly image: string | null }[]> {
   const drives = await onSystem(

@@ -9,7 +9,7 @@ import type { Task } from '../interfaces';
 
 /** How the storage reaches the machine: its addresses on the storage network. */
 export type Connector = Readonly<Record<string, string | boolean | readonly string[]>>;
-export interface CinderVolume {
+interface CinderVolume {
   readonly id: string;
   readonly status: string;
   /** The attachment to this node, if there is one. */

@@ -81,7 +81,7 @@ async function validate(task: Task): Promise<void> {
     refuse('Cinder is not configured: [cinder]auth_type is not set.');
 }
 
-/** Connectors of the same type beyond the first count only for Fibre Channel. Throws StorageError. */
+/** Connectors of the same type beyond the first count only for Fibre Channel. Throws StorageError. @internal */
 export function connectorOf(task: Task, connectors: readonly { readonly type: string; readonly connector_id: string }[]): Connector {
   const first = (type: string) => connectors.find((one) => one.type === type)?.connector_id;
   const all = (type: string) => connectors.filter((one) => one.type === type).map(({ connector_id: id }) => id);

@@ -6,7 +6,7 @@ import { isObject } from '../json';
 
 /** One step: from a value to its descendants. */
 type Step = (value: unknown) => readonly unknown[];
-export type JsonPath = (root: unknown) => readonly unknown[];
+type JsonPath = (root: unknown) => readonly unknown[];
 
 const member =
   (names: readonly string[]): Step =>

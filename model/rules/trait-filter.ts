@@ -3,7 +3,7 @@ import { Fault } from '../errors';
 import type { Log } from '../log';
 import type { PortgroupRecord, PortRecord } from '../records';
 
-export type FilteredPortOrPortgroup =
+type FilteredPortOrPortgroup =
   | { readonly kind: 'port'; readonly record: PortRecord }
   | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
 export interface FilteredNetwork {
@@ -29,12 +29,12 @@ export interface NetworkTraits {
   current(log: Log): readonly NetworkTrait[];
 }
 
-type Value = string | boolean | readonly string[] | null;
+type VariableValue = string | boolean | readonly string[] | null;
 const attribute =
   (name: 'address' | 'category' | 'physical_network' | 'vendor') =>
   ({ record }: FilteredPortOrPortgroup): string | null =>
     (record as Partial<PortRecord>)[name] ?? null;
-const VARIABLES: Readonly<Record<string, (carrier: FilteredPortOrPortgroup, network: FilteredNetwork | null) => Value>> = {
+const VARIABLES: Readonly<Record<string, (carrier: FilteredPortOrPortgroup, network: FilteredNetwork | null) => VariableValue>> = {
   'port.address': attribute('address'),
   'port.category': attribute('category'),
   'port.physical_network': attribute('physical_network'),
@@ -63,7 +63,7 @@ const LIST_COMPARISONS: Readonly<Partial<Record<Comparator, (values: readonly st
   '!=': (values, literal) => !values.includes(literal),
   '=~': (values, literal) => values.some((value) => value.startsWith(literal)),
 };
-function compare(name: string, value: Value, comparator: Comparator, literal: string): boolean {
+function compare(name: string, value: VariableValue, comparator: Comparator, literal: string): boolean {
   if (value === null) throw new Fault('TBNAttributeRetrievalException', { attr_name: name.slice(name.indexOf('.') + 1) });
   if (typeof value === 'string') return COMPARISONS[comparator](value, literal);
   if (typeof value !== 'boolean') {

@@ -63,7 +63,7 @@ async function mounted<T>(run: Run, partition: string, temporary: string, work: 
   }
 }
 
-/** The best loader below the directory; null when there is none. */
+/** The best loader below the directory; null when there is none. @internal */
 export async function findLoader(directory: string): Promise<Loader | null> {
   const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const found = LOADERS.flatMap((name) => files.filter((file) => file.name.toLowerCase() === name))[0];

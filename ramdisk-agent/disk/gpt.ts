@@ -13,7 +13,7 @@ interface GptEntry {
   readonly last: number;
   readonly name: string;
 }
-export interface Gpt {
+interface Gpt {
   readonly diskGuid: string;
   readonly firstUsable: number;
   /** LBA of the first copy's partition entry array. */

@@ -16,7 +16,7 @@ import { formatOf, HEAD_LENGTH, withDeferredHead, type ImageWriter, rawWriter, t
 import { diskIdentifier, readPartitions, repairGpt } from './partitions';
 import { qcow2Writer } from './qcow2';
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly image: JsonObject;
   /** base64 of the gzipped volume, its URL, or null. */
   readonly configDrive: string | null;
@@ -33,7 +33,7 @@ export interface WriteOptions {
   readonly clock: Clock;
   readonly log: Log;
 }
-export interface WriteResult {
+interface WriteResult {
   /** `0x12345678`: the MBR's disk identifier. */
   readonly diskIdentifier: string;
 }

@@ -16,7 +16,7 @@ const ETHERNET_HEADER = 14;
 /** Type and length (§8.4). */
 const TLV_HEADER = 2;
 
-/** The TLVs of a frame up to the end of its LLDPDU (type 0, §8.5.1), or up to a truncated TLV. */
+/** The TLVs of a frame up to the end of its LLDPDU (type 0, §8.5.1), or up to a truncated TLV. @internal */
 export function tlvsOf(frame: Buffer): Tlvs {
   const found: (readonly [number, string])[] = [];
   for (let at = ETHERNET_HEADER; at + TLV_HEADER <= frame.length;) {

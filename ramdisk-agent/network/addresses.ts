@@ -17,7 +17,7 @@ function lengthOf(mask: string): number | undefined {
   return ones?.length;
 }
 
-export interface Subnet {
+interface Subnet {
   readonly address: string;
   readonly prefix: number;
   readonly family: 4 | 6;

@@ -78,6 +78,7 @@ async function applyPlan({ operations, nameServers, addressed, warnings }: Netwo
 /**
  * @param text the content of network_data.json
  * @throws Error when it is not network data of this machine
+ * @internal
  */
 export async function setUpNetwork(text: string, environment: NetworkEnvironment): Promise<void> {
   const { tree, clock, log } = environment;

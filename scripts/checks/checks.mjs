@@ -14,9 +14,12 @@ export const CHECKS = [
   { name: 'licences', command: [join(root, 'scripts/checks/licences.mjs')] },
   { name: 'format', command: [program('oxfmt/bin/oxfmt'), '--check', '.'] },
 ];
+const knip = [join(toolFolder('exports'), 'node_modules/knip/bin/knip.js'), '--no-config-hints'];
 /** The checks that `npm run check` and `npm run test:long` add. A `tool` has packages of its own. */
 export const LONG_CHECKS = [
-  { name: 'exports', tool: 'exports', command: [join(toolFolder('exports'), 'node_modules/knip/bin/knip.js'), '--no-config-hints'] },
+  { name: 'exports', tool: 'exports', command: knip },
+  // Without the tests as users. What only they use is marked @internal; the mark on anything else is an error.
+  { name: 'exports for tests', tool: 'exports', command: [...knip, '--production', '--treat-tag-hints-as-errors'] },
 ];
 
 /** Runs all checks, even if one fails. @returns `passed` (how many) and `failed` (their names) */

@@ -46,7 +46,8 @@ function walk(tree, visit) {
 let literals = 0;
 const composed = {};
 for (const file of sources) {
-  walk(parseSync(readFileSync(join(root, file), 'utf8'), { syntax: 'typescript', target: 'es2023' }), (node) => {
+  const syntax = { syntax: 'typescript', tsx: file.endsWith('.tsx'), target: 'es2023' };
+  walk(parseSync(readFileSync(join(root, file), 'utf8'), syntax), (node) => {
     if (node.type === 'RegExpLiteral') {
       literals++;
       if (isSlow(node.pattern, node.flags)) problems.push(`${file}: /${node.pattern}/${node.flags} can take quadratic time`);

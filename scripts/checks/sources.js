@@ -16,5 +16,5 @@ exports.sourceFiles = () =>
             .filter((file) => file.isFile())
             .map((file) => path.relative(root, path.join(file.parentPath, file.name))),
     )
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .sort();

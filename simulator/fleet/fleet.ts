@@ -24,7 +24,7 @@ import { openStateFolder, type StateFolder } from './state-folder';
 import { withoutEndSlashes } from '../../wire/urls';
 
 export type Protocol = 'ipmi' | 'redfish';
-export interface FleetSetup {
+interface FleetSetup {
   readonly count: number;
   /** Number of the first machine. Two fleets on one network need different numbers, since names and MAC addresses depend on them. */
   readonly first?: number;

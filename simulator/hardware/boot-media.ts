@@ -17,7 +17,7 @@ export interface Medium {
   /** The BMC has connected the image but does not show it to the machine (`Inserted: false`). */
   readonly hidden?: true;
 }
-export type Media = { readonly [drive in Drive]?: Medium | undefined };
+type Media = { readonly [drive in Drive]?: Medium | undefined };
 export const MEDIA = hardwarePart<Media>('media', {});
 
 /** The medium that the machine sees in a drive. */

@@ -5,7 +5,7 @@
 
 /** The stored form: name of a part → its value. */
 export type HardwareState = Readonly<Record<string, unknown>>;
-export interface HardwarePart<T> {
+interface HardwarePart<T> {
   /** The part's key in the stored state. A renamed part loses its values in existing state folders. */
   readonly name: string;
   /** The value in the factory state. */

@@ -25,7 +25,7 @@ import { createRestart, type Restart } from '../bmc/restart';
 import { createSerial } from '../hardware/serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './store';
 
-export interface IpmiEndpoint {
+interface IpmiEndpoint {
   readonly port: number;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 import type { AnalogDescription, SensorDescription } from '../hardware/sensors';
 
 type SensorSetup = SensorDescription & { readonly number: number };
-export type AnalogSetup = AnalogDescription & { readonly number: number };
+type AnalogSetup = AnalogDescription & { readonly number: number };
 const ORDER = ['lnc', 'lcr', 'lnr', 'unc', 'ucr', 'unr'] as const;
 const BMC = 0x20;
 /** Table 42-1: sensor-specific offsets. */

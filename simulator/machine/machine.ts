@@ -23,7 +23,7 @@ import type { DiskContent } from './image';
  * `halted`: the machine is on and has found nothing to boot; `system`: it runs the installed system or a live system; `qemu`: it is on, and
  * the simulator does not know what the guest in QEMU does.
  */
-export type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted' | 'qemu';
+type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted' | 'qemu';
 export interface SimulatedMachine extends MachineControl {
   readonly description: MachineDescription;
   /** The state that its BMC and its firmware share. */

@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** A message for each program that is not installed. @param programs program → its Debian package */
+/** A message for each program that is not installed. @internal @param programs program → its Debian package */
 export function missingPrograms(programs: Readonly<Record<string, string>>): readonly string[] {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
   const isThere = (name: string): boolean => folders.some((folder) => mayUse(join(folder, name), constants.X_OK));

@@ -45,7 +45,7 @@ export interface FirmwareStart {
   /** The image of UEFI HTTP boot; absent: the one that DHCP names. */
   readonly httpBootUri?: string;
 }
-export interface QemuMachine extends MachineControl {
+interface QemuMachine extends MachineControl {
   readonly serial: NonNullable<MachineControl['serial']>;
   readonly diskFiles: readonly string[];
   readonly consoleFile: string;

@@ -8,7 +8,7 @@ import { backgroundWork } from '../background';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
 import { createRestart, type Restart } from '../bmc/restart';
 import { refuse } from './protocol/messages';
-import { ROOT, link, type Answer, type Service, type ResourceBody, type System } from './protocol/routes';
+import { ROOT, link, type ServiceAnswer, type Service, type ResourceBody, type System } from './protocol/routes';
 import { hasPrivilege } from './protocol/privileges';
 import { authenticate } from './resources/sessions';
 import { matchRoute, type MatchedRoute } from './table';
@@ -16,7 +16,7 @@ import { SCHEMAS } from './protocol/versions';
 import { withoutEndSlashes } from '../../wire/urls';
 
 export type { System } from './protocol/routes';
-export interface RedfishEndpoint {
+interface RedfishEndpoint {
   readonly port: number;
   close(): Promise<void>;
 }
@@ -133,7 +133,7 @@ async function answer(
   path: string,
   found: MatchedRoute | undefined,
   query: URLSearchParams,
-): Promise<Answer> {
+): Promise<ServiceAnswer> {
   const method = request.method === 'HEAD' ? 'get' : request.method!.toLowerCase();
   // DSP0266 §13.3.2: the service root and the creation of a session need no login.
   const isOpen =
@@ -169,8 +169,8 @@ async function answer(
 /** Calls `run` with the request's body, which must be an object. No body counts as an empty object. */
 async function withBody(
   request: IncomingMessage,
-  run: (body: ResourceBody) => Answer | undefined | Promise<Answer | undefined>,
-): Promise<Answer | undefined> {
+  run: (body: ResourceBody) => ServiceAnswer | undefined | Promise<ServiceAnswer | undefined>,
+): Promise<ServiceAnswer | undefined> {
   let body: unknown;
   try {
     body = (await readJson(request, MAX_BODY)) ?? {};
@@ -181,7 +181,7 @@ async function withBody(
 }
 
 /** A page of a collection (DSP0266 §7.3), by $top and $skip. Undefined: `whole` is not a collection. */
-function page(whole: ResourceBody, path: string, query: URLSearchParams): Answer | undefined {
+function page(whole: ResourceBody, path: string, query: URLSearchParams): ServiceAnswer | undefined {
   const names = [...query.keys()];
   const unknown = names.find((name) => name.startsWith('$') && name !== '$top' && name !== '$skip');
   if (unknown !== undefined) return refuse('QueryNotSupported');

@@ -21,7 +21,7 @@ import { copyIn } from './copy';
 import { forgetEvents } from '../tables/events';
 import { migrate, pendingMigrations, stepsDone, MIGRATIONS_TABLE as STEPS } from '../sql/schema';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   /** Delete the present content of the database. */
   readonly force: boolean;
   /** Seconds without a heartbeat after which a conductor is considered dead. */

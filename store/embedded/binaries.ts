@@ -22,7 +22,7 @@ const [FIRST_FREE, LAST_FREE] = [60706, 61183];
 export const ownerOf = (path: string): Promise<{ readonly uid: number; readonly gid: number } | undefined> =>
   stat(path).catch(() => undefined);
 
-export interface Users {
+interface Users {
   /** Runs the server. No other program uses this user ID. */
   readonly server: User;
   /** Runs initdb. */
@@ -118,6 +118,7 @@ async function copyBinaries(native: string, cache: string, copy: string): Promis
 /**
  * npm packages contain no symbolic links. The package creates those between its libraries in an install script, which may not have run
  * (`npm ci --ignore-scripts`). False: a link is missing and cannot be created.
+ * @internal
  */
 export async function restoreLinks(native: string): Promise<boolean> {
   const text = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');

@@ -23,7 +23,7 @@ import { messageOf } from '../sql/faults';
 import { ownerOf } from './binaries';
 import { clusterName, describeProcess, stopServer, readPidFile, type PidFile } from './postmaster';
 
-export interface EmbeddedOptions {
+interface EmbeddedOptions {
   /** An existing folder. All files are in its sub-folder `postgres`. */
   readonly stateDir: string;
   readonly log: Log;
@@ -33,7 +33,7 @@ export interface EmbeddedOptions {
   /** False: faster, but a crash of the host may lose data. For tests. */
   readonly durable?: boolean;
 }
-export interface Embedded {
+interface Embedded {
   /** The connection for openStore. */
   readonly connection: string;
   /** The process of the server. Changes after a crash. */
@@ -255,7 +255,7 @@ async function endOrphan(place: Installation, name: string, log: Log, clock: Clo
 }
 
 /** The embedded database of a state directory. */
-export interface ExistingEmbedded {
+interface ExistingEmbedded {
   /** The supervisor's process and the connection, if the database is running. */
   readonly running?: { readonly process: string; readonly connection: string };
 }

@@ -9,7 +9,7 @@ import { insertSecrets, type Secrets } from './secrets';
 import type { Source, SourceRow } from './source';
 import { IMPORT_TABLES, type ImportTable } from './tables';
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Roll everything back at the end. */
   readonly dryRun: boolean;
   /** `hardware_types`, `power_interfaces` … → the names that are enabled here. */

@@ -55,7 +55,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Need>>>> = {
 /** Ironic generates this URL for each deployment, so no warning is needed. */
 const IMAGE_URL = 'instance_info/image_url';
 
-export interface RowWithSecrets {
+interface RowWithSecrets {
   readonly row: SourceRow;
   /** Paths of values that are needed and still masked. */
   readonly missing: readonly string[];

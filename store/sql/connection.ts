@@ -42,7 +42,7 @@ const IDLE_TIMEOUT_MS = 60_000;
 const INT8: number = types.builtins.INT8;
 const TIMESTAMPTZ: number = types.builtins.TIMESTAMPTZ;
 const defaultParser = types.getTypeParser as (oid: number) => (value: string) => unknown;
-/** 2025-11-21 11:38:00.12+00 (session in UTC) → 2025-11-21T11:38:00.120000+00:00 */
+/** 2025-11-21 11:38:00.12+00 (session in UTC) → 2025-11-21T11:38:00.120000+00:00 @internal */
 export function isoTimestamp(text: string): string {
   // Fast, because large responses contain thousands of timestamps.
   const end = text.endsWith('+00') ? text.length - 3 : text.length;

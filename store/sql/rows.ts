@@ -34,7 +34,7 @@ export interface NodeScope {
 }
 
 /** Determines how a value is written, and whether lists may be sorted and filtered by the column. */
-export type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
+type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
 export type Columns<RecordType> = { readonly [Name in keyof RecordType]-?: ColumnKind };
 /** The columns that every resource has. */
 export const SHARED_COLUMNS: Columns<ResourceRecord> = {
@@ -45,7 +45,7 @@ export const SHARED_COLUMNS: Columns<ResourceRecord> = {
   revision: 'integer',
 };
 /** A row in the form that knex expects. */
-export type ColumnValues = Record<string, unknown>;
+type ColumnValues = Record<string, unknown>;
 
 const kindOf = (columns: Readonly<Record<string, ColumnKind>>, name: string): ColumnKind | undefined =>
   Object.hasOwn(columns, name) ? columns[name] : undefined;

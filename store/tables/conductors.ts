@@ -14,7 +14,7 @@ export interface AliveConductors {
   /** Cached by version, so that `updated_at` may be outdated. */
   readonly conductors: readonly ConductorRecord[];
 }
-export interface Conductors {
+interface Conductors {
   /**
    * Inserts the row, or takes it over from the instance `previous` (null: from no instance). False: another instance has registered
    * meanwhile. Called in a transaction.

@@ -11,7 +11,7 @@ interface AddressStatus {
   readonly introspected: boolean;
 }
 /** Machines that were enrolled automatically when they booted. */
-export interface Discoveries {
+interface Discoveries {
   /** The state of each address that belongs to a node, through a port or a discovery. One query. */
   addressStatuses(macs: readonly string[]): Promise<readonly AddressStatus[]>;
   /** The nodes that were enrolled for any of these addresses. */

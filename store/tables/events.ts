@@ -13,7 +13,7 @@ import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
 
 /** Changes of nodes. Triggers of the database write most of them, with every change of a node. */
-export interface Events {
+interface Events {
   /**
    * At most `atMost` events after a position, and the position to continue from. If fewer events are left, that is the present end.
    * @param project reads only events of nodes that the project owned or leased at the time; absent: all events

@@ -5,14 +5,14 @@ import { timestamp } from '../../model/clock';
 import type { BiosSettingRecord, FirmwareComponentRecord } from '../../model/records';
 import { run } from '../sql/faults';
 
-export interface BiosSettings {
+interface BiosSettings {
   /** Sorted by name. */
   ofNode(nodeUuid: string): Promise<readonly BiosSettingRecord[]>;
   /** Inserts new settings and updates existing ones. */
   put(nodeUuid: string, settings: readonly (Partial<BiosSettingRecord> & { readonly name: string })[]): Promise<void>;
   remove(nodeUuid: string, names: readonly string[]): Promise<void>;
 }
-export interface FirmwareComponents {
+interface FirmwareComponents {
   ofNode(nodeUuid: string): Promise<readonly FirmwareComponentRecord[]>;
   /** Inserts new components and updates existing ones. */
   put(

@@ -58,7 +58,7 @@ export interface HardwareChangeFilter {
   readonly limit: number;
 }
 /** Reports of recorders on running hosts. The row of a node lasts from its first token to the end of its instance; changes remain. */
-export interface Hardware {
+interface Hardware {
   /** Concurrent calls share one query. */
   findToken(nodeUuid: string): Promise<HardwareToken | undefined>;
   find(nodeUuid: string): Promise<HardwareRow | undefined>;

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/records';
 import { run } from '../sql/faults';
 
 /** The introspection service's data about nodes. */
-export interface Introspections {
+interface Introspections {
   find(nodeUuid: string): Promise<IntrospectionRecord | undefined>;
   /** The newest first. `marker`: a node; an unknown one is the fault NotFound. */
   list(page: {

@@ -5,7 +5,7 @@ import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
 
-export interface Leases {
+interface Leases {
   /** All leases, including expired ones: the DHCP server reuses their addresses last. */
   list(): Promise<readonly LeaseRecord[]>;
   /** The leases of a node's ports, including expired ones. Concurrent calls share one query. */

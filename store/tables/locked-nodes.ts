@@ -31,7 +31,7 @@ const ENTRY_COLUMNS = Object.keys(ENTRY) as (keyof typeof ENTRY)[];
 /** The name of a prepared statement: the same text has the same name on every connection. */
 const nameOf = (text: string): string => `locked_${createHash('sha1').update(text).digest('base64url')}`;
 
-export interface LockedNodes {
+interface LockedNodes {
   /** Undefined: the node does not exist or is reserved. */
   reserve(column: 'uuid' | 'name', ident: string, host: string): Promise<NodeRecord | undefined>;
   /** Undefined: the node does not exist, is not reserved, or its reservation has another fencing number. */

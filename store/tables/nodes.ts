@@ -13,7 +13,7 @@ import { nodeListsOn, type NodeLists } from './node-lists';
 import { findable, identColumn, NODE_COLUMNS, nodeLookupsOn, type NodeLookups } from './node-lookups';
 
 /** Methods with a `fence` throw NodeLocked if the row has another fencing number: another conductor has taken over the lock. */
-export interface Nodes extends NodeLookups, NodeLists {
+interface Nodes extends NodeLookups, NodeLists {
   /** Missing columns get Ironic's defaults; the state is `enroll`. Throws NodeAlreadyExists, DuplicateName, InstanceAssociated. */
   create(node: NewNode): Promise<NodeRecord>;
   /** Records the times of heartbeats in one statement, except for nodes whose agent has another URL now. */

@@ -18,7 +18,7 @@ export interface PortFilter extends Paging, NodeScope {
   /** Part of the description. */
   readonly descriptionContains?: string;
 }
-export interface Ports {
+interface Ports {
   /** Throws MACAlreadyExists, PortAlreadyExists. */
   create(port: NewPort): Promise<PortRecord>;
   /** Creates the ports whose addresses no port has yet, in one statement. The given ports must have no names. */
@@ -34,6 +34,7 @@ export interface Ports {
   remove(uuid: string): Promise<void>;
 }
 
+/** @internal */
 export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COLUMNS };
 const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
 const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { StateCounts } from '../../model/records';
 import { preparedOn } from '../sql/prepared';
 
-export interface StateCountsTable {
+interface StateCountsTable {
   /** Counts the nodes now, and removes counts older than `before`. */
   record(at: string, before: string): Promise<void>;
   /** The counts since a time, the oldest first. Counts that equal the previous ones are left out. */

@@ -1,7 +1,7 @@
 /** The PXE filter, as a table: who boots what. */
-import { chooseBoots, type BootChoice, type FilterOptions } from '../../boot/discovery';
+import { chooseBoots } from '../../boot/discovery';
 import type { ServedBoot } from '../../model/records';
-import { filterWith } from '../support/pxe-filter';
+import { filterWith, type FilterOptions } from '../support/pxe-filter';
 
 const MAC = '52:54:00:aa:bb:cc';
 const ON: Partial<FilterOptions> = { 'auto_discovery.enabled': true };
@@ -20,7 +20,7 @@ const OWN = row(MAC);
 /** Of a node without ports that is booted by its boot interface. */
 const OPEN = row();
 
-it.each<[string, Partial<FilterOptions>, Stands, ServedBoot | undefined, BootChoice['boots']]>([
+it.each<[string, Partial<FilterOptions>, Stands, ServedBoot | undefined, ServedBoot | 'discovery' | 'introspection' | undefined]>([
   ['unknown, discovery off', {}, undefined, undefined, undefined],
   ['unknown, discovery on', ON, undefined, undefined, 'discovery'],
   ['unknown, discovery on for the network alone', { 'boot.dhcp_unknown_macs': 'discover' }, undefined, undefined, 'discovery'],

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openCache } from '../../boot/cache';
 import { parseRange } from '../../boot/content';
-import { startHttpBoot, type HttpBootService, type HttpBootSetup } from '../../boot/http';
+import { startHttpBoot } from '../../boot/http';
 import { systemClock } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
@@ -23,6 +23,8 @@ import { optionsOf } from '../support/options';
 import { servicesOf } from '../support/services';
 import { startTlsServer } from '../support/fakes/tls-server';
 
+type HttpBootSetup = Parameters<typeof startHttpBoot>[0];
+type HttpBootService = Awaited<ReturnType<typeof startHttpBoot>>;
 const { glance } = servicesOf();
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 const DISCOVERY = '00000000-0000-0000-0000-000000000000';

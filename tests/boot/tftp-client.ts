@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { decodeTftp, encodeTftp, type TftpPacket } from '../../wire/tftp';
 
-export interface Asked {
+export interface TransferRequest {
   readonly port: number;
   readonly file: string;
   readonly mode?: string;
@@ -23,7 +23,7 @@ export interface Got {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-export async function getFile(asked: Asked): Promise<Got> {
+export async function getFile(asked: TransferRequest): Promise<Got> {
   const socket = createSocket('udp4');
   await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));
   const parts: Buffer[] = [];

@@ -4,17 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createRetransmissionTimer } from '../../boot/retransmission-timer';
-import { negotiate, startTftp, type TftpService, type TftpSetup } from '../../boot/tftp';
-import type { BootFile, BootFiles } from '../../boot/boot-files';
+import { negotiate, startTftp } from '../../boot/tftp';
+import type { BootFiles } from '../../boot/boot-files';
 import { openFile } from '../../boot/files';
 import { systemClock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import { decodeTftp, encodeTftp } from '../../wire/tftp';
-import { getFile, type Asked } from './tftp-client';
+import { getFile, type TransferRequest } from './tftp-client';
 import { until } from '../support/until';
 
+type TftpService = Awaited<ReturnType<typeof startTftp>>;
+type TftpSetup = Parameters<typeof startTftp>[0];
+type BootFile = NonNullable<Awaited<ReturnType<BootFiles['open']>>>;
 const folder = mkdtempSync(join(tmpdir(), 'tftp-'));
 const root = join(folder, 'root');
 const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 255));
@@ -47,7 +50,7 @@ const start = (extra: Partial<TftpSetup> = {}): Promise<TftpService> =>
     clock: systemClock,
     ...extra,
   });
-const get = (file: string, asked: Partial<Asked> = {}) => getFile({ port: service.port, file, ...asked });
+const get = (file: string, asked: Partial<TransferRequest> = {}) => getFile({ port: service.port, file, ...asked });
 
 beforeAll(async () => {
   mkdirSync(join(root, 'sub'), { recursive: true });
@@ -278,7 +281,7 @@ describe('with boot records', () => {
     own = await start({ boots });
   });
   afterAll(() => own.stop());
-  const ask = (file: string, asked: Partial<Asked> = {}) => getFile({ port: own.port, file, ...asked });
+  const ask = (file: string, asked: Partial<TransferRequest> = {}) => getFile({ port: own.port, file, ...asked });
 
   it('sends configurations to PXELINUX and GRUB', async () => {
     expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-01')).data.toString()).toContain(`kernel /boot/${TOKEN}/kernel`);

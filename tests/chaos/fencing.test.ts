@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
-import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
+import { startEmbedded } from '../../store/embedded/embedded';
 import type { Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import type { Body } from './client';
@@ -19,6 +19,7 @@ import { startDatabaseProxy, type DatabaseProxy } from './cut';
 import { startProcess, type Process } from './process';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
+type Embedded = Awaited<ReturnType<typeof startEmbedded>>;
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-fencing-'));
 let postgres: Embedded;
 let fleet: Fleet;

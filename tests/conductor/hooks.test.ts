@@ -2,7 +2,7 @@
 import type { Change, HookOptions, InspectionData } from '../../conductor/inspection/hooks/hook';
 import { pciAliases } from '../../conductor/inspection/hooks/devices';
 import { HOOKS } from '../../conductor/inspection/hooks';
-import { normalMac, pxeMac } from '../../conductor/inspection/hooks/interfaces';
+import { normalMac } from '../../conductor/inspection/hooks/interfaces';
 import { applyHooks, newProperties } from '../../conductor/inspection/runner';
 import { cidrMap } from '../../conductor/inspection/hooks/switches';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
@@ -279,7 +279,7 @@ it.each([
   [null, undefined],
 ])('normalMac() of %s is %s', (given, normal) => expect(normalMac(given)).toBe(normal));
 it('pxeMac() finds no boot interface if pxe_interface is not a MAC address', () =>
-  expect(pxeMac({ interfaces: [], boot: { pxe_interface: 'x' } })).toBeUndefined());
+  expect(look(['validate-interfaces'], { inventory: interfaces('x') })).toContainEqual({ on: 'plugin_data', name: 'macs', value: [A, B] }));
 it('each hook has a unique name', () => expect(new Set(HOOKS.map(({ name }) => name)).size).toBe(HOOKS.length));
 
 /** The chassis 52:54:00:aa:bb:cc, its port p1 and its name sw. */

@@ -13,7 +13,7 @@ import {
   PING,
 } from '../../conductor/rpc/codec';
 import { createRpcClient, NoResponse } from '../../conductor/rpc/client';
-import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc/server';
+import { startRpcServer } from '../../conductor/rpc/server';
 import { OPERATIONS, type Perform } from '../../conductor/operations';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,6 +29,7 @@ import { ownCertificate } from '../../wire/http/certificate';
 import { optionsOf } from '../support/options';
 import { until } from '../support/until';
 
+type RpcServerOptions = Parameters<typeof startRpcServer>[0]['options'];
 const SECRET = 'shared';
 const options = optionsOf({ 'DEFAULT.host': 'c1', 'json_rpc.host_ip': '127.0.0.1' });
 const origin = { requestId: 'req-1', user: 'u', project: null };

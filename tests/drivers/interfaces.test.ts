@@ -1,6 +1,6 @@
-import { delayOf } from '../../drivers/fake/delay';
+import { pause } from '../../drivers/fake/delay';
 import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
-import { ANY, type Interface } from '../../drivers/interfaces';
+import { ANY, type Interface, type Task } from '../../drivers/interfaces';
 import { INTERFACE_KINDS } from '../../model/records';
 import { testTask } from '../support/task';
 
@@ -96,6 +96,14 @@ describe('fake interfaces', () => {
     stop(new Error('going down'));
     await expect(INTERFACES.inspect.fake!.inspect(task)).rejects.toThrow('going down');
   });
+  /** Milliseconds. */
+  const waited = async (text: string, now = 0): Promise<number> => {
+    let slept = 0;
+    const { task } = testTask({ options: { 'fake.deploy_delay': text } });
+    const clock = { now: () => now, sleep: async (milliseconds: number) => void (slept = milliseconds) };
+    await pause('fake.deploy_delay')(Object.create(task, { clock: { value: clock } }) as Task);
+    return slept;
+  };
   it.each([
     ['0', 5, 0],
     ['2', 5, 2000],
@@ -106,10 +114,10 @@ describe('fake interfaces', () => {
     ['0.05', 77, 50],
     ['0.05, 0.1', 3, 53],
   ])('delayOf(%s, %i) is %i ms', (text, spread, expected) => {
-    expect(delayOf(text, spread)).toBe(expected);
+    return expect(waited(text, spread)).resolves.toBe(expected);
   });
   it.each(['x', '1,2,3', '-1', '1.', '.5', '1e3'])('delayOf rejects %s', (text) => {
-    expect(() => delayOf(text, 0)).toThrow('A fake delay is N or N,M seconds');
+    return expect(waited(text)).rejects.toThrow('A fake delay is N or N,M seconds');
   });
   it('have one automatic clean step, which requires the ramdisk', () => {
     const steps = Object.values(INTERFACES).flatMap((named: Readonly<Record<string, Interface>>) => named.fake?.steps ?? []);

@@ -1,5 +1,5 @@
 /** Virtual drives below the resources of a test's Redfish service, which insert and eject images. */
-import type { Asked, RedfishService, Said } from '../wire/redfish/service';
+import type { RedfishRequest, RedfishService, RedfishReply } from '../wire/redfish/service';
 
 interface DriveMade {
   readonly types?: readonly string[];
@@ -13,7 +13,7 @@ export interface VirtualDrives {
   /** The drive as it is now. */
   at(path: string): Record<string, unknown>;
   /** From then on the drives insert and eject images. `first` may answer before them. `allow`: the methods that a drive announces. */
-  work(first?: (asked: Asked) => Said | undefined, allow?: string): void;
+  work(first?: (asked: RedfishRequest) => RedfishReply | undefined, allow?: string): void;
 }
 
 export function virtualDrives(service: RedfishService): VirtualDrives {
@@ -36,7 +36,7 @@ export function virtualDrives(service: RedfishService): VirtualDrives {
   };
   const drive = (path: string): Record<string, unknown> => service.resources[path] as Record<string, unknown>;
   /** The drives' answers; `first` may answer before them. */
-  const works = (first: (asked: Asked) => Said | undefined = () => undefined, allow?: string): void => {
+  const works = (first: (asked: RedfishRequest) => RedfishReply | undefined = () => undefined, allow?: string): void => {
     service.reply = (asked) => {
       const said = first(asked);
       if (said) return said;

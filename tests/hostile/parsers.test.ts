@@ -250,7 +250,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
       ipmi.decodeRakp2(input),
       ipmi.decodeRakp4(input),
     ],
-    ipmi.encodePing(1),
+    Buffer.from('0600ff06000011be80010000', 'hex'),
     ipmi.encodePlain(Buffer.alloc(20, 1)),
   ),
   'IPMI sensors': datagram(decodeSdr, Buffer.alloc(64, 1), Buffer.from('0100510101'.padEnd(128, '0'), 'hex')),

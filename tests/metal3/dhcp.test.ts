@@ -1,6 +1,6 @@
 /** dnsmasq's notation of DHCP_* variables. */
 import { parseSubnet } from '../../boot/dhcp/subnets';
-import { dhcpOptions, dhcpPlan, loaders } from '../../metal3/dhcp';
+import { dhcpOptions, dhcpPlan } from '../../metal3/dhcp';
 import { contextOf, type Environment, type ContainerContext } from '../../metal3/container-context';
 
 const contextWith = (environment: Environment, files: readonly string[] = [], ip = '172.22.0.2'): ContainerContext =>
@@ -79,12 +79,13 @@ it('reads DHCP_HOSTS, and from DHCP_IGNORE whether only these hosts are answered
 it("serves boot files under metal3's names, and prefers those of IPXE_CUSTOM_FIRMWARE_DIR", () => {
   const files = ['/usr/lib/ipxe/undionly.kpxe', '/usr/lib/ipxe/snponly.efi', '/own/snponly-arm64.efi', '/own/undionly.kpxe'];
   const context = contextWith({ IPXE_CUSTOM_FIRMWARE_DIR: '/own' }, files);
-  expect(loaders(context)).toEqual({
+  const options = dhcpOptions(context, dhcpPlan(context), 'http://172.22.0.2:6180');
+  expect(options['pxe.loader_file_paths']).toEqual({
     'undionly.kpxe': '/own/undionly.kpxe',
     'snponly-x86_64.efi': '/usr/lib/ipxe/snponly.efi',
     'snponly-arm64.efi': '/own/snponly-arm64.efi',
   });
-  expect(dhcpOptions(context, dhcpPlan(context), 'http://172.22.0.2:6180')).toMatchObject({
+  expect(options).toMatchObject({
     'dhcp.dhcp_provider': 'none',
     'pxe.uefi_ipxe_bootfile_name': 'snponly-x86_64.efi',
     'pxe.ipxe_bootfile_name_by_arch': { aarch64: 'snponly-arm64.efi' },

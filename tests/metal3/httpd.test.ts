@@ -4,8 +4,10 @@ import { createServer, request as call, type IncomingHttpHeaders, type Server } 
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHttpd, ruleOf, type HttpdModes, type HttpdSetup, type Port } from '../../metal3/httpd';
+import { createHttpd, ruleOf, type Port } from '../../metal3/httpd';
 
+type HttpdModes = HttpdSetup['modes'];
+type HttpdSetup = Parameters<typeof createHttpd>[0];
 const OPEN: HttpdModes = { mediaTls: false, plainImages: true };
 const CLOSED: HttpdModes = { mediaTls: true, plainImages: false };
 

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import type { NetworkInterfaceInfo } from 'node:os';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findAddress, waitForAddress } from '../../metal3/address';
+import { waitForAddress } from '../../metal3/address';
 import { watchLogs } from '../../metal3/log-watch';
 import { contextOf, type Environment } from '../../metal3/container-context';
 import { inspectorScript } from '../../metal3/scripts';
@@ -32,8 +32,11 @@ it.each<[string, Environment, object | undefined]>([
     { ip: '192.0.2.5', interface: 'br0' },
   ],
   ['the interface "provisioning" by default', {}, { ip: 'fd00::2', interface: 'provisioning' }],
-])('finds %s', (_, environment, expected) => {
-  expect(findAddress(environment, HOST)).toEqual(expected);
+])('finds %s', async (_, environment, expected) => {
+  let now = 0;
+  const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
+  const found = waitForAddress(environment, () => HOST, new AbortController().signal, clock);
+  await (expected ? expect(found).resolves.toEqual(expected) : expect(found).rejects.toThrow('IRONIC_IP_WAIT_TIMEOUT'));
 });
 
 it('waits for the address until IRONIC_IP_WAIT_TIMEOUT', async () => {

@@ -1,15 +1,8 @@
-import {
-  compileRule,
-  formatRule,
-  MAX_RULE_DEPTH,
-  MAX_RULE_LENGTH,
-  parseRule,
-  RuleError,
-  type Value,
-  type Vocabulary,
-} from '../../policy/language';
+import { compileRule, formatRule, parseRule, RuleError, type PolicyValue, type Vocabulary } from '../../policy/language';
 
-type Values = Readonly<Record<string, Value>>;
+const MAX_RULE_LENGTH = 16_384;
+const MAX_RULE_DEPTH = 64;
+type Values = Readonly<Record<string, PolicyValue>>;
 const vocabulary: Vocabulary<Values, Values> = {
   roles: (caller) => (caller['roles'] ?? []) as readonly string[],
   credential: (name) => (caller) => caller[name],

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { startServer } from '../../main';
 import type { Log } from '../../model/log';
 import { NOBODY } from '../../policy/caller';
-import { startEnforcer, type LiveEnforcer } from '../../policy/live';
+import { startEnforcer } from '../../policy/live';
 import { optionsOf } from '../support/options';
 
+type LiveEnforcer = Awaited<ReturnType<typeof startEnforcer>>;
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-live-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const [file, more] = [join(folder, 'policy.yaml'), join(folder, 'policy.d')];

@@ -1,10 +1,10 @@
 import { silentLog } from '../../model/log';
-import { type HeartbeatSchedule, createHeartbeatSchedule } from '../../ramdisk-agent/heartbeat';
+import { createHeartbeatSchedule } from '../../ramdisk-agent/heartbeat';
 import { type FakeClock, fakeClock } from './support';
 
 interface Beating {
   readonly clock: FakeClock;
-  readonly heart: HeartbeatSchedule;
+  readonly heart: ReturnType<typeof createHeartbeatSchedule>;
   /** Seconds after the start. */
   readonly sent: number[];
   fail: boolean;

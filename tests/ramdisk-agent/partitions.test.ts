@@ -1,9 +1,10 @@
 import { crc32 } from 'node:zlib';
 import type { Device } from '../../ramdisk-agent/disk/device';
-import { entriesOf, type Gpt, lastUsable, readGpt, withEntry, writeGpt } from '../../ramdisk-agent/disk/gpt';
+import { entriesOf, lastUsable, readGpt, withEntry, writeGpt } from '../../ramdisk-agent/disk/gpt';
 import { addAtEnd, diskIdentifier, partitionPath, readPartitions, repairGpt } from '../../ramdisk-agent/disk/partitions';
 import { fileDevice } from './support';
 
+type Gpt = Parameters<typeof writeGpt>[1];
 const MiB = 2 ** 20;
 const GUID = '00112233-4455-6677-8899-aabbccddeeff';
 const DISK = '01020304-0506-0708-090a-0b0c0d0e0f10';

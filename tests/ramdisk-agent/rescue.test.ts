@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openForRescue, RESCUE_MARK } from '../../ramdisk-agent/rescue';
+import { openForRescue } from '../../ramdisk-agent/rescue';
 import { folder } from './support';
 
 const HASH = '$5$saltsaltsaltsalt$Tu4lLWvgHKPNhmQEJOBLZKcLQUQFQxP1WGnKIBzQnm0';
@@ -12,7 +12,7 @@ it('openForRescue creates the user rescue with UID 0 and the password hash', asy
   expect(readFileSync(join(root, 'etc/shadow'), 'utf8')).toMatch(/^root:!:/m);
   expect(readFileSync(join(root, 'etc/shadow'), 'utf8').split('\n')).toContain(`rescue:${HASH}:1::::::`);
   expect(statSync(join(root, 'etc/shadow')).mode & 0o777).toBe(0o600);
-  expect(existsSync(join(root, RESCUE_MARK))).toBe(true);
+  expect(existsSync(join(root, 'run/rescue'))).toBe(true);
 });
 
 it.each([
@@ -24,5 +24,5 @@ it.each([
 ])('openForRescue rejects %s, and creates nothing', async (_, password, hashed) => {
   const root = folder();
   await expect(openForRescue(root, password, hashed)).rejects.toMatchObject({ type: 'InvalidCommandParamsError' });
-  expect(existsSync(join(root, RESCUE_MARK))).toBe(false);
+  expect(existsSync(join(root, 'run/rescue'))).toBe(false);
 });

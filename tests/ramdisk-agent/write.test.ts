@@ -8,10 +8,11 @@ import { expectedChecksum } from '../../ramdisk-agent/disk/checksum';
 import type { Device } from '../../ramdisk-agent/disk/device';
 import { formatOf, HEAD_LENGTH } from '../../ramdisk-agent/disk/image';
 import { readPartitions } from '../../ramdisk-agent/disk/partitions';
-import { writeImage, type WriteOptions, type WriteResult } from '../../ramdisk-agent/disk/write';
+import { writeImage } from '../../ramdisk-agent/disk/write';
 import { CLUSTER, qcow2 } from './qcow2-builder';
 import { fileDevice, isFull } from './support';
 
+type WriteOptions = Parameters<typeof writeImage>[0];
 const MiB = 2 ** 20;
 const sha = (algorithm: string, bytes: Buffer): string => createHash(algorithm).update(bytes).digest('hex');
 
@@ -67,7 +68,7 @@ beforeEach(() => {
 
 interface Run {
   readonly device: Device;
-  readonly result: Promise<WriteResult>;
+  readonly result: ReturnType<typeof writeImage>;
   readonly rescans: () => number;
   readonly percents: readonly number[];
 }

@@ -123,12 +123,12 @@ function withoutWords({ method, path }: Sent, body: unknown): unknown {
   return method === 'PATCH' ? { ...body, reservation: null } : body;
 }
 
-export interface Seen {
+export interface ComparedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
-export function seen(base: string, sent: Sent, { status, headers, body }: Answered): Seen {
+export function seen(base: string, sent: Sent, { status, headers, body }: Answered): ComparedResponse {
   const text = body.replaceAll(base, 'BASE');
   let value: unknown = text;
   try {
@@ -152,8 +152,8 @@ export function seen(base: string, sent: Sent, { status, headers, body }: Answer
 
 export interface Difference {
   readonly request: Sent;
-  readonly reference: Seen;
-  readonly ours: Seen;
+  readonly reference: ComparedResponse;
+  readonly ours: ComparedResponse;
 }
 export interface Outcome {
   readonly asked: number;
@@ -187,7 +187,7 @@ export async function compare(reference: string, ours: string, steps: readonly S
   return { asked, failures, differences };
 }
 /** Headers have no order. */
-const sameOrder = (one: Seen, like: Seen): Seen => ({
+const sameOrder = (one: ComparedResponse, like: ComparedResponse): ComparedResponse => ({
   ...one,
   headers: Object.fromEntries(
     [...Object.keys(like.headers), ...Object.keys(one.headers)].flatMap((name) =>

@@ -9,7 +9,7 @@ import type { BootSetting, PowerAction } from '../../simulator/hardware/control'
 import { describeMachine, type MachineDescription } from '../../simulator/hardware/description';
 import { startFirmware } from '../../simulator/hardware/firmware-start';
 import { newHardware } from '../../simulator/hardware/hardware';
-import { serveRedfish, type RedfishEndpoint, type System } from '../../simulator/redfish';
+import { serveRedfish, type System } from '../../simulator/redfish';
 
 export const BASIC = { authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` };
 export interface Answered {
@@ -63,7 +63,7 @@ export async function testBmc(description: MachineDescription = describeMachine(
     boot: () => bmc.boot,
     setBoot: (setting) => (bmc.boot = setting),
   };
-  const endpoint: RedfishEndpoint = await serveRedfish({
+  const endpoint = await serveRedfish({
     ...{ host: '127.0.0.1', port: 0, username: 'admin', password: 'password' },
     ...{ machines: [system], log: silentLog, clock, random: randomBytes, taskMs: 10_000 },
   });

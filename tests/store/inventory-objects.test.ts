@@ -1,6 +1,7 @@
 /** Inventories as objects of an object store: their names, half-written inventories, and the messages of failures. */
-import { inventoriesAmong, type ObjectContainer } from '../../store/inventory-objects';
+import { inventoriesAmong } from '../../store/inventory-objects';
 
+type ObjectContainer = Parameters<typeof inventoriesAmong>[0];
 const NODE = '3a1f0b5c-2d4e-4f60-8a7b-9c0d1e2f3a4b';
 const INVENTORY = `inspector_data-${NODE}-inventory`;
 const PLUGIN = `inspector_data-${NODE}-plugin`;

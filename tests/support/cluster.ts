@@ -11,9 +11,11 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
+import { startEmbedded } from '../../store/embedded/embedded';
 import { openStore } from '../../store/postgres';
 import { describeProcess, stopServer, readPidFile } from '../../store/embedded/postmaster';
+
+type Embedded = Awaited<ReturnType<typeof startEmbedded>>;
 
 /** Environment variables that name the server for test files: jest's workers inherit them. */
 export const ADMIN_URL = 'BLOOMERY_TEST_DATABASE_ADMIN';

@@ -1,7 +1,8 @@
 /** A conductor on a test's database. Its machine consists of variables: it records its orders, and the test sets its answers. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Options } from '../../config/options';
-import { startConductor, type ConductorParts, type RunningConductor } from '../../conductor/index';
+import { startConductor, type RunningConductor } from '../../conductor/index';
+import type { ConductorParts } from '../../conductor/core/context';
 import type {
   InspectionFindings,
   HardwareType,

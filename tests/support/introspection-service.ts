@@ -2,14 +2,14 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface Said {
+export interface ServiceReply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Text as it is; anything else as JSON. */
   readonly body?: unknown;
 }
 /** `hang`: nothing is answered; `cut`: the connection ends in the midst of the answer. */
-export type Reply = Said | Promise<Said> | 'hang' | 'cut';
+export type Reply = ServiceReply | Promise<ServiceReply> | 'hang' | 'cut';
 export interface IntrospectionService {
   readonly url: string;
   /** In order: `start UUID`, `status UUID`, `abort UUID`, `data UUID`. */

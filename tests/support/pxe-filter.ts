@@ -1,6 +1,7 @@
 /** The PXE filter with default options, except for those given. */
-import { pxeFilter, type FilterOptions, type PxeFilter } from '../../boot/discovery';
+import { pxeFilter, type PxeFilter } from '../../boot/discovery';
 
+export type FilterOptions = Parameters<typeof pxeFilter>[0];
 export const FILTER_DEFAULTS: FilterOptions = {
   'boot.dhcp_unknown_macs': null,
   'auto_discovery.enabled': false,

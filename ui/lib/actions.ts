@@ -2,7 +2,7 @@
 import { DELETABLE_STATES, nextState, STATES, VERBS, type ProvisionState } from '../../model/states';
 import type { Api } from './api';
 import { imagePatch, typedImage, type NamedImage } from './images';
-import type { Row } from './rows';
+import type { NodeRow } from './rows';
 
 interface Input {
   readonly name: string;
@@ -21,17 +21,18 @@ export interface Action {
   readonly effect: string;
   readonly policy: string;
   /** Why a node is left out; undefined: the action applies to it. */
-  readonly refusal: (row: Row) => string | undefined;
+  readonly refusal: (row: NodeRow) => string | undefined;
   readonly inputs?: readonly Input[];
   readonly isDangerous?: true;
   /** The group of buttons to which the action belongs. */
   readonly group: 'provision' | 'power' | 'other';
   /** The node's state before and after the action; the confirmation dialog shows it. */
-  readonly change?: (row: Row) => string;
-  readonly run: (api: Api, row: Row, values: Values) => Promise<unknown>;
+  readonly change?: (row: NodeRow) => string;
+  readonly run: (api: Api, row: NodeRow, values: Values) => Promise<unknown>;
 }
 
-const provision = (api: Api, { uuid }: Row, body: object): Promise<unknown> => api.send('PUT', `v1/nodes/${uuid}/states/provision`, body);
+const provision = (api: Api, { uuid }: NodeRow, body: object): Promise<unknown> =>
+  api.send('PUT', `v1/nodes/${uuid}/states/provision`, body);
 const parsed = (text: string): unknown => JSON.parse(text) as unknown;
 /** Verb → the state in which the node comes to rest if all goes well. Absent: it depends on the operation that continues. */
 const AFTER: Readonly<Record<string, string>> = {
@@ -51,7 +52,7 @@ const IMAGE: readonly Input[] = [
 /** Writes the chosen image to instance_info. `image` is the UUID of a named image, `image_source` a URL that the user typed. */
 async function setImage(
   api: Api,
-  { uuid }: Row,
+  { uuid }: NodeRow,
   { image: named = '', image_source: typed = '', image_os_hash_value: hash = '' }: Values,
 ): Promise<void> {
   if (named === '' && typed === '') return;
@@ -98,7 +99,7 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
   abort: { title: 'Abort', effect: 'The running operation stops, and the node goes to a failed state.', isDangerous: true },
   unhold: { title: 'Continue', effect: 'The steps after the hold run.' },
 };
-const verbRefusal = (target: string, { state }: Row): string | undefined => {
+const verbRefusal = (target: string, { state }: NodeRow): string | undefined => {
   const allowed = Object.hasOwn(STATES, state) && nextState(state as ProvisionState, VERBS[target]!.event) !== undefined;
   return allowed ? undefined : `its state is ${state}`;
 };
@@ -183,7 +184,7 @@ export const ACTIONS: readonly Action[] = [
 ];
 
 export interface Outcome {
-  readonly row: Row;
+  readonly row: NodeRow;
   /** Undefined: the server accepted it. */
   readonly error?: string;
 }
@@ -191,7 +192,7 @@ const AT_ONCE = 8;
 /** Runs an action on rows, AT_ONCE at a time. @param context.report called after each row */
 export async function runAction(
   action: Action,
-  rows: readonly Row[],
+  rows: readonly NodeRow[],
   context: { readonly api: Api; readonly values: Values; readonly report: (outcome: Outcome) => void },
 ): Promise<void> {
   const waiting = [...rows];

@@ -29,7 +29,7 @@ interface ErrorBody {
   readonly title?: string;
   readonly error?: { readonly message?: string };
 }
-/** The message in the body of an API error, which has one of several forms. */
+/** The message in the body of an API error, which has one of several forms. @internal */
 export function messageIn(text: string): string {
   try {
     let body = JSON.parse(text) as Record<string, unknown>;

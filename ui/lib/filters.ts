@@ -1,12 +1,12 @@
 /** Filters, order and columns of the fleet: in the URL, in saved views, and applied to rows. Pure. */
-import { progressText, type Row } from './rows';
+import { progressText, type NodeRow } from './rows';
 
 export interface Column {
   readonly id: string;
   readonly title: string;
   /** The column's width in characters. */
   readonly width: number;
-  readonly text: (row: Row) => string;
+  readonly text: (row: NodeRow) => string;
   /** The column is shown unless the user chooses other columns. */
   readonly usual?: true;
   /** A usual column with this flag is hidden while no node has a value in it. */
@@ -37,7 +37,7 @@ export const COLUMNS: readonly Column[] = [
 const columnOf = (id: string): Column => COLUMNS.find((column) => column.id === id) ?? COLUMNS[0]!;
 
 /** Filters by exact value: URL parameter → the row's value. */
-export const FILTERS: Readonly<Record<string, (row: Row) => string>> = {
+export const FILTERS: Readonly<Record<string, (row: NodeRow) => string>> = {
   state: ({ state }) => state,
   power: ({ power }) => power ?? 'unknown',
   driver: ({ driver }) => driver,
@@ -56,13 +56,12 @@ export interface View {
 }
 const USUAL = COLUMNS.filter(({ usual }) => usual).map(({ id }) => id);
 /** The columns of the table. Columns that the user chose are shown even if no row has a value. */
-export function columnsOf({ columns }: View, rows: readonly Row[]): readonly Column[] {
+export function columnsOf({ columns }: View, rows: readonly NodeRow[]): readonly Column[] {
   const isUsual = columns.join() === USUAL.join();
   return COLUMNS.filter(({ id }) => columns.includes(id)).filter(
     ({ ifAny, text }) => !ifAny || !isUsual || rows.some((row) => text(row) !== ''),
   );
 }
-export const NO_VIEW: View = { text: '', filters: {}, order: 'name', columns: USUAL };
 
 /** The most characters of a URL parameter that the page reads. */
 const MOST_CHARACTERS = 500;
@@ -87,9 +86,9 @@ export function searchOf({ text, filters, order, columns }: View): string {
   return query.toString();
 }
 
-const searched = new WeakMap<Row, string>();
+const searched = new WeakMap<NodeRow, string>();
 /** The text in which the search looks. Rows are immutable, so the text of each row is composed only once. */
-function searchTextOf(row: Row): string {
+function searchTextOf(row: NodeRow): string {
   let text = searched.get(row);
   if (text === undefined)
     searched.set(
@@ -104,7 +103,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 /** Numbers in names count as numbers: rack1-2 before rack1-10. */
 const sortKey = (text: string): string => text.toLowerCase().replace(/\d{1,12}/g, (digits) => digits.padStart(12, '0'));
 /** The rows that the view shows, in its order. */
-export function rowsOf(rows: Iterable<Row>, { text, filters, order }: View): readonly Row[] {
+export function rowsOf(rows: Iterable<NodeRow>, { text, filters, order }: View): readonly NodeRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const exact = Object.entries(filters).flatMap(([name, values]) =>
     values.length > 0 && FILTERS[name] ? [[FILTERS[name], values] as const] : [],
@@ -119,7 +118,7 @@ export function rowsOf(rows: Iterable<Row>, { text, filters, order }: View): rea
     .map(({ row }) => row);
 }
 /** Value → the number of rows that have it, the most frequent first. */
-export function countsOf(rows: Iterable<Row>, valueOf: (row: Row) => string): readonly (readonly [value: string, count: number])[] {
+export function countsOf(rows: Iterable<NodeRow>, valueOf: (row: NodeRow) => string): readonly (readonly [value: string, count: number])[] {
   const counts = new Map<string, number>();
   for (const row of rows) counts.set(valueOf(row), (counts.get(valueOf(row)) ?? 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1] || compare(a[0], b[0]));

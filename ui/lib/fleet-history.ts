@@ -1,6 +1,6 @@
 /** How many nodes were in each kind of state: over the last day by the server's counts, and while the page is open. Pure. */
 import type { StateCounts } from '../../model/records';
-import { classOf, type Row, type StateClass } from './rows';
+import { classOf, type NodeRow, type StateClass } from './rows';
 
 export const CLASSES: readonly StateClass[] = ['active', 'available', 'idle', 'working', 'waiting', 'failed'];
 export interface Sample {
@@ -33,7 +33,7 @@ function thinned(samples: readonly Sample[], now: number): readonly Sample[] {
   });
 }
 /** The samples, with a new one of the present rows. */
-export function withSample(samples: readonly Sample[], now: number, rows: Iterable<Row>): readonly Sample[] {
+export function withSample(samples: readonly Sample[], now: number, rows: Iterable<NodeRow>): readonly Sample[] {
   const states = new Map<string, number>();
   for (const { state } of rows) states.set(state, (states.get(state) ?? 0) + 1);
   return thinned([...samples, { at: now, counts: countsIn(states) }], now);
@@ -58,7 +58,7 @@ export function withServerCounts(samples: readonly Sample[], now: number, server
 /** The time at which the chart begins, in milliseconds since the epoch. */
 export const beginOf = (samples: readonly Sample[], now: number): number => Math.max(samples[0]?.at ?? now, now - DAY_MS);
 
-export interface Area {
+interface Area {
   readonly name: StateClass;
   /** The attribute `d` of an SVG path in a box of 100 × 100. */
   readonly path: string;

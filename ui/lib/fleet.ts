@@ -1,9 +1,9 @@
 /** The fleet in memory: read once, then kept current by the server's event stream. */
 import { signal } from '@preact/signals';
 import type { Api } from './api';
-import { applyEvent, rowOf, ROW_FIELDS, type NodeEvent, type Row } from './rows';
+import { applyEvent, rowOf, ROW_FIELDS, type NodeEvent, type NodeRow } from './rows';
 
-export const rows = new Map<string, Row>();
+export const rows = new Map<string, NodeRow>();
 /** Rises after changes of `rows`, at most once per PAINT_MS. */
 export const revision = signal(0);
 export const connection = signal<'starting' | 'live' | 'lost'>('starting');
@@ -21,7 +21,7 @@ const FIRST_PAGE = 60;
 const KINDS = ['created', 'deleted', 'state', 'power', 'maintenance', 'error', 'step', 'progress', 'hardware', 'recorder'];
 
 interface NodePage {
-  readonly nodes: readonly Row[];
+  readonly nodes: readonly NodeRow[];
   readonly next?: string | undefined;
 }
 let painting = false;
@@ -55,8 +55,8 @@ async function pageAt(api: Api, query: string): Promise<NodePage> {
   return { nodes: nodes.map(rowOf), next };
 }
 /** Reads all nodes, by UUID. Ends early when `isOver` returns true. */
-async function allNodes(api: Api, isOver: () => boolean): Promise<ReadonlyMap<string, Row>> {
-  const found = new Map<string, Row>();
+async function allNodes(api: Api, isOver: () => boolean): Promise<ReadonlyMap<string, NodeRow>> {
+  const found = new Map<string, NodeRow>();
   let query: string | undefined = `limit=${PAGE}`;
   while (query !== undefined && !isOver()) {
     const page: NodePage = await pageAt(api, query);

@@ -4,7 +4,7 @@ import type { Operation } from './patch';
 /** The fields of instance_info that describe one image together. */
 const FIELDS = ['image_source', 'image_checksum', 'image_os_hash_algo', 'image_os_hash_value'] as const;
 type Field = (typeof FIELDS)[number];
-export type ImageFields = Readonly<Partial<Record<Field, string | null>>>;
+type ImageFields = Readonly<Partial<Record<Field, string | null>>>;
 export interface NamedImage extends ImageFields {
   readonly uuid: string;
   readonly name: string;

@@ -1,25 +1,25 @@
 /** The results of inspections and recorders, as rows of tables. Pure. */
-type Loose = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../model/json';
 
-const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null && !Array.isArray(value);
-const listIn = (value: Loose, name: string): readonly Loose[] => (Array.isArray(value[name]) ? value[name].filter(isObject) : []);
-const objectIn = (value: Loose, name: string): Loose => (isObject(value[name]) ? value[name] : {});
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const listIn = (value: JsonObject, name: string): readonly JsonObject[] => (Array.isArray(value[name]) ? value[name].filter(isObject) : []);
+const objectIn = (value: JsonObject, name: string): JsonObject => (isObject(value[name]) ? value[name] : {});
 const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
 /** The parts of the machine, each with a line of its most important facts. */
-export function partsOf({ inventory }: Loose): readonly Loose[] {
+export function partsOf({ inventory }: JsonObject): readonly JsonObject[] {
   const found = isObject(inventory) ? inventory : {};
-  const line = (part: string, name: unknown, ...details: readonly (readonly [unknown, string])[]): readonly Loose[] => {
+  const line = (part: string, name: unknown, ...details: readonly (readonly [unknown, string])[]): readonly JsonObject[] => {
     const text = details.flatMap(([value, unit]) =>
       value === undefined || value === null || value === '' ? [] : [`${shown(value)}${unit}`],
     );
     return name === undefined && text.length === 0 ? [] : [{ part, name: name ?? '', details: text.join(', ') }];
   };
   const [vendor, cpu, memory, boot] = ['system_vendor', 'cpu', 'memory', 'boot'].map((name) => objectIn(found, name)) as [
-    Loose,
-    Loose,
-    Loose,
-    Loose,
+    JsonObject,
+    JsonObject,
+    JsonObject,
+    JsonObject,
   ];
   const gib = (bytes: unknown): number | undefined => (typeof bytes === 'number' ? Math.round(bytes / 2 ** 30) : undefined);
   return [
@@ -38,12 +38,12 @@ export function partsOf({ inventory }: Loose): readonly Loose[] {
 }
 
 /** The switches that the hook parse-lldp found, with an entry for each interface. */
-export const neighboursOf = ({ plugin_data: data }: Loose): readonly Loose[] =>
+export const neighboursOf = ({ plugin_data: data }: JsonObject): readonly JsonObject[] =>
   Object.entries(isObject(data) ? objectIn(data, 'parsed_lldp') : {}).flatMap(([name, facts]) =>
     isObject(facts) ? [{ interface: name, ...facts }] : [],
   );
 
-export interface Difference {
+interface Difference {
   readonly field: string;
   /** Undefined: the field had no value. */
   readonly before?: string;
@@ -52,8 +52,8 @@ export interface Difference {
 /** The fields whose values differ. `before` is null for a component that appeared, `after` for one that vanished. */
 export function differencesOf(before: unknown, after: unknown): readonly Difference[] {
   const [old, now] = [before, after].map((value) => (isObject(value) ? value : value === null || value === undefined ? {} : { value })) as [
-    Loose,
-    Loose,
+    JsonObject,
+    JsonObject,
   ];
   const sideOf = (name: 'before' | 'after', value: unknown): Partial<Difference> =>
     value === undefined || value === null ? {} : { [name]: shown(value) };
@@ -63,7 +63,7 @@ export function differencesOf(before: unknown, after: unknown): readonly Differe
 }
 
 /** The interfaces in the response of /v1/nodes/X/validate, the invalid ones first. */
-export const validationsOf = (response: Loose): readonly Loose[] =>
+export const validationsOf = (response: JsonObject): readonly JsonObject[] =>
   Object.entries(response)
     .flatMap(([name, result]) =>
       isObject(result)

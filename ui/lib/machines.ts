@@ -1,7 +1,7 @@
 /** Adds machines: the fields of each hardware type, and the requests to the API. Pure, except for the API that is passed in. */
 import type { Api } from './api';
 
-export interface MachineField {
+interface MachineField {
   readonly name: string;
   readonly title: string;
   readonly type: 'text' | 'password';

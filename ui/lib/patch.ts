@@ -1,11 +1,12 @@
 /** JSON Patches (RFC 6902) of the fields that a form has changed. Pure. */
+import type { JsonObject } from '../../model/json';
+
 export interface Operation {
   readonly op: 'add' | 'remove';
   readonly path: string;
   readonly value?: unknown;
 }
-type Fields = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
@@ -17,7 +18,7 @@ function changeOf(path: string, before: unknown, after: unknown): readonly Opera
  * The changes of fields. Fields that are objects are compared member by member: the API shows `******` for secrets, and the page must not
  * send that back when another member changes.
  */
-export const patchOf = (before: Fields, after: Fields): readonly Operation[] =>
+export const patchOf = (before: JsonObject, after: JsonObject): readonly Operation[] =>
   Object.entries(after).flatMap(([name, value]) => {
     const old = before[name];
     if (!isObject(old) || !isObject(value)) return changeOf(`/${escaped(name)}`, old === '' ? null : old, value);

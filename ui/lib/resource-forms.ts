@@ -1,7 +1,7 @@
 /** The forms of resources: their fields, the texts in the fields, and the resource that results. The API checks it again. Pure. */
+import type { JsonObject } from '../../model/json';
 import { ACTIONS, checkedRule, OPERATORS, type RuleStep } from '../../model/rules/inspection-rules';
 
-type Value = Readonly<Record<string, unknown>>;
 interface Cell {
   readonly name: string;
   readonly title: string;
@@ -84,8 +84,8 @@ const textOfCell = (kind: FormField['kind'], value: unknown): string => {
   if (value === undefined || value === null) return '';
   return kind === 'json' || typeof value !== 'string' ? JSON.stringify(value) : value;
 };
-const rowsIn = (value: unknown): readonly Value[] => (Array.isArray(value) ? (value as readonly Value[]) : []);
-export const textsOf = (fields: readonly FormField[], entry: Value): FormTexts => ({
+const rowsIn = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? (value as readonly JsonObject[]) : []);
+export const textsOf = (fields: readonly FormField[], entry: JsonObject): FormTexts => ({
   fields: Object.fromEntries(fields.filter(({ kind }) => kind !== 'rows').map(({ name, kind }) => [name, textOfCell(kind, entry[name])])),
   rows: Object.fromEntries(
     fields
@@ -120,7 +120,7 @@ function valueIn({ kind, needed, choices }: Pick<FormField, 'kind' | 'needed' | 
   }
 }
 /** The resource that the texts describe. Fields without a text are left out. */
-export function valueOf(fields: readonly FormField[], texts: FormTexts): { readonly value: Value; readonly mistakes: Mistakes } {
+export function valueOf(fields: readonly FormField[], texts: FormTexts): { readonly value: JsonObject; readonly mistakes: Mistakes } {
   const mistakes: Record<string, string> = {};
   const read = (
     cell: Pick<FormField, 'kind' | 'needed' | 'choices' | 'name'>,
@@ -152,7 +152,7 @@ export function valueOf(fields: readonly FormField[], texts: FormTexts): { reado
   return { value: Object.fromEntries(entries), mistakes };
 }
 /** The mistakes in an inspection rule that the checks of single fields do not find, in the API's words. */
-export function ruleMistakes({ conditions, actions, priority }: Value): readonly string[] {
+export function ruleMistakes({ conditions, actions, priority }: JsonObject): readonly string[] {
   const steps = (value: unknown): readonly RuleStep[] => (Array.isArray(value) ? (value as readonly RuleStep[]) : []);
   const hasPriority = typeof priority === 'number' ? { priority } : {};
   return checkedRule({ conditions: steps(conditions), actions: steps(actions), ...hasPriority }).wrong;
@@ -165,7 +165,7 @@ export const fieldsNamedIn = (fields: readonly FormField[], message: string): re
 
 /** Members that the server sets. */
 const OWN = ['uuid', 'links', 'created_at', 'updated_at', 'state', 'last_error', 'node_uuid', 'built_in'];
-export const withoutServerFields = (entry: Value): Value =>
+export const withoutServerFields = (entry: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => !OWN.includes(name)));
 interface Operation {
   readonly op: 'replace' | 'remove';
@@ -177,8 +177,8 @@ interface Operation {
  * @param names the members to compare; absent: all
  */
 export function resourcePatch(
-  before: Value,
-  after: Value,
+  before: JsonObject,
+  after: JsonObject,
   names: readonly string[] = Object.keys({ ...before, ...after }),
 ): readonly Operation[] {
   const isAbsent = (value: unknown): boolean => value === undefined || value === null || (Array.isArray(value) && value.length === 0);

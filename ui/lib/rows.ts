@@ -1,7 +1,8 @@
 /** The nodes of the fleet as rows, and how events change them (docs/reference/events.md). Pure. */
+import type { JsonObject } from '../../model/json';
 import { STATES, stateRow, type ProvisionState } from '../../model/states';
 
-export interface StepProgress {
+interface StepProgress {
   readonly step: string;
   readonly number?: number;
   readonly of?: number;
@@ -9,7 +10,7 @@ export interface StepProgress {
   /** The bytes of the image that the step has written, and the size of the image. */
   readonly bytes?: { readonly done: number; readonly of: number };
 }
-export interface Row {
+export interface NodeRow {
   readonly uuid: string;
   readonly name: string | null;
   readonly state: string;
@@ -44,17 +45,16 @@ export const ROW_FIELDS = [
   ...['clean_step', 'deploy_step', 'service_step'],
 ].join(',');
 
-type Fields = Readonly<Record<string, unknown>>;
 /** The number of written bytes in an event's payload. */
-export const bytesWritten = ({ bytes: done, bytes_of: of }: Fields): Pick<StepProgress, 'bytes'> =>
+export const bytesWritten = ({ bytes: done, bytes_of: of }: JsonObject): Pick<StepProgress, 'bytes'> =>
   typeof done === 'number' && typeof of === 'number' ? { bytes: { done, of } } : {};
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const stepOf = (value: unknown): StepProgress | null => {
-  const { interface: kind, step } = (value ?? {}) as Fields;
+  const { interface: kind, step } = (value ?? {}) as JsonObject;
   return typeof step === 'string' ? { step: `${String(kind)}.${step}` } : null;
 };
 function hardwareOf(properties: unknown): string {
-  const { vendor, cpus, cpu_arch: arch, memory_mb: memory, local_gb: disk } = (properties ?? {}) as Fields;
+  const { vendor, cpus, cpu_arch: arch, memory_mb: memory, local_gb: disk } = (properties ?? {}) as JsonObject;
   const parts: readonly (readonly [unknown, string])[] = [
     [vendor, ''],
     [arch, ''],
@@ -68,7 +68,7 @@ function hardwareOf(properties: unknown): string {
     )
     .join(', ');
 }
-export const rowOf = (node: Fields): Row => ({
+export const rowOf = (node: JsonObject): NodeRow => ({
   uuid: String(node['uuid']),
   name: textOf(node['name']),
   state: String(node['provision_state']),
@@ -94,7 +94,7 @@ const isFailed = (state: string): boolean => isState(state) && stateRow(state).f
 
 const numberIn = (value: unknown): { readonly number?: number } => (typeof value === 'number' ? { number: value } : {});
 /** Kind of an event → the fields of the row that it changes. Other kinds do not change the row. */
-const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Row>>> = {
+const CHANGES: Readonly<Record<string, (row: NodeRow, payload: JsonObject) => Partial<NodeRow>>> = {
   state: (row, payload) => {
     const state = String(payload['provision_state']);
     // The old error stays in failed states and in enroll, the state after a failed verification. A new error is an event of its own.
@@ -114,15 +114,15 @@ const CHANGES: Readonly<Record<string, (row: Row, payload: Fields) => Partial<Ro
   },
 };
 /** @returns the same row if the event does not change it */
-export function applyEvent(row: Row, { kind, payload }: Pick<NodeEvent, 'kind' | 'payload'>): Row {
+export function applyEvent(row: NodeRow, { kind, payload }: Pick<NodeEvent, 'kind' | 'payload'>): NodeRow {
   const change = Object.hasOwn(CHANGES, kind) ? CHANGES[kind]!(row, payload) : {};
-  const isNew = Object.entries(change).some(([name, value]) => row[name as keyof Row] !== value);
+  const isNew = Object.entries(change).some(([name, value]) => row[name as keyof NodeRow] !== value);
   return isNew ? { ...row, ...change } : row;
 }
 
 /** The kind of a provision state, for colours and counts. */
 export type StateClass = 'failed' | 'active' | 'available' | 'working' | 'waiting' | 'idle';
-export function classOf({ state }: Pick<Row, 'state'>): StateClass {
+export function classOf({ state }: Pick<NodeRow, 'state'>): StateClass {
   if (isFailed(state)) return 'failed';
   if (state === 'active' || state === 'rescue') return 'active';
   if (state === 'available') return 'available';
@@ -134,7 +134,7 @@ export function sizeText(bytes: number): string {
   const unit = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
   return `${(bytes / 1024 ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]!}`;
 }
-export const progressText = ({ progress }: Row): string => {
+export const progressText = ({ progress }: NodeRow): string => {
   if (progress === null) return '';
   const { step, number, of, percent, bytes } = progress;
   return [

@@ -1,5 +1,5 @@
 /** The settings of a machine's BIOS, RAID and firmware that can be changed, and the steps that change them. Pure. */
-type Value = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../model/json';
 
 /** A BIOS setting in the form of /v1/nodes/X/bios?detail=true. */
 export interface BiosSetting {
@@ -17,7 +17,7 @@ export interface BiosSetting {
 export interface Step {
   readonly interface: string;
   readonly step: string;
-  readonly args?: Value;
+  readonly args?: JsonObject;
 }
 /** The values to choose from. Undefined: the user types the value as text. */
 export function choicesOf({ attribute_type: type, allowable_values: allowed, value }: BiosSetting): readonly string[] | undefined {
@@ -85,7 +85,7 @@ export const CHANGE_CONDITIONS: Readonly<Record<'bios' | 'raid' | 'firmware', st
   raid: 'Disks can be configured while the node is manageable (cleaning). Their data is lost.',
 };
 /** The logical disks of raid_config or target_raid_config, as rows of a table. */
-export const logicalDisks = (config: unknown): readonly Value[] => {
-  const { logical_disks: disks } = (config ?? {}) as Value;
-  return Array.isArray(disks) ? disks.filter((disk): disk is Value => typeof disk === 'object' && disk !== null) : [];
+export const logicalDisks = (config: unknown): readonly JsonObject[] => {
+  const { logical_disks: disks } = (config ?? {}) as JsonObject;
+  return Array.isArray(disks) ? disks.filter((disk): disk is JsonObject => typeof disk === 'object' && disk !== null) : [];
 };

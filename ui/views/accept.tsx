@@ -1,12 +1,13 @@
 /** Machines in enroll: discovery found them, or their BMC is not yet verified. The user accepts them with the credentials of the BMC. */
 import { useState } from 'preact/hooks';
+import type { JsonObject } from '../../model/json';
 import { revision, rows } from '../lib/fleet';
 import { partsOf } from '../lib/inventory';
 import { acceptMachine, DRIVER_FIELDS } from '../lib/machines';
-import type { Row } from '../lib/rows';
+import type { NodeRow } from '../lib/rows';
 import { api, userMay, messageOf } from '../state';
 import { Field } from './field';
-import { Head, Scrolled, textOf, useApi, type Value } from './shared';
+import { Head, Scrolled, textOf, useApi } from './shared';
 
 const MOST_SHOWN = 500;
 
@@ -42,16 +43,16 @@ function List() {
   );
 }
 
-function Form({ row }: { readonly row: Row }) {
+function Form({ row }: { readonly row: NodeRow }) {
   const { uuid, driver } = row;
   const { data: node, error } = useApi(`v1/nodes/${uuid}?fields=name,driver_info`, uuid);
   const { data: found, error: none } = useApi(`v1/nodes/${uuid}/inventory`, uuid);
   const [problem, setProblem] = useState('');
   if (error !== undefined) return <p role="alert">{error}</p>;
   if (node === undefined || (found === undefined && none === undefined)) return <p>Loading …</p>;
-  const info = node['driver_info'] as Value;
-  const inventory = (found?.['inventory'] ?? {}) as Value;
-  const plugins = (found?.['plugin_data'] ?? {}) as Value;
+  const info = node['driver_info'] as JsonObject;
+  const inventory = (found?.['inventory'] ?? {}) as JsonObject;
+  const plugins = (found?.['plugin_data'] ?? {}) as JsonObject;
   const fields = DRIVER_FIELDS[driver] ?? [];
   // The API shows secrets as asterisks, which must not be stored.
   const initialOf = (name: string, type: string): string =>

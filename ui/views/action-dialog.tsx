@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { runAction, type Action, type Outcome } from '../lib/actions';
 import { revision, rows as fleet } from '../lib/fleet';
-import type { Row } from '../lib/rows';
+import type { NodeRow } from '../lib/rows';
 import { api, userMay, pendingAction } from '../state';
 import { Field } from './field';
 import { ImageChoice } from './image-choice';
@@ -14,7 +14,7 @@ export function ActionDialog() {
   return pendingAction.value && <Question key={pendingAction.value.action.id} {...pendingAction.value} />;
 }
 /** What the action will do to each node. */
-const Before = ({ action, applies }: { readonly action: Action; readonly applies: readonly Row[] }) => (
+const Before = ({ action, applies }: { readonly action: Action; readonly applies: readonly NodeRow[] }) => (
   <div class="names" tabIndex={0} role="region" aria-label="Nodes of the action">
     <table>
       <thead>
@@ -36,10 +36,10 @@ const Before = ({ action, applies }: { readonly action: Action; readonly applies
   </div>
 );
 /** The API's answer for each node, refusals first, and the node's present state. */
-function After({ applies, outcomes }: { readonly applies: readonly Row[]; readonly outcomes: readonly Outcome[] }) {
+function After({ applies, outcomes }: { readonly applies: readonly NodeRow[]; readonly outcomes: readonly Outcome[] }) {
   void revision.value;
   const byNode = new Map(outcomes.map((outcome) => [outcome.row.uuid, outcome]));
-  const rank = ({ uuid }: Row): number => (byNode.get(uuid)?.error === undefined ? 1 : 0);
+  const rank = ({ uuid }: NodeRow): number => (byNode.get(uuid)?.error === undefined ? 1 : 0);
   const sorted = [...applies].sort((one, other) => rank(one) - rank(other));
   return (
     <div class="names" tabIndex={0} role="region" aria-label="Outcomes">

@@ -1,6 +1,6 @@
 /** The serial console of a node: its switch and its terminal. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Row } from '../lib/rows';
+import type { NodeRow } from '../lib/rows';
 import { api, userMay, messageOf, session } from '../state';
 
 interface ConsoleState {
@@ -71,7 +71,7 @@ function Line({ uuid }: { readonly uuid: string }) {
   );
 }
 
-export function Console({ row }: { readonly row: Row }) {
+export function Console({ row }: { readonly row: NodeRow }) {
   const { uuid } = row;
   const [state, setState] = useState<ConsoleState | null>(null);
   const [notice, setNotice] = useState('');

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { COLUMNS, columnsOf, countsOf, FILTERS, rowsOf, searchOf, viewOf, windowOf, type Column, type View } from '../lib/filters';
 import { isComplete, revision, rows } from '../lib/fleet';
-import { classOf, progressText, type Row } from '../lib/rows';
+import { classOf, progressText, type NodeRow } from '../lib/rows';
 import { pendingAction, userMay } from '../state';
 import { AddDemoMachines } from './add-demo';
 import { FleetChart } from './fleet-chart';
@@ -14,7 +14,7 @@ const ROW_HEIGHT = 34;
 const open = (view: View): void => void (location.hash = `/nodes?${searchOf(view)}`);
 
 /** One square per machine, in the order of the table. */
-function Squares({ shown }: { readonly shown: readonly Row[] }) {
+function Squares({ shown }: { readonly shown: readonly NodeRow[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const side = shown.length > 2000 ? 6 : 14;
   useEffect(() => {
@@ -38,7 +38,7 @@ function Squares({ shown }: { readonly shown: readonly Row[] }) {
       brush.fillRect((index % perLine) * side, Math.floor(index / perLine) * side, side - 1, side - 1);
     });
   }, [shown, side]);
-  const find = (event: MouseEvent): Row | undefined => {
+  const find = (event: MouseEvent): NodeRow | undefined => {
     const perLine = Math.max(1, Math.floor(canvas.current!.clientWidth / side));
     return shown[Math.floor(event.offsetY / side) * perLine + Math.floor(event.offsetX / side)];
   };
@@ -65,7 +65,7 @@ function Squares({ shown }: { readonly shown: readonly Row[] }) {
 interface TableProps {
   readonly view: View;
   readonly columns: readonly Column[];
-  readonly shown: readonly Row[];
+  readonly shown: readonly NodeRow[];
   readonly selected: ReadonlySet<string>;
   readonly select: (uuids: ReadonlySet<string>) => void;
 }
@@ -142,7 +142,7 @@ function Table({ view, columns, shown, selected, select }: TableProps) {
   );
 }
 /** The state, with the step and its progress. */
-function StateCell({ row }: { readonly row: Row }) {
+function StateCell({ row }: { readonly row: NodeRow }) {
   const { progress } = row;
   return (
     <>

@@ -1,6 +1,7 @@
 /** The sections of a node's view: tables of the API's data about the node, besides its fields. */
+import type { JsonObject } from '../../model/json';
 import { differencesOf, neighboursOf, partsOf, validationsOf } from '../lib/inventory';
-import { Scrolled, textOf, timeText, useApi, type Value } from './shared';
+import { Scrolled, textOf, timeText, useApi } from './shared';
 
 interface TableColumn {
   readonly title: string;
@@ -12,7 +13,7 @@ export interface Section {
   readonly title: string;
   readonly path: (uuid: string) => string;
   /** The rows of the table: the name of a member of the response, or a function that gets them from the response. */
-  readonly list: string | ((response: Value) => readonly Value[]);
+  readonly list: string | ((response: JsonObject) => readonly JsonObject[]);
   readonly columns: readonly TableColumn[];
   /** The text in place of an empty table. */
   readonly none?: string;
@@ -102,7 +103,7 @@ export const SECTIONS: readonly Section[] = [
   },
 ];
 /** The fields of a component before and after a hardware change. */
-const Differences = ({ before, after }: Value) => (
+const Differences = ({ before, after }: JsonObject) => (
   <ul class="plain">
     {differencesOf(before, after).map(({ field, before: old, after: now }) => (
       <li key={field}>
@@ -117,13 +118,13 @@ const cellText = (path: string, value: unknown): string =>
 const at = (value: unknown, path: string): unknown =>
   path
     .split('.')
-    .reduce<unknown>((inner, name) => (typeof inner === 'object' && inner !== null ? (inner as Value)[name] : undefined), value);
+    .reduce<unknown>((inner, name) => (typeof inner === 'object' && inner !== null ? (inner as JsonObject)[name] : undefined), value);
 export function SectionView({ section, uuid, again }: { readonly section: Section; readonly uuid: string; readonly again: unknown }) {
   const { data, error } = useApi(section.path(uuid), again);
   if (error !== undefined) return <p>{error}</p>;
   if (data === undefined) return <p>Loading …</p>;
   const { columns: shown, list, title, none = 'None.' } = section;
-  const entries = typeof list === 'string' ? ((data[list] as readonly Value[] | undefined) ?? []) : list(data);
+  const entries = typeof list === 'string' ? ((data[list] as readonly JsonObject[] | undefined) ?? []) : list(data);
   if (entries.length === 0) return <p>{none}</p>;
   return (
     <Scrolled label={title}>

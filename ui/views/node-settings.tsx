@@ -1,7 +1,8 @@
 /** BIOS, RAID, firmware and traits of a node, with forms. Changes of BIOS, RAID and firmware run as clean or service steps. */
 import { useState } from 'preact/hooks';
+import type { JsonObject } from '../../model/json';
 import { stepsAction } from '../lib/actions';
-import type { Row } from '../lib/rows';
+import type { NodeRow } from '../lib/rows';
 import {
   biosMistake,
   biosSteps,
@@ -17,14 +18,14 @@ import {
   type Step,
 } from '../lib/settings';
 import { api, userMay, messageOf, pendingAction } from '../state';
-import { Head, Scrolled, textOf, useApi, type Value } from './shared';
+import { Head, Scrolled, textOf, useApi } from './shared';
 
 interface ViewProps {
-  readonly row: Row;
+  readonly row: NodeRow;
 }
-type Kind = keyof typeof CHANGE_CONDITIONS;
+type SettingsKind = keyof typeof CHANGE_CONDITIONS;
 interface ApplyProps extends ViewProps {
-  readonly kind: Kind;
+  readonly kind: SettingsKind;
   readonly title: string;
   readonly steps: readonly Step[];
   readonly disabled?: boolean;
@@ -46,7 +47,7 @@ function Apply({ row, kind, title, steps, disabled = false, isSecond }: ApplyPro
     </button>
   );
 }
-const Note = ({ row, kind }: ViewProps & { readonly kind: Kind }) =>
+const Note = ({ row, kind }: ViewProps & { readonly kind: SettingsKind }) =>
   verbFor(row.state, kind) === undefined && (
     <p class="quiet">
       {CHANGE_CONDITIONS[kind]} The node is {row.state}.
@@ -241,7 +242,10 @@ export function Raid({ row }: ViewProps) {
   const [notice, setNotice] = useState('');
   if (error !== undefined) return <p role="alert">{error}</p>;
   if (data === undefined) return <p>Loading …</p>;
-  const { raid_config: present, target_raid_config: target } = data as { readonly raid_config: Value; readonly target_raid_config: Value };
+  const { raid_config: present, target_raid_config: target } = data as {
+    readonly raid_config: JsonObject;
+    readonly target_raid_config: JsonObject;
+  };
   const hasTarget = logicalDisks(target).length > 0;
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { isComplete, refreshNode, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
-import { classOf, progressText, type Row } from '../lib/rows';
+import { classOf, progressText, type NodeRow } from '../lib/rows';
 import { api, pendingAction, userMay, messageOf } from '../state';
 import { Console } from './console';
 import { SECTIONS, SectionView, type Section } from './node-section';
@@ -30,7 +30,7 @@ function jsonIn(name: string, text: string): unknown {
     throw new Error(`${name}: this is not valid JSON`);
   }
 }
-function Fields({ row }: { readonly row: Row }) {
+function Fields({ row }: { readonly row: NodeRow }) {
   const { uuid } = row;
   const { data: node, error } = useApi(`v1/nodes/${uuid}`, uuid);
   const [notice, setNotice] = useState('');
@@ -80,20 +80,20 @@ function Fields({ row }: { readonly row: Row }) {
 }
 
 const WAIT_PERIOD_MS = 20_000;
-interface Check {
+interface ReadinessCheck {
   readonly code: string;
   readonly message: string | null;
   readonly todo: string | null;
 }
 /** Who waits for what, since when and until when: the message of the check provision-state in the node's readiness. */
-function Wait({ row: { uuid, state } }: { readonly row: Row }) {
+function Wait({ row: { uuid, state } }: { readonly row: NodeRow }) {
   const [round, setRound] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => setRound((count) => count + 1), WAIT_PERIOD_MS);
     return () => clearInterval(timer);
   }, []);
   const { data } = useApi(`v1/nodes/${uuid}/readiness`, `${state} ${round}`);
-  const check = ((data?.['checks'] ?? []) as readonly Check[]).find(({ code }) => code === 'provision-state');
+  const check = ((data?.['checks'] ?? []) as readonly ReadinessCheck[]).find(({ code }) => code === 'provision-state');
   if (data?.['provision_state'] !== state || !check?.message) return null;
   return (
     <>
@@ -102,7 +102,7 @@ function Wait({ row: { uuid, state } }: { readonly row: Row }) {
     </>
   );
 }
-function Now({ row }: { readonly row: Row }) {
+function Now({ row }: { readonly row: NodeRow }) {
   const { progress } = row;
   return (
     <dl class="now">

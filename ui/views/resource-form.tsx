@@ -1,5 +1,6 @@
 /** Creates or edits a resource: a form with the fields of its kind, or its JSON. */
 import { useState } from 'preact/hooks';
+import type { JsonObject } from '../../model/json';
 import {
   fieldsNamedIn,
   newRow,
@@ -14,7 +15,7 @@ import {
   type RowTexts,
 } from '../lib/resource-forms';
 import { api, messageOf } from '../state';
-import { Scrolled, textOf, type Value } from './shared';
+import { Scrolled, textOf } from './shared';
 
 interface FormProps {
   /** The path below /v1. */
@@ -22,7 +23,7 @@ interface FormProps {
   /** Absent: JSON only. */
   readonly fields?: readonly FormField[];
   /** The resource to edit; without a UUID, a new one. */
-  readonly entry: Value;
+  readonly entry: JsonObject;
   readonly saved: () => void;
   readonly cancel: () => void;
 }
@@ -173,7 +174,7 @@ function Problems({ problem, mistakes }: { readonly problem: string; readonly mi
 }
 
 /** Creates the resource, or sends what `value` changes in `entry`. @param names the fields that the user could edit; absent: all */
-async function send(id: string, entry: Value, value: Value, names?: readonly string[]): Promise<void> {
+async function send(id: string, entry: JsonObject, value: JsonObject, names?: readonly string[]): Promise<void> {
   if (entry['uuid'] === undefined) {
     await api.send('POST', `v1/${id}`, value);
     return;
@@ -190,7 +191,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
   const [problem, setProblem] = useState('');
   const isNew = entry['uuid'] === undefined;
   const isWrong = (place: string): boolean => Object.hasOwn(mistakes, place);
-  const submit = async (value: Value, names?: readonly string[]): Promise<void> => {
+  const submit = async (value: JsonObject, names?: readonly string[]): Promise<void> => {
     try {
       await send(id, entry, value, names);
       saved();
@@ -205,7 +206,7 @@ export function ResourceForm({ id, fields, entry, saved, cancel }: FormProps) {
     setMistakes({});
     if (json !== null) {
       try {
-        void submit(JSON.parse(json) as Value);
+        void submit(JSON.parse(json) as JsonObject);
       } catch {
         setProblem('This is not valid JSON');
       }

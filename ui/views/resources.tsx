@@ -1,9 +1,10 @@
 /** Lists, creates, edits and deletes resources other than nodes. The API checks the input. */
 import { useState } from 'preact/hooks';
+import type { JsonObject } from '../../model/json';
 import { api, userMay, messageOf } from '../state';
 import { FORMS } from '../lib/resource-forms';
 import { ResourceForm } from './resource-form';
-import { Scrolled, textOf, timeText, useApi, type Value } from './shared';
+import { Scrolled, textOf, timeText, useApi } from './shared';
 
 interface Resource {
   /** The path below /v1, and the name of the list in the response. */
@@ -13,7 +14,7 @@ interface Resource {
   /** The purpose of the resources. */
   readonly about?: string;
   /** The initial value of a new resource. Absent: the page cannot create one. */
-  readonly example?: Value;
+  readonly example?: JsonObject;
   readonly policies: Readonly<Record<'list', string> & Partial<Record<'create' | 'update' | 'delete', string>>>;
 }
 const policiesOf = (kind: string, list: string) => ({
@@ -75,7 +76,7 @@ function lineOf({ interface: kind, step, priority, order, op, args }: Line): str
   if (op !== undefined) return `${op}${more}`;
   return `${kind ?? ''}.${step ?? ''}${priority === undefined ? '' : `, priority ${priority}`}${order === undefined ? '' : `, order ${order}`}${more}`;
 }
-function Cell({ name, entry }: { readonly name: string; readonly entry: Value }) {
+function Cell({ name, entry }: { readonly name: string; readonly entry: JsonObject }) {
   const value = entry[name];
   if (['steps', 'conditions', 'actions'].includes(name) && Array.isArray(value))
     return (
@@ -100,11 +101,11 @@ export function Resources({ id }: { readonly id: string }) {
   const { title, columns, example, policies, about } = RESOURCES.find((resource) => resource.id === id)!;
   const [again, setAgain] = useState(0);
   /** The entry that the user edits; null: none. */
-  const [edited, setEdited] = useState<Value | null>(null);
+  const [edited, setEdited] = useState<JsonObject | null>(null);
   const [notice, setNotice] = useState('');
   const { data, error } = useApi(`v1/${id}${id === 'allocations' || id === 'images' ? '' : '?detail=true'}`, again);
-  const entries = (data?.[id] as readonly Value[] | undefined) ?? [];
-  const mayDo = (operation: 'create' | 'update' | 'delete', entry: Value = {}): boolean =>
+  const entries = (data?.[id] as readonly JsonObject[] | undefined) ?? [];
+  const mayDo = (operation: 'create' | 'update' | 'delete', entry: JsonObject = {}): boolean =>
     policies[operation] !== undefined && userMay(policies[operation], { owner: textOf(entry['owner']) });
   const attempt = async (work: () => Promise<unknown>, done: string): Promise<void> => {
     try {

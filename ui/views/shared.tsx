@@ -1,11 +1,11 @@
 /** Components and functions that several views use. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import type { JsonObject } from '../../model/json';
 import { api, messageOf } from '../state';
 
-export type Value = Readonly<Record<string, unknown>>;
 interface Result {
-  readonly data?: Value;
+  readonly data?: JsonObject;
   readonly error?: string;
 }
 /** The text in a table's cell for a value of the API. */
@@ -20,7 +20,7 @@ export function useApi(path: string, again: unknown): Result {
   const [result, setResult] = useState<Result>({});
   useEffect(() => {
     let isCurrent = true;
-    api.get<Value>(path).then(
+    api.get<JsonObject>(path).then(
       (data) => isCurrent && setResult({ data }),
       (error: unknown) => isCurrent && setResult({ error: messageOf(error) }),
     );

@@ -1,7 +1,7 @@
 /** The state of a node, with the colour of its kind. */
-import { classOf, type Row } from '../lib/rows';
+import { classOf, type NodeRow } from '../lib/rows';
 
-export const StateMark = ({ row }: { readonly row: Row }) => (
+export const StateMark = ({ row }: { readonly row: NodeRow }) => (
   <span class="state">
     <span class={`mark ${row.maintenance ? 'maintenance' : classOf(row)}`} aria-hidden="true" /> {row.state}
     {row.maintenance ? ' (maintenance)' : ''}

@@ -5,11 +5,11 @@
  */
 
 /** Encodes and decodes values of a kind. `decode` returns undefined for invalid bytes. */
-interface Kind<Value> {
+interface OptionKind<Value> {
   decode(bytes: Buffer): Value | undefined;
   encode(value: Value): Buffer;
 }
-const kind = <Value>(rules: Kind<Value>): Kind<Value> => rules;
+const kind = <Value>(rules: OptionKind<Value>): OptionKind<Value> => rules;
 
 export const addressToNumber = (address: string): number => address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
 export const numberToAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
@@ -93,7 +93,7 @@ function decodeRoutes(bytes: Buffer): readonly Route[] | undefined {
 const encodeRoute = ({ destination, width, router }: Route): Buffer =>
   Buffer.concat([Buffer.from([width]), address.one.encode(destination).subarray(0, Math.ceil(width / 8)), address.one.encode(router)]);
 
-type ValueOf<K> = K extends Kind<infer Value> ? Value : never;
+type ValueOf<K> = K extends OptionKind<infer Value> ? Value : never;
 
 /** Code, name, kind. The codec itself handles 0 (pad), 52 (overload) and 255 (end). */
 const OPTIONS = [
@@ -138,7 +138,7 @@ export type OptionValues = { readonly [Row in OptionRow as Row[1]]?: ValueOf<(ty
 interface AnyRow {
   readonly code: number;
   readonly name: keyof OptionValues;
-  readonly kind: Kind<unknown>;
+  readonly kind: OptionKind<unknown>;
 }
 const ROWS: readonly AnyRow[] = OPTIONS.map(([code, name, kindName]) => ({ code, name, kind: KINDS[kindName] }));
 const ROW_OF: ReadonlyMap<number, AnyRow> = new Map(ROWS.map((row) => [row.code, row]));
@@ -180,7 +180,7 @@ export interface DhcpPacket {
   /** Options without a row, and options with invalid bytes. */
   readonly unknown: ReadonlyMap<number, Buffer>;
 }
-export interface Malformed {
+interface Malformed {
   readonly malformed: string;
 }
 

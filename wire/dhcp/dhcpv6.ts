@@ -48,11 +48,11 @@ interface VendorClass {
 }
 
 /** Encodes and decodes values of a kind. `decode` returns undefined for invalid bytes. */
-interface Kind<Value> {
+interface OptionKind6<Value> {
   decode(bytes: Buffer): Value | undefined;
   encode(value: Value): Buffer;
 }
-const kind = <Value>(rules: Kind<Value>): Kind<Value> => rules;
+const kind = <Value>(rules: OptionKind6<Value>): OptionKind6<Value> => rules;
 
 const uint16 = (value: number): Buffer => {
   const bytes = Buffer.alloc(2);
@@ -190,7 +190,7 @@ const KINDS = {
   association,
   status,
 } as const;
-type ValueOf<K> = K extends Kind<infer Value> ? Value : never;
+type ValueOf<K> = K extends OptionKind6<infer Value> ? Value : never;
 
 /** Code, name, kind. */
 const OPTIONS = [
@@ -227,7 +227,7 @@ type Associations = { readonly [Row in (typeof ASSOCIATIONS)[number] as Row[1]]:
 interface AnyRow {
   readonly code: number;
   readonly name: keyof Option6Values;
-  readonly kind: Kind<unknown>;
+  readonly kind: OptionKind6<unknown>;
 }
 const ROWS: readonly AnyRow[] = OPTIONS.map(([code, name, kindName]) => ({ code, name, kind: KINDS[kindName] }));
 export const codeOf = (name: keyof Option6Values): number => ROWS.find((row) => row.name === name)!.code;
@@ -252,7 +252,7 @@ export interface Dhcpv6Packet {
   readonly relays: readonly Relay[];
   readonly message: Dhcpv6Message;
 }
-export interface Malformed6 {
+interface Malformed6 {
   readonly malformed: string;
 }
 export const NO_ASSOCIATIONS: Associations = { addresses: [], temporary: [], prefixes: [] };

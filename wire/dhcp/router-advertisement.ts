@@ -31,8 +31,6 @@ export interface Advertisement {
   readonly mtu: number | null;
   readonly dns: readonly string[];
 }
-/** No router, no prefix and no DHCPv6: a machine that waits for a router stops waiting. */
-export const EMPTY_ADVERTISEMENT: Advertisement = { dhcp: false, routerSeconds: 0, prefixes: [], mtu: null, dns: [] };
 
 /** §4.2: hop limit and timers are unspecified. The kernel adds the checksum. */
 export function routerAdvertisement({ dhcp, routerSeconds, prefixes, mtu, dns }: Advertisement): Buffer {

@@ -41,7 +41,7 @@ interface ResponderSetup {
   readonly open?: typeof mdnsSocket;
 }
 
-/** The records of a service. */
+/** The records of a service. @internal */
 export function recordsOf({ service, hostname, addresses, port, params }: Announced): readonly DnsRecord[] {
   const name = instanceName(service);
   const target = (hostname ?? name).toLowerCase();

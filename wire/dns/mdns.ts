@@ -61,7 +61,7 @@ export interface DiscoveredService {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The service in the records; undefined: they are incomplete. */
+/** The service in the records; undefined: they are incomplete. @internal */
 export function serviceIn(service: string, records: readonly DnsRecord[]): DiscoveredService | undefined {
   const name = instanceName(service);
   const of = <T extends DnsRecord['type']>(type: T, owner: string): readonly (DnsRecord & { readonly type: T })[] =>

@@ -20,7 +20,7 @@ export interface ClientLimits {
  * The limits in this order: connections in all, connections of a source, requests without a response, the time to read a response, and
  * bytes of unread responses.
  */
-export type ClientLimit = 'total' | 'source' | 'pipelined' | 'slow' | 'unread';
+type ClientLimit = 'total' | 'source' | 'pipelined' | 'slow' | 'unread';
 type OnRefused = (limit: ClientLimit) => void;
 /** For clients of APIs. Firmware may stop reading for longer. */
 export const API_READ_TIMEOUT_MS = 90_000;

@@ -101,7 +101,7 @@ export const fetchEndpoints = (provider: OpenIdProvider, signal: AbortSignal): P
     return { authorization: urlIn(metadata, 'authorization_endpoint'), token: urlIn(metadata, 'token_endpoint') };
   });
 
-export interface OpenIdClient {
+interface OpenIdClient {
   readonly id: string;
   /** Null: a public client. */
   readonly secret: string | null;

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { Agent } from 'undici';
 import { timeoutSignal } from '../timeout-signal';
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly url: string;
   /** Key of the signature; null: none. */
   readonly secret: string | null;
@@ -36,7 +36,7 @@ const LONGEST_PAUSE_MS = 60_000;
 const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429;
 
 /** The value of X-Bloomery-Signature, over the time in X-Bloomery-Timestamp and the body as sent. */
-export const signatureOf = (secret: string, moment: number, body: string): string =>
+const signatureOf = (secret: string, moment: number, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(`${moment}.${body}`).digest('hex')}`;
 
 export function createWebhook(options: WebhookOptions): Webhook {

@@ -36,7 +36,7 @@ export interface SolPool {
   /** Opens serial-over-LAN in its own session. @param deliver gets the machine's output. Throws IpmiError */
   readonly openSol: (target: IpmiTarget, deliver: (bytes: Buffer) => void, options: RequestOptions) => Promise<SolChannel>;
 }
-export interface IpmiPoolOptions {
+interface IpmiPoolOptions {
   readonly log: { warn(message: string, fields?: object): void };
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;

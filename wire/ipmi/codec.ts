@@ -136,9 +136,7 @@ export function encodeRmcpPlus(header: SessionHeader, payload: Buffer, sign?: (s
 
 const ASF_IANA = 4542;
 const ASF = { ping: 0x80, pong: 0x40 } as const;
-/** RMCP presence ping (§13.2.3). */
-export const encodePing = (tag: number): Buffer => rmcp(CLASS.asf, Buffer.from([0, 0, 0x11, 0xbe, ASF.ping, tag, 0, 0]));
-/** The response to it: IPMI is supported (§13.2.4). */
+/** The response to an RMCP presence ping (§13.2.3): IPMI is supported (§13.2.4). */
 export const encodePong = (tag: number): Buffer =>
   rmcp(CLASS.asf, Buffer.from([0, 0, 0x11, 0xbe, ASF.pong, tag, 0, 16, 0, 0, 0x11, 0xbe, 0, 0, 0, 0, 0x81, 0, 0, 0, 0, 0, 0, 0]));
 

@@ -8,7 +8,7 @@ import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './cons
 import { runInQueue, createRequestQueue, withTimeout, type RequestQueue } from './request-queue';
 import { unreachable } from './session';
 
-export interface IpmitoolOptions {
+interface IpmitoolOptions {
   readonly log: { debug(message: string, fields?: object): void };
   readonly clock: { now(): number; sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
   /** Passes the password by the environment instead of a file that only this user can read. */
@@ -66,7 +66,7 @@ const FAILURES: readonly (readonly [RegExp, IpmiFailure, (groups: readonly strin
 const NO_ANSWER = /Get Auth Capabilities error|Unable to establish|No response|Session timeout|Close Session command failed/;
 const REFUSED_COMMAND = /Unable to send RAW command .*netfn=0x([\da-f]+) .*cmd=0x([\da-f]+) rsp=0x([\da-f]+)/i;
 
-/** The error of a failed run. */
+/** The error of a failed run. @internal */
 export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
   const refused = REFUSED_COMMAND.exec(text);
   if (refused) {
@@ -93,7 +93,7 @@ const bytesOf = (text: string): Buffer =>
   );
 const byte = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
 
-/** The arguments without secrets: the process list shows them. */
+/** The arguments without secrets: the process list shows them. @internal */
 export function ipmitoolArguments(target: IpmiTarget, cipherSuite: number | undefined, lun = 0): readonly string[] {
   const { bridge } = target;
   const [first, second] = bridge?.hops ?? [];

@@ -32,7 +32,7 @@ export interface SessionResources {
   readonly pace: Pace;
 }
 /** A BMC's response times, measured as in TCP (RFC 6298 §2), so that a slow BMC gets no repetition while it still works on the response. */
-export interface Pace {
+interface Pace {
   smoothed?: number;
   variation: number;
   /** Milliseconds until the next packet without a response is sent again; 0: unknown. */
@@ -44,7 +44,7 @@ export const newPace = (): Pace => ({ variation: 0, wait: 0 });
 /** Times `resendMs`: after this, even a slow BMC gets a repetition. */
 const LONGEST_WAIT = 8;
 
-/** Learns from a response: the time since the first of `packets` packets. */
+/** Learns from a response: the time since the first of `packets` packets. @internal */
 export function recordResponse(pace: Pace, milliseconds: number, packets: number): void {
   const { smoothed, variation, resent } = pace;
   if (packets > 1) {
@@ -144,7 +144,7 @@ const TRACKED = 0x40;
 
 /** A packet's meaning for a request: its response, a forwarding that succeeded, or one that failed. */
 type BridgedReply = { readonly answer: Buffer } | { readonly refused: Buffer } | 'passed on' | undefined;
-/** The response is a separate message (§6.13.2) or, from some BMCs, inside the responses to Send Message. */
+/** The response is a separate message (§6.13.2) or, from some BMCs, inside the responses to Send Message. @internal */
 export function replyTo({ code, bridge }: Command, sequence: number, payload: Buffer): BridgedReply {
   const [networkFunction, command] = code;
   let message = decodeLanMessage(payload);

@@ -13,7 +13,7 @@ interface UserPassword {
  * @returns the token; undefined: Keystone refuses the user, the password or the scope
  * @throws KeystoneError
  */
-export type PasswordLogin = (login: UserPassword) => Promise<string | undefined>;
+type PasswordLogin = (login: UserPassword) => Promise<string | undefined>;
 
 export function createPasswordLogin({ authUrl, tls }: Pick<KeystoneSettings, 'authUrl' | 'tls'>, parts: SessionParts): PasswordLogin {
   const send = createSender(createExchange(tls), parts.retries, parts);

@@ -30,7 +30,7 @@ interface SendOptions {
   readonly signal?: AbortSignal | undefined;
 }
 /** @throws KeystoneError `unreachable` */
-export type Send = (url: string, request: ServiceRequest, options?: SendOptions) => Promise<ServiceResponse>;
+type Send = (url: string, request: ServiceRequest, options?: SendOptions) => Promise<ServiceResponse>;
 /**
  * `unreachable`: no response, or no usable response to an authentication; `refused`: Keystone refuses this program, or knows no such service;
  * `failing`: an unexpected response to one request.

@@ -11,7 +11,7 @@ import { keystoneSettings, serviceAuthType, tlsSettings, withoutVersion, Setting
 
 /** Section of the configuration → version of the API, as in the path of its URLs. Null: the URL of the catalog, as it is. */
 const SERVICES = { neutron: 'v2.0', glance: 'v2', swift: null, cinder: null, nova: 'v2.1', service_catalog: null } as const;
-export type ServiceName = keyof typeof SERVICES;
+type ServiceName = keyof typeof SERVICES;
 
 export interface ServiceCall extends Partial<ServiceRequest> {
   /** The client's ID of a chain of requests to several services. */

@@ -149,7 +149,7 @@ export function tlsSettings(options: object, section: string): TlsSettings {
   };
 }
 
-export type ServiceAuthType =
+type ServiceAuthType =
   | { readonly type: 'none' }
   | { readonly type: 'http_basic'; readonly username: string; readonly password: string }
   | { readonly type: 'keystone' };

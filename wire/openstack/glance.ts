@@ -53,7 +53,7 @@ const STANDARD = new Set([
 ]);
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** Undefined: it is not an image. */
+/** Undefined: it is not an image. @internal */
 export function parseImage(body: unknown): GlanceImage | undefined {
   if (!isObject(body) || typeof body['id'] !== 'string') return undefined;
   const { size, tags } = body;
@@ -89,7 +89,7 @@ export async function membersOf(glance: ServiceClient, id: string, call: Service
 }
 
 /** Who wants to use an image. */
-export interface ImageUser {
+interface ImageUser {
   /** The caller has the role `admin`. */
   readonly admin: boolean;
   /** The caller's project. Null: the caller has none, or the work goes on without a caller. */

@@ -6,7 +6,7 @@ import { listOf, member, textOf } from './json';
  * so the service may have processed the request; `status` an error status; `protocol` the response is not valid Redfish; `task` an
  * asynchronous task failed or took too long; `closed` the client is closed.
  */
-export type RedfishFailure = 'unreachable' | 'untrusted' | 'interrupted' | 'status' | 'protocol' | 'task' | 'closed';
+type RedfishFailure = 'unreachable' | 'untrusted' | 'interrupted' | 'status' | 'protocol' | 'task' | 'closed';
 export class RedfishError extends Error {
   override readonly name = 'RedfishError';
   readonly status?: number;

@@ -13,5 +13,5 @@ export {
   type SendRedfishRequest,
   type RedfishResource,
 } from './resources';
-export { followTask, readTask, startedTask, type TaskProgress } from './tasks';
+export { followTask, readTask, startedTask } from './tasks';
 export { rootPath, type RedfishAnswer, type RedfishMethod, type RedfishTarget } from './transport';

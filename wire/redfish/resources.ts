@@ -118,7 +118,7 @@ export async function patchResource(ask: SendRedfishRequest, { path, etag }: Red
   return ask('PATCH', path, { body });
 }
 
-export interface RedfishAction {
+interface RedfishAction {
   readonly target: string;
   /** The allowed values of a parameter, if the service lists them. */
   allowed(parameter: string): readonly string[] | undefined;

@@ -26,7 +26,7 @@ const STATES: Readonly<Record<string, 'running' | 'done' | 'failed'>> = {
   Cancelled: 'failed',
 };
 
-export interface TaskProgress {
+interface TaskProgress {
   /** `gone`: the service has forgotten the task, as many do soon after its end. The result must be read elsewhere. */
   readonly kind: 'running' | 'done' | 'failed' | 'gone';
   /** TaskState unchanged; undefined when the response is not a Task. */

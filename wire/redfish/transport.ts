@@ -138,6 +138,7 @@ function locationPath(location: string, url: string): string | undefined {
 /**
  * Evaluates a response. Throws RedfishError for a status ≥ 400, and for anything but JSON.
  * @param echoes secrets of the request, which the messages of the response must not contain
+ * @internal
  */
 export async function evaluate(
   method: RedfishMethod,

@@ -129,7 +129,7 @@ export interface LinkAddress {
   readonly address: string;
   readonly netmask: string;
 }
-export interface Link {
+interface Link {
   readonly ipv4: readonly LinkAddress[];
   /** Includes link-local addresses. */
   readonly ipv6: readonly string[];

@@ -31,14 +31,14 @@ const script = (): string => {
   return found;
 };
 
-interface Answer {
+interface WorkerAnswer {
   readonly id?: number;
   readonly error?: string;
 }
 /** A line that is not JSON is not an answer. */
-function answerIn(line: string): Answer {
+function answerIn(line: string): WorkerAnswer {
   try {
-    return JSON.parse(line) as Answer;
+    return JSON.parse(line) as WorkerAnswer;
   } catch {
     return {};
   }

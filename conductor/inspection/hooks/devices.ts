@@ -1,14 +1,13 @@
 /** Hooks for devices: PCI devices, accelerators, a new RAID volume, and the output of hardware-detect. */
 import { reasonOf } from '../../../model/errors';
-import { isObject } from '../../../model/json';
+import { isObject, type JsonObject } from '../../../model/json';
 import type { Change, InspectionData } from './hook';
 
-type Loose = Readonly<Record<string, unknown>>;
-const objectsOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const objectsOf = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 /** A ramdisk sends PCI devices in plugin_data, a Redfish service in the inventory. */
-const pciDevices = ({ pluginData, inventory }: InspectionData): readonly Loose[] => {
+const pciDevices = ({ pluginData, inventory }: InspectionData): readonly JsonObject[] => {
   const fromRamdisk = objectsOf(pluginData['pci_devices']);
-  return fromRamdisk.length > 0 ? fromRamdisk : objectsOf((inventory as Loose)['pci_devices']);
+  return fromRamdisk.length > 0 ? fromRamdisk : objectsOf((inventory as JsonObject)['pci_devices']);
 };
 
 export function accelerators(data: InspectionData): readonly Change[] {

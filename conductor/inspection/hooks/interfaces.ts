@@ -4,9 +4,9 @@ import type { Inventory, InventoryInterface } from '../../../model/records';
 import { invalidInventory, type Change, type InspectionData } from './hook';
 
 /** Inventories come from the network, so the type of every field is checked. */
-type Loose = Readonly<Partial<Record<keyof InventoryInterface, unknown>>>;
+type ReportedInterface = Readonly<Partial<Record<keyof InventoryInterface, unknown>>>;
 /** An interface as stored in plugin_data, and whether the machine booted from it. */
-type KnownInterface = Loose & { readonly mac_address: string; readonly pxe_enabled: boolean };
+type KnownInterface = ReportedInterface & { readonly mac_address: string; readonly pxe_enabled: boolean };
 
 /** Returns aa:bb:cc:dd:ee:ff, or undefined if the value is not a MAC address. */
 export function normalMac(value: unknown): string | undefined {
@@ -15,13 +15,13 @@ export function normalMac(value: unknown): string | undefined {
   return /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac) ? mac : undefined;
 }
 /** The MAC address that the machine booted from, as an address or in pxelinux's form with the hardware type first (01-aa-bb-…). */
-export function pxeMac(inventory: Inventory): string | undefined {
+function pxeMac(inventory: Inventory): string | undefined {
   const given: unknown = inventory.boot?.pxe_interface;
   if (typeof given !== 'string') return undefined;
   return normalMac(given) ?? normalMac(given.slice(given.indexOf('-') + 1));
 }
 
-const addressOf = (one: Loose): string | undefined => {
+const addressOf = (one: ReportedInterface): string | undefined => {
   const address = [one.ipv4_address, one.ipv6_address].find((value) => typeof value === 'string' && value !== '');
   return address as string | undefined;
 };
@@ -34,7 +34,7 @@ export function validInterfaces({ node, inventory, options }: InspectionData): r
   if (inventory.interfaces.length > MOST_INTERFACES) throw invalidInventory(node, `more than ${MOST_INTERFACES} interfaces in inventory`);
   const booted = pxeMac(inventory);
   const all = new Map<string, KnownInterface>();
-  for (const one of inventory.interfaces as readonly (Loose | null)[]) {
+  for (const one of inventory.interfaces as readonly (ReportedInterface | null)[]) {
     const mac = normalMac(one?.mac_address);
     if (!one || typeof one.name !== 'string' || one.name === '' || mac === undefined) continue;
     const v6 = typeof one.ipv6_address === 'string' ? one.ipv6_address.split('%')[0]! : null;

@@ -1,10 +1,10 @@
 /** Hooks for the links of ports (LLDP) and for their physical networks. */
 import { BlockList, isIP } from 'node:net';
+import type { JsonObject } from '../../../model/json';
 import { lldpFacts, lldpLink, tlvOf, type Tlv } from './lldp';
 import type { Change, InspectionData } from './hook';
 import { normalMac } from './interfaces';
 
-type Loose = Readonly<Record<string, unknown>>;
 /** LLDP data of more interfaces is ignored. */
 const MOST_INTERFACES = 64;
 /** A frame of 1500 bytes has at most 750 TLVs (§8.4: two bytes each). The rest is ignored. */
@@ -14,8 +14,8 @@ const MOST_TLVS = 750;
 function interfacesOf(
   { inventory, pluginData }: InspectionData,
   known: boolean,
-): readonly { readonly name: string; readonly mac: string; readonly one: Loose }[] {
-  const all = (Array.isArray(inventory.interfaces) ? inventory.interfaces : []) as readonly (Loose | null)[];
+): readonly { readonly name: string; readonly mac: string; readonly one: JsonObject }[] {
+  const all = (Array.isArray(inventory.interfaces) ? inventory.interfaces : []) as readonly (JsonObject | null)[];
   const accepted = pluginData['all_interfaces'] as object | undefined;
   return all.flatMap((one) => {
     const mac = normalMac(one?.['mac_address']);
@@ -28,10 +28,11 @@ function interfacesOf(
 function tlvsOf(
   { pluginData }: InspectionData,
   name: string,
-  one: Loose,
+  one: JsonObject,
 ): { readonly tlvs: readonly Tlv[]; readonly whole: boolean } | undefined {
   const raw = pluginData['lldp_raw'];
-  const given = (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as Loose)[name] : undefined) ?? one['lldp'];
+  const given =
+    (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as JsonObject)[name] : undefined) ?? one['lldp'];
   if (!Array.isArray(given)) return undefined;
   const tlvs = given.slice(0, MOST_TLVS).map(tlvOf);
   return { tlvs: tlvs.filter((tlv) => tlv !== undefined), whole: !tlvs.includes(undefined) };

@@ -3,11 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { reasonOf } from '../../../model/errors';
 import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep, type InspectionRule } from '../../../model/rules/inspection-rules';
-import { isObject } from '../../../model/json';
+import { isObject, type JsonObject } from '../../../model/json';
 
-type Loose = Readonly<Record<string, unknown>>;
-
-function stepsOf(rule: Loose, part: 'conditions' | 'actions', known: object): readonly RuleStep[] {
+function stepsOf(rule: JsonObject, part: 'conditions' | 'actions', known: object): readonly RuleStep[] {
   const given = rule[part] ?? [];
   if (!Array.isArray(given)) throw new Error(`${part} is not a list`);
   for (const step of given as readonly unknown[]) {

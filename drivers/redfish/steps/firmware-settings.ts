@@ -4,15 +4,15 @@ import { isObject } from '../../../model/json';
 import { repr } from '../../../model/python';
 
 /** The error in a value; undefined: none. */
-type Check = (value: unknown) => string | undefined;
+type MemberCheck = (value: unknown) => string | undefined;
 interface ItemSchema {
   readonly required: readonly string[];
-  readonly properties: Readonly<Record<string, Check>>;
+  readonly properties: Readonly<Record<string, MemberCheck>>;
 }
 
-const text: Check = (value) =>
+const text: MemberCheck = (value) =>
   typeof value !== 'string' ? `${repr(value)} is not of type 'string'` : value === '' ? `'' should be non-empty` : undefined;
-const seconds: Check = (value) =>
+const seconds: MemberCheck = (value) =>
   !Number.isInteger(value)
     ? `${repr(value)} is not of type 'integer'`
     : (value as number) < 1
@@ -20,13 +20,13 @@ const seconds: Check = (value) =>
       : undefined;
 const SOURCES = ['http', 'local', 'swift'] as const;
 export type FirmwareSource = (typeof SOURCES)[number];
-const source: Check = (value) =>
+const source: MemberCheck = (value) =>
   typeof value !== 'string'
     ? `${repr(value)} is not of type 'string'`
     : SOURCES.some((one) => one === value)
       ? undefined
       : `${repr(value)} is not one of ${repr(SOURCES)}`;
-const component: Check = (value) =>
+const component: MemberCheck = (value) =>
   typeof value !== 'string'
     ? `${repr(value)} is not of type 'string'`
     : /^(?:bios|bmc|nic:.*)$/s.test(value)

@@ -1,7 +1,7 @@
 /** Validates requests: a table of checks for each body, and functions that refuse a body by its table. */
 import { isObject } from '../../../model/json';
 import { refuse } from './messages';
-import type { Answer, ResourceBody } from './routes';
+import type { ServiceAnswer, ResourceBody } from './routes';
 
 /** The message of the Base registry and its arguments; undefined: the value is valid. */
 type Problem = readonly [message: string, ...args: string[]] | undefined;
@@ -67,7 +67,7 @@ function problemIn(body: ResourceBody, checks: Checks): Problem {
  * Refuses a whole PATCH for one invalid property.
  * @param readable the resource's body: a property in it without a check is read-only
  */
-export function refusePatch(body: ResourceBody, checks: Checks, readable: ResourceBody = {}): Answer | undefined {
+export function refusePatch(body: ResourceBody, checks: Checks, readable: ResourceBody = {}): ServiceAnswer | undefined {
   const names = Object.keys(body).filter((name) => !isAnnotation(name));
   if (names.length === 0) return refuse('NoOperation');
   const readOnly = names.find((name) => !Object.hasOwn(checks, name) && Object.hasOwn(readable, name));
@@ -77,7 +77,7 @@ export function refusePatch(body: ResourceBody, checks: Checks, readable: Resour
 }
 
 /** Refuses the body of a POST to a collection. */
-export function refuseNew(body: ResourceBody, checks: Checks, required: readonly string[]): Answer | undefined {
+export function refuseNew(body: ResourceBody, checks: Checks, required: readonly string[]): ServiceAnswer | undefined {
   const missing = required.find((name) => body[name] === undefined);
   if (missing !== undefined) return refuse('CreateFailedMissingReqProperties', missing);
   const problem = problemIn(body, checks);
@@ -93,7 +93,12 @@ const OF_PARAMETERS: Readonly<Record<string, string>> = {
   PropertyValueFormatError: 'ActionParameterValueTypeError',
 };
 /** Refuses the body of an action. */
-export function refuseAction(action: string, body: ResourceBody, checks: Checks, required: readonly string[] = []): Answer | undefined {
+export function refuseAction(
+  action: string,
+  body: ResourceBody,
+  checks: Checks,
+  required: readonly string[] = [],
+): ServiceAnswer | undefined {
   const missing = required.find((name) => body[name] === undefined);
   if (missing !== undefined) return refuse('ActionParameterMissing', action, missing);
   const problem = problemIn(body, checks);

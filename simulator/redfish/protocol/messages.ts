@@ -1,5 +1,5 @@
 /** The messages that this service sends (Base and Update registries, DSP2065), and its errors' form (DSP0266 §8.6). */
-import type { Answer } from './routes';
+import type { ServiceAnswer } from './routes';
 
 /** In this service's code, message keys of other registries have a prefix (Update.TransferFailed); those of Base have none. */
 export const BASE_REGISTRY = 'Base.1.8';
@@ -104,7 +104,7 @@ export function extended(id: string, args: readonly string[] = []): Readonly<Rec
   };
 }
 /** An error answer with a message of the Base registry. */
-export function refuse(id: string, ...args: readonly string[]): Answer {
+export function refuse(id: string, ...args: readonly string[]): ServiceAnswer {
   const shown = extended(id, args);
   return {
     status: MESSAGES[id]!.status,

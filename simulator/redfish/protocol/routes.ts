@@ -12,7 +12,7 @@ import { typeName, type ResourceType } from './versions';
 /** A machine behind the BMC; its name is its identifier in paths. */
 export type System = MachineControl & { readonly description: MachineDescription; readonly hardware: Hardware };
 export type ResourceBody = Readonly<Record<string, unknown>>;
-export interface Answer {
+export interface ServiceAnswer {
   readonly status: number;
   readonly body?: ResourceBody;
   /** Sent instead of `body`; `headers` has its content type. */
@@ -56,13 +56,13 @@ export interface RouteContext {
 }
 export type SystemContext = RouteContext & { readonly system: System };
 /** Undefined: 204, No Content. */
-type Reply = Answer | undefined | Promise<Answer | undefined>;
+type Reply = ServiceAnswer | undefined | Promise<ServiceAnswer | undefined>;
 export interface Route<Context extends RouteContext = RouteContext> {
   readonly path: string;
   /** Undefined: there is no such resource. */
   readonly get?: (at: Context) => ResourceBody | undefined;
   /** Instead of `get`, where GET needs another status or another content type. */
-  readonly answer?: (at: Context) => Answer;
+  readonly answer?: (at: Context) => ServiceAnswer;
   readonly patch?: (at: Context, body: ResourceBody) => Reply;
   readonly post?: (at: Context, body: ResourceBody) => Reply;
   readonly delete?: (at: Context, body: ResourceBody) => Reply;

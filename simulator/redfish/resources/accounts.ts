@@ -9,7 +9,7 @@ import {
   collectionRoute,
   link,
   resource,
-  type Answer,
+  type ServiceAnswer,
   type RouteContext,
   type Route,
   type Service,
@@ -63,7 +63,7 @@ const CHECKS = {
   RoleId: oneOf(Object.keys(ROLES)),
   Enabled: flag,
 };
-function create({ service }: RouteContext, body: ResourceBody): Answer {
+function create({ service }: RouteContext, body: ResourceBody): ServiceAnswer {
   const checks = { ...CHECKS, UserName: text, AccountTypes: () => undefined };
   const refused = refuseNew(body, checks, ['UserName', 'Password', 'RoleId']);
   if (refused) return refused;
@@ -81,7 +81,7 @@ function create({ service }: RouteContext, body: ResourceBody): Answer {
   storeAccounts(service, [...accounts, added]);
   return { status: 201, body: show(added), headers: { location: `${ROOT}${ACCOUNTS}/${name}` } };
 }
-function patch(at: RouteContext, body: ResourceBody): Answer | undefined {
+function patch(at: RouteContext, body: ResourceBody): ServiceAnswer | undefined {
   const found = named(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   const refused = refusePatch(body, CHECKS, show(found));
@@ -94,7 +94,7 @@ function patch(at: RouteContext, body: ResourceBody): Answer | undefined {
   );
   return undefined;
 }
-function remove(at: RouteContext): Answer | undefined {
+function remove(at: RouteContext): ServiceAnswer | undefined {
   const found = named(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   if (found.name === at.service.username) return refuse('ResourceCannotBeDeleted');

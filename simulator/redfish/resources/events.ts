@@ -12,7 +12,7 @@ import {
   dateTime,
   link,
   resource,
-  type Answer,
+  type ServiceAnswer,
   type RouteContext,
   type Route,
   type Service,
@@ -68,7 +68,7 @@ const NEW = {
   DeliveryRetryPolicy: oneOf(['RetryForever']),
   HttpHeaders: list(header, 16),
 };
-function subscribe({ service }: RouteContext, body: ResourceBody): Answer {
+function subscribe({ service }: RouteContext, body: ResourceBody): ServiceAnswer {
   const refused = refuseNew(body, NEW, ['Destination']);
   if (refused) return refused;
   const { Destination, Context, EventTypes, HttpHeaders } = body as {
@@ -108,7 +108,7 @@ const TEST_PARAMETERS = {
   ...{ MessageId: text, MessageArgs: list(text), MessageSeverity: oneOf(['OK', 'Warning', 'Critical']), OriginOfCondition: text },
   EventGroupId: integer(0, Number.MAX_SAFE_INTEGER),
 };
-function submitTest({ service }: RouteContext, body: ResourceBody): Answer | undefined {
+function submitTest({ service }: RouteContext, body: ResourceBody): ServiceAnswer | undefined {
   const refused = refuseAction(TEST, body, TEST_PARAMETERS, ['MessageId']);
   if (refused) return refused;
   const { EventType = 'Other', EventId = '1', OriginOfCondition, ...more } = body as Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 /** OData's service document and metadata document (DSP0266 §8.4), and JsonSchemas. */
-import { ROOT, collectionRoute, resource, type Answer, type Route } from '../protocol/routes';
+import { ROOT, collectionRoute, resource, type ServiceAnswer, type Route } from '../protocol/routes';
 import { SCHEMAS, VERSIONS, typeName, type ResourceType } from '../protocol/versions';
 
 const TYPES = Object.keys(VERSIONS) as readonly ResourceType[];
@@ -33,7 +33,7 @@ function metadata(): string {
   ].join('\n');
 }
 const SETS = ['AccountService', 'Chassis', 'EventService', 'JsonSchemas', 'Managers', 'Registries', 'SessionService', 'Systems'];
-const serviceDocument = (): Answer => ({
+const serviceDocument = (): ServiceAnswer => ({
   status: 200,
   body: {
     '@odata.context': `${ROOT}/$metadata`,

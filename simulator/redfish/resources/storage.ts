@@ -23,7 +23,7 @@ import {
   collectionRoute,
   link,
   resource,
-  type Answer,
+  type ServiceAnswer,
   type Route,
   type ResourceBody,
   type SystemContext,
@@ -139,7 +139,7 @@ function volume(at: SystemContext): ResourceBody | undefined {
 }
 
 /** Adds a task that runs at once or, with the apply time OnReset, from the machine's next start on. */
-function startVolumeTask({ service, system }: SystemContext, name: string, body: ResourceBody, work: TaskWork): Answer {
+function startVolumeTask({ service, system }: SystemContext, name: string, body: ResourceBody, work: TaskWork): ServiceAnswer {
   const { task, answer } = startTask(service, system, { name, phase: 'staged', work, takes: service.settings.taskMs });
   if (task && body['@Redfish.OperationApplyTime'] !== 'OnReset') runTask(system.hardware, task, service.clock.now());
   return answer;
@@ -154,7 +154,7 @@ const NEW_VOLUME: Checks = {
   Links: members({ Drives: list(reference), 'Drives@odata.count': anything }),
   Encrypted: (value, name) => (value === false ? undefined : ['PropertyValueNotInList', JSON.stringify(value), name]),
 };
-function create(at: SystemContext, body: ResourceBody): Answer | undefined {
+function create(at: SystemContext, body: ResourceBody): ServiceAnswer | undefined {
   const found = subsystemOf(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   const refused = refuseNew(body, NEW_VOLUME, ['RAIDType', 'Links']);
@@ -181,7 +181,7 @@ function create(at: SystemContext, body: ResourceBody): Answer | undefined {
   const made = { id, storage: found.id, name: label ?? name ?? `Volume ${id}`, raid, bytes: planned.bytes, drives };
   return startVolumeTask(at, `Make volume ${id}`, body, { kind: 'make volume', volume: made });
 }
-function remove(at: SystemContext, body: ResourceBody): Answer | undefined {
+function remove(at: SystemContext, body: ResourceBody): ServiceAnswer | undefined {
   const found = volumeOf(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   const refused = isObject(body) && Object.keys(body).length > 0 ? refusePatch(body, APPLY_TIME) : undefined;

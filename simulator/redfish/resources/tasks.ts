@@ -6,7 +6,7 @@ import {
   dateTime,
   link,
   resource,
-  type Answer,
+  type ServiceAnswer,
   type RouteContext,
   type Route,
   type Service,
@@ -55,7 +55,7 @@ export function startTask(
   service: Service,
   system: System,
   task: Omit<TaskRecord, 'id' | 'started'>,
-): { readonly task?: TaskRecord; readonly answer: Answer } {
+): { readonly task?: TaskRecord; readonly answer: ServiceAnswer } {
   const added = addTask(system.hardware, system.name, { ...task, started: service.clock.now() });
   return added
     ? {
@@ -74,7 +74,7 @@ const taskService = ({ service }: RouteContext): ResourceBody =>
     Status: { State: 'Enabled', Health: 'OK' },
     Tasks: link(TASKS),
   });
-const remove = (at: RouteContext): Answer | undefined => {
+const remove = (at: RouteContext): ServiceAnswer | undefined => {
   const found = find(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   if (!isTaskOver(found.task)) return refuse('ResourceInUse');

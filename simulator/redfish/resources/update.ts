@@ -10,7 +10,7 @@ import {
   collectionRoute,
   link,
   resource,
-  type Answer,
+  type ServiceAnswer,
   type RouteContext,
   type Route,
   type Service,
@@ -66,16 +66,16 @@ const PARAMETERS: Checks = {
 };
 
 /** The machine to update: the one that a target names, or the only one. */
-function machineOf(service: Service, targets: readonly string[]): System | Answer {
+function machineOf(service: Service, targets: readonly string[]): System | ServiceAnswer {
   const [only] = service.systems.size === 1 ? service.systems.values() : [];
   if (targets.length === 0) return only ?? refuse('ActionParameterMissing', ACTION, 'Targets');
   const [, kind, name] = /\/(Systems|Chassis|Managers|FirmwareInventory)\/([^/]+)/.exec(targets[0]!) ?? [];
   const found = kind === 'FirmwareInventory' ? itemOf(service, name!)?.system : service.systems.get(name ?? '');
   return found ?? refuse('ActionParameterValueNotInList', targets[0]!, 'Targets', ACTION);
 }
-const isAnswer = (found: System | Answer): found is Answer => 'status' in found;
+const isAnswer = (found: System | ServiceAnswer): found is ServiceAnswer => 'status' in found;
 
-function simpleUpdate({ service }: RouteContext, body: ResourceBody): Answer {
+function simpleUpdate({ service }: RouteContext, body: ResourceBody): ServiceAnswer {
   const refused = refuseAction(ACTION, body, PARAMETERS, ['ImageURI']);
   if (refused) return refused;
   const { ImageURI, TransferProtocol = 'HTTP', Targets = [], Username, Password } = body as Readonly<Record<string, string>>;

@@ -3,7 +3,7 @@ import { flag, oneOf, refuseAction, text, type Checks } from '../protocol/checks
 import { download, isFetchable } from '../protocol/download';
 import { DRIVES, MEDIA, isDrive, type Drive } from '../../hardware/boot-media';
 import { refuse } from '../protocol/messages';
-import { ROOT, collectionRoute, resource, type Answer, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
+import { ROOT, collectionRoute, resource, type ServiceAnswer, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 const INSERT = 'VirtualMedia.InsertMedia';
 const EJECT = 'VirtualMedia.EjectMedia';
@@ -46,7 +46,7 @@ function show(at: SystemContext): ResourceBody | undefined {
   });
 }
 
-async function insert(at: SystemContext, body: ResourceBody): Promise<Answer | undefined> {
+async function insert(at: SystemContext, body: ResourceBody): Promise<ServiceAnswer | undefined> {
   const { service, system } = at;
   const drive = driveOf(at);
   if (!drive) return refuse('ResourceMissingAtURI', at.path);
@@ -62,7 +62,7 @@ async function insert(at: SystemContext, body: ResourceBody): Promise<Answer | u
   system.hardware.set(MEDIA, { ...system.hardware.get(MEDIA), [drive]: medium });
   return undefined;
 }
-function eject(at: SystemContext, body: ResourceBody): Answer | undefined {
+function eject(at: SystemContext, body: ResourceBody): ServiceAnswer | undefined {
   const drive = driveOf(at);
   if (!drive) return refuse('ResourceMissingAtURI', at.path);
   const refused = refuseAction(EJECT, body, {});

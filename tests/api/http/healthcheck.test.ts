@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createLeast } from '../../../api/http/event-loop';
-import { createHealthcheck, type HealthAnswer, type HealthChecks } from '../../../api/http/healthcheck';
+import { createHealthcheck } from '../../../api/http/healthcheck';
 import { loadOptions } from '../../../config/load';
 import { HEALTH_CASES, type HealthCase } from '../../support/health-cases';
 
+type HealthChecks = Parameters<typeof createHealthcheck>[1];
+type HealthAnswer = Awaited<ReturnType<ReturnType<typeof createHealthcheck>>>;
 const { options: DEFAULTS } = loadOptions([], {});
 const CALM: HealthChecks = { isDatabaseUp: async () => true, lastingDelay: () => 0, loginRefusal: () => undefined };
 const make = (changed: HealthCase['options'] = {}, checks: Partial<HealthChecks> = {}) =>

@@ -2,17 +2,17 @@ import { createFragments, shapeOf, type Fragments } from '../../../api/resource/
 import { silentMetrics } from '../../../model/metrics';
 import { batched } from '../../../store/sql/batch';
 
-interface Row {
+interface StoredRow {
   readonly id: number;
   readonly revision: number;
   readonly uuid: string;
   readonly text?: string;
 }
-const row = (id: number, revision = 1, text = ''): Row => ({ id, revision, uuid: `u${id}`, text });
+const row = (id: number, revision = 1, text = ''): StoredRow => ({ id, revision, uuid: `u${id}`, text });
 const MANY = 1_000_000;
 
 /** A table that is read through fragments, and notes which rows were read. */
-function tableOf(rows: Row[], limit = MANY) {
+function tableOf(rows: StoredRow[], limit = MANY) {
   const fragments = createFragments(limit, silentMetrics);
   const read: number[][] = [];
   const list = async (shape = 'a', table = rows): Promise<string> => {
@@ -23,7 +23,7 @@ function tableOf(rows: Row[], limit = MANY) {
         read.push([...ids]);
         return rows.filter(({ id }) => ids.includes(id)).reverse();
       },
-      renderer: () => (one: Row) => `${one.uuid}.${one.revision}`,
+      renderer: () => (one: StoredRow) => `${one.uuid}.${one.revision}`,
     });
     return found.map(({ uuid, bytes }) => `${uuid}=${bytes.toString()}`).join();
   };
@@ -52,14 +52,19 @@ it('omits rows that were deleted meanwhile', async () => {
 });
 it('caches the later of two revisions, even if the earlier one is read last', async () => {
   const fragments = createFragments(MANY, silentMetrics);
-  const ask = (version: Row, found: Promise<Row>) =>
-    fragments.of({ shape: () => '', versions: [version], read: async () => [await found], renderer: () => (one: Row) => one.revision });
-  let answerLate: (found: Row) => void = () => {};
+  const ask = (version: StoredRow, found: Promise<StoredRow>) =>
+    fragments.of({
+      shape: () => '',
+      versions: [version],
+      read: async () => [await found],
+      renderer: () => (one: StoredRow) => one.revision,
+    });
+  let answerLate: (found: StoredRow) => void = () => {};
   const slow = ask(row(1, 1), new Promise((resolve) => (answerLate = resolve)));
   await ask(row(1, 2), Promise.resolve(row(1, 2)));
   answerLate(row(1, 1));
   await slow;
-  const never = Promise.reject<Row>(new Error('must not be read'));
+  const never = Promise.reject<StoredRow>(new Error('must not be read'));
   never.catch(() => {});
   expect((await ask(row(1, 2), never))[0]!.bytes.toString()).toBe('2');
 });

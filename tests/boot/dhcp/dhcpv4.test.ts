@@ -1,5 +1,5 @@
 import type { Decision } from '../../../boot/dhcp/clients';
-import { answerDhcp, POOL_EXHAUSTED, subnetFor, type DhcpPolicy, type Outcome } from '../../../boot/dhcp/dhcpv4';
+import { answerDhcp, subnetFor, type DhcpPolicy } from '../../../boot/dhcp/dhcpv4';
 import { createMachineLookup, limitUnknownMachines } from '../../../boot/dhcp/machines';
 import type { PxeFilter } from '../../../boot/discovery';
 import { createLeaseChanges, createPool, type Pool } from '../../../boot/dhcp/pool';
@@ -8,6 +8,7 @@ import { dhcpStore } from '../../support/fakes/dhcp-store';
 import { filterWith } from '../../support/pxe-filter';
 import { PACKETS } from '../../wire/dhcp-packets';
 
+type Outcome = Awaited<ReturnType<typeof answerDhcp>>;
 const START = Date.parse('2026-03-01T00:00:00Z');
 const LEASE_SECONDS = 3600;
 const MACS = {
@@ -315,7 +316,11 @@ describe('message exchange', () => {
     const pool = poolOf('10.0.0.100', '10.0.0.100');
     const { ask } = server({}, pool);
     given(await ask(discover('boots')));
-    expect(await ask(discover('idle'))).toEqual({ kind: 'silence', reason: POOL_EXHAUSTED, notable: true });
+    expect(await ask(discover('idle'))).toEqual({
+      kind: 'silence',
+      reason: 'no address is left in the range of the subnet',
+      notable: true,
+    });
     expect(await ask(request('boots', '10.0.0.9', { serverIdentifier: '10.0.0.99' }))).toMatchObject({
       kind: 'silence',
       reason: 'meant for another server',

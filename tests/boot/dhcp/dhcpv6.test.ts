@@ -1,5 +1,5 @@
 import type { Decision, Machine } from '../../../boot/dhcp/clients';
-import { answerDhcpv6, formOf, identify, subnetFor6, type Dhcpv6Policy, type Outcome6, type Subnet6 } from '../../../boot/dhcp/dhcpv6';
+import { answerDhcpv6, formOf, identify, subnetFor6, type Dhcpv6Policy, type Subnet6 } from '../../../boot/dhcp/dhcpv6';
 import { createLeaseChanges, createPool } from '../../../boot/dhcp/pool';
 import { advertisementOf, planSubnets6 } from '../../../boot/dhcp/setup6';
 import type { DhcpOptions } from '../../../boot/dhcp/setup';
@@ -15,6 +15,7 @@ import {
 import { parseIpv6 } from '../../../wire/ipv6';
 import { optionsOf } from '../../support/options';
 
+type Outcome6 = Awaited<ReturnType<typeof answerDhcpv6>>;
 const LEASE_SECONDS = 1000;
 const START = 1_000_000;
 const MAC = '52:54:00:aa:00:01';

@@ -10,12 +10,12 @@ import {
   offeredSteps,
   stepId,
   type RequestedStep,
-  type Checking,
 } from '../../../conductor/steps/steps';
 import { done, type Driver, type PlannedStep } from '../../../drivers/interfaces';
 import { conductorOptions, interfacesOf, newMachine } from '../../support/conductor';
 import { errorWith } from '../../support/expect';
 
+type Checking = Parameters<typeof manualSteps>[3];
 const at = (id: string, priority: number, more: Partial<PlannedStep> = {}): PlannedStep => {
   const [owner, step] = id.split('.') as [string, string];
   return { interface: owner, step, priority, ...more };

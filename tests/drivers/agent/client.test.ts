@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Options } from '../../../config/options';
 import { commandError, withAgent } from '../../../drivers/agent/client';
 import { ownCertificate } from '../../../wire/http/certificate';
-import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
+import { type Answer, type AgentRequest, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
 
 const agents: FakeAgent[] = [];
@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 async function against(
-  answer: (asked: Asked, times: number) => Answer,
+  answer: (asked: AgentRequest, times: number) => Answer,
   given: { internal?: object; info?: object; options?: Partial<Options>; tls?: { certificate: string; privateKey: string } } = {},
 ): Promise<TestTask & { readonly agent: FakeAgent }> {
   const agent = await startFakeAgent(answer, given.tls);

@@ -10,7 +10,7 @@ import { ipxeBoot } from '../../../drivers/boot/network-boot';
 import type { Outcome } from '../../../drivers/interfaces';
 import { noopNetwork } from '../../../drivers/network/noop';
 import type { JsonObject } from '../../../model/records';
-import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
+import { type Answer, type AgentRequest, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
 
 const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
@@ -258,7 +258,7 @@ describe('steps', () => {
 });
 
 async function withAgentTask(
-  answer: (asked: Asked, times: number) => Answer,
+  answer: (asked: AgentRequest, times: number) => Answer,
   given: Parameters<typeof testTask>[0] & {} = {},
 ): Promise<TestTask> {
   agent = await startFakeAgent(answer);

@@ -1,6 +1,6 @@
 /** Every answer of an introspection service, valid or not, and what happens to the node that waits for it. */
 import { randomBytes } from 'node:crypto';
-import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/agent/discoverd';
+import { discoverdInspect, discoverdService } from '../../../drivers/agent/discoverd';
 import { fakePower } from '../../../drivers/fake/fake';
 import { agentPower } from '../../../drivers/agent/power';
 import { ServiceUnavailable } from '../../../drivers/interfaces';
@@ -8,6 +8,7 @@ import { urlProblem } from '../../../wire/http/introspection';
 import { startIntrospectionService, type IntrospectionService, type Reply } from '../../support/introspection-service';
 import { driverOptions, NODE_UUID, testTask } from '../../support/task';
 
+type DiscoverdOptions = Parameters<typeof discoverdService>[0];
 const SINCE = '2026-02-03T04:05:06.000000+00:00';
 const [periodic] = discoverdInspect.periodics!;
 let service: IntrospectionService;

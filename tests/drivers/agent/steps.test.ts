@@ -1,14 +1,14 @@
 import { agentSteps, onHeartbeat, runAgentStep } from '../../../drivers/agent/steps';
 import type { PlannedStep } from '../../../drivers/interfaces';
 import type { JsonObject } from '../../../model/records';
-import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
+import { type Answer, type AgentRequest, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
 
 let agent: FakeAgent | undefined;
 afterEach(async () => {
   await agent?.close();
 });
-async function against(answer: (asked: Asked, times: number) => Answer, internal: object = {}): Promise<TestTask> {
+async function against(answer: (asked: AgentRequest, times: number) => Answer, internal: object = {}): Promise<TestTask> {
   agent = await startFakeAgent(answer);
   return testTask({
     node: {

@@ -2,7 +2,7 @@ import type { Options } from '../../../config/options';
 import type { Task } from '../../../drivers/interfaces';
 import { withoutTokens } from '../../../drivers/common/media';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
-import { ejectMedia, insertMedium, listMedia, typeOfDrive } from '../../../drivers/redfish/virtual-media';
+import { ejectMedia, insertMedium, typeOfDrive } from '../../../drivers/redfish/virtual-media';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { NODE_UUID, type TestTask } from '../../support/task';
 import { redfishError, redfishService, SYSTEM, type RedfishService } from '../../wire/redfish/service';
@@ -228,13 +228,13 @@ describe('virtual media for clients', () => {
   it('listMedia returns the drives without secrets', async () => {
     drives(SYSTEM, { Cd: { image: URL }, Usb: { types: ['USBStick', 'Oem'] } });
     works();
-    expect(await listMedia(bench().task)).toEqual([
+    expect(await media.get(bench().task)).toEqual([
       { media_types: ['CD', 'DVD'], inserted: true, image: SHOWN },
       { media_types: ['USBStick', 'Oem'], inserted: false, image: null },
     ]);
   });
   it('listMedia fails without drives', async () => {
-    await expect(listMedia(bench().task)).rejects.toMatchObject({ status: 400, message: 'No suitable virtual media device found' });
+    await expect(media.get(bench().task)).rejects.toMatchObject({ status: 400, message: 'No suitable virtual media device found' });
   });
   it.each(['local', 'http'] as const)('attach and detach an image with image_download_source "%s"', async (source) => {
     drives(SYSTEM, { Cd: {} });

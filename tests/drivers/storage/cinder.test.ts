@@ -18,7 +18,7 @@ describe('with a Cinder in memory', () => {
 });
 
 describe('validate', () => {
-  interface Row {
+  interface ValidationCase {
     readonly connectors?: readonly VolumeConnectorRecord[];
     readonly targets?: readonly VolumeTargetRecord[];
     readonly capabilities?: string;
@@ -31,7 +31,7 @@ describe('validate', () => {
     capabilities = 'iscsi_boot:true',
     boot = ipxeBoot,
     ...rest
-  }: Row) =>
+  }: ValidationCase) =>
     cinderStorage.validate!(
       testTask({
         ...{ connectors, targets },
@@ -43,14 +43,14 @@ describe('validate', () => {
   const fibre = targetOf(VOLUME, { volume_type: 'fibre_channel' });
   const both = [connector('wwpn'), connector('wwnn')];
   const id = targetOf(VOLUME).uuid;
-  it.each<[string, Row]>([
+  it.each<[string, ValidationCase]>([
     ['iSCSI', {}],
     ['Fibre Channel', { connectors: both, targets: [fibre], capabilities: 'fibre_channel_boot:true' }],
     ['a data volume without a capability', { targets: [targetOf(VOLUME, { boot_index: 1 })], capabilities: '' }],
     ['no volumes, and no Cinder', { connectors: [], targets: [], capabilities: '', configured: false }],
     ['another boot interface without iSCSI', { connectors: both, targets: [], capabilities: '', boot: pxeBoot }],
   ])('accepts %s', async (_name, row) => expect(validate(row)).resolves.toBeUndefined());
-  it.each<[string, Row]>([
+  it.each<[string, ValidationCase]>([
     [
       'The [pxe]/ipxe_enabled option must be set to True or the boot interface must be set to ``ipxe`` to support network booting to an iSCSI volume.',
       { boot: pxeBoot },

@@ -7,7 +7,7 @@ import type { NodeRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
 import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Machine, type Started } from '../../support/conductor';
 import { useDatabase } from '../../support/database';
-import { startIntrospectionService, type IntrospectionService, type Said } from '../../support/introspection-service';
+import { startIntrospectionService, type IntrospectionService, type ServiceReply } from '../../support/introspection-service';
 import { settled } from '../../support/settled';
 import { until } from '../../support/until';
 import { servicesOf } from '../../support/services';
@@ -242,8 +242,8 @@ it.each([
 it('ignores a late status of an inspection that has ended', async () => {
   const one = await start();
   const uuid = await inspecting(one);
-  let answer: (said: Said) => void = () => {};
-  const late = new Promise<Said>((resolve) => {
+  let answer: (said: ServiceReply) => void = () => {};
+  const late = new Promise<ServiceReply>((resolve) => {
     answer = resolve;
   });
   service.answers.set('status', late);

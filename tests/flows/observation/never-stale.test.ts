@@ -53,18 +53,23 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Seen {
+interface ResponseBody {
   readonly uuid: string;
   readonly extra: { readonly n?: number };
   readonly conductor: string;
-  readonly nodes?: readonly Seen[];
-  readonly ports?: readonly Seen[];
+  readonly nodes?: readonly ResponseBody[];
+  readonly ports?: readonly ResponseBody[];
   readonly next?: string;
 }
-async function ask(base: string, method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: Seen }> {
+async function ask(
+  base: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ readonly status: number; readonly body: ResponseBody }> {
   const headers = { 'X-OpenStack-Ironic-API-Version': '1.109', 'Content-Type': 'application/json' };
   const response = await fetch(`${base}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-  return { status: response.status, body: (await response.json()) as Seen };
+  return { status: response.status, body: (await response.json()) as ResponseBody };
 }
 
 it('lists, pages, nodes and ports are never stale while two servers write', async () => {
@@ -96,7 +101,7 @@ it('lists, pages, nodes and ports are never stale while two servers write', asyn
     }
   };
   let reads = 0;
-  const check = (seen: readonly Seen[], floor: ReadonlyMap<string, number>): void => {
+  const check = (seen: readonly ResponseBody[], floor: ReadonlyMap<string, number>): void => {
     for (const { uuid, extra } of seen) expect({ uuid, late: extra.n! < floor.get(uuid)! }).toEqual({ uuid, late: false });
     reads += seen.length;
   };
@@ -104,9 +109,9 @@ it('lists, pages, nodes and ports are never stale while two servers write', asyn
     while (writing) {
       const floor = new Map(written);
       let next: string | undefined = path;
-      const all: Seen[] = [];
+      const all: ResponseBody[] = [];
       while (next !== undefined) {
-        const { status, body }: { status: number; body: Seen } = await ask(base, 'GET', next);
+        const { status, body }: { status: number; body: ResponseBody } = await ask(base, 'GET', next);
         expect({ status, body }).toMatchObject({ status: 200 });
         // A node has `ports` too: their links.
         all.push(...(body.uuid ? [body] : (body.nodes ?? body.ports!)));

@@ -10,7 +10,7 @@ import { useConductor } from '../../support/use-conductor';
 const { clock, start } = useConductor();
 const down = new Error('the BMC does not answer');
 
-interface Row {
+interface FailureCase {
   readonly name: string;
   readonly from: NodeChanges;
   readonly verb: string;
@@ -31,7 +31,7 @@ const available: NodeChanges = { provision_state: 'available' };
 const clean = { clean_steps: [{ interface: 'deploy', step: 'erase' }] };
 const eraser = [{ interface: 'deploy', step: 'erase', priority: 10 }];
 const eraseStep: Step = { step: 'erase', priority: { deploy: 0 }, run: async () => done };
-const ROWS: readonly Row[] = [
+const ROWS: readonly FailureCase[] = [
   {
     name: 'a BMC that does not answer, at verification',
     from: {},

@@ -1,6 +1,6 @@
 /** Allocations: which node one gets, why one gets none, and how it ends. */
 import { randomUUID } from 'node:crypto';
-import type { NewAllocation } from '../../../conductor/conductor';
+import type { NewAllocation } from '../../../conductor/core/call-types';
 import type { AllocationRecord, NodeChanges, NodeRecord } from '../../../model/records';
 import { type Started } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';

@@ -4,14 +4,15 @@
  * to the standard error (with DHCP_DEBUG every answer), ends on SIGTERM.
  */
 import { randomBytes } from 'node:crypto';
-import { startDhcp, type DhcpOptions, type DhcpSetup } from '../../../boot/dhcp/service';
-import { pxeFilter, type FilterOptions } from '../../../boot/discovery';
+import { startDhcp, type DhcpSetup } from '../../../boot/dhcp/service';
+import type { DhcpOptions } from '../../../boot/dhcp/setup';
+import { pxeFilter } from '../../../boot/discovery';
 import { systemClock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
 import { startEmbedded } from '../../../store/embedded/embedded';
 import { openStore } from '../../../store/postgres';
 import { dhcpStore, type DhcpRows } from '../../support/fakes/dhcp-store';
-import { FILTER_DEFAULTS } from '../../support/pxe-filter';
+import { FILTER_DEFAULTS, type FilterOptions } from '../../support/pxe-filter';
 
 export type ServerOptions = DhcpOptions & FilterOptions;
 

@@ -5,12 +5,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startTftp, type TftpService } from '../../../boot/tftp';
+import { startTftp } from '../../../boot/tftp';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import { cpuMsOf } from '../../support/cpu-time';
 import { lossyRelay } from '../ipmi/lossy-udp';
 
+type TftpService = Awaited<ReturnType<typeof startTftp>>;
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'tftp-lab-'));
 const sum = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');

@@ -116,19 +116,19 @@ const fakeDriver: Bmc = async ({ control }) => {
   return { redfish_address: emulator.url, redfish_system_id: `/redfish/v1/Systems/${uuid}`, redfish_auth_type: 'basic' };
 };
 
-interface Row {
+interface BmcCase {
   readonly name: string;
   readonly driver: 'ipmi' | 'redfish';
   readonly inspect: 'agent' | 'redfish';
   readonly bmc: Bmc;
 }
-const ROWS: readonly Row[] = [
+const ROWS: readonly BmcCase[] = [
   { name: 'simulator-ipmi', driver: 'ipmi', inspect: 'agent', bmc: simulatedIpmi },
   { name: 'simulator-redfish', driver: 'redfish', inspect: 'redfish', bmc: simulatedRedfish },
   { name: 'sushy-tools-fake', driver: 'redfish', inspect: 'agent', bmc: fakeDriver },
 ];
 
-async function walk({ name, driver, inspect, bmc }: Row, machine: FleetMachine): Promise<void> {
+async function walk({ name, driver, inspect, bmc }: BmcCase, machine: FleetMachine): Promise<void> {
   const info = Object.entries(await bmc(machine)).flatMap(([key, value]) => ['--driver-info', `${key}=${value}`]);
   const node = (): Promise<Record<string, unknown>> => cli.json('node', 'show', name);
   const go = async (verb: string, state: string): Promise<void> => {

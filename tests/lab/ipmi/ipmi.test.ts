@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
-import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
+import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { COMMANDS, type CommandCode } from '../../../wire/ipmi/constants';
 import { startIpmiSim, type IpmiSim } from './ipmi-sim';
@@ -181,7 +181,7 @@ describe("our client with pyghmi's fake BMC", () => {
 
 describe('our simulated BMC', () => {
   const behind = machine('ours');
-  let bmc: IpmiEndpoint;
+  let bmc: Awaited<ReturnType<typeof serveIpmi>>;
   const credentials = { username: 'admin', password: 'secret' };
   beforeAll(async () => {
     needs({ ipmitool: 'ipmitool', ipmipower: 'freeipmi-tools', 'ipmi-chassis': 'freeipmi-tools', 'bmc-info': 'freeipmi-tools' });

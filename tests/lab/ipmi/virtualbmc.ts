@@ -28,7 +28,10 @@ export async function startVirtualBmc(
   const folder = join(lab.folder, 'virtualbmc');
   mkdirSync(folder, { recursive: true });
   const config = join(folder, 'virtualbmc.conf');
-  writeFileSync(config, `[default]\nconfig_dir = ${folder}\npid_file = ${folder}/pid\nserver_port = ${await freePort()}\nshow_passwords = false\n`);
+  writeFileSync(
+    config,
+    `[default]\nconfig_dir = ${folder}\npid_file = ${folder}/pid\nserver_port = ${await freePort()}\nshow_passwords = false\n`,
+  );
   const env = { ...process.env, VIRTUALBMC_CONFIG: config };
   const log = join(folder, 'vbmcd.log');
   const output = openSync(log, 'a');

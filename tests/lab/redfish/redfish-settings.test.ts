@@ -13,7 +13,7 @@ import { redfishBios } from '../../../drivers/redfish/steps/bios';
 import { createRegistryCache } from '../../../drivers/redfish/steps/bios-registry';
 import { redfishFirmware } from '../../../drivers/redfish/steps/firmware';
 import { redfishRaid } from '../../../drivers/redfish/steps/raid';
-import { ejectMedia, insertMedium, listMedia } from '../../../drivers/redfish/virtual-media';
+import { ejectMedia, insertMedium, redfishMedia } from '../../../drivers/redfish/virtual-media';
 import type { JsonObject } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { fakeDeploy } from '../../../drivers/fake/fake';
@@ -189,7 +189,7 @@ describe('virtual media', () => {
     const { task } = openTask();
     await insertMedium(task, 'CD', image, { username: 'smith', password: PASSWORD });
     expect(await shown()).toMatchObject({ Image: image, Inserted: true, WriteProtected: true, UserName: 'smith' });
-    expect(await listMedia(task)).toContainEqual({ media_types: ['CD', 'DVD'], inserted: true, image });
+    expect(await redfishMedia.get(task)).toContainEqual({ media_types: ['CD', 'DVD'], inserted: true, image });
     expect(await isReadOnly('cdrom')).toBe(true);
     await ejectMedia(task, ['CD']);
     expect(await shown()).toMatchObject({ Inserted: false, UserName: '' });

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { startEmbedded, type Embedded } from '../../../store/embedded/embedded';
+import { startEmbedded } from '../../../store/embedded/embedded';
 import { openStore, type OpenStore } from '../../../store/postgres';
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
@@ -21,7 +21,7 @@ beforeAll(() => needs({ mount: 'mount' }));
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-database-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const start = (stateDir: string): Promise<Embedded> => startEmbedded({ stateDir, log: silentLog, clock: systemClock });
+const start = (stateDir: string): ReturnType<typeof startEmbedded> => startEmbedded({ stateDir, log: silentLog, clock: systemClock });
 const open = ({ connection }: { readonly connection: string }): Promise<OpenStore> =>
   openStore({ connection, poolSize: 3, clock: systemClock, log: silentLog });
 const until = async <T>(work: () => Promise<T>, seconds = 240): Promise<T> => {

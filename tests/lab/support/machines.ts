@@ -11,10 +11,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { silentLog } from '../../../model/log';
-import { createQemuMachine, type QemuMachine } from '../../../simulator/qemu/qemu';
+import { createQemuMachine } from '../../../simulator/qemu/qemu';
 import { bridgeNetwork } from '../../../simulator/qemu/network';
 import { addNamespace, removeNamespace } from './namespace';
 
+type QemuMachine = Awaited<ReturnType<typeof createQemuMachine>>;
 const run = promisify(execFile);
 
 interface MachineSpecification {

@@ -1,7 +1,8 @@
 /** Filters of trait-based networking. The answers are those of Ironic 39's parser. */
-import { parseFilter, type FilteredPortOrPortgroup, type FilteredNetwork } from '../../../model/rules/trait-filter';
+import { parseFilter, type FilteredNetwork } from '../../../model/rules/trait-filter';
 import { portgroupRecord, portRecord } from '../../support/task';
 
+type FilteredPortOrPortgroup = Parameters<ReturnType<typeof parseFilter>>[0];
 const port: FilteredPortOrPortgroup = {
   kind: 'port',
   record: portRecord({ category: 'fast', vendor: 'b', physical_network: 'physnet1', address: '52:54:00:00:00:01' }),

@@ -12,7 +12,7 @@ import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import type { BiosState } from '../../../simulator/hardware/bios-settings';
-import type { Media } from '../../../simulator/hardware/boot-media';
+import type { MEDIA } from '../../../simulator/hardware/boot-media';
 import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
 import { until } from '../../lab/support/machines';
 import { startBoth, type Both } from '../both';
@@ -128,6 +128,7 @@ const setting = (one: JsonObject): JsonObject => ({
   ...component(one),
   ...(one['attribute_type'] === 'Boolean' && { value: ['1', 'True'].includes(one['value'] as string) }),
 });
+type Media = typeof MEDIA.initial;
 /** Each server names its images for virtual media itself. */
 const inserted = (media: Media | undefined): object =>
   Object.fromEntries(Object.entries(media ?? {}).map(([drive, medium]) => [drive, medium && { ...medium, url: 'URL' }]));

@@ -16,7 +16,7 @@ import { ipmiSensors } from '../../../drivers/ipmi/sensors';
 import type { JsonObject } from '../../../model/records';
 import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
-import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
+import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool } from '../../../wire/ipmi/client';
 import { bmcTask } from '../../drivers/bmc-task';
 import { programs } from '../../lab/support/venv';
@@ -179,7 +179,7 @@ describe("the real Ironic's IPMI driver, with a simulated BMC,", () => {
   const asked: string[] = [];
   let boot: BootSetting = { device: 'none', persistent: false, mode: null };
   let on = true;
-  let bmc: IpmiEndpoint;
+  let bmc: Awaited<ReturnType<typeof serveIpmi>>;
   let info: JsonObject;
   beforeAll(async () => {
     const machine: MachineControl = {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NOBODY, type Caller } from '../../../policy/caller';
 import { createEnforcer } from '../../../policy/enforcer';
-import { parseRule, RuleError, type Rule, type Value, type Vocabulary } from '../../../policy/language';
+import { parseRule, RuleError, type Rule, type PolicyValue, type Vocabulary } from '../../../policy/language';
 import { checkReferences, compileRules } from '../../../policy/rule-set';
 import { POLICIES } from '../../../policy/rules';
 import { resourceOf } from '../../../policy/vocabulary';
@@ -56,7 +56,7 @@ function randomRule(): unknown {
   if (kind === 1) return times(below(3), () => pick([randomCheck(), times(below(3), randomCheck), '']));
   return randomText(randomCheck, 3);
 }
-const randomValue = (depth: number): Value => {
+const randomValue = (depth: number): PolicyValue => {
   const kind = below(9);
   if (kind === 0) return null;
   if (kind === 1) return below(2) === 0;
@@ -65,7 +65,7 @@ const randomValue = (depth: number): Value => {
   if (kind === 4 && depth > 0) return Object.fromEntries(times(below(3), () => [pick(['d', 'e', 'name', 'x']), randomValue(depth - 1)]));
   return pick(WORDS);
 };
-type Values = Readonly<Record<string, Value>>;
+type Values = Readonly<Record<string, PolicyValue>>;
 const randomValues = (names: readonly string[]): Values =>
   Object.fromEntries(names.filter(() => below(4) > 0).map((name) => [name, randomValue(2)]));
 const ROLE_NAMES = ['x', 'y', 'ADMIN', 'admin', 'None', '3'];

@@ -7,13 +7,14 @@ import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import { startingFaults } from '../../../commands/simulate';
 import { describeMachine } from '../../../simulator/hardware/description';
-import { startFleet, type Fleet, type FleetSetup } from '../../../simulator/fleet/fleet';
+import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
 import { nodeOf, protocolOf } from '../../../simulator/fleet/describe-node';
 import { parseAddressRange, addressOfMachine } from '../../../simulator/fleet/address-range';
 import { serveRemote } from '../../../simulator/fleet/remote-control';
 import { ipxeScript } from '../../../boot/ipxe';
 import { NODE, smallIronic } from '../small-ironic';
 
+type FleetSetup = Parameters<typeof startFleet>[0];
 const start = (setup: Partial<FleetSetup>): Promise<Fleet> =>
   startFleet({
     ...{ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes },

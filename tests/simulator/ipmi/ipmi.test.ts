@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { silentLog } from '../../../model/log';
 import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
-import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
+import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
-import { encodeOpenSessionRequest, encodePing, encodePong, encodeRakp1, encodeRmcpPlus } from '../../../wire/ipmi/codec';
+import { encodeOpenSessionRequest, encodePong, encodeRakp1, encodeRmcpPlus } from '../../../wire/ipmi/codec';
 import { COMMANDS, type CommandCode } from '../../../wire/ipmi/constants';
 import { SUITE_17, SUITE_3 } from '../../wire/ipmi/captures';
 import { sameNumbers } from '../../wire/udp-relay';
 
 interface Bench {
-  readonly endpoint: IpmiEndpoint;
+  readonly endpoint: Awaited<ReturnType<typeof serveIpmi>>;
   readonly acts: string[];
   boot: BootSetting;
   on: boolean;
@@ -158,6 +158,7 @@ describe('other commands', () => {
 
 describe('hostile packets', () => {
   const LAST = 250;
+  const encodePing = (tag: number): Buffer => Buffer.from([6, 0, 0xff, 6, 0, 0, 0x11, 0xbe, 0x80, tag, 0, 0]);
   /** Sends packets from a new socket, waits for the answer to a last ping, and then checks that the BMC still works. */
   const throwAt = async (packets: readonly Buffer[]): Promise<readonly Buffer[]> => {
     const socket = createSocket('udp4');

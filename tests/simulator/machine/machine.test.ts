@@ -5,12 +5,14 @@ import { ipxeScript } from '../../../boot/ipxe';
 import { systemClock } from '../../../model/clock';
 import { silentLog, type Log } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
-import { startFleet, type Fleet, type FleetSetup } from '../../../simulator/fleet/fleet';
+import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
 import { HTTP_BOOT_URI, MEDIA } from '../../../simulator/hardware/boot-media';
 import { readScript } from '../../../simulator/machine/boot-script';
-import { type Phase, type SimulatedMachine } from '../../../simulator/machine/machine';
+import { type SimulatedMachine } from '../../../simulator/machine/machine';
 import { NODE, smallIronic, type SmallIronic } from '../small-ironic';
 
+type FleetSetup = Parameters<typeof startFleet>[0];
+type Phase = ReturnType<SimulatedMachine['phase']>;
 let ironic: SmallIronic;
 let fleet: Fleet;
 let phases: Phase[];

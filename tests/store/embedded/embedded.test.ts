@@ -22,7 +22,6 @@ import { systemClock, type Clock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
 import { silentLog } from '../../../model/log';
 import { findEmbedded, startEmbedded } from '../../../store/embedded/embedded';
-import type { Embedded } from '../../../store/embedded/embedded';
 import { restoreLinks } from '../../../store/embedded/binaries';
 import { openStore } from '../../../store/postgres';
 import { describeProcess, readPidFile } from '../../../store/embedded/postmaster';
@@ -30,6 +29,7 @@ import { until } from '../../support/until';
 
 const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
 const script = join(root, 'supervisor.cjs');
+type Embedded = Awaited<ReturnType<typeof startEmbedded>>;
 const started: Embedded[] = [];
 const children: ChildProcess[] = [];
 /** Databases that supervisors in other processes started. */

@@ -4,7 +4,7 @@ import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '../../../model/records';
 
-export interface Asked {
+export interface AgentRequest {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -18,26 +18,26 @@ export type Answer =
 
 export interface FakeAgent {
   readonly url: string;
-  readonly asked: Asked[];
+  readonly asked: AgentRequest[];
   close(): Promise<void>;
 }
 
-const bodyOf = async (request: IncomingMessage): Promise<Asked['body']> => {
+const bodyOf = async (request: IncomingMessage): Promise<AgentRequest['body']> => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  return chunks.length === 0 ? undefined : (JSON.parse(Buffer.concat(chunks).toString()) as Asked['body']);
+  return chunks.length === 0 ? undefined : (JSON.parse(Buffer.concat(chunks).toString()) as AgentRequest['body']);
 };
 
 export async function startFakeAgent(
-  answer: (asked: Asked, times: number) => Answer,
+  answer: (asked: AgentRequest, times: number) => Answer,
   tls?: { readonly certificate: string; readonly privateKey: string },
 ): Promise<FakeAgent> {
-  const asked: Asked[] = [];
+  const asked: AgentRequest[] = [];
   const respond: RequestListener = (request, response) => {
     void (async () => {
       const url = new URL(request.url!, 'http://agent');
       const body = await bodyOf(request);
-      const one: Asked = {
+      const one: AgentRequest = {
         method: request.method!,
         path: url.pathname,
         query: Object.fromEntries(url.searchParams),

@@ -1,5 +1,6 @@
 /** A conductor without machines: it writes the API's requests straight into the store, and records them. */
-import type { Conductor, ConductorApi, VolumeKind } from '../../../conductor/conductor';
+import type { Conductor, ConductorApi } from '../../../conductor/conductor';
+import type { VolumeKind } from '../../../conductor/core/call-types';
 import { Fault } from '../../../model/errors';
 import type { EnabledHardware, NodeRecord } from '../../../model/records';
 import { INTERFACE_KINDS } from '../../../model/records';

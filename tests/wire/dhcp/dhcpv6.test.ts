@@ -9,7 +9,7 @@ import {
   NO_ASSOCIATIONS,
   type Dhcpv6Packet,
 } from '../../../wire/dhcp/dhcpv6';
-import { EMPTY_ADVERTISEMENT, routerAdvertisement } from '../../../wire/dhcp/router-advertisement';
+import { routerAdvertisement } from '../../../wire/dhcp/router-advertisement';
 import { PACKETS6 } from '../dhcp-packets';
 
 const bytesOf = (hex: string): Buffer => Buffer.from(hex.replaceAll(/\s/g, ''), 'hex');
@@ -140,7 +140,7 @@ it('routerAdvertisement writes flags, lifetime, MTU, prefix and DNS servers', ()
       `1903000000093a80${'fd000077'.padEnd(31, '0')}1`,
     ].join(''),
   );
-  expect(routerAdvertisement({ ...EMPTY_ADVERTISEMENT, dhcp: true })[5]).toBe(0xc0);
+  expect(routerAdvertisement({ dhcp: true, routerSeconds: 0, prefixes: [], mtu: null, dns: [] })[5]).toBe(0xc0);
 });
 
 it.each([

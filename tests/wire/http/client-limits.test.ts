@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { limitClients, networkOf, type ClientLimit, type ClientLimits } from '../../../wire/http/client-limits';
+import { limitClients, networkOf, type ClientLimits } from '../../../wire/http/client-limits';
 import { until } from '../../support/until';
 
+type ClientLimit = Parameters<NonNullable<ClientLimits['onRefused']>>[0];
 const LIMITS: ClientLimits = { connections: { inAll: 4, ofSource: 2 }, readTimeoutMs: 30_000 };
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const MIB = 2 ** 20;

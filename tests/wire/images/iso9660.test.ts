@@ -85,13 +85,13 @@ describe('independent reader', () => {
   const joliet = (bytes: Buffer): string => Buffer.from(bytes).swap16().toString('utf16le');
   const latin = (bytes: Buffer): string => bytes.toString('latin1');
 
-  interface Row {
+  interface DirectoryRecord {
     readonly id: Buffer;
     readonly at: number;
     readonly size: number;
     readonly isFolder: boolean;
   }
-  function recordAt(bytes: Buffer, at: number): Row {
+  function recordAt(bytes: Buffer, at: number): DirectoryRecord {
     const row = bytes.subarray(at, at + bytes[at]!);
     expect(row.length % 2).toBe(0);
     expect([...row.subarray(18, 25)]).toEqual([126, 2, 3, 4, 5, 6, 0]);
@@ -99,10 +99,10 @@ describe('independent reader', () => {
     expect(row.length).toBe(33 + row[32]! + ((33 + row[32]!) % 2));
     return { id: row.subarray(33, 33 + row[32]!), at: both32(row, 2), size: both32(row, 10), isFolder: row[25] === 2 };
   }
-  function rowsOf({ at, size }: Row): Row[] {
+  function rowsOf({ at, size }: DirectoryRecord): DirectoryRecord[] {
     const extent = image.subarray(at * SECTOR, at * SECTOR + size);
     expect(size % SECTOR).toBe(0);
-    const rows: Row[] = [];
+    const rows: DirectoryRecord[] = [];
     for (let place = 0; place < extent.length;) {
       if (extent[place] === 0) place = Math.ceil((place + 1) / SECTOR) * SECTOR;
       else {
@@ -137,7 +137,7 @@ describe('independent reader', () => {
 
     const folders: [name: string, at: number, parent: number][] = [];
     const found: Record<string, string> = {};
-    const visit = (folder: Row, parent: Row, path: string): void => {
+    const visit = (folder: DirectoryRecord, parent: DirectoryRecord, path: string): void => {
       const [self, above, ...entries] = rowsOf(folder);
       expect([self, above]).toMatchObject([
         { id: Buffer.from([0]), at: folder.at, size: folder.size, isFolder: true },
@@ -176,7 +176,7 @@ describe('independent reader', () => {
       ['inner', 2],
     ]);
     expect(folders[0]!.slice(1)).toEqual([root.at, 1]);
-    const below = (folder: Row, name: string): Row =>
+    const below = (folder: DirectoryRecord, name: string): DirectoryRecord =>
       rowsOf(folder)
         .slice(2)
         .find(({ id }) => text(id) === name)!;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createIpmiPool, IpmiError, type IpmiPool, type IpmiPoolOptions, type IpmiTarget } from '../../../wire/ipmi/client';
+import { createIpmiPool, IpmiError, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { decodeLanMessage, decodePacket, encodePlain, encodeRmcpPlus, type LanMessage, type Packet } from '../../../wire/ipmi/codec';
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../../../wire/ipmi/constants';
 import { CIPHER_SUITES } from '../../../wire/ipmi/suites';
@@ -9,6 +9,7 @@ import { echo, openedSessions, testBmc, type TestBmc } from './bmc';
 import { sameNumbers, udpRelay, type Fate, type Relay } from '../udp-relay';
 import { until } from '../../support/until';
 
+type IpmiPoolOptions = Parameters<typeof createIpmiPool>[0];
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();

@@ -13,7 +13,6 @@ import {
   encodeLanMessage,
   encodeOpenSessionRequest,
   encodeOpenSessionResponse,
-  encodePing,
   encodePlain,
   encodePong,
   encodeRakp1,
@@ -171,8 +170,7 @@ describe('packets', () => {
 
   it('Presence Ping and Pong are encoded as in ASF 2.0', () => {
     // The ping of ipmitool and FreeIPMI's rmcpping (ASF 2.0 §3.2.4.2).
-    expect(encodePing(0x17).toString('hex')).toBe('0600ff06000011be80170000');
-    expect(decodePacket(encodePing(0x17))).toEqual({ kind: 'presence-ping', tag: 0x17 });
+    expect(decodePacket(Buffer.from('0600ff06000011be80170000', 'hex'))).toEqual({ kind: 'presence-ping', tag: 0x17 });
     expect(encodePong(0x17).toString('hex')).toBe('0600ff06000011be40170010000011be000000008100000000000000');
   });
 });

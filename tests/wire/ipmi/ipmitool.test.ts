@@ -2,8 +2,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IpmiPool, IpmiTarget } from '../../../wire/ipmi/client';
-import { createIpmitoolPool, ipmitoolArguments, ipmitoolError, type IpmitoolOptions } from '../../../wire/ipmi/ipmitool';
+import { createIpmitoolPool, ipmitoolArguments, ipmitoolError } from '../../../wire/ipmi/ipmitool';
 
+type IpmitoolOptions = Parameters<typeof createIpmitoolPool>[0];
 const TARGET: IpmiTarget = {
   ...{ address: '192.0.2.7', port: 623, username: 'admin', password: 'pass word', privilege: 'ADMINISTRATOR', cipherSuites: [17, 3] },
 };

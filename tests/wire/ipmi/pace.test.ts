@@ -1,5 +1,7 @@
 /** How long the client waits for a BMC before it sends a packet again: the estimate of RFC 6298 §2, with its constants. */
-import { recordResponse, newPace, type Pace } from '../../../wire/ipmi/session';
+import { recordResponse, newPace } from '../../../wire/ipmi/session';
+
+type Pace = ReturnType<typeof newPace>;
 
 /** Answers as [milliseconds, packets sent]. */
 const paceAfter = (...answers: readonly (readonly [number, number])[]): Pace => {

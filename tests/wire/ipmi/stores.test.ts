@@ -1,6 +1,6 @@
 /** SDR, sensors, SEL and FRU: the meaning of a BMC's bytes, and limits for a BMC that sends invalid data. */
 import { fruBytes } from '../../../simulator/ipmi/fru';
-import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from '../../../simulator/ipmi/sdr';
+import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord } from '../../../simulator/ipmi/sdr';
 import type { SendCommand } from '../../../wire/ipmi/record-access';
 import { COMMANDS, IpmiError, type CommandCode } from '../../../wire/ipmi/constants';
 import { decodeFru, readFruBytes } from '../../../wire/ipmi/records/fru';
@@ -9,6 +9,7 @@ import { createSdrCache, readSdrs } from '../../../wire/ipmi/records/sdr-reposit
 import { clearSel, decodeSelEntry, readSel } from '../../../wire/ipmi/records/sel';
 import { distanceOf, readSensor, toleranceOf, valueOf, withLimits } from '../../../wire/ipmi/records/sensors';
 
+type AnalogSetup = Parameters<typeof fullRecord>[1];
 const code = (completionCode: number): IpmiError => new IpmiError('completion', `code ${completionCode}`, { completionCode });
 const setup: AnalogSetup = { number: 9, name: 'Temp', entity: [3, 1], sensorType: 1, unit: 1, m: 1 };
 const sensor = (changes: Partial<AnalogSetup> = {}): SensorRecord => decodeSdr(fullRecord(1, { ...setup, ...changes })) as SensorRecord;

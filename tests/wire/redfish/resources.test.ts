@@ -9,10 +9,10 @@ import {
   readLinked,
   readResource,
   startedTask,
-  type TaskProgress,
 } from '../../../wire/redfish';
 import { askOf, clockOf, type AskedOf } from './ask';
 
+type TaskProgress = Awaited<ReturnType<typeof readTask>>;
 const link = (path: string): object => ({ '@odata.id': path });
 const many = (count: number): object[] => Array.from({ length: count }, (_, n) => link(`/m/${n}`));
 

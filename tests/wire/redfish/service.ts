@@ -3,24 +3,24 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-export interface Asked {
+export interface RedfishRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: unknown;
 }
-export interface Said {
+export interface RedfishReply {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 export interface RedfishService {
   readonly url: string;
-  readonly asked: Asked[];
+  readonly asked: RedfishRequest[];
   /** Path → resource. */
   readonly resources: Record<string, unknown>;
   /** Answers before the resources do; undefined: the resource answers. `hang`: no answer. */
-  reply: (asked: Asked, response: ServerResponse) => Said | 'hang' | undefined;
+  reply: (asked: RedfishRequest, response: ServerResponse) => RedfishReply | 'hang' | undefined;
   close(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export async function redfishService(tls?: { readonly cert: string; readonly key
     Boot: { BootSourceOverrideEnabled: 'Disabled', BootSourceOverrideTarget: 'None', BootSourceOverrideMode: 'UEFI' },
     Actions: { '#ComputerSystem.Reset': { target: RESET } },
   };
-  const asked: Asked[] = [];
+  const asked: RedfishRequest[] = [];
   const resources: Record<string, unknown> = {
     '/redfish/v1/': {
       Systems: { '@odata.id': '/redfish/v1/Systems' },
@@ -52,7 +52,7 @@ export async function redfishService(tls?: { readonly cert: string; readonly key
     '/redfish/v1/Systems': { Members: [{ '@odata.id': SYSTEM }] },
     [SYSTEM]: system,
   };
-  const answer = ({ method, path, body }: Asked): Said => {
+  const answer = ({ method, path, body }: RedfishRequest): RedfishReply => {
     if (method === 'POST' && path === RESET) {
       system['PowerState'] = /Off|Shutdown/.test((body as { ResetType: string }).ResetType) ? 'Off' : 'On';
       return { status: 204 };
@@ -67,7 +67,7 @@ export async function redfishService(tls?: { readonly cert: string; readonly key
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
       const text = Buffer.concat(parts).toString();
-      const one: Asked = {
+      const one: RedfishRequest = {
         method: request.method ?? '',
         path: request.url ?? '',
         headers: request.headers,
