@@ -1,7 +1,4 @@
-/**
- * The migrations of the schema, forward only: one file each, in the order of their numbers. A released migration never changes; a later one
- * corrects it. Names have no extension, because the same migrations run from TypeScript and from the build.
- */
+// Generated from the files in this folder by `npm run types`: do not edit.
 import type { Knex } from 'knex';
 import { up as firstTables } from './0001_first_tables';
 import { up as wholeApi } from './0002_whole_api';
@@ -29,6 +26,10 @@ export interface Migration {
   up(knex: Knex): Promise<void>;
 }
 
+/**
+ * The migrations of the schema, forward only: one file each, in the order of their numbers. A released migration never changes; a later one
+ * corrects it. Names have no extension, because the same migrations run from TypeScript and from the build.
+ */
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001_first_tables', up: firstTables },
   { name: '0002_whole_api', up: wholeApi },

@@ -1,5 +1,6 @@
-// npm run types: writes model/fields.ts from openapi.yaml. With --check: writes nothing, and fails if the file is outdated.
-import { readFileSync, writeFileSync } from 'node:fs';
+// npm run types: writes model/fields.ts from openapi.yaml, and migrations/index.ts from the files beside it. With --check: writes nothing, and
+// fails if a file is outdated.
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { cliArguments } from './cli-arguments.mjs';
@@ -7,12 +8,11 @@ import { cliArguments } from './cli-arguments.mjs';
 const { check } = cliArguments({
   command: 'npm run types',
   usage: '[--check]',
-  about: 'Writes model/fields.ts from openapi.yaml.',
-  options: { check: { help: 'write nothing; fail if the file is outdated' } },
+  about: 'Writes model/fields.ts from openapi.yaml, and migrations/index.ts from the migrations.',
+  options: { check: { help: 'write nothing; fail if a file is outdated' } },
 });
 
 const root = join(import.meta.dirname, '..');
-const target = join(root, 'model/fields.ts');
 const { components } = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
 
 /** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
@@ -44,15 +44,41 @@ function resource(name) {
   ].join('\n');
 }
 
-const text = `// Generated from openapi.yaml by \`npm run types\`: do not edit.
+const fields = `// Generated from openapi.yaml by \`npm run types\`: do not edit.
 import type { JsonObject } from './json';
 
 ${RESOURCES.map(resource).join('\n\n')}
 `;
 
-if (check) {
-  if (readFileSync(target, 'utf8') === text) process.exit(0);
-  console.error('model/fields.ts does not match openapi.yaml: run "npm run types"');
-  process.exit(1);
+const names = readdirSync(join(root, 'migrations'))
+  .filter((file) => /^\d{4}_\w+\.ts$/.test(file))
+  .map((file) => file.replace('.ts', ''))
+  .toSorted();
+/** `0002_whole_api`: `wholeApi`. */
+const functionOf = (name) => name.replace(/^\d+_/, '').replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+const migrations = `// Generated from the files in this folder by \`npm run types\`: do not edit.
+import type { Knex } from 'knex';
+${names.map((name) => `import { up as ${functionOf(name)} } from './${name}';`).join('\n')}
+
+export interface Migration {
+  readonly name: string;
+  /** Runs inside a transaction. */
+  up(knex: Knex): Promise<void>;
 }
-writeFileSync(target, text);
+
+/**
+ * The migrations of the schema, forward only: one file each, in the order of their numbers. A released migration never changes; a later one
+ * corrects it. Names have no extension, because the same migrations run from TypeScript and from the build.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+${names.map((name) => `  { name: '${name}', up: ${functionOf(name)} },`).join('\n')}
+];
+`;
+
+const files = { 'model/fields.ts': fields, 'migrations/index.ts': migrations };
+const outdated = Object.entries(files).filter(([path, text]) => readFileSync(join(root, path), 'utf8') !== text);
+if (check) {
+  for (const [path] of outdated) console.error(`${path} is outdated: run "npm run types"`);
+  process.exit(outdated.length === 0 ? 0 : 1);
+}
+for (const [path, text] of outdated) writeFileSync(join(root, path), text);

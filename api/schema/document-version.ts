@@ -1,7 +1,6 @@
 /** openapi.yaml for one microversion, as plain OpenAPI 3.0: for clients, for the page at /docs and for tests of responses. */
 import { HEADER, isGateOpen } from '../../model/versions';
 import type { Document, Operation, PathItem, Schema } from './document';
-import { OPERATION_TEXTS, type OperationText } from './operation-texts';
 
 type Node = Readonly<Record<string, unknown>>;
 type Side = 'request' | 'response';
@@ -203,14 +202,13 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
       status,
       contentOf(one, 'response'),
     ]);
-    const { summary, example }: Partial<OperationText> = OPERATION_TEXTS[operation.operationId] ?? {};
     return {
       operationId: operation.operationId,
-      ...(summary === undefined ? {} : { summary }),
+      summary: node['summary'],
       tags: [operation.path.split('/').filter(Boolean)[1] ?? 'root'],
       ...(operation.policy === null ? {} : { description: `Policy: ${operation.policy}` }),
       parameters: [...parametersOf(place['parameters'], node['parameters']), header],
-      ...(node['requestBody'] === undefined ? {} : { requestBody: bodyOf(node['requestBody'] as Node, example) }),
+      ...(node['requestBody'] === undefined ? {} : { requestBody: bodyOf(node['requestBody'] as Node, node['x-example'] as object | undefined) }),
       responses: Object.fromEntries<unknown>([...refused, ...responses]),
     };
   }

@@ -1,5 +1,4 @@
 import Ajv from 'ajv';
-import { OPERATION_TEXTS } from '../../../api/schema/operation-texts';
 import { loadDocument } from '../../../api/schema/document';
 import { documentOfVersion } from '../../../api/schema/document-version';
 
@@ -24,11 +23,10 @@ const asJsonSchema = (value: unknown): unknown => {
   return nullable === true ? { anyOf: [rest, { type: 'null' }] } : rest;
 };
 
-it('OPERATION_TEXTS has a summary for every operation, and for nothing else', () => {
-  const names = document.paths.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId));
-  expect(Object.keys(OPERATION_TEXTS).sort()).toEqual([...new Set(names)].sort());
-  const summaries = operationsOf(shown(document.max)).map(({ summary }) => summary);
-  expect(summaries.every((summary) => summary !== undefined && /^[A-Z][^.]*$/.test(summary))).toBe(true);
+it('each operation has a summary without a period', () => {
+  const summaries = operationsOf(shown(document.max)).map(({ operationId, summary }) => [operationId, summary] as const);
+  expect(summaries.length).toBeGreaterThan(100);
+  expect(summaries.filter(([, summary]) => summary === undefined || !/^[A-Z][^.]*$/.test(summary))).toEqual([]);
 });
 
 // The first version, one between, the newest one.
