@@ -210,6 +210,8 @@ async function startMachine(
 /** The machine as its BMCs see it. With the fault `flap`, the BMCs report a power state that alternates. */
 const withFlappingPower = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
   ...machine,
+  // Not a copy of the function, so that a test can watch the orders of the BMC.
+  act: (action) => machine.act(action),
   isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
 });
 

@@ -14,6 +14,7 @@ import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet
 import { startEmbedded } from '../../store/embedded/embedded';
 import type { Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
+import { until as untilTrue } from '../support/until';
 import type { Body } from './client';
 import { startDatabaseProxy, type DatabaseProxy } from './cut';
 import { startProcess, type Process } from './process';
@@ -115,12 +116,13 @@ it.each<[reason: string, interrupt: (host: string) => void, restore: (host: stri
   async (reason, interrupt, restore) => {
     const machine = fleet.machines[reason === 'was suspended' ? 0 : 1]!;
     const uuid = await enrol(machine);
+    const act = jest.spyOn(machine.control, 'act');
     await power('anna', uuid, 'soft rebooting');
     const { reservation: first } = await until('anna', uuid, (node) => node['reservation'] !== null);
     const holder = first as string;
     const successor = holder === 'anna' ? 'bert' : 'anna';
-    // The conductor has ordered a soft power off, which takes a while; afterwards it would switch the machine on.
-    await delay(1500);
+    // The soft power off takes the machine a while; afterwards the conductor would switch the machine on.
+    await untilTrue('the conductor orders the soft power off', () => act.mock.calls.some(([action]) => action === 'soft'));
     interrupt(holder);
     try {
       const left = await until(successor, uuid, isFree);

@@ -68,6 +68,18 @@ describe('events', () => {
   ])('%s event %j changes %j', (kind, payload, expected) => expect(applyEvent(deploying, { kind, payload })).toMatchObject(expected));
   it('an event that changes no shown field returns the same row', () =>
     expect(applyEvent(deploying, { kind: 'hardware', payload: { count: 1 } })).toBe(deploying));
+  it.each([
+    ['deploying', 'deploy.write_image'],
+    ['clean wait', 'bios.factory_reset'],
+    ['rescuing', undefined],
+    ['active', undefined],
+  ])('a row of a node in "%s" shows the step %s, and none that another flow left', (state, step) => {
+    const steps = {
+      deploy_step: { interface: 'deploy', step: 'write_image' },
+      clean_step: { interface: 'bios', step: 'factory_reset' },
+    };
+    expect(row('a', { provision_state: state, ...steps }).progress?.step).toBe(step);
+  });
   it('a stable state ends the progress', () => {
     const busy = applyEvent(deploying, { kind: 'step', payload: { step: 'deploy.deploy', number: 1, of: 6 } });
     expect(progressText(busy)).toBe('deploy.deploy 1/6');

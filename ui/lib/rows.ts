@@ -68,6 +68,15 @@ function hardwareOf(properties: unknown): string {
     )
     .join(', ');
 }
+const isState = (state: string): state is ProvisionState => Object.hasOwn(STATES, state);
+/** Flow → the field with its step. */
+const STEP_FIELDS: Readonly<Record<string, string>> = { deploy: 'deploy_step', clean: 'clean_step', service: 'service_step' };
+/** The step of the flow that the state belongs to: the other fields may have steps of earlier flows. */
+function runningStepOf(node: JsonObject): StepProgress | null {
+  const state = String(node['provision_state']);
+  const field = isState(state) ? STEP_FIELDS[stateRow(state).flow ?? ''] : undefined;
+  return field === undefined ? null : stepOf(node[field]);
+}
 export const rowOf = (node: JsonObject): NodeRow => ({
   uuid: String(node['uuid']),
   name: textOf(node['name']),
@@ -85,10 +94,9 @@ export const rowOf = (node: JsonObject): NodeRow => ({
   group: textOf(node['conductor_group']) ?? '',
   shard: textOf(node['shard']),
   hardware: hardwareOf(node['properties']),
-  progress: stepOf(node['deploy_step']) ?? stepOf(node['clean_step']) ?? stepOf(node['service_step']),
+  progress: runningStepOf(node),
 });
 
-const isState = (state: string): state is ProvisionState => Object.hasOwn(STATES, state);
 const isStable = (state: string): boolean => isState(state) && stateRow(state).stable === true;
 const isFailed = (state: string): boolean => isState(state) && stateRow(state).failed === true;
 
