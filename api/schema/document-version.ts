@@ -208,7 +208,9 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
       tags: [operation.path.split('/').filter(Boolean)[1] ?? 'root'],
       ...(operation.policy === null ? {} : { description: `Policy: ${operation.policy}` }),
       parameters: [...parametersOf(place['parameters'], node['parameters']), header],
-      ...(node['requestBody'] === undefined ? {} : { requestBody: bodyOf(node['requestBody'] as Node, node['x-example'] as object | undefined) }),
+      ...(node['requestBody'] === undefined
+        ? {}
+        : { requestBody: bodyOf(node['requestBody'] as Node, node['x-example'] as object | undefined) }),
       responses: Object.fromEntries<unknown>([...refused, ...responses]),
     };
   }
