@@ -7,7 +7,7 @@ import type { NodeTask } from '../core/node-task';
 /** Replaces the names of an agent's steps, whose number is unlimited. */
 const OTHER = 'other';
 
-/** Runs a step, and measures the call: its outcome, or `left` when it ended without one (the conductor stops, the lock was lost). */
+/** Runs a step, and measures the call: its outcome, or `aborted` when it ended without one (the conductor stops, the lock was lost). */
 export async function measuredStep(
   task: NodeTask,
   kind: SavedKind,
@@ -18,7 +18,7 @@ export async function measuredStep(
   const isOurs = findStep(task.driver, kind, step) ?? reservedStep(step);
   const name = isOurs ? { interface: step.interface, step: step.step } : { interface: OTHER, step: OTHER };
   const took = metrics.timer();
-  let outcome = 'left';
+  let outcome = 'aborted';
   try {
     const result = await work();
     outcome = result.kind;

@@ -2,7 +2,7 @@
 import { AUTHENTICATION_TYPE, PAYLOAD, encodeLan, type Packet } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, completionText, type CommandCode } from './constants';
 import { privilegeRefused } from './rmcp-plus';
-import { sendCommand, unreachable, type Bounds, type IpmiTarget, type SessionResources, type Session } from './session';
+import { closeSession, sendCommand, unreachable, type Bounds, type IpmiTarget, type SessionResources, type Session } from './session';
 import type { Peer } from './socket';
 import { acceptSequence, newWindow, nextSequence, padded, sameBytes } from './suites';
 import { lanCode } from './lan-code';
@@ -95,7 +95,14 @@ export async function openLan(resources: SessionResources, target: IpmiTarget, p
   numbers.bmcId = active.readUInt32LE(1);
   numbers.next = active.readUInt32LE(5) || 1;
   numbers.authenticationType = capabilities[2]! & PER_MESSAGE_OFF ? AUTHENTICATION_TYPE.none : active[0]! & 0x0f;
-  if (privilege > PRIVILEGE.USER) await ask(COMMANDS.setSessionPrivilegeLevel, Buffer.from([privilege]), TRIES);
+  if (privilege <= PRIVILEGE.USER) return session;
+  try {
+    await ask(COMMANDS.setSessionPrivilegeLevel, Buffer.from([privilege]), TRIES);
+  } catch (error) {
+    // The session is open without the privilege level, and BMCs have few sessions.
+    await closeSession(resources, session);
+    throw error;
+  }
   return session;
 }
 /** Attempts for each message after the first. */

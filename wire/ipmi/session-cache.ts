@@ -84,7 +84,10 @@ export function createSessionCache({ bmcs, clock, resendMs, keepAliveMs, idleMs,
         const work = async (): Promise<void> => {
           const answer = await sendCommand(resources, session, KEEP_ALIVE, TRIES_IN_OLD_SESSION, bounds);
           if (answer) it.heardAt = clock.now();
-          else it.session = undefined;
+          else {
+            it.session = undefined;
+            await closeSession(resources, session);
+          }
         };
         runInQueue(queue, now, () => new Error('late'), bounds, work).catch(() => {});
       }

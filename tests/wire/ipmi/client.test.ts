@@ -49,6 +49,14 @@ const failure = async (promise: Promise<unknown>): Promise<IpmiError> => {
   expect(error).toBeInstanceOf(IpmiError);
   return error as IpmiError;
 };
+/** The IPMI message in a packet that is not encrypted. */
+const messageIn = (bytes: Buffer): { readonly packet: Packet; readonly message: LanMessage } | undefined => {
+  const packet = decodePacket(bytes);
+  const message = packet && 'payload' in packet ? decodeLanMessage(packet.payload) : undefined;
+  return packet && message && { packet, message };
+};
+const sent = ({ seen }: Relay, toServer: boolean): NonNullable<ReturnType<typeof messageIn>>[] =>
+  seen.flatMap((one) => (one.toServer === toServer ? (messageIn(one.packet) ?? []) : []));
 describe('session', () => {
   it.each(Object.keys(CIPHER_SUITES).map(Number))('works with cipher suite %i', async (cipherSuite) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
@@ -375,18 +383,32 @@ describe('cached sessions', () => {
     // Suite 1 does not encrypt, so that the relay can read the packets.
     await ask(pool, target(relay.port, { version, cipherSuites: [1] }), [1]);
     await then(pool);
-    const closing = (toServer: boolean) =>
-      relay.seen.flatMap((one) => {
-        const packet = one.toServer === toServer ? decodePacket(one.packet) : undefined;
-        const message = packet && 'payload' in packet ? decodeLanMessage(packet.payload) : undefined;
-        return message?.command === COMMANDS.closeSession[1] ? [{ packet, message }] : [];
-      });
+    const closing = (toServer: boolean): ReturnType<typeof sent> =>
+      sent(relay, toServer).filter(({ message }) => message.command === COMMANDS.closeSession[1]);
     await until('the response to Close Session', () => closing(false).length > 0);
-    const [{ packet, message }] = closing(true) as [{ packet: Packet; message: LanMessage }];
+    const { packet, message } = closing(true)[0]!;
     expect(message.data.readUInt32LE()).toBe((packet as Packet & { sessionId: number }).sessionId);
     // The completion code.
     expect(closing(false).map(({ message: { data } }) => [...data])).toEqual([[COMPLETION.ok]]);
     expect(closing(true)).toHaveLength(1);
+  });
+  it.each<[string, '1.5' | '2.0', number, object]>(
+    (['1.5', '2.0'] as const).flatMap((version) => [
+      ['a keep-alive', version, COMMANDS.getDeviceId[1], { keepAliveMs: 60 }],
+      ['the change of the privilege level', version, COMMANDS.setSessionPrivilegeLevel[1], {}],
+    ]),
+  )('are closed when %s gets no response, IPMI %s', async (_, version, lost, options) => {
+    const bmc = await bmcOf();
+    const [pool, relay] = [
+      poolOf({ resendMs: 10, ...options }),
+      await relayTo(bmc.port, (packet, toServer) => (!toServer && messageIn(packet)?.message.command === lost ? [] : [0])),
+    ];
+    const caller = new AbortController();
+    const asked = ask(pool, target(relay.port, { version, cipherSuites: [1] }), [1], 60_000, caller.signal).catch(() => {});
+    const closed = (): boolean => sent(relay, false).some(({ message }) => message.command === COMMANDS.closeSession[1]);
+    await until('the response to Close Session', closed);
+    caller.abort(new Error('the test ends'));
+    await asked;
   });
   it('are not reused for other credentials', async () => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
