@@ -50,7 +50,8 @@ export const configurationPage = (): string =>
     'The line of an option shows its type, its limits and its default.',
     '`not in Ironic` marks options that Ironic does not have.',
     'A variable `OS_<SECTION>__<OPTION>` sets an option too, and takes precedence over the files.',
-    'Options that are not listed here have no effect: a warning names them, or, where they protect something, the server does not start.',
+    'Options that are not listed here have no effect, and a warning names them.',
+    'The server does not start with a security option that has no effect here.',
     '',
     ...sections().flatMap((section) => [
       `## [${section}]`,

@@ -1,4 +1,4 @@
-/** Options of Ironic that have no effect here, and why: for `bloomery check`. Those that protect something are in `guards.ts`. */
+/** Options of Ironic that have no effect here, and why: for `bloomery check`. Those that are security options are in `guards.ts`. */
 interface WithoutEffectRow {
   readonly section: string;
   /** Absent: every option of the section. */

@@ -28,7 +28,7 @@ export const METRICS = {
 
   bloomery_api_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests, from the request head to the end of processing. `route`: the path in openapi.yaml, or `other`. `status`: the status class, or `aborted` if the caller disconnected.', labels: ['method', 'route', 'status'], buckets: QUICK },
   bloomery_api_requests_in_flight: { kind: 'gauge', help: 'Requests in progress.', labels: [] },
-  bloomery_connections_refused_total: { kind: 'counter', help: 'HTTP connections that a limit refused or closed. `listener`: api, introspection, metrics, rpc, boot. `limit`: total, source, pipelined, slow, unread. `total` and `source`: too many connections in all, or of one address. `pipelined`: too many requests without a response. `unread`: the client did not read a response in time, or left too many bytes of responses unread.', labels: ['listener', 'limit'] },
+  bloomery_connections_refused_total: { kind: 'counter', help: 'HTTP connections that a limit refused or closed. `listener`: api, introspection, metrics, rpc, boot. `limit`: total, source, pipelined, slow, unread. `total` and `source`: too many connections in all, or of one address. `pipelined`: too many requests without a response. `slow`: the client did not read a response in time. `unread`: the client left too many bytes of responses unread.', labels: ['listener', 'limit'] },
   bloomery_api_fragments_total: { kind: 'counter', help: 'Rows of responses by use of the JSON cache: `hit` or `miss`.', labels: ['result'] },
   bloomery_api_fragments_bytes: { kind: 'gauge', help: 'Size of the JSON cache, limited by [api]fragment_cache_size.', labels: [] },
 

@@ -3,12 +3,10 @@
 /** The version range of a path, parameter or field in openapi.yaml. */
 export interface Gate {
   readonly since: number;
-  readonly until?: number;
   /** Additional versions: /v1/continue_inspection (since 84) also supports 1.1, the default of agents that send no header. */
   readonly also?: readonly number[];
 }
-export const isGateOpen = (gate: Gate, minor: number): boolean =>
-  (minor >= gate.since && minor <= (gate.until ?? Infinity)) || (gate.also?.includes(minor) ?? false);
+export const isGateOpen = (gate: Gate, minor: number): boolean => minor >= gate.since || (gate.also?.includes(minor) ?? false);
 
 /** A field value that older versions see differently: 'inspect wait' is 'inspecting' below 1.39. */
 export interface Rewrite {

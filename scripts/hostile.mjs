@@ -1,4 +1,4 @@
-// npm run hostile -- --minutes 60: the attacks of tests/hostile/ again and again, on a server that deploys simulated machines meanwhile.
+// npm run hostile -- --minutes 60: attacks of tests/hostile/ (JSON, uploads, events, lookups) again and again, on a server that deploys simulated machines meanwhile.
 // Attackers and machines are on other hosts in reality. So they run with a lower priority than the server, its database and the probe. The
 // probe is this process: it measures how long `GET /v1/nodes/X` takes, first beside deployments alone, then beside attacks too.
 import { spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ const {
 } = cliArguments({
   command: 'npm run hostile',
   usage: '[--minutes N] [--machines N] [--boot-seconds N] [--profile FOLDER]',
-  about: `The attacks of tests/hostile/ in a loop, on a server that deploys simulated machines meanwhile.
+  about: `Attacks of tests/hostile/ (JSON, uploads, events, lookups) in a loop, on a server that deploys simulated machines meanwhile.
 Attackers, machines and other clients run with nice 19 above the priority of the server, its database and the probe.
 Prints the times of GET /v1/nodes/X without and with attacks.`,
   options: {

@@ -140,6 +140,17 @@ const FORMS: readonly Form[] = [
     sample: '| `name` | The first sentence. Another one |',
   },
   {
+    what: 'each table begins with a line that separates its head',
+    wrong: (text) => {
+      const lines = withoutCode(text).split('\n');
+      return lines.filter(
+        (line, at) =>
+          isRow(line) && !isRow(lines[at - 1] ?? '') && !/^[\s|:-]+$/.test(isRow(lines[at + 1] ?? '') ? lines[at + 1]! : 'none'),
+      );
+    },
+    sample: '| a | b |\n|---|---|\n| 1 | 2 |\n\nA line between.\n| 3 | 4 |\n',
+  },
+  {
     what: 'the first paragraph says for whom the page is, and what it says',
     wrong: (text) => {
       const [, paragraph = ''] = text.split('\n\n');

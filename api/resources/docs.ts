@@ -78,7 +78,7 @@ ${scripts}
     const name = params['asset']!;
     if (name === START) {
       const url = JSON.stringify(`${prefixOf(base)}/v1/openapi.json`);
-      // The page's own URL selects the version: /docs?version=1.72.
+      // The page's own URL selects the version: /v1/docs?version=1.72.
       const script = `SwaggerUIBundle({ url: ${url} + location.search, dom_id: '#api', deepLinking: true, validatorUrl: null });\n`;
       return page('text/javascript', Buffer.from(script));
     }

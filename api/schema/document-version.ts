@@ -1,4 +1,4 @@
-/** openapi.yaml for one microversion, as plain OpenAPI 3.0: for clients, for the page at /docs and for tests of responses. */
+/** openapi.yaml for one microversion, as plain OpenAPI 3.0: for clients, for the page at /v1/docs and for tests of responses. */
 import { HEADER, isGateOpen } from '../../model/versions';
 import type { Document, Operation, PathItem, Schema } from './document';
 
@@ -13,11 +13,14 @@ const PATTERNS: Readonly<Record<string, string>> = {
   'host-port': '^[A-Za-z0-9._-]+(:[0-9]+)?$',
 };
 const withoutExtensions = (node: Node): [string, unknown][] => Object.entries(node).filter(([key]) => !key.startsWith('x-'));
+const describedBy = (texts: readonly (string | undefined)[]): { readonly description?: string } => {
+  const known = texts.flatMap((text) => text?.trim() ?? []);
+  return known.length === 0 ? {} : { description: known.join('\n\n') };
+};
 const isOpen = (node: Node, minor: number): boolean =>
   isGateOpen(
     {
       since: (node['x-since'] as number | undefined) ?? 1,
-      ...(node['x-until'] === undefined ? {} : { until: node['x-until'] as number }),
       ...(node['x-also'] === undefined ? {} : { also: node['x-also'] as number[] }),
     },
     minor,
@@ -206,7 +209,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
       operationId: operation.operationId,
       summary: node['summary'],
       tags: [operation.path.split('/').filter(Boolean)[1] ?? 'root'],
-      ...(operation.policy === null ? {} : { description: `Policy: ${operation.policy}` }),
+      ...describedBy([node['description'] as string | undefined, operation.policy ? `Policy: ${operation.policy}` : undefined]),
       parameters: [...parametersOf(place['parameters'], node['parameters']), header],
       ...(node['requestBody'] === undefined
         ? {}

@@ -115,7 +115,6 @@ export interface Document {
 type Node = Readonly<Record<string, unknown>>;
 const gateOf = (node: Node, outer: Gate = { since: 1 }): Gate => ({
   since: (node['x-since'] as number | undefined) ?? outer.since,
-  ...(node['x-until'] === undefined ? {} : { until: node['x-until'] as number }),
   ...(node['x-also'] === undefined ? {} : { also: node['x-also'] as number[] }),
 });
 const belowOf = (node: Node, otherwise: GateRefusal): GateRefusal => (node['x-below'] as GateRefusal | undefined) ?? otherwise;
