@@ -15,6 +15,7 @@ const WORDS = [
   'password',
   'auth_token',
   'new_pass',
+  'secret_uuid',
   'secret',
   'sys_pswd',
   'token',
