@@ -69,13 +69,12 @@ function maskValue(value: Json, mask: string): Json {
 
 /** A copy with all secrets masked, at any depth. As in Ironic, an object under a secret key is searched, not masked. */
 export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
-  const masked: Record<string, Json> = {};
-  for (const [key, value] of Object.entries(object)) {
-    const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
-    const shown = !isObject && SECRET.test(key) ? mask : maskValue(value, mask);
-    Object.defineProperty(masked, key, { value: shown, enumerable: true, writable: true, configurable: true });
-  }
-  return masked;
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => {
+      const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
+      return [key, !isObject && SECRET.test(key) ? mask : maskValue(value, mask)];
+    }),
+  );
 }
 
 /** Further secret keys of driver_info and of instance_info. */
