@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   announcementOf,
+  CHANGE_KINDS,
   changesBetween,
   describeChange,
   digestOf,
@@ -164,6 +165,14 @@ it('changesBetween tells the keys and the compared members of what appears or va
   expect(changesBetween(having, without, 10)).toEqual([{ ...found, kind: 'vanished', before: told, after: null }]);
 });
 
+it('changesBetween reports changes of each kind', () => {
+  const [before, after] = [
+    [dimm('A'), dimm('B')],
+    [dimm('B', { size_mb: 1 }), dimm('C')],
+  ].map((modules) => record({ memory: { modules } }));
+  const kinds = changesBetween(before!, after!, 10).map(({ kind }) => kind);
+  expect(kinds.sort()).toEqual([...CHANGE_KINDS].sort());
+});
 it.each<[unknown, unknown, boolean]>([
   ['a', 'b', true],
   ['a', null, false],
