@@ -161,11 +161,13 @@ it('withoutSecrets cuts all texts together after 65536 characters, of which each
 });
 it('withoutSecrets cuts lists and objects after 16384 members', () => {
   const numbers = Array.from({ length: 16_385 }, (_, at) => at);
-  expect(withoutSecrets(numbers.slice(1))).toEqual(numbers.slice(1));
-  expect(withoutSecrets(numbers)).toEqual([...numbers.slice(0, -1), '…']);
   const object = (many: readonly number[]): object => Object.fromEntries(many.map((at) => [`n${at}`, at]));
-  expect(withoutSecrets(object(numbers.slice(1)))).toEqual(object(numbers.slice(1)));
-  expect(withoutSecrets(object(numbers))).toEqual({ ...object(numbers.slice(0, -1)), '…': '…' });
+  // A comparison of texts takes less time than one of each member.
+  const text = (value: unknown): string => JSON.stringify(withoutSecrets(value));
+  expect(text(numbers.slice(1)) === JSON.stringify(numbers.slice(1))).toBe(true);
+  expect(text(numbers) === JSON.stringify([...numbers.slice(0, -1), '…'])).toBe(true);
+  expect(text(object(numbers.slice(1))) === JSON.stringify(object(numbers.slice(1)))).toBe(true);
+  expect(text(object(numbers)) === JSON.stringify({ ...object(numbers.slice(0, -1)), '…': '…' })).toBe(true);
   // 8 of 65536 characters are for the outer list, and 40000 for the first inner one.
   expect(lengths(withoutSecrets([numbers.slice(0, 10_000), numbers.slice(0, 10_000)]))).toEqual([10_000, 6382 + 1]);
 });
