@@ -80,7 +80,8 @@ export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
 /** Further secret keys of driver_info and of instance_info. */
 const DRIVER_KEYS = ['snmp_auth_key', 'snmp_priv_key'];
 const INSTANCE_KEYS = ['configdrive', 'image_url'];
-const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEYS, ...INSTANCE_KEYS].includes(key);
+const MORE_KEYS = [...DRIVER_KEYS, ...INSTANCE_KEYS];
+const isSecretKey = (key: string): boolean => SECRET.test(key) || MORE_KEYS.includes(key);
 /** Limits in characters for one text and for all values that a message quotes. Searching longer ones for secrets would take too long. */
 const MOST_OF_TEXT = 4096;
 const MOST_OF_ALL = 64 * 1024;

@@ -136,7 +136,7 @@ it.each<[Component, string]>([
   const [of, key] = ONE[component];
   const whole = (value: string): HardwareRecord =>
     of({ ...key, ...Object.fromEntries([...members.split(' '), 'name', 'other'].map((member) => [member, value])) });
-  const all = (value: string): object => Object.fromEntries(members.split(' ').map((member) => [member, value]));
+  const all = (value: string): HardwareRecord => Object.fromEntries(members.split(' ').map((member) => [member, value]));
   const name = (Object.values(key)[0] as string | undefined) ?? component;
   expect(changesBetween(whole('1'), whole('2'), 100)).toEqual([
     { kind: 'changed', component, key: name, before: all('1'), after: all('2') },

@@ -96,6 +96,7 @@ describe('matchDisks', () => {
     [{ size: '== 5' }, []],
     [{ size: '+4' }, ['/dev/sda']],
     [{ size: '<or>4' }, ['/dev/sda']],
+    [{ size: '<or> 04 <or> +100' }, ['/dev/sda', '/dev/nvme0n1']],
     [{ size: '<or> 10 <or> 11' }, []],
     [{ size: '<range-in> [ 4 10.5 ]' }, ['/dev/sda', '/dev/sdb']],
     [{ size: '<range-in> ( 4 10.5 )' }, []],
@@ -105,7 +106,7 @@ describe('matchDisks', () => {
   ])('selects by %j', (hints, names) => {
     expect(matchDisks(disks, parseHints(hints)).map((disk) => disk.name)).toEqual(names);
   });
-  const one = (more: object): readonly InventoryDisk[] => [{ name: '/dev/sda', size: GiB, ...more } as InventoryDisk];
+  const one = (more: object): readonly InventoryDisk[] => [{ name: '/dev/sda', size: GiB, ...more }];
   it.each<[object, object, boolean]>([
     [{ serial: ' AB ' }, { serial: 'ab' }, true],
     [{ serial: 12 }, { serial: '12' }, true],

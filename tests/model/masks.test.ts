@@ -136,10 +136,10 @@ it.each<[unknown, unknown]>([
 ])('withoutSecrets of %j', (given, expected) => expect(withoutSecrets(given)).toEqual(expected));
 
 it.each<[string, unknown]>([
-  ['a list', Array.from({ length: 200_000 }, (_, at) => at)],
-  ['lists in a list', Array.from({ length: 200_000 }, () => [1])],
-  ['an object', Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`n${at}`, at]))],
-])('withoutSecrets truncates %s with hundreds of thousands of members', (_, value) => {
+  ['a list', Array.from({ length: 100_000 }, (_, at) => at)],
+  ['lists in a list', Array.from({ length: 100_000 }, () => [1])],
+  ['an object', Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`n${at}`, at]))],
+])('withoutSecrets truncates %s with a hundred thousand members', (_, value) => {
   const text = JSON.stringify(withoutSecrets(value));
   expect(text.length).toBeLessThan(400_000);
   expect(text).toContain('…');

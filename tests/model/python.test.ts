@@ -28,7 +28,7 @@ it.each([
 
 it('str returns text without quotes', () => expect([str('a'), str(5), str(null)]).toEqual(['a', '5', 'None']));
 
-it.each([
+it.each<readonly [unknown, boolean | undefined]>([
   ['Yes', true],
   [' on ', true],
   ['1', true],
@@ -46,7 +46,7 @@ it.each([
   [null, undefined],
 ])('toBoolean(%p) is %p', (value, expected) => expect(toBoolean(value)).toBe(expected));
 
-it.each([
+it.each<[unknown, number | undefined]>([
   ['5', 5],
   [' -5 ', -5],
   ['1_000', 1000],
@@ -116,7 +116,7 @@ it.each([
     { k: ['word '.repeat(16), 'b'], l: { m: 'n'.repeat(50), o: 'p'.repeat(30) } },
     "{'k': ['word word word word word word word word word word word word '\n       'word word word word ',\n       'b'],\n 'l': {'m': 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn',\n       'o': 'pppppppppppppppppppppppppppppp'}}",
   ],
-  [[[...Array(20).fill(1)], [2]], '[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], [2]]'],
+  [[Array.from({ length: 20 }, () => 1), [2]], '[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], [2]]'],
   [
     { a: null, b: true, c: 'y'.repeat(70) },
     "{'a': None,\n 'b': True,\n 'c': 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'}",
