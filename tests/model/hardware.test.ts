@@ -159,7 +159,7 @@ it.each<[object, string | undefined]>([
 it('changesBetween tells the keys and the compared members of what appears or vanishes', () => {
   const thing = { name: 'eth0', mac_address: 'm', product: 'p', vendor: null };
   const told = { mac_address: 'm', product: 'p', vendor: null };
-  const [without, having] = [{ interfaces: [] }, { interfaces: [thing, 'no object'] }];
+  const [without, having] = [{ interfaces: [] }, { interfaces: [thing, 'no object', null] }];
   const found = { component: 'interface', key: 'm' };
   expect(changesBetween(without, having, 10)).toEqual([{ ...found, kind: 'appeared', before: null, after: told }]);
   expect(changesBetween(having, without, 10)).toEqual([{ ...found, kind: 'vanished', before: told, after: null }]);
