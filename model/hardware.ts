@@ -150,9 +150,7 @@ export const digestOf = (record: HardwareRecord): string => createHash('sha256')
 export function describeChange({ kind, component, key, before, after }: HardwareChange): string {
   const name = key === component ? component : `${component} ${key}`;
   if (kind !== 'changed') return `${name} ${kind}`;
-  const pairs = Object.keys(after ?? {}).map(
-    (member) => `${member} ${JSON.stringify(before?.[member])} → ${JSON.stringify(after?.[member])}`,
-  );
+  const pairs = Object.entries(after!).map(([member, now]) => `${member} ${JSON.stringify(before![member])} → ${JSON.stringify(now)}`);
   return `${name} changed: ${pairs.join(', ')}`;
 }
 

@@ -15,6 +15,7 @@ const WORDS = [
   'password',
   'auth_token',
   'new_pass',
+  'secret_uuid',
   'secret',
   'sys_pswd',
   'token',
@@ -68,19 +69,19 @@ function maskValue(value: Json, mask: string): Json {
 
 /** A copy with all secrets masked, at any depth. As in Ironic, an object under a secret key is searched, not masked. */
 export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
-  const masked: Record<string, Json> = {};
-  for (const [key, value] of Object.entries(object)) {
-    const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
-    const shown = !isObject && SECRET.test(key) ? mask : maskValue(value, mask);
-    Object.defineProperty(masked, key, { value: shown, enumerable: true, writable: true, configurable: true });
-  }
-  return masked;
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => {
+      const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
+      return [key, !isObject && SECRET.test(key) ? mask : maskValue(value, mask)];
+    }),
+  );
 }
 
 /** Further secret keys of driver_info and of instance_info. */
 const DRIVER_KEYS = ['snmp_auth_key', 'snmp_priv_key'];
 const INSTANCE_KEYS = ['configdrive', 'image_url'];
-const isSecretKey = (key: string): boolean => SECRET.test(key) || [...DRIVER_KEYS, ...INSTANCE_KEYS].includes(key);
+const MORE_KEYS = [...DRIVER_KEYS, ...INSTANCE_KEYS];
+const isSecretKey = (key: string): boolean => SECRET.test(key) || MORE_KEYS.includes(key);
 /** Limits in characters for one text and for all values that a message quotes. Searching longer ones for secrets would take too long. */
 const MOST_OF_TEXT = 4096;
 const MOST_OF_ALL = 64 * 1024;

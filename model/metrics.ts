@@ -56,7 +56,7 @@ export const METRICS = {
 
   bloomery_bmc_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to BMCs. `protocol`: ipmi, redfish. `operation`: command, or method and action.', labels: ['protocol', 'operation', 'outcome'], buckets: REMOTE },
   bloomery_service_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to OpenStack services, with retries. `service`: its name, such as neutron. `outcome`: ok, unreachable (no response), refused (Keystone or the configuration), failing (an error response), aborted.', labels: ['service', 'method', 'outcome'], buckets: REMOTE },
-  bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to agents by command. `command`: its name, or `poll` for a request of the state of commands. `outcome`: ok, unreachable (no response), busy (another command runs), refused (an error response), aborted.', labels: ['command', 'outcome'], buckets: REMOTE },
+  bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Duration of requests to agents by command. `command`: its name, or `poll` for a request that reads the state of commands. `outcome`: ok, unreachable (no response), busy (another command runs), refused (an error response), aborted.', labels: ['command', 'outcome'], buckets: REMOTE },
 
   bloomery_token_validation_duration_seconds: { kind: 'histogram', help: 'Duration of validations of tokens by Keystone. `outcome`: valid, rejected, failed (Keystone could not be asked).', labels: ['outcome'], buckets: REMOTE },
 

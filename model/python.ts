@@ -27,19 +27,24 @@ export function repr(value: unknown): string {
 /** Python's str(): like repr, but without quotes around a text. */
 export const str = (value: unknown): string => (typeof value === 'string' ? value : repr(value));
 
-/** Splits a text that is too long for its line after blanks. */
+/** Splits a text that is too long for its line: after each line break, and then after blanks. */
 function chunks(value: string, width: number, last: number): string[] {
-  const made: string[] = [];
-  let current = '';
-  const words = value.match(/\S*\s*/g)!.filter(Boolean);
-  words.forEach((word, index) => {
-    const room = index === words.length - 1 ? width - last : width;
-    if (current && text(current + word).length > room) {
-      made.push(text(current));
-      current = word;
-    } else current += word;
+  const lines = value.split(/(?<=\n)|(?<=\r)(?!\n)/);
+  return lines.flatMap((line, at) => {
+    const end = at === lines.length - 1 ? width - last : width;
+    if (text(line).length <= end) return [text(line)];
+    const made: string[] = [];
+    let current = '';
+    const words = line.match(/\S*\s*/g)!.filter(Boolean);
+    words.forEach((word, index) => {
+      const room = index === words.length - 1 ? end : width;
+      if (current && text(current + word).length > room) {
+        made.push(text(current));
+        current = word;
+      } else current += word;
+    });
+    return [...made, text(current)];
   });
-  return [...made, text(current)];
 }
 /**
  * Python's pprint of a JSON value: like repr, but a value that is too long for a line has a line for each member.
@@ -60,9 +65,10 @@ export function pformat(value: unknown, width: number): string {
     });
     return `${isList ? '[' : '{'}${written.join(`,${next}`)}${isList ? ']' : '}'}`;
   };
+  if (typeof value !== 'string' || repr(value).length <= width) return write(value, 0, 0);
+  const parts = chunks(value, width - 1, 1);
   // pprint puts parentheses around a value that is one split text.
-  const alone = typeof value === 'string' && repr(value).length > width;
-  return alone ? `(${write(value, 1, 1)})` : write(value, 0, 0);
+  return parts.length > 1 ? `(${parts.join('\n ')})` : parts[0]!;
 }
 
 /** The name of the Python type. */

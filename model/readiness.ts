@@ -100,8 +100,8 @@ export function waitEnd(
   node: Pick<NodeRecord, 'provision_state' | 'provision_updated_at' | 'inspection_started_at' | 'maintenance'>,
   options: Readonly<Record<WaitTimeout, number>>,
 ): number | null {
-  const { timeout, since = 'provision_updated_at' } = stateRow(node.provision_state);
-  const began = node[since] ?? node.provision_updated_at;
+  const { timeout, since } = stateRow(node.provision_state);
+  const began = (since === undefined ? null : node[since]) ?? node.provision_updated_at;
   if (timeout === undefined || node.maintenance || began === null || options[timeout] <= 0) return null;
   return Date.parse(began) + options[timeout] * 1000;
 }
@@ -148,7 +148,8 @@ function provisionState(facts: Facts): Finding | undefined {
   if (waiting) return waiting;
   const ways = WAYS[state];
   const todo = ways ? ways.map((way) => command(node, way)).join(', then ') : WAIT;
-  const cleans = ways?.at(-1) !== undefined && 'cleans' in probes && probes.cleans ? '; its disks are cleaned on the way' : '';
+  const leaves = ways !== undefined && ways.at(-1) !== 'unhold NODE';
+  const cleans = leaves && 'cleans' in probes && probes.cleans ? '; its disks are cleaned on the way' : '';
   const holds = stateRow(state).stable && state === 'active' ? 'it runs an instance' : `it is in the state ${state}, not available`;
   return { message: holds, todo: `${todo}${cleans}` };
 }

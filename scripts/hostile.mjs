@@ -1,6 +1,7 @@
-// npm run hostile -- --minutes 60: attacks of tests/hostile/ (JSON, uploads, events, lookups) again and again, on a server that deploys simulated machines meanwhile.
-// Attackers and machines are on other hosts in reality. So they run with a lower priority than the server, its database and the probe. The
-// probe is this process: it measures how long `GET /v1/nodes/X` takes, first beside deployments alone, then beside attacks too.
+// npm run hostile -- --minutes 60: attacks of tests/hostile/ (JSON, uploads, events, lookups) again and again, on a server that deploys
+// simulated machines meanwhile. Attackers and machines are on other hosts in reality. So they run with a lower priority than the server, its
+// database and the probe. The probe is this process: it measures how long `GET /v1/nodes/X` takes, first beside deployments alone, then
+// beside attacks too.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

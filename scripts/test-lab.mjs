@@ -24,7 +24,7 @@ const {
   usage: '[NAME …] [--all] [--list] [--jobs N]',
   about: 'The tests beside real counterparts: a part, a folder of parts, or (without a name) all parts that are not rare. Root, Debian.',
   options: {
-    all: { help: 'run the rare parts too, which --list names' },
+    all: { help: 'without NAME: run the rare parts too, which --list marks' },
     list: { help: 'print what each part needs, and run nothing' },
     jobs: {
       value: 'N',

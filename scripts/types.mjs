@@ -1,5 +1,5 @@
-// npm run types: writes model/fields.ts from openapi.yaml, and migrations/index.ts from the files beside it. With --check: writes nothing, and
-// fails if a file is outdated.
+// npm run types: writes model/fields.ts from openapi.yaml, and migrations/index.ts from the files beside it. With --check: writes
+// nothing, and fails if a file is outdated.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';

@@ -48,7 +48,7 @@ export function openHttpClient(): HttpClient {
   };
 }
 
-/** Reads a request's body as JSON; undefined: there is none. @throws when the body is too long or no JSON */
+/** Reads a request's body as JSON; undefined: there is none. @throws when the body is too long or not valid JSON */
 export async function readJson(incoming: IncomingMessage, maxBytes: number): Promise<unknown> {
   const parts: Buffer[] = [];
   let length = 0;

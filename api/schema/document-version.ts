@@ -29,7 +29,7 @@ const isOpen = (node: Node, minor: number): boolean =>
 /** The schema of error responses. */
 const ERROR_SCHEMA = {
   description:
-    'An error. `error_message` is a string that contains JSON. Failed authentications and bodies that the server did not read have other members.',
+    'An error. `error_message` is a string that contains JSON. There are other members if authentication failed, or if the body was not read.',
   anyOf: [
     { type: 'object', required: ['error_message'], additionalProperties: false, properties: { error_message: { type: 'string' } } },
     {
@@ -192,7 +192,8 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   const header = {
     name: HEADER,
     in: 'header',
-    description: 'The microversion of the request. The default is the version that this document describes.',
+    description:
+      'The microversion of the request. This document describes the version in `default`. Without this header the server uses the oldest one.',
     schema: { type: 'string', default: `1.${minor}` },
   };
 

@@ -5,7 +5,7 @@ import type { Context } from './context';
 export interface ConcurrencyLimit {
   /** Ironic's name of the action, for the error message. */
   readonly action: string;
-  /** The nodes count whose state has this option as `limit` in `STATES`. */
+  /** Nodes count if their state has this option as its `limit` in `STATES`. */
   readonly option: StateLimit;
 }
 export const DEPLOYMENTS: ConcurrencyLimit = { action: 'provisioning', option: 'conductor.max_concurrent_deploy' };

@@ -5,7 +5,10 @@ import type { InternalChanges } from '../core/node-task';
 
 /** How often the running step is polled: removed when the wait ends. */
 export const FORGET_POLL: InternalChanges = removing('step_poll_every');
-/** What every flow with steps forgets, whatever its result. The last two keys say what steps of Redfish interfaces started in the machine. */
+/**
+ * What every flow with steps forgets, whatever its result.
+ * The last two keys say what steps of Redfish interfaces started in the machine.
+ */
 const FORGET_RUN: InternalChanges = { ...FORGET_TOKEN_AND_URL, ...FORGET_POLL, ...removing('redfish_bios_state', 'raid_configs') };
 
 /**

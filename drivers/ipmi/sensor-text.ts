@@ -6,7 +6,7 @@ const TYPES = ['Sensor Type (Analog)', 'Sensor Type (Discrete)', 'Sensor Type (T
 /** Maximum number of sensors, more than any machine has. */
 const MOST = 4096;
 
-/** Sensor type → sensor → its fields. Blocks without a reading, and lines that are not a field, are left out. */
+/** Sensor type → sensor → its fields. Blocks without a reading, and lines that are not fields, are left out. */
 export function sensorsOfText(text: string): Sensors {
   const found: Sensors = {};
   for (const block of text.split('\n\n').slice(0, MOST)) {

@@ -4,8 +4,8 @@
  */
 import { isObject } from '../json';
 
-/** One step: from a value to its descendants. */
-type Step = (value: unknown) => readonly unknown[];
+/** One step: from a value to its descendants. `$` selects the root, at any place. */
+type Step = (value: unknown, root: unknown) => readonly unknown[];
 type JsonPath = (root: unknown) => readonly unknown[];
 
 const member =
@@ -26,10 +26,25 @@ const slice =
 /** The value and all its descendants. */
 const below =
   (step: Step): Step =>
-  (value) => {
+  (value, root) => {
     const members = Array.isArray(value) ? (value as unknown[]) : isObject(value) ? Object.values(value) : [];
-    return [...step(value), ...members.flatMap(below(step))];
+    return [...step(value, root), ...members.flatMap((one) => below(step)(one, root))];
   };
+/** Limit of the values that a path selects. Each step of `$|$.$|$` doubles their number. */
+const MOST_FOUND = 100_000;
+const chain =
+  (first: Step, second: Step): Step =>
+  (value, root) => {
+    const found: unknown[] = [];
+    for (const one of first(value, root)) {
+      for (const more of second(one, root)) found.push(more);
+      if (found.length > MOST_FOUND) throw new Error(`the JSON path selects more than ${MOST_FOUND} values`);
+    }
+    return found;
+  };
+const either =
+  (first: Step, second: Step): Step =>
+  (value, root) => [...first(value, root), ...second(value, root)];
 
 const TOKEN = /\s*(?:([a-zA-Z_@][\w@-]*)|(-?\d+)|'([^']*)'|"([^"]*)"|`([^`]*)`|(\.\.|[.*$[\]:,|]))\s*/y;
 interface Token {
@@ -92,7 +107,7 @@ export function parseJsonPath(text: string): JsonPath {
   };
   const step = (): Step => {
     if (take('*')) return everyMember;
-    if (take('$')) return (value) => [value];
+    if (take('$')) return (_, root) => [root];
     if (take('[')) {
       const inner = bracket();
       demand(']');
@@ -105,17 +120,20 @@ export function parseJsonPath(text: string): JsonPath {
     }
     return member(names());
   };
-  const path = (): JsonPath => {
-    const steps: Step[] = [step()];
-    for (;;) {
-      if (take('..')) steps.push(below(step()));
-      else if (isSign('[') || take('.')) steps.push(step());
-      else break;
-    }
-    return (root) => steps.reduce<readonly unknown[]>((values, one) => values.flatMap(one), [root]);
+  // In this grammar, `|` binds tighter than `.` and `..`, and brackets apply to all that precedes them: `a.b|c[0].d` is `((a.(b|c))[0]).d`.
+  const alternatives = (): Step => {
+    let all = step();
+    while (take('|')) all = either(all, step());
+    return all;
   };
-  const paths = [path()];
-  while (take('|')) paths.push(path());
+  let path = alternatives();
+  for (;;) {
+    if (take('..')) path = chain(path, below(alternatives()));
+    else if (take('.')) path = chain(path, alternatives());
+    else if (isSign('[')) path = chain(path, step());
+    else if (take('|')) path = either(path, step());
+    else break;
+  }
   if (at < tokens.length) throw unexpected();
-  return (root) => paths.flatMap((one) => one(root));
+  return (root) => path(root, root);
 }

@@ -41,8 +41,9 @@ const VARIABLES: Readonly<Record<string, (carrier: FilteredPortOrPortgroup, netw
   'port.vendor': attribute('vendor'),
   'port.is_port': ({ kind }) => kind === 'port',
   'port.is_portgroup': ({ kind }) => kind === 'portgroup',
-  'network.name': (_, network) => network?.name ?? null,
-  'network.tags': (_, network) => network?.tags ?? [],
+  // Without a network, nothing asks for these.
+  'network.name': (_, network) => network!.name,
+  'network.tags': (_, network) => network!.tags,
 };
 /** These need no comparison. As in Ironic, a comparison is accepted too: `==` is always false, `!=` is always true, others throw. */
 const FUNCTIONS: readonly string[] = ['port.is_port', 'port.is_portgroup'];
@@ -113,7 +114,7 @@ export function parseFilter(text: string): TraitFilter {
     const { sign, name } = tokens[at++] ?? {};
     if (sign === '(') return parenthesized();
     if (name === undefined) throw new Error('a variable is missing');
-    const valueOf = Object.hasOwn(VARIABLES, name) ? VARIABLES[name]! : undefined;
+    const valueOf = VARIABLES[name];
     if (!valueOf) throw new Error(`there is no variable ${name}`);
     const comparator = tokens[at]?.sign ?? '';
     if (!Object.hasOwn(COMPARISONS, comparator)) {

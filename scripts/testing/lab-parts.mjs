@@ -3,7 +3,7 @@
 /**
  * Part (file below tests/, or below tests/lab/, without its ending) → the groups of Debian packages (tests/lab/packages.txt), and rough
  * seconds on two quiet processors. A part with `namespaces` makes network namespaces; with `pypi`, it gets programs from PyPI once.
- * A part that is `rare` takes long and tests what changes rarely: it runs only by name, or with all parts.
+ * A part that is `rare` takes long and tests what changes rarely: it runs only if it or its folder is named, or with --all.
  */
 export const PARTS = {
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },

@@ -54,7 +54,7 @@ interface ControllerState {
   /** Parameter 3: which events leave the boot flags valid. */
   keepFlags: number;
   /** Parameter 4: mask and data. */
-  acknowledge: CommandCode;
+  acknowledge: readonly [mask: number, data: number];
   inProgress: number;
   /** Milliseconds since the epoch: when the boot flags were set. Undefined: not since the last Chassis Control command. */
   flagsAt: number | undefined;

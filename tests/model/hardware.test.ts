@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { changesBetween, describeChange, digestOf, type HardwareRecord } from '../../model/hardware';
+import {
+  announcementOf,
+  CHANGE_KINDS,
+  changesBetween,
+  describeChange,
+  digestOf,
+  type Component,
+  type HardwareChange,
+  type HardwareRecord,
+} from '../../model/hardware';
 
 const disk = (more: object = {}) => ({ name: '/dev/sda', wwn: '0x5000c500a1b2c3d4', serial: 'S1', model: 'ST1', size: 1000, ...more });
 const nic = (more: object = {}) => ({ name: 'eth0', mac_address: '52:54:00:00:00:01', vendor: '0x8086', product: '0x1533', ...more });
@@ -99,4 +108,134 @@ it('digestOf is independent of the order of members', () => {
   expect(digestOf(record({ memory: {} }))).not.toBe(digestOf(record()));
   const json = '{"b":[1,null,{"c":true,"d":"x"}]}';
   expect(digestOf({ b: [1, null, { d: 'x', c: true }], a: undefined })).toBe(createHash('sha256').update(json).digest('hex'));
+});
+
+/** Component → a record with one of it, and its key. */
+const ONE: Readonly<Record<Component, readonly [of: (thing: object) => HardwareRecord, key: object]>> = {
+  disk: [(thing) => ({ disks: [thing] }), { wwn: 'w' }],
+  interface: [(thing) => ({ interfaces: [thing] }), { mac_address: 'm' }],
+  pci_device: [(thing) => ({ pci_devices: [thing] }), { bus: 'b' }],
+  cpu: [(thing) => ({ cpu: thing }), {}],
+  memory: [(thing) => ({ memory: thing }), {}],
+  memory_module: [(thing) => ({ memory: { modules: [thing] } }), { locator: 'l' }],
+  system: [(thing) => ({ system_vendor: thing }), {}],
+  firmware: [(thing) => ({ system_vendor: { firmware: thing } }), {}],
+  bmc: [(thing) => ({ ...thing }), {}],
+};
+it.each<[Component, string]>([
+  ['disk', 'model vendor size serial firmware rotational logical_sectors physical_sectors'],
+  ['interface', 'vendor product pci_address firmware'],
+  ['pci_device', 'vendor_id product_id class revision'],
+  ['cpu', 'model_name architecture count socket_count'],
+  ['memory', 'physical_mb present_mb'],
+  ['memory_module', 'size_mb manufacturer part_number serial_number speed_mts'],
+  ['system', 'manufacturer product_name serial_number'],
+  ['firmware', 'vendor version build_date'],
+  ['bmc', 'bmc_address bmc_v6address bmc_mac bmc_firmware'],
+])('changesBetween compares these members of the component %s only: %s', (component, members) => {
+  const [of, key] = ONE[component];
+  const whole = (value: string): HardwareRecord =>
+    of({ ...key, ...Object.fromEntries([...members.split(' '), 'name', 'other'].map((member) => [member, value])) });
+  const all = (value: string): HardwareRecord => Object.fromEntries(members.split(' ').map((member) => [member, value]));
+  const name = (Object.values(key)[0] as string | undefined) ?? component;
+  expect(changesBetween(whole('1'), whole('2'), 100)).toEqual([
+    { kind: 'changed', component, key: name, before: all('1'), after: all('2') },
+  ] satisfies HardwareChange[]);
+});
+
+it.each<[object, string | undefined]>([
+  [{ name: 'n', by_path: 'p', serial: 's', wwn: 'w', wwn_with_extension: 'e' }, 'e'],
+  [{ name: 'n', by_path: 'p', serial: 's', wwn: 'w' }, 'w'],
+  [{ name: 'n', by_path: 'p', serial: 's', wwn: '' }, 's'],
+  [{ name: 'n', by_path: 'p', serial: 7 }, 'p'],
+  [{ name: 'n', by_path: null }, 'n'],
+  [{ size: 5 }, undefined],
+  [{ serial: 'x'.repeat(300) }, 'x'.repeat(255)],
+])('changesBetween identifies the disk %j', (thing, key) => {
+  const changes = changesBetween({ disks: [] }, { disks: [thing] }, 10);
+  expect(changes.map((change) => change.key)).toEqual(key === undefined ? [] : [key]);
+});
+
+it('changesBetween tells the keys and the compared members of what appears or vanishes', () => {
+  const thing = { name: 'eth0', mac_address: 'm', product: 'p', vendor: null };
+  const told = { mac_address: 'm', product: 'p', vendor: null };
+  const [without, having] = [{ interfaces: [] }, { interfaces: [thing, 'no object', null] }];
+  const found = { component: 'interface', key: 'm' };
+  expect(changesBetween(without, having, 10)).toEqual([{ ...found, kind: 'appeared', before: null, after: told }]);
+  expect(changesBetween(having, without, 10)).toEqual([{ ...found, kind: 'vanished', before: told, after: null }]);
+});
+
+it('changesBetween reports changes of each kind', () => {
+  const [before, after] = [
+    [dimm('A'), dimm('B')],
+    [dimm('B', { size_mb: 1 }), dimm('C')],
+  ].map((modules) => record({ memory: { modules } }));
+  const kinds = changesBetween(before!, after!, 10).map(({ kind }) => kind);
+  expect(kinds.sort()).toEqual([...CHANGE_KINDS].sort());
+});
+it.each<[unknown, unknown, boolean]>([
+  ['a', 'b', true],
+  ['a', null, false],
+  [undefined, 'a', false],
+  ['', 'a', false],
+  ['a', '', false],
+  [0, 1, true],
+  [false, true, true],
+  [{ a: 1, b: 2 }, { b: 2, a: 1 }, false],
+  [[1, 2], [2, 1], true],
+])('changesBetween, the model of a disk was %j and is %j: it changed is %s', (old, now, changed) => {
+  const of = (model: unknown): HardwareRecord => ({ disks: [{ serial: 's', model }] });
+  expect(changesBetween(of(old), of(now), 10)).toHaveLength(changed ? 1 : 0);
+});
+it.each<[unknown]>([[undefined], [null], [''], ['0.0.0.0'], ['::/0']])('changesBetween ignores the BMC address %j', (address) => {
+  const known = { bmc_address: '192.0.2.9', bmc_mac: 'm' };
+  expect(changesBetween(known, { ...known, bmc_address: address }, 10)).toEqual([]);
+  expect(changesBetween({ bmc_address: address }, known, 10)).toEqual([]);
+});
+it('changesBetween cuts values after 255 characters', () => {
+  const of = (model: unknown): HardwareRecord => ({ disks: [{ serial: 's', model }] });
+  const [first, second] = [['x'.repeat(251)], ['y'.repeat(252)]];
+  // In JSON, the first list has 255 characters, and the second has 256.
+  expect(changesBetween(of(first), of(second), 10)).toMatchObject([
+    { before: { model: first }, after: { model: `["${'y'.repeat(252)}"` } },
+  ]);
+  expect(changesBetween(of('x'.repeat(255)), of('y'.repeat(256)), 10)).toMatchObject([
+    { before: { model: 'x'.repeat(255) }, after: { model: 'y'.repeat(255) } },
+  ]);
+});
+
+it.each<[HardwareChange, string]>([
+  [{ kind: 'appeared', component: 'disk', key: 'd', before: null, after: { size: 1 } }, 'disk d appeared'],
+  [{ kind: 'vanished', component: 'disk', key: 'd', before: { size: 1 }, after: null }, 'disk d vanished'],
+  [
+    {
+      kind: 'changed',
+      component: 'memory',
+      key: 'memory',
+      before: { physical_mb: 1, present_mb: 2 },
+      after: { physical_mb: 3, present_mb: 4 },
+    },
+    'memory changed: physical_mb 1 → 3, present_mb 2 → 4',
+  ],
+  [{ kind: 'changed', component: 'disk', key: 'd', before: { model: 'a' }, after: { model: 'b' } }, 'disk d changed: model "a" → "b"'],
+])('describeChange of %j is %j', (change, text) => expect(describeChange(change)).toBe(text));
+
+it.each([
+  [1, ''],
+  [50, ''],
+  [51, ', and 1 more'],
+  [60, ', and 10 more'],
+])('announcementOf names the first 50 of %d changes, and then says%s', (count, more) => {
+  const changes = Array.from({ length: count }, (_, at): HardwareChange => ({
+    kind: 'appeared',
+    component: 'disk',
+    key: String(at),
+    before: null,
+    after: {},
+  }));
+  const named = changes.slice(0, 50);
+  expect(announcementOf(changes, 'recorder')).toEqual({
+    payload: { source: 'recorder', count, changes: named.map(({ key }) => ({ kind: 'appeared', component: 'disk', key })) },
+    text: named.map(({ key }) => `disk ${key} appeared`).join('; ') + more,
+  });
 });

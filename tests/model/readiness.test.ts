@@ -232,6 +232,209 @@ it('checks that the conductor cannot run are unknown, and the node is not ready'
   expect(said.ready).toBe(false);
 });
 
+const CLI = 'openstack baremetal node';
+const CLEANED = '; its disks are cleaned on the way';
+it.each<[ProvisionState, string]>([
+  ['enroll', `${CLI} manage node-1, then ${CLI} provide node-1${CLEANED}`],
+  ['manageable', `${CLI} provide node-1${CLEANED}`],
+  ['active', `${CLI} undeploy node-1${CLEANED}`],
+  ['error', `${CLI} undeploy node-1${CLEANED}`],
+  ['rescue', `${CLI} unrescue node-1, then ${CLI} undeploy node-1${CLEANED}`],
+  ['clean failed', `${CLI} manage node-1, then ${CLI} provide node-1${CLEANED}`],
+  ['inspect failed', `${CLI} manage node-1, then ${CLI} provide node-1${CLEANED}`],
+  ['adopt failed', `${CLI} manage node-1, then ${CLI} provide node-1${CLEANED}`],
+  ['rescue failed', `${CLI} undeploy node-1${CLEANED}`],
+  ['unrescue failed', `${CLI} undeploy node-1${CLEANED}`],
+  ['service failed', `${CLI} undeploy node-1${CLEANED}`],
+  // The node goes on with what it did, which may be a deployment.
+  ['deploy hold', `${CLI} unhold node-1`],
+  ['clean hold', `${CLI} unhold node-1`],
+  ['service hold', `${CLI} unhold node-1`],
+  ['cleaning', 'wait until it is over'],
+  ['deploying', 'wait until it is over'],
+])('suggests in the state %s: %s', (state, todo) => {
+  const first = (probes: Facts['probes']): unknown => look({ node: { provision_state: state }, facts: { probes } }).checks[0];
+  const code = 'provision-state';
+  const message = state === 'active' ? 'it runs an instance' : `it is in the state ${state}, not available`;
+  expect(first(PROBES)).toEqual({ code, result: 'blocks', message, todo });
+  const uncleaned = todo.replace(CLEANED, '');
+  expect(first({ ...PROBES, cleans: false })).toEqual({ code, result: 'blocks', message, todo: uncleaned });
+  expect(first({ error: 'gone' })).toEqual({ code, result: 'blocks', message, todo: uncleaned });
+});
+
+const invalid = (kind: string): Changed => ({ probes: { validation: { [kind]: { result: false } } } });
+const SET = `${CLI} set node-1`;
+it.each<[string, Changed, string]>([
+  ['validate-power', invalid('power'), `${SET} --driver-info KEY=VALUE, as the message says`],
+  ['validate-deploy', invalid('deploy'), `${SET} --instance-info KEY=VALUE (or --driver-info), as the message says`],
+  ['validate-boot', invalid('boot'), `${SET} --driver-info KEY=VALUE (or --instance-info), as the message says`],
+  ['validate-management', invalid('management'), `${SET} --driver-info KEY=VALUE, as the message says`],
+  ['validate-network', invalid('network'), `${CLI} validate node-1`],
+  ['validate-storage', invalid('storage'), `${CLI} validate node-1`],
+  ['maintenance', { node: { maintenance: true } }, `${CLI} maintenance unset node-1`],
+  ['maintenance', { node: { maintenance: true, fault: 'clean failure' } }, `${CLI} maintenance unset node-1`],
+  ['maintenance', { node: { maintenance: true, fault: 'power failure' } }, 'make its BMC reachable: this maintenance ends by itself then'],
+  ['retired', { node: { retired: true } }, `${CLI} unset node-1 --retired`],
+  ['reservation', { node: { reservation: 'host-1' } }, 'wait until it is over'],
+  [
+    'conductor',
+    { facts: { conductor: undefined } },
+    `start one with [DEFAULT]enabled_hardware_types = redfish and [conductor]conductor_group = rack-1, or ${SET} --driver DRIVER --conductor-group GROUP`,
+  ],
+  ['conductor', { facts: { probes: { error: 'e' } } }, 'openstack baremetal conductor list; look at its log'],
+  [
+    'power',
+    { probes: { power: { error: 'e' } } },
+    `look at the BMC's address, name and password (driver_info) and its network: ${CLI} show node-1 -f json -c driver_info`,
+  ],
+  [
+    'boot-mode',
+    { node: { instance_info: { capabilities: { boot_mode: 'bios' } } } },
+    `set it in the firmware, or ${SET} --property capabilities=boot_mode:uefi`,
+  ],
+  ['traits', { node: { instance_info: { traits: 'x' } } }, `${CLI} unset node-1 --instance-info traits`],
+  ['traits', { node: { instance_info: { traits: ['X', 'Y'] } } }, `${CLI} add trait node-1 X Y`],
+  [
+    'deploy-steps',
+    { probes: { missingSteps: { steps: ['a.b'], agentKnown: true } } },
+    `check that the ramdisk has them, or change the deploy template, or ${CLI} unset node-1 --instance-info traits`,
+  ],
+  [
+    'images',
+    { probes: { images: [{ name: 'deploy_ramdisk', href: 'h', error: 'e' }] } },
+    `make it reachable from the conductor, or ${SET} --driver-info deploy_ramdisk=URL`,
+  ],
+  [
+    'images',
+    {
+      probes: {
+        images: [
+          { name: 'kernel', href: 'h', error: 'e' },
+          { name: 'deploy_ramdisk', href: 'h', error: 'f' },
+        ],
+      },
+    },
+    `make it reachable from the conductor, or ${SET} --instance-info kernel=URL`,
+  ],
+  [
+    'boot-port',
+    { facts: { ports: [{ pxe_enabled: false } as PortRecord] } },
+    'openstack baremetal port set PORT --pxe-enabled, for the port that it boots from',
+  ],
+  ['boot-port', { facts: { ports: [] } }, `openstack baremetal port create MAC --node ${NODE.uuid}`],
+  ['instance', { node: { instance_uuid: 'i' } }, `deploy it for that, or ${CLI} unset node-1 --instance-uuid`],
+  [
+    'instance',
+    { facts: { allocation: { name: null, uuid: 'u' } as Facts['allocation'] } },
+    'deploy it for that, or openstack baremetal allocation delete u',
+  ],
+  ['lessee', { node: { lessee: 'p' } }, `deploy it for that, or ${CLI} unset node-1 --lessee`],
+  ['limit', { probes: { deploying: { count: 3, limit: 2 } } }, 'wait until it is over'],
+  ['health', { node: { health: 'Warning' } }, 'look at the machine'],
+  ['last-error', { node: { last_error: 'e' } }, `${CLI} history list node-1`],
+])('check "%s" suggests what to do about %j: %s', (code, changed, todo) => {
+  expect(look(changed).checks.find((one) => one.code === code)!.todo).toBe(todo);
+});
+it.each<[string, Changed, string]>([
+  ['maintenance', { node: { maintenance: true } }, 'it is in maintenance'],
+  [
+    'maintenance',
+    { node: { maintenance: true, fault: 'power failure', maintenance_reason: 'r' } },
+    'it is in maintenance for a power failure: r',
+  ],
+  ['retired', { node: { retired: true } }, 'it is retired'],
+  ['retired', { node: { retired: true, retired_reason: 'r' } }, 'it is retired: r'],
+  ['reservation', { node: { reservation: 'h' } }, 'the conductor h has reserved it for a running operation'],
+  [
+    'conductor',
+    { facts: { conductor: undefined, probes: { error: 'e' } } },
+    "no conductor that is alive serves the driver redfish in the conductor group 'rack-1'",
+  ],
+  ['validate-storage', invalid('storage'), 'it is not valid'],
+  [
+    'boot-mode',
+    { node: { instance_info: { capabilities: { boot_mode: 'bios' } } } },
+    'it boots in the mode uefi, and its capabilities ask for bios, which its management interface cannot set',
+  ],
+  ['traits', { node: { instance_info: { traits: ['X', 'Y'] } } }, 'its instance asks for traits that it does not have: X, Y'],
+  [
+    'deploy-steps',
+    { probes: { missingSteps: { steps: ['a.b', 'a.c'], agentKnown: false } } },
+    'its driver does not have the deploy steps a.b, a.c: the deployment fails if its agent does not have them either',
+  ],
+  [
+    'deploy-steps',
+    { probes: { missingSteps: { steps: ['a.b', 'a.c'], agentKnown: true } } },
+    'neither its driver nor its agent has the deploy steps a.b, a.c, which its instance asks for',
+  ],
+  [
+    'images',
+    {
+      probes: {
+        images: [
+          { name: 'a', href: 'h', error: 'e' },
+          { name: 'b', href: 'i' },
+          { name: 'c', href: 'j', error: 'f' },
+        ],
+      },
+    },
+    'a (h): e; c (j): f',
+  ],
+  ['boot-port', { facts: { ports: [] } }, 'it boots from the network (ipxe) and has no port'],
+  ['instance', { facts: { allocation: { name: null, uuid: 'u' } as Facts['allocation'] } }, 'it is taken by the allocation u'],
+  [
+    'limit',
+    { probes: { deploying: { count: 3, limit: 2 } } },
+    '3 nodes are being deployed, and no more may be at once ([conductor]max_concurrent_deploy = 2)',
+  ],
+  ['health', { node: { health: 'Warning' } }, 'its BMC reports the health Warning'],
+])('check "%s" says about %j: %s', (code, changed, message) => {
+  expect(look(changed).checks.find((one) => one.code === code)!.message).toBe(message);
+});
+it('commands name a node without a name by its UUID', () => {
+  expect(look({ node: { name: null, provision_state: 'active' } }).checks[0]!.todo).toBe(`${CLI} undeploy ${NODE.uuid}${CLEANED}`);
+});
+
+it.each<[Partial<NodeRecord>, string | undefined]>([
+  [{ properties: { capabilities: 'boot_mode:bios' } }, 'bios'],
+  [{ properties: { capabilities: 'a:b, boot_mode:bios,c:d' } }, 'bios'],
+  [{ properties: { capabilities: 'my_boot_mode:bios' } }, undefined],
+  [{ properties: { capabilities: 'a:b' } }, undefined],
+  [{ properties: { capabilities: { boot_mode: 'bios' } } }, undefined],
+  [{ properties: { capabilities: ['boot_mode:bios'] } }, undefined],
+  [{ instance_info: { capabilities: null } }, undefined],
+  [{ instance_info: { capabilities: 'boot_mode:bios' } }, undefined],
+  [{ instance_info: { capabilities: { boot_mode: null } } }, undefined],
+  [{ instance_info: { capabilities: { boot_mode: 'uefi' } }, properties: { capabilities: 'boot_mode:bios' } }, undefined],
+  [{ instance_info: { capabilities: { secure_boot: 'true' } }, properties: { capabilities: 'boot_mode:bios' } }, 'bios'],
+])('check "boot-mode" reads in %j that the boot mode should be %s instead of uefi', (node, mode) => {
+  const { message } = look({ node }).checks.find(({ code }) => code === 'boot-mode')!;
+  expect(message === null ? undefined : /ask for (\w+)/.exec(message)![1]).toBe(mode);
+});
+it.each<[string | null, boolean]>([
+  ['pxe', true],
+  ['ipxe', true],
+  ['http', true],
+  ['http-ipxe', true],
+  ['redfish-virtual-media', false],
+  ['redfish-https', false],
+  ['ilo-pxe', false],
+  ['pxe-x', false],
+  [null, false],
+])('check "boot-port" wants a port for the boot interface %j: %s', (boot_interface, wanted) => {
+  expect(look({ node: { boot_interface }, facts: { ports: [] } }).blockers).toEqual(wanted ? ['boot-port'] : []);
+  const ports = [{ pxe_enabled: false }, { pxe_enabled: true }] as PortRecord[];
+  expect(look({ node: { boot_interface }, facts: { ports } })).toMatchObject({ ready: true, warnings: [] });
+});
+it.each<[string, Changed]>([
+  ['an invalid interface that no deployment needs', invalid('console')],
+  ['a valid interface', { probes: { validation: { power: { result: true, reason: 'r' } } } }],
+  ['an unknown power state', { probes: { power: { state: null } } }],
+  ['a healthy machine', { node: { health: 'OK' } }],
+  ['requested traits that the node has', { node: { instance_info: { traits: ['CUSTOM_A'] } } }],
+  ['fewer deployments than permitted', { probes: { deploying: { count: 1, limit: 2 } } }],
+])('no check objects to %s either', (_what, changed) => expect(look(changed)).toMatchObject({ ready: true, blockers: [], warnings: [] }));
+
 it.each(Object.keys(STATES) as ProvisionState[])('the state %s is available for deployment, or has a suggestion what to do', (state) => {
   const [{ result, todo }] = look({ node: { provision_state: state } }).checks as [Readiness['checks'][number]];
   expect([result, todo]).toEqual(['available', 'deploy failed'].includes(state) ? ['ok', null] : ['blocks', expect.any(String)]);

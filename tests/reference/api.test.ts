@@ -136,7 +136,7 @@ const INTENDED: readonly { readonly why: string; readonly is: (difference: Diffe
 let both: Both;
 beforeAll(async () => {
   both = await startBoth({ inspector: { require_managed_boot: 'false' } });
-}, 600_000);
+}, 1_800_000);
 afterAll(() => both?.stop(), 60_000);
 
 /** A difference in a few lines. */

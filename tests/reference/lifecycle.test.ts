@@ -83,7 +83,7 @@ beforeAll(async () => {
     // Nodes stay behind in waiting states.
     conductor: { max_concurrent_deploy: '5000', max_concurrent_clean: '5000' },
   });
-}, 600_000);
+}, 1_800_000);
 afterAll(async () => {
   await both?.stop();
   files?.close();

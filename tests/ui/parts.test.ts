@@ -80,6 +80,14 @@ describe('events', () => {
     };
     expect(row('a', { provision_state: state, ...steps }).progress?.step).toBe(step);
   });
+  it('a state of another flow ends the progress', () => {
+    const busy = row('a', { provision_state: 'wait call-back', deploy_step: { interface: 'deploy', step: 'write_image' } });
+    expect(busy.progress).toMatchObject({ step: 'deploy.write_image' });
+    const after = (state: string) => applyEvent(busy, { kind: 'state', payload: { provision_state: state } }).progress;
+    expect(after('deploying')).toEqual(busy.progress);
+    for (const state of ['deleting', 'cleaning', 'deploy failed', 'active', 'unknown'])
+      expect([state, after(state)]).toEqual([state, null]);
+  });
   it('a stable state ends the progress', () => {
     const busy = applyEvent(deploying, { kind: 'step', payload: { step: 'deploy.deploy', number: 1, of: 6 } });
     expect(progressText(busy)).toBe('deploy.deploy 1/6');

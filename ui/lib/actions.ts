@@ -96,7 +96,11 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
   },
   unrescue: { title: 'Unrescue', effect: 'The machine boots its own system again.' },
   adopt: { title: 'Adopt', effect: 'The node becomes active without a deployment.' },
-  abort: { title: 'Abort', effect: 'The running operation stops, and the node goes to a failed state.', isDangerous: true },
+  abort: {
+    title: 'Abort',
+    effect: 'The running operation stops, and the node goes to a failed state. A node in service failed becomes active.',
+    isDangerous: true,
+  },
   unhold: { title: 'Continue', effect: 'The steps after the hold run.' },
 };
 const verbRefusal = (target: string, { state }: NodeRow): string | undefined => {

@@ -69,6 +69,7 @@ function hardwareOf(properties: unknown): string {
     .join(', ');
 }
 const isState = (state: string): state is ProvisionState => Object.hasOwn(STATES, state);
+const flowOf = (state: string): string | undefined => (isState(state) ? stateRow(state).flow : undefined);
 /** Flow → the field with its step. */
 const STEP_FIELDS: Readonly<Record<string, string>> = { deploy: 'deploy_step', clean: 'clean_step', service: 'service_step' };
 /** The step of the flow that the state belongs to: the other fields may have steps of earlier flows. */
@@ -107,7 +108,8 @@ const CHANGES: Readonly<Record<string, (row: NodeRow, payload: JsonObject) => Pa
     const state = String(payload['provision_state']);
     // The old error stays in failed states and in enroll, the state after a failed verification. A new error is an event of its own.
     const error = isFailed(state) || state === 'enroll' ? row.error : null;
-    const progress = isStable(state) || isFailed(state) ? null : row.progress;
+    const flow = flowOf(state);
+    const progress = flow !== undefined && flow === flowOf(row.state) ? row.progress : null;
     return { state, target: textOf(payload['target_provision_state']), error, progress };
   },
   power: (_, payload) => ({ power: textOf(payload['power_state']) }),

@@ -80,7 +80,7 @@ function entriesOf(image: Buffer, { at: start, size }: Extent): readonly Entry[]
 }
 
 /**
- * Path with slashes → content, which shares the image's memory. Undefined: it is not an image with a Joliet tree, or a malformed one.
+ * Path with slashes → content, which shares the image's memory. Undefined: the image is malformed, or has no Joliet tree.
  * @param mostBytes of all files and folders together: entries may share their data
  */
 export function filesOfIso(image: Buffer, mostBytes: number): Readonly<Record<string, Buffer>> | undefined {

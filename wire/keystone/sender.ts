@@ -32,8 +32,8 @@ interface SendOptions {
 /** @throws KeystoneError `unreachable` */
 type Send = (url: string, request: ServiceRequest, options?: SendOptions) => Promise<ServiceResponse>;
 /**
- * `unreachable`: no response, or no usable response to an authentication; `refused`: Keystone refuses this program, or knows no such service;
- * `failing`: an unexpected response to one request.
+ * `unreachable`: no response, or no usable response to an authentication; `refused`: Keystone refuses this program, or knows no such
+ * service; `failing`: an unexpected response to one request.
  */
 export class KeystoneError extends Error {
   constructor(

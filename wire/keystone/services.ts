@@ -54,8 +54,8 @@ export interface ServiceClient {
 export type Services = Readonly<Record<ServiceName, ServiceClient>>;
 
 /**
- * `unreachable`: no response; `refused`: Keystone refuses this program, or the configuration is incomplete; `failing`: an error response of the
- * service, with its status. The message names section and reason, and contains no secrets.
+ * `unreachable`: no response; `refused`: Keystone refuses this program, or the configuration is incomplete; `failing`: an error response
+ * of the service, with its status. The message names section and reason, and contains no secrets.
  */
 export class ServiceError extends Error {
   constructor(

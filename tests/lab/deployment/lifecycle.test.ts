@@ -17,7 +17,7 @@ import { startServerProcess, type RunningServer } from '../support/server';
 import { startSushyTools } from '../redfish/sushy-tools';
 
 const PATIENCE = 900;
-jest.setTimeout(900_000);
+jest.setTimeout(2_700_000);
 
 let folder: string;
 let server: RunningServer;

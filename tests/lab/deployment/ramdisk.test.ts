@@ -143,9 +143,12 @@ it(
     };
     expect(inventory.memory?.physical_mb).toBe(512);
     expect(inventory.interfaces).toMatchObject([{ mac_address: MAC, ipv4_address: '10.0.2.15', driver: 'virtio_net', has_carrier: true }]);
-    expect(inventory.disks).toMatchObject([
+    // Linux names SCSI and USB disks in the order in which it finds them.
+    const serials = ['NVME1', 'SATA1', 'SCSI1', 'USB1', 'VIRTIO1'];
+    const disks = inventory.disks?.toSorted((a, b) => serials.indexOf(a.serial ?? '') - serials.indexOf(b.serial ?? ''));
+    expect(disks).toMatchObject([
       { name: '/dev/nvme0n1', serial: 'NVME1', tran: 'nvme', rotational: false, size: 5 * GiB },
-      { name: '/dev/sda', serial: 'SATA1', tran: 'sata', wwn: '0x5000c500a1b2c3d4', vendor: 'ATA' },
+      { serial: 'SATA1', tran: 'sata', wwn: '0x5000c500a1b2c3d4', vendor: 'ATA' },
       { serial: 'SCSI1', tran: 'virtio', wwn: '0x5000c500a1b2c3d5', vendor: 'ACME', model: 'Disk' },
       { serial: 'USB1', tran: 'usb' },
       { name: '/dev/vda', serial: 'VIRTIO1', tran: 'virtio', size: 4 * GiB },

@@ -14,7 +14,7 @@ import { startRealInspector, type RealInspector } from './real-inspector';
 import { startServerProcess, type RunningServer } from '../support/server';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 
-jest.setTimeout(600_000);
+jest.setTimeout(1_800_000);
 
 type Json = Readonly<Record<string, unknown>>;
 type Service = Pick<RealInspector, 'url' | 'log' | 'stop'>;

@@ -8,7 +8,7 @@ import { until } from '../support/machines';
 import { startServerProcess, type RunningServer } from '../support/server';
 import { programs } from '../support/venv';
 
-jest.setTimeout(600_000);
+jest.setTimeout(1_800_000);
 const MAC = '52:54:00:00:00:01';
 const RULE = 'cccccccc-0000-4000-8000-000000000001';
 const REPORT = {

@@ -18,7 +18,7 @@ import { timeoutSignal } from '../../../wire/timeout-signal';
 const PASSWORD = 'hunter2-and-more';
 const KG = '5ec2e7f00d';
 /** [ipmi]command_retry_timeout, seconds. */
-const TIMEOUT = 6;
+const TIMEOUT = 10;
 const OFF = 0x60;
 const ON = 0x61;
 
