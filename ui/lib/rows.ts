@@ -74,8 +74,7 @@ const flowOf = (state: string): string | undefined => (isState(state) ? stateRow
 const STEP_FIELDS: Readonly<Record<string, string>> = { deploy: 'deploy_step', clean: 'clean_step', service: 'service_step' };
 /** The step of the flow that the state belongs to: the other fields may have steps of earlier flows. */
 function runningStepOf(node: JsonObject): StepProgress | null {
-  const state = String(node['provision_state']);
-  const field = isState(state) ? STEP_FIELDS[stateRow(state).flow ?? ''] : undefined;
+  const field = STEP_FIELDS[flowOf(String(node['provision_state'])) ?? ''];
   return field === undefined ? null : stepOf(node[field]);
 }
 export const rowOf = (node: JsonObject): NodeRow => ({

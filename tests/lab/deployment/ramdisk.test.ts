@@ -148,7 +148,7 @@ it(
     const disks = inventory.disks?.toSorted((a, b) => serials.indexOf(a.serial ?? '') - serials.indexOf(b.serial ?? ''));
     expect(disks).toMatchObject([
       { name: '/dev/nvme0n1', serial: 'NVME1', tran: 'nvme', rotational: false, size: 5 * GiB },
-      { serial: 'SATA1', tran: 'sata', wwn: '0x5000c500a1b2c3d4', vendor: 'ATA' },
+      { name: '/dev/sda', serial: 'SATA1', tran: 'sata', wwn: '0x5000c500a1b2c3d4', vendor: 'ATA' },
       { serial: 'SCSI1', tran: 'virtio', wwn: '0x5000c500a1b2c3d5', vendor: 'ACME', model: 'Disk' },
       { serial: 'USB1', tran: 'usb' },
       { name: '/dev/vda', serial: 'VIRTIO1', tran: 'virtio', size: 4 * GiB },
