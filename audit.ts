@@ -20,7 +20,9 @@ interface OpenAudit extends AuditLog {
 const MAX_WAITING_BYTES = 4 * 2 ** 20;
 /** Bytes of one write. */
 const BATCH_BYTES = 64 * 1024;
-const RETRY_MS = 200;
+/** Waits for the reader of a full pipe, or for space. Each wait is twice the previous one. */
+const FIRST_RETRY_MS = 5;
+const LONGEST_RETRY_MS = 200;
 const STOP_TIMEOUT_MS = 2000;
 
 /** Only the owner may read it. An existing file keeps its mode. */
@@ -89,6 +91,7 @@ export function openAudit(options: Pick<LoadedOptions, 'audit.log_file'>, log: L
   async function writeAll(): Promise<void> {
     let batch = takeBatch();
     let done = 0;
+    let retryMs = FIRST_RETRY_MS;
     while (batch.length > 0 || isReopening) {
       if (isReopening) {
         // Repeats a line that was written in part, so that the new file begins with a whole line.
@@ -98,9 +101,11 @@ export function openAudit(options: Pick<LoadedOptions, 'audit.log_file'>, log: L
       try {
         if (done < batch.length) done += (await writeTo(file, batch, done, batch.length - done, null)).bytesWritten;
         hasFailed = false;
+        retryMs = FIRST_RETRY_MS;
       } catch (error) {
         fail(error);
-        await delay(RETRY_MS, undefined, { ref: false });
+        await delay(retryMs, undefined, { ref: false });
+        retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
       }
       if (done < batch.length) continue;
       waitingBytes -= batch.length;

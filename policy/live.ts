@@ -17,10 +17,14 @@ interface LiveEnforcer {
 /** More than these are only counted. */
 const MOST_WARNINGS = 50;
 
-/** @throws PolicyFileError for the operator */
+/**
+ * @param checkMs milliseconds between checks of the files
+ * @throws PolicyFileError for the operator
+ */
 export async function startEnforcer(
   options: PolicyOptions & PlaceOptions & StrategyOptions & GrantOptions,
   log: Log,
+  checkMs?: number,
 ): Promise<LiveEnforcer> {
   let enforcer: ReplaceableEnforcer | undefined;
   let known: readonly string[] = [];
@@ -30,7 +34,7 @@ export async function startEnforcer(
     const { paths, dangling } = await policyFilePaths(options);
     // Before the files are read, so that no change stays unnoticed.
     ofFolders?.stop();
-    ofFolders = watchFiles([...paths, ...dangling], read);
+    ofFolders = watchFiles([...paths, ...dangling], read, checkMs);
     const files = await readPolicyFiles(paths);
     checkPresence(options, files, mayVanish ? [] : known);
     const policies = compileFiles(options, files);
@@ -76,7 +80,7 @@ export async function startEnforcer(
     ofFolders?.stop();
   };
   // Folders change when files come and go.
-  const watch = watchFiles(options['oslo_policy.policy_dirs'], read);
+  const watch = watchFiles(options['oslo_policy.policy_dirs'], read, checkMs);
   try {
     await load(true);
   } catch (error) {

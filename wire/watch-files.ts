@@ -1,7 +1,7 @@
 /** Notices changes of files that a server reads again, such as certificates. */
 import { statSync } from 'node:fs';
 
-/** A poll also notices links that a container platform replaces. */
+/** How often the files are checked. A poll also notices links that a container platform replaces. */
 const CHECK_MS = 2000;
 
 export interface FileWatch {
@@ -21,8 +21,9 @@ export function versionOf(path: string): string {
 /**
  * Does not keep the process alive.
  * @param read called when one of the files has changed; throws nothing
+ * @param checkMs milliseconds between checks
  */
-export function watchFiles(paths: readonly string[], read: () => void): FileWatch {
+export function watchFiles(paths: readonly string[], read: () => void, checkMs = CHECK_MS): FileWatch {
   const versions = (): string => paths.map(versionOf).join('\n');
   // fs.watchFile is not used: it reads the first status later, and would miss changes before that.
   let known = versions();
@@ -32,6 +33,6 @@ export function watchFiles(paths: readonly string[], read: () => void): FileWatc
   };
   const timer = setInterval(() => {
     if (versions() !== known) reload();
-  }, CHECK_MS).unref();
+  }, checkMs).unref();
   return { reload, stop: () => clearInterval(timer) };
 }

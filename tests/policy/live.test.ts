@@ -7,6 +7,7 @@ import { NOBODY } from '../../policy/caller';
 import { startEnforcer } from '../../policy/live';
 import { optionsOf } from '../support/options';
 
+const CHECK_MS = 100;
 type LiveEnforcer = Awaited<ReturnType<typeof startEnforcer>>;
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-live-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -41,7 +42,7 @@ afterEach(async () => {
 const chassis = (): boolean => live!.enforcer.allowed({ ...NOBODY, system: true, roles: ['guest'] }, 'chassis:get');
 
 it('starts without policy files, and follows files that are added, changed or removed', async () => {
-  live = await startEnforcer(options, log);
+  live = await startEnforcer(options, log, CHECK_MS);
   expect(lines).toEqual([]);
   expect(chassis()).toBe(false);
   writeFileSync(file, '"baremetal:chassis:gte": "@"\n"baremetal:chassis:get": "role:guest"');
@@ -71,7 +72,7 @@ it('starts without policy files, and follows files that are added, changed or re
 
 it('keeps its rules when a file becomes invalid', async () => {
   writeFileSync(file, '"baremetal:chassis:get": "role:guest"');
-  live = await startEnforcer(options, log);
+  live = await startEnforcer(options, log, CHECK_MS);
   lines = [];
   for (const [text, reason] of [
     ['"baremetal:chassis:get": "role guest"', 'line 1: rule "baremetal:chassis:get": "role" is not a check: it has no colon'],
@@ -97,7 +98,7 @@ it('skips a dangling link in a folder with a warning, and reads its target once 
   const target = join(folder, 'elsewhere.yaml');
   symlinkSync(target, join(more, '1-link.yaml'));
   writeFileSync(join(more, '2-strict.yaml'), '"baremetal:chassis:get": "role:guest"');
-  live = await startEnforcer(options, log);
+  live = await startEnforcer(options, log, CHECK_MS);
   expect(await logged(/^info/)).toContain('warn: a policy file is skipped: it is a symbolic link to a file that does not exist');
   expect(chassis()).toBe(true);
   writeFileSync(join(more, '2-strict.yaml'), '"baremetal:chassis:get": "!"');
@@ -127,7 +128,7 @@ it('does not start with an invalid or a missing policy file', async () => {
 it('warns about roles of [oidc] that no rule names', async () => {
   writeFileSync(file, '"baremetal:chassis:get": "role:Auditor"');
   const granted = { 'oidc.issuer': 'https://id.example', 'oidc.system_roles': { a: 'Admin', b: 'raeder', c: 'auditor' } };
-  live = await startEnforcer({ ...options, ...granted, 'oidc.project_roles': { d: 'operator' } }, log);
+  live = await startEnforcer({ ...options, ...granted, 'oidc.project_roles': { d: 'operator' } }, log, CHECK_MS);
   expect(lines.filter((line) => line.startsWith('warn'))).toEqual([
     'warn: [oidc]system_roles: no rule names the role raeder; did you mean reader?',
     'warn: [oidc]project_roles: no rule names the role operator',
@@ -147,6 +148,6 @@ it.each([
 ] as const)('warns if policies do not limit all callers: auth_strategy %p, http_basic_roles_file %p', async (strategy, roles, warning) => {
   writeFileSync(file, '"baremetal:chassis:get": "!"');
   const given = optionsOf({ ...places, 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles });
-  live = await startEnforcer(given, log);
+  live = await startEnforcer(given, log, CHECK_MS);
   expect(lines.filter((line) => line.startsWith('warn'))).toEqual(warning === undefined ? [] : [warning]);
 });
