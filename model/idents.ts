@@ -1,5 +1,5 @@
-/** Formats of UUIDs, names and addresses. */
-import { isIP } from 'node:net';
+/** Formats of UUIDs, names, addresses and networks. */
+import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /** Accepts all spellings of Ironic: with or without hyphens, braces or `urn:uuid:`, in either case. */
 const UUID = /^[0-9a-f]{32}$/;
@@ -56,3 +56,51 @@ export function newUuid(random: (bytes: number) => Buffer): string {
 
 /** Whether an IP address names the host itself. */
 export const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
+
+/** Whether a text is an IP address without a zone, of one of the families. */
+const isOfFamily = (text: string, ...families: readonly number[]): boolean => families.includes(isIP(text)) && !text.includes('%');
+/** The prefix length of a netmask such as 255.255.0.0, or of a host mask such as 0.0.255.255; NaN if it is neither. */
+function maskLength(mask: string): number {
+  const bits = mask
+    .split('.')
+    .map((byte) => Number(byte).toString(2).padStart(8, '0'))
+    .join('');
+  if (/^1*0*$/.test(bits)) return bits.lastIndexOf('1') + 1;
+  return /^0*1*$/.test(bits) ? bits.indexOf('1') : NaN;
+}
+
+export interface Network {
+  /** False for addresses of the other family, and for texts that are not IP addresses. */
+  contains(address: string): boolean;
+}
+/** `192.0.2.0/24`, `192.0.2.0/255.255.255.0`, `2001:db8::/64` or one address. Undefined: not a network. */
+export function parseNetwork(text: string): Network | undefined {
+  const [address = '', size, ...more] = text.split('/');
+  const family = isIP(address);
+  const longest = family === 4 ? 32 : 128;
+  const lengthOf = (size: string): number =>
+    family === 4 && isIPv4(size) ? maskLength(size) : /^\d{1,3}$/.test(size) ? Number(size) : NaN;
+  const length = size === undefined ? longest : lengthOf(size);
+  if (!isOfFamily(address, 4, 6) || more.length > 0 || !(length <= longest)) return undefined;
+  const list = new BlockList();
+  const type = family === 4 ? 'ipv4' : 'ipv6';
+  list.addSubnet(address, length, type);
+  return { contains: (other) => isOfFamily(other, family) && list.check(other, type) };
+}
+/**
+ * One of several networks. An IPv6 address that contains an IPv4 address counts as this one. Throws a TypeError if one of the texts is not
+ * a network.
+ */
+export function networksOf(texts: readonly string[]): Network {
+  const networks = texts.map((text) => {
+    const network = parseNetwork(text);
+    if (!network) throw new TypeError(`${text} is not a network`);
+    return network;
+  });
+  return {
+    contains: (text) => {
+      const address = canonicalAddress(text);
+      return address !== undefined && networks.some((network) => network.contains(address));
+    },
+  };
+}

@@ -5,8 +5,8 @@ import { existsSync } from 'node:fs';
 import { hostname, release, type } from 'node:os';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Options } from '../../config/options';
+import { networksOf, parseNetwork } from '../../model/idents';
 import { preferred } from './accept';
-import { isNetwork, networksOf } from './networks';
 
 type HealthcheckOptions = Pick<
   Options,
@@ -141,7 +141,7 @@ export function createHealthcheck(options: HealthcheckOptions, checks: HealthChe
   if (names.includes('disable_by_file') && names.includes('enable_by_files'))
     throw new Error('[healthcheck]backends: disable_by_file and enable_by_files exclude each other');
   const ranges = options['healthcheck.allowed_source_ranges'];
-  const wrong = ranges.find((range) => !isNetwork(range));
+  const wrong = ranges.find((range) => !parseNetwork(range));
   if (wrong !== undefined) throw new Error(`[healthcheck]allowed_source_ranges: "${wrong}" is not a network`);
   const sources = ranges.length === 0 ? undefined : networksOf(ranges);
   const detailed = options['healthcheck.detailed'];

@@ -5,10 +5,9 @@
 import { networkInterfaces } from 'node:os';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
-import { canonicalAddress, newUuid } from '../../model/idents';
+import { canonicalAddress, networksOf, newUuid, parseNetwork } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
-import { isNetwork, networksOf } from '../http/networks';
 import type { Metrics } from '../../model/metrics';
 import type { Peer } from '../http/source';
 import { createAgentSources } from './agent-sources';
@@ -64,9 +63,9 @@ const MAX_EVENT = 1000;
 /** Throws an Error for invalid options, with a message for the operator. */
 export function createAgentAddresses({ store, options, clock, metrics, random }: AgentAddressParts): AgentAddresses {
   const allowed = options['agent.callback_hosts'].map((host) => host.toLowerCase());
-  const wrong = allowed.find((host) => host.includes('/') && !isNetwork(host));
+  const wrong = allowed.find((host) => host.includes('/') && !parseNetwork(host));
   if (wrong !== undefined) throw new Error(`[agent]callback_hosts: "${wrong}" is not a network`);
-  const allowedNetworks = networksOf(allowed.filter(isNetwork));
+  const allowedNetworks = networksOf(allowed.filter(parseNetwork));
   const sources = createAgentSources({ store, options, clock });
   /** The last report of each node and how many others followed, the earliest first. */
   const reported = new Map<string, { readonly at: number; others: number }>();

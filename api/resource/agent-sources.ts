@@ -2,10 +2,9 @@
 import { isIPv6 } from 'node:net';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
-import { canonicalAddress } from '../../model/idents';
+import { canonicalAddress, networksOf, parseNetwork, type Network } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
-import { isNetwork, networksOf, type Networks } from '../http/networks';
 
 /** What is known of the interfaces of a node's machine. */
 interface KnownInterfaces {
@@ -66,14 +65,14 @@ function interfaceIdFrom(mac: string): string {
 
 interface NamedNetworks {
   readonly name: string;
-  readonly networks: Networks;
+  readonly networks: Network;
 }
 /** @throws Error for the operator */
 function allowedNetworks(entries: readonly string[]): { readonly common: readonly string[]; readonly named: readonly NamedNetworks[] } {
   const parsed = entries.map((entry) => {
     const at = entry.lastIndexOf('=');
     const [name, network] = at < 0 ? [undefined, entry.trim()] : [entry.slice(0, at).trim(), entry.slice(at + 1).trim()];
-    if (name === '' || !isNetwork(network))
+    if (name === '' || !parseNetwork(network))
       throw new Error(`[api]agent_allowed_networks: "${entry}" is neither a network nor name=network`);
     return { name, network };
   });
@@ -123,7 +122,7 @@ export function createAgentSources({ store, options, clock }: AgentSourceParts):
     networks: [],
   };
 
-  const networksFor = async (nodeUuid: string): Promise<readonly Networks[]> => {
+  const networksFor = async (nodeUuid: string): Promise<readonly Network[]> => {
     if (named.length === 0) return [];
     const names = networkNamesOf(await store.nodes.find(nodeUuid));
     return named.filter(({ name }) => names.includes(name)).map(({ networks }) => networks);

@@ -1,6 +1,6 @@
 /** Rules of the introspection service: their conditions and actions, and the checks of rules from clients. */
-import { isIP } from 'node:net';
 import { Fault } from '../errors';
+import { parseNetwork } from '../idents';
 import { isObject } from '../json';
 import { parseJsonPath } from './json-path';
 import { pformat, repr } from '../python';
@@ -27,10 +27,7 @@ const hasRegex = ({ value }: JsonObject): void => {
   }
 };
 const hasNetwork = ({ value }: JsonObject): void => {
-  const [address = '', bits, ...more] = String(value).split('/');
-  const most = isIP(address) === 6 ? 128 : 32;
-  const isNetwork = isIP(address) > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most));
-  if (!isNetwork) throw new Error(`invalid value: invalid IPNetwork ${String(value)}`);
+  if (!parseNetwork(String(value))) throw new Error(`invalid value: invalid IPNetwork ${String(value)}`);
 };
 const value: Signature = { required: ['value'] };
 /** In the order in which messages list them. */

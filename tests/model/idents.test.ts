@@ -1,4 +1,15 @@
-import { canonicalAddress, isDatapath, isHostName, isLogicalName, isLoopback, isMac, isUuid, newUuid } from '../../model/idents';
+import {
+  canonicalAddress,
+  isDatapath,
+  isHostName,
+  isLogicalName,
+  isLoopback,
+  isMac,
+  isUuid,
+  networksOf,
+  newUuid,
+  parseNetwork,
+} from '../../model/idents';
 
 it.each([
   ['aaaaaaaa-0000-4000-8000-000000000001', true],
@@ -72,6 +83,28 @@ it.each([
   ['1::ffff:a00:2', '1::ffff:a00:2'],
   ['', undefined],
 ])('canonicalAddress(%p) is %p', (text, expected) => expect(canonicalAddress(text)).toBe(expected));
+
+it.each([
+  [['192.0.2.0/24'], '192.0.2.255', true],
+  [['192.0.2.0/24'], '192.0.3.0', false],
+  [['192.0.2.1'], '192.0.2.1', true],
+  [['10.0.0.0/255.255.0.0', '2001:db8::/64'], '10.0.9.9', true],
+  [['10.0.0.0/255.255.0.0', '2001:db8::/64'], '2001:db8::9', true],
+  [['10.0.0.0/0.0.255.255'], '10.1.0.0', false],
+  [['10.0.0.0/8'], '::ffff:10.0.0.1', true],
+  [['fe80::/10'], 'fe80::1%eth0', true],
+  [['0.0.0.0/0'], '::1', false],
+  [['0.0.0.0/0'], 'host', false],
+  [[], '192.0.2.1', false],
+])('the networks %j contain %s: %s', (networks, address, expected) => expect(networksOf(networks).contains(address)).toBe(expected));
+
+it('networksOf refuses a text that is not a network', () =>
+  expect(() => networksOf(['::1', '192.0.2.0/33'])).toThrow(new TypeError('192.0.2.0/33 is not a network')));
+
+it('a single network does not contain IPv6 addresses that contain its IPv4 addresses', () => {
+  expect(parseNetwork('10.0.0.0/8')?.contains('::ffff:10.0.0.1')).toBe(false);
+  expect(parseNetwork('::ffff:10.0.0.0/104')?.contains('::ffff:10.0.0.1')).toBe(true);
+});
 
 it('newUuid returns a UUID of version 4', () => {
   expect(newUuid((bytes) => Buffer.alloc(bytes, 0xff))).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff');

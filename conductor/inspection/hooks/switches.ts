@@ -1,5 +1,5 @@
 /** Hooks for the links of ports (LLDP) and for their physical networks. */
-import { BlockList, isIP } from 'node:net';
+import { parseNetwork } from '../../../model/idents';
 import type { JsonObject } from '../../../model/json';
 import { lldpFacts, lldpLink, tlvOf, type Tlv } from './lldp';
 import type { Change, InspectionData } from './hook';
@@ -66,17 +66,9 @@ export function localLinks(data: InspectionData): readonly Change[] {
 export function cidrMap(entries: readonly string[]): readonly { readonly covers: (address: string) => boolean; readonly name: string }[] {
   return entries.map((entry) => {
     const at = entry.lastIndexOf(':');
-    const [net = '', size] = entry.slice(0, at).split('/');
-    const family = isIP(net);
-    const bits = size === undefined ? (family === 4 ? 32 : 128) : Number(size);
-    if (at === -1 || family === 0 || !(bits >= 0 && bits <= (family === 4 ? 32 : 128)))
-      throw new Error(`[inspector]physical_network_cidr_map: ${entry} is not network/bits:name`);
-    const list = new BlockList();
-    list.addSubnet(net, bits, family === 4 ? 'ipv4' : 'ipv6');
-    return {
-      covers: (address) => isIP(address) === family && list.check(address, family === 4 ? 'ipv4' : 'ipv6'),
-      name: entry.slice(at + 1),
-    };
+    const network = at === -1 ? undefined : parseNetwork(entry.slice(0, at));
+    if (!network) throw new Error(`[inspector]physical_network_cidr_map: ${entry} is not network/bits:name`);
+    return { covers: (address) => network.contains(address), name: entry.slice(at + 1) };
   });
 }
 export function physicalNetworks(data: InspectionData): readonly Change[] {

@@ -1,6 +1,7 @@
 /** The operators of conditions: name → check of the arguments. Values compare as in Python. */
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import { createContext, Script } from 'node:vm';
+import { parseNetwork } from '../../../model/idents';
 import { repr, str, typeName } from '../../../model/python';
 import { conditionFailure, executionFailure, type RuleArguments } from './rule';
 
@@ -72,24 +73,10 @@ function test(source: string, flags: string, text: string): boolean {
 }
 
 function inNet({ address, subnet }: RuleArguments): boolean {
-  const [net = '', size] = str(subnet).split('/');
-  const family = isIP(net) === 4 ? 'ipv4' : 'ipv6';
-  const bits = family === 'ipv4' ? 32 : 128;
-  const length = size === undefined ? bits : isIPv4(size) ? maskLength(size) : /^\d{1,3}$/.test(size) ? Number(size) : NaN;
-  if (isIP(net) === 0 || !(length <= bits)) throw executionFailure(`invalid value: invalid IPNetwork ${str(subnet)}`);
-  const kind = isIP(str(address));
-  if (kind === 0) throw executionFailure(`invalid value: failed to detect a valid IP address from ${repr(address)}`);
-  const list = new BlockList();
-  list.addSubnet(net, length, family);
-  return (kind === 4) === (family === 'ipv4') && list.check(str(address), family);
-}
-/** The prefix length of a netmask such as 255.255.0.0; NaN if it is not a netmask. */
-function maskLength(mask: string): number {
-  const bits = mask
-    .split('.')
-    .map((byte) => Number(byte).toString(2).padStart(8, '0'))
-    .join('');
-  return /^1*0*$/.test(bits) ? bits.lastIndexOf('1') + 1 : NaN;
+  const network = parseNetwork(str(subnet));
+  if (!network) throw executionFailure(`invalid value: invalid IPNetwork ${str(subnet)}`);
+  if (isIP(str(address)) === 0) throw executionFailure(`invalid value: failed to detect a valid IP address from ${repr(address)}`);
+  return network.contains(str(address));
 }
 
 const oneOf = ({ value, values = [] }: RuleArguments): boolean => {
