@@ -142,21 +142,19 @@ export function allocate(context: LoadContext, resourceClass: string): Edits {
     ready = true;
   };
   const there = new Set<string>();
-  /** Requests without an answer: a suspended or busy server may create the allocation at any later time. */
-  const unanswered = new Set<string>();
   const once = async (): Promise<void> => {
     const uuid = chance.uuid();
     const path = `/v1/allocations/${uuid}`;
     const made = await api.call('POST', '/v1/allocations', { uuid, resource_class: resourceClass });
-    if (made.status === 0) unanswered.add(uuid);
     if (made.status === 0 || accepted(made)) there.add(uuid);
     if (accepted(made)) journal.count('acknowledged writes');
     for (const until = Date.now() + 240_000; ;) {
       await delay(100);
       const found = await read(context, path);
       if (!found) {
+        // A request without an answer may still be carried out, by a server that is suspended or busy now.
+        if (made.status !== 0) there.delete(uuid);
         if (accepted(made)) journal.find('lost: an allocation', uuid);
-        there.delete(uuid);
         return;
       }
       if (found['state'] !== 'allocating') break;
@@ -190,8 +188,7 @@ export function allocate(context: LoadContext, resourceClass: string): Edits {
       const list = (await read(context, `/v1/allocations?resource_class=${resourceClass}`))?.['allocations'] as readonly Body[] | undefined;
       const found = list ?? [];
       for (const allocation of found)
-        if (!there.has(allocation['uuid'] as string) && !unanswered.has(allocation['uuid'] as string))
-          journal.find('a deleted allocation still exists', allocation);
+        if (!there.has(allocation['uuid'] as string)) journal.find('a deleted allocation still exists', allocation);
       for (const uuid of nodes) {
         const node = await read(context, `/v1/nodes/${uuid}`);
         const owner = found.find((one) => one['node_uuid'] === uuid);
