@@ -1,6 +1,7 @@
 /** The container `dnsmasq`: translates its DHCP variables, in dnsmasq's notation, to the options of our DHCP and TFTP services. */
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import type { LoadedOptions } from '../config/options';
+import { netmaskLength, parseNetwork } from '../model/idents';
 import { Metal3Error, type ContainerContext } from './container-context';
 
 /** A machine of DHCP_HOSTS. */
@@ -52,13 +53,6 @@ function leaseTime(text: string): number | undefined {
   const [, number, unit] = /^(\d{1,9})([smhdw]?)$/.exec(text) ?? [];
   return number === undefined ? undefined : Math.min(Math.max(Number(number) * DURATIONS[unit!]!, 60), 100_000_000);
 }
-const widthOf = (mask: string): number => {
-  const bits = mask
-    .split('.')
-    .map((byte) => Number(byte).toString(2).padStart(8, '0'))
-    .join('');
-  return /^1+0*$/.test(bits) ? bits.replaceAll('0', '').length : 0;
-};
 
 interface Range {
   readonly tag?: string;
@@ -73,7 +67,7 @@ function rangeOf(item: string): Range {
   const [first = '', last = '', mask = '', ...more] = tag === undefined ? words : words.slice(1);
   const family = isIP(first);
   if (family === 0 || isIP(last) !== family) refuse('DHCP_RANGE', item, 'it is not FIRST,LAST,MASK');
-  const width = family === 4 ? (isIPv4(mask) ? widthOf(mask) : 0) : /^\d{1,3}$/.test(mask) ? Number(mask) : 0;
+  const width = family === 4 ? (isIPv4(mask) ? netmaskLength(mask) || 0 : 0) : /^\d{1,3}$/.test(mask) ? Number(mask) : 0;
   if (width === 0 || width > 128) refuse('DHCP_RANGE', item, 'it needs a netmask, or the length of the prefix for IPv6, as its third part');
   const lease = more[0] === undefined ? undefined : (leaseTime(more[0]) ?? refuse('DHCP_RANGE', item, `${more[0]} is not a lease time`));
   return { first, last, width, ...(tag === undefined ? {} : { tag }), ...(lease === undefined ? {} : { lease }) };
@@ -96,12 +90,8 @@ function networkOf(address: string, width: number): string {
   });
   return new URL(`http://[${masked.map((part) => part.toString(16)).join(':')}]`).hostname.slice(1, -1);
 }
-function contains(network: string, width: number, address: string): boolean {
-  const list = new BlockList();
-  const family = (text: string): 'ipv4' | 'ipv6' => (isIPv4(text) ? 'ipv4' : 'ipv6');
-  list.addSubnet(network, width, family(network));
-  return list.check(address, family(address));
-}
+const contains = (network: string, width: number, address: string): boolean =>
+  parseNetwork(`${network}/${width}`)?.contains(address) === true;
 
 /** One line of [boot]dhcp_subnet. */
 function subnetLine(range: Range, options: readonly OptionLine[], { get, ip, interface: name }: ContainerContext): string {

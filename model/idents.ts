@@ -57,16 +57,26 @@ export function newUuid(random: (bytes: number) => Buffer): string {
 /** Whether an IP address names the host itself. */
 export const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
 
-/** Whether a text is an IP address without a zone, of one of the families. */
-const isOfFamily = (text: string, ...families: readonly number[]): boolean => families.includes(isIP(text)) && !text.includes('%');
-/** The prefix length of a netmask such as 255.255.0.0, or of a host mask such as 0.0.255.255; NaN if it is neither. */
-function maskLength(mask: string): number {
+/** The family of an IP address without a zone; 0: it is none. */
+const familyOf = (text: string): number => (text.includes('%') ? 0 : isIP(text));
+/** The prefix length of an IPv4 netmask such as 255.255.0.0; NaN: not a netmask. */
+export function netmaskLength(mask: string): number {
   const bits = mask
     .split('.')
     .map((byte) => Number(byte).toString(2).padStart(8, '0'))
     .join('');
-  if (/^1*0*$/.test(bits)) return bits.lastIndexOf('1') + 1;
-  return /^0*1*$/.test(bits) ? bits.indexOf('1') : NaN;
+  return /^1*0*$/.test(bits) ? bits.lastIndexOf('1') + 1 : NaN;
+}
+/** The same of a netmask, or of a host mask such as 0.0.255.255. */
+function maskLength(mask: string): number {
+  const inverted = mask.split('.').map((byte) => 255 - Number(byte));
+  const length = netmaskLength(mask);
+  return Number.isNaN(length) ? netmaskLength(inverted.join('.')) : length;
+}
+/** The length of a prefix, as a network has it after the slash; NaN: it is none. */
+function prefixLength(text: string, family: number): number {
+  if (family === 4 && isIPv4(text)) return maskLength(text);
+  return /^\d{1,3}$/.test(text) ? Number(text) : NaN;
 }
 
 export interface Network {
@@ -76,16 +86,14 @@ export interface Network {
 /** `192.0.2.0/24`, `192.0.2.0/255.255.255.0`, `2001:db8::/64` or one address. Undefined: not a network. */
 export function parseNetwork(text: string): Network | undefined {
   const [address = '', size, ...more] = text.split('/');
-  const family = isIP(address);
+  const family = familyOf(address);
   const longest = family === 4 ? 32 : 128;
-  const lengthOf = (size: string): number =>
-    family === 4 && isIPv4(size) ? maskLength(size) : /^\d{1,3}$/.test(size) ? Number(size) : NaN;
-  const length = size === undefined ? longest : lengthOf(size);
-  if (!isOfFamily(address, 4, 6) || more.length > 0 || !(length <= longest)) return undefined;
+  const length = size === undefined ? longest : prefixLength(size, family);
+  if (family === 0 || more.length > 0 || !(length <= longest)) return undefined;
   const list = new BlockList();
   const type = family === 4 ? 'ipv4' : 'ipv6';
   list.addSubnet(address, length, type);
-  return { contains: (other) => isOfFamily(other, family) && list.check(other, type) };
+  return { contains: (other) => familyOf(other) === family && list.check(other, type) };
 }
 /**
  * One of several networks. An IPv6 address that contains an IPv4 address counts as this one. Throws a TypeError if one of the texts is not
