@@ -57,14 +57,14 @@ export async function settle(base: string, node: string, wanted?: string): Promi
   throw new Error(`${base}: ${node} does not settle`);
 }
 
-/** Waits until the allocation has a result. */
-export async function settleAllocation(base: string, allocation: string): Promise<void> {
+/** Waits until each allocation has a result. */
+export async function settleAllocations(base: string): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const { body } = await ask(base, { method: 'GET', path: `/v1/allocations/${allocation}`, version: '1.115' });
-    if ((JSON.parse(body) as { state?: string }).state !== 'allocating') return;
+    const { body } = await ask(base, { method: 'GET', path: '/v1/allocations?state=allocating&limit=1', version: '1.115' });
+    if ((JSON.parse(body) as { allocations: readonly unknown[] }).allocations.length === 0) return;
     await new Promise((done) => setTimeout(done, 50));
   }
-  throw new Error(`${base}: allocation ${allocation} does not settle`);
+  throw new Error(`${base}: an allocation does not settle`);
 }
 
 const COMPARED = [
@@ -172,8 +172,8 @@ export async function compare(reference: string, ours: string, steps: readonly S
       await Promise.all([reference, ours].map((base) => settle(base, step.settle, step.state)));
       continue;
     }
-    if ('settleAllocation' in step) {
-      await Promise.all([settleAllocation(reference, step.settleAllocation), settleAllocation(ours, step.settleAllocation)]);
+    if ('settleAllocations' in step) {
+      await Promise.all([reference, ours].map((base) => settleAllocations(base)));
       continue;
     }
     const [there, here] = await Promise.all([ask(reference, step), ask(ours, step)]);

@@ -7,7 +7,7 @@ import { startServer, type Server } from '../../main';
 import { silentLog, type Log } from '../../model/log';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
-import { ask, settle, settleAllocation } from './compare';
+import { ask, settle, settleAllocations } from './compare';
 import { REQUESTS } from './requests/requests-notifications';
 
 interface Message {
@@ -131,7 +131,7 @@ async function perform(url: string): Promise<number[]> {
   const statuses: number[] = [];
   for (const step of REQUESTS)
     if ('settle' in step) await settle(url, step.settle);
-    else if ('settleAllocation' in step) await settleAllocation(url, step.settleAllocation);
+    else if ('settleAllocations' in step) await settleAllocations(url);
     else statuses.push((await ask(url, step)).status);
   return statuses;
 }

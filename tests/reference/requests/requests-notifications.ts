@@ -73,7 +73,7 @@ export const REQUESTS: readonly Step[] = [
   ...goes('inspect'),
   ...goes('provide'),
   send('POST', '/v1/allocations', { uuid: uuid(9), name: 'told', resource_class: 'told' }),
-  { settleAllocation: 'told' },
+  { settleAllocations: true },
   send('PATCH', '/v1/allocations/told', set('/extra', { b: 1 })),
   gone('allocations/told'),
   ...life('power', { target: 'power on' }),

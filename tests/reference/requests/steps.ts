@@ -18,11 +18,11 @@ interface Settle {
   /** The state in which the node must rest, if the next requests depend on it. */
   readonly state?: string;
 }
-/** A pause until an allocation has a result. */
-interface SettleAllocation {
-  readonly settleAllocation: string;
+/** A pause until each allocation has a result. */
+interface SettleAllocations {
+  readonly settleAllocations: true;
 }
-export type Step = Sent | Settle | SettleAllocation;
+export type Step = Sent | Settle | SettleAllocations;
 
 export const document = loadDocument();
 export const MAX = document.max;
