@@ -21,10 +21,10 @@ const {
   jobs,
 } = cliArguments({
   command: 'npm run test:lab',
-  usage: '[NAME …] [--all] [--list] [--jobs N]',
+  usage: '[NAME … | --all] [--list] [--jobs N]',
   about: 'The tests beside real counterparts: a part, a folder of parts, or (without a name) all parts that are not rare. Root, Debian.',
   options: {
-    all: { help: 'without NAME: run the rare parts too, which --list marks' },
+    all: { help: 'run the rare parts too, which --list marks' },
     list: { help: 'print what each part needs, and run nothing' },
     jobs: {
       value: 'N',
@@ -37,6 +37,10 @@ const {
   },
   positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },
 });
+if (isAll && positionals.length > 0) {
+  console.error('--all and NAME exclude each other (npm run test:lab -- --help tells more)');
+  process.exit(2);
+}
 // Without names: --list shows all parts, a run leaves the rare ones out.
 const isWithRare = list || isAll;
 const chosen = Object.keys(PARTS).filter((part) =>

@@ -63,6 +63,7 @@ it.each([
   ['chaos', ['--site', 'four'], '--site is one of three, one, both, not "four"'],
   ['fuzz', ['--minutes', 'x'], '--minutes is a number, at least 0.1, not "x"'],
   ['test-lab', ['boot/dhcp', 'nothing'], ', not "nothing"'],
+  ['test-lab', ['--all', 'ipmi'], '--all and NAME exclude each other'],
   ['test-node', ['22'], 'VERSION is one like 22.23.3, not "22"'],
   ['fuzz', ['--minutes'], "Option '--minutes <value>' argument missing"],
 ])('%s refuses the arguments %j', async (script, words, problem) => {

@@ -19,14 +19,16 @@ exit $code`;
 
 const running = new Set();
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+/** Whether a signal ends this process. Nothing starts then, and no result comes. */
+let isEnding = false;
+const NEVER = new Promise(() => {});
 
 /** From now on, a signal ends all contained programs and then this process. @param folder removed before this process ends */
 export function endOnSignals(folder) {
-  let received = false;
   for (const [signal, code] of Object.entries(SIGNALS))
     process.on(signal, () => {
-      if (received) return;
-      received = true;
+      if (isEnding) return;
+      isEnding = true;
       console.error(`${signal}: ending the running programs`);
       void Promise.all([...running].map((one) => one.kill())).then(async () => {
         await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
@@ -44,14 +46,15 @@ const secondsOf = (text) => {
 /**
  * @param command program and arguments
  * @param folder created for the program's temporary files (TMPDIR), and removed at its end
- * @param log file for the program's output
+ * @param log file for the program's output; without it, only errors are shown
  * @returns `ended` (resolves to `code`, and to `cpuSeconds` of all its processes unless it was killed), and `kill` (ends the program with
  *   all that it started, and resolves when they have ended)
  */
 export function startContained(command, { folder, log, cwd, env = process.env }) {
+  if (isEnding) return { ended: NEVER, kill: async () => {} };
   mkdirSync(folder, { recursive: true });
   const times = join(folder, 'processor-times');
-  const output = openSync(log, 'w');
+  const output = log === undefined ? undefined : openSync(log, 'w');
   // `setpriv` ends the program if this process is killed. The program has a process group of its own, so Ctrl-C reaches this process only.
   const child = spawn(
     'setpriv',
@@ -72,9 +75,9 @@ export function startContained(command, { folder, log, cwd, env = process.env })
       times,
       ...command,
     ],
-    { cwd, env: { ...env, TMPDIR: folder }, stdio: ['ignore', output, output], detached: true },
+    { cwd, env: { ...env, TMPDIR: folder }, stdio: ['ignore', output ?? 'ignore', output ?? 'inherit'], detached: true },
   );
-  closeSync(output);
+  if (output !== undefined) closeSync(output);
   const exit = once(child, 'exit');
   const finish = async () => {
     const [code] = await exit;
@@ -88,8 +91,9 @@ export function startContained(command, { folder, log, cwd, env = process.env })
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     return { code, cpuSeconds };
   };
+  const finished = finish().finally(() => running.delete(contained));
   const contained = {
-    ended: finish().finally(() => running.delete(contained)),
+    ended: finished.then((result) => (isEnding ? NEVER : result)),
     kill: async () => {
       try {
         // The first process of the namespace ends after all others have, and `unshare` ends after that.
@@ -98,7 +102,7 @@ export function startContained(command, { folder, log, cwd, env = process.env })
       } catch {
         // The program has ended meanwhile.
       }
-      await contained.ended;
+      await finished;
     },
   };
   running.add(contained);

@@ -1,6 +1,8 @@
 // Runs jest and reads its results, for npm test and the other test commands.
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { endOnSignals, startContained } from './contained.mjs';
 import { repeatFailed, summary } from './flaky.mjs';
 import { root } from '../install.mjs';
 import { runInGroup } from './process-group.mjs';
@@ -65,12 +67,20 @@ export async function repeatFailedFiles(suite, { files, broken }) {
   return { ...judged, failed: [...judged.failed, ...broken] };
 }
 
+/** Runs a command line in a process group that a signal ends, and this process with it. @returns its status */
+async function runAlone(command) {
+  const { status, interrupted } = await runInGroup(command, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  if (interrupted) process.exit(status);
+  return status;
+}
+
 /**
  * Runs the files of a project with progress, prints the summary, and ends the process.
  * @param options of jest
  * @param checked what the checks before it found (checks.mjs); each counts as a test
+ * @param run runs a command line and resolves to its status
  */
-export async function runProject(project, { options = [], checked = { passed: 0, failed: [] } } = {}) {
+export async function runProject(project, { options = [], checked = { passed: 0, failed: [] }, run = runAlone } = {}) {
   const folder = join(root, '.cache/test');
   mkdirSync(folder, { recursive: true });
   const suite = {
@@ -78,16 +88,27 @@ export async function runProject(project, { options = [], checked = { passed: 0,
     projects: [project],
     file: join(folder, `${project}.json`),
     options: [`--reporters=${join(root, 'scripts/testing/test-progress.mjs')}`],
-    run: async (command) => {
-      const { status, interrupted } = await runInGroup(command, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
-      if (interrupted) process.exit(status);
-      return status;
-    },
+    run,
   };
   const { passed, failed, flaky } = await repeatFailedFiles(suite, await runJest(suite, ...options));
   const all = { passed: passed + checked.passed, failed: [...checked.failed, ...failed], flaky };
   console.log(summary(all).join('\n'));
   process.exit(all.failed.length === 0 ? 0 : 1);
 }
-/** Runs the files of a project one after the other, as `runProject` does. */
-export const runSerially = (project, ...options) => runProject(project, { options: ['--runInBand', ...options] });
+/**
+ * Runs the files of a project one after the other, as `runProject` does. As root, the run is contained (contained.mjs), so that an
+ * interrupted run leaves none of the servers that its tests start.
+ */
+export async function runSerially(project, ...more) {
+  const options = ['--runInBand', ...more];
+  if (process.getuid() !== 0) return runProject(project, { options });
+  const folder = mkdtempSync(join(tmpdir(), `bloomery-${project}-`));
+  // PostgreSQL's own user needs search permission.
+  chmodSync(folder, 0o755);
+  endOnSignals(folder);
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  // A cache of its own: Jest names its temporary files by process IDs, which are the same in every PID namespace.
+  const cache = `--cacheDirectory=${join(root, '.cache/jest', project)}`;
+  const run = async (command) => (await startContained(command, { folder: join(folder, 'run'), cwd: root }).ended).code;
+  return runProject(project, { options: [cache, ...options], run });
+}
