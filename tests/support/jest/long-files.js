@@ -8,10 +8,13 @@ const TESTS = path.join(__dirname, '../..');
 module.exports = [
   'boot/tftp',
   'flows/hardware/redfish-firmware',
+  'flows/hardware/redfish-settings',
+  'flows/inspection/discoverd',
   'flows/inspection/discovery',
   'flows/inspection/recorder-processes',
   'flows/observation/never-stale',
   'flows/processes/database-away',
+  'flows/processes/serve',
   'flows/processes/tokens',
   'flows/provisioning/killed-networks',
   'flows/resources/policy-table',
