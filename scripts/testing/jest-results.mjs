@@ -109,6 +109,6 @@ export async function runSerially(project, ...more) {
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   // A cache of its own: Jest names its temporary files by process IDs, which are the same in every PID namespace.
   const cache = `--cacheDirectory=${join(root, '.cache/jest', project)}`;
-  const run = async (command) => (await startContained(command, { folder: join(folder, 'run'), cwd: root }).ended).code;
-  return runProject(project, { options: [cache, ...options], run });
+  const run = async (command) => (await startContained([...command, cache], { folder: join(folder, 'run'), cwd: root }).ended).code;
+  return runProject(project, { options, run });
 }

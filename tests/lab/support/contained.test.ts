@@ -52,11 +52,13 @@ it.each([
   ['SIGINT', 130],
   ['SIGKILL', null],
 ] as const)(
-  '%s to the runner ends all processes of the program, and removes its network namespaces and shared memory',
+  '%s to the runner ends all processes of the program, removes its network namespaces and shared memory, and gives no result',
   async (signal, code) => {
     const [mark, name] = [randomUUID(), `contained-${process.pid}`];
     const runner = start('sh', '-c', PROGRAM, 'program', mark, name);
-    const ended = once(runner, 'exit');
+    let output = '';
+    runner.stdout.on('data', (data: Buffer) => (output += data.toString()));
+    const ended = once(runner, 'close');
     await until(
       240,
       () => 'the program to start',
@@ -65,6 +67,7 @@ it.each([
     expect(existsSync(join(folder, 'run/file'))).toBe(true);
     runner.kill(signal);
     expect((await ended)[0]).toBe(code);
+    expect(output).toBe('');
     // A runner that is killed cannot wait for what it started.
     if (signal === 'SIGKILL')
       await until(
