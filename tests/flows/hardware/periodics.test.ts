@@ -8,23 +8,8 @@ import type { JsonObject, NodeRecord } from '../../../model/records';
 import { conductorOptions, newMachine, type Machine, type Started } from '../../support/conductor';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';
-import { until } from '../../support/until';
 
-const { clock, start, rounds } = useConductor();
-/**
- * Advances the clock by up to so many seconds, until `is` holds. It advances a minute at a time, so that each round of periodic work can
- * end on a busy machine too. It waits at most a second for a round that itself waits for the clock.
- */
-async function after(seconds: number, is: () => Promise<boolean>): Promise<void> {
-  const breathe = async (least: number, most: number, isOver: () => boolean): Promise<void> => {
-    for (let turn = 0; turn < (isOver() ? least : most) && !(await is()); turn++) await new Promise((resolve) => setTimeout(resolve, 10));
-  };
-  for (let turned = 0; turned < seconds && !(await is()); turned += 60) {
-    await clock.advance(Math.min(60, seconds - turned));
-    await breathe(10, 100, () => rounds() === 0);
-  }
-  await until('what the clock brings', is);
-}
+const { after, clock, start } = useConductor();
 const inState =
   ({ node }: Started, uuid: string, state: NodeRecord['provision_state']) =>
   async (): Promise<boolean> => {
