@@ -6,6 +6,7 @@
 const { readFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { dirname, join } = require('node:path');
+const v8 = require('node:v8');
 const vm = require('node:vm');
 
 const SHARED = new Set(['express', 'jose', 'knex', 'pg', 'puppeteer-core', 'undici', 'yaml']);
@@ -23,6 +24,12 @@ require.extensions['.ts'] = (module, filename) => {
   });
   module._compile(code, filename);
 };
+
+/**
+ * V8 optimizes a function after this many bytes of bytecode (its default is 67,584). Test files end too soon to gain from that, and all
+ * processors are busy: the optimization, beside the tests, costs more than it saves.
+ */
+v8.setFlagsFromString('--interrupt-budget=400000');
 
 /**
  * Jest compiles each module anew for each test file. A script is compiled once for a worker instead, and runs in the context of each file:
