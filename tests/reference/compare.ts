@@ -76,7 +76,7 @@ const COMPARED = [
 ];
 /** Members that each server generates or measures itself. */
 const OWN: ReadonlySet<string> = new Set(['agent_token', 'duration_seconds']);
-const KNOWN_UUID = /^(?:aaaaaaaa|bbbbbbbb|cccccccc)-/;
+const KNOWN_UUID = /^(?:aaaaaaaa|bbbbbbbb|cccccccc|ffffffff)-/;
 
 /** Makes values comparable: sorts what has no order (lists of names, members of objects), and replaces what each server generates. */
 export function alike(value: unknown, key = ''): unknown {

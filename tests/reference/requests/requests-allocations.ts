@@ -4,6 +4,8 @@ import { MAX, around, at, get, quietly, send, type Sent, type Step } from './ste
 const node = (last: string): string => `aaaaaaaa-0000-4000-8000-0000000000${last}`;
 const uuid = (last: string): string => `bbbbbbbb-0000-4000-8000-0000000000${last}`;
 const NOBODY = 'cccccccc-0000-4000-8000-000000000000';
+/** Comes after each UUID that a server generates, so both servers agree on the first one in descending order. */
+const LAST = 'ffffffff-ffff-4fff-bfff-ffffffffffff';
 const PATH = '/v1/allocations';
 const post = (body: unknown, minor = MAX): Sent => send('POST', PATH, body, minor);
 const replace = (path: string, value: unknown): object => ({ op: 'replace', path, value });
@@ -72,6 +74,7 @@ const bodies: readonly unknown[] = [
 
 const created: readonly Sent[] = [
   post({ resource_class: 'none', name: 'taken', uuid: uuid('e0'), extra: { a: 1 } }),
+  post({ resource_class: 'none', uuid: LAST }),
   ...bodies.map((body) => post(body)),
   ...[1, 31, 51, 52, 57, 58, 59, 60, 80, 96, 109, MAX].map((minor) => post({}, minor)),
   ...[57, 58].flatMap((minor) => [
