@@ -1,5 +1,6 @@
 /** Sends the same requests to two servers, and finds the differences of their answers, apart from unavoidable ones. */
 import { request as httpRequest } from 'node:http';
+import { until } from '../support/until';
 import type { Sent, Step } from './requests/steps';
 
 export interface Answered {
@@ -35,11 +36,11 @@ export async function ask(base: string, { method, path, version, body, headers }
   });
 }
 
-/** One try each 50 ms: two minutes. */
-const TRIES = 2400;
+/** Milliseconds between two looks at a server. */
+const EVERY_MS = 50;
 /** Waits until the node has no reservation and no pending change. @param wanted the state that it must have then */
 export async function settle(base: string, node: string, wanted?: string): Promise<void> {
-  for (let tries = 0; tries < TRIES; tries++) {
+  const isSettled = async (): Promise<boolean> => {
     const { body } = await ask(base, { method: 'GET', path: `/v1/nodes/${node}`, version: '1.115' });
     const {
       reservation,
@@ -48,23 +49,20 @@ export async function settle(base: string, node: string, wanted?: string): Promi
       provision_state: state,
       last_error: error,
     } = JSON.parse(body) as Record<string, string | null>;
-    if (!reservation && !power && (!target || /failed|wait|hold/.test(state ?? ''))) {
-      if (wanted === undefined || state === wanted) return;
-      throw new Error(`${base}: ${node} is ${state ?? 'nowhere'}, not ${wanted}: ${error ?? ''}`);
-    }
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  throw new Error(`${base}: ${node} does not settle`);
+    if (reservation || power || (target && !/failed|wait|hold/.test(state ?? ''))) return false;
+    if (wanted === undefined || state === wanted) return true;
+    throw new Error(`${base}: ${node} is ${state ?? 'nowhere'}, not ${wanted}: ${error ?? ''}`);
+  };
+  await until(`${base}: ${node} settles`, isSettled, EVERY_MS);
 }
 
 /** Waits until each allocation has a result. */
 export async function settleAllocations(base: string): Promise<void> {
-  for (let tries = 0; tries < TRIES; tries++) {
+  const areSettled = async (): Promise<boolean> => {
     const { body } = await ask(base, { method: 'GET', path: '/v1/allocations?state=allocating&limit=1', version: '1.115' });
-    if ((JSON.parse(body) as { allocations: readonly unknown[] }).allocations.length === 0) return;
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  throw new Error(`${base}: an allocation does not settle`);
+    return (JSON.parse(body) as { allocations: readonly unknown[] }).allocations.length === 0;
+  };
+  await until(`${base}: each allocation settles`, areSettled, EVERY_MS);
 }
 
 const COMPARED = [
