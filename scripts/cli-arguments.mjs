@@ -22,7 +22,7 @@ function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER 
  * @param usage its arguments, in short
  * @param about what it does, in a sentence
  * @param options by name: `help`; `value` (the name of its value in the help; a flag has none), `default`, `choices`, or `least` and `most`
- *   of a number
+ *   of a number; `isAlone` if positional arguments exclude it
  * @param positional the arguments without a name: `name`, `choices` (absent: any), whether one is `needed`, whether there may be `several`
  * @returns values by name (numbers as numbers), `argument` (the first positional one) and `positionals` (all of them)
  */
@@ -55,6 +55,7 @@ export function cliArguments({ command, usage, about, options = {}, positional }
   for (const [name, text] of Object.entries(values)) {
     const problem = typeof text === 'string' ? problemOf(name, text, options[name]) : undefined;
     if (problem) refuse(problem);
+    if (options[name]?.isAlone && positionals.length > 0) refuse(`--${name} and ${positional.name} exclude each other`);
   }
   if (positionals.length > 1 && !positional.several) refuse(`Unexpected argument '${positionals[1]}'`);
   const refused = positional?.choices && positionals.find((one) => !positional.choices.includes(one));

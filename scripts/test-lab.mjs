@@ -2,11 +2,10 @@
 // and Debian. Parts run side by side, each contained (contained.mjs). A part that fails runs once more by itself. The output ends with the
 // parts that did not run, what failed, what was flaky, and one line of counts.
 import { availableParallelism } from 'node:os';
-import { mkdirSync, mkdtempSync, chmodSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cliArguments } from './cli-arguments.mjs';
-import { endOnSignals, startContained } from './testing/contained.mjs';
+import { prepareContained, startContained } from './testing/contained.mjs';
 import { installDebianPackages, packageGroups } from './testing/debian-packages.mjs';
 import { judge, repeatFailed, summary } from './testing/flaky.mjs';
 import { build, installPackages, root } from './install.mjs';
@@ -24,7 +23,7 @@ const {
   usage: '[NAME … | --all] [--list] [--jobs N]',
   about: 'The tests beside real counterparts: a part, a folder of parts, or (without a name) all parts that are not rare. Root, Debian.',
   options: {
-    all: { help: 'run the rare parts too, which --list marks' },
+    all: { isAlone: true, help: 'run the rare parts too, which --list marks' },
     list: { help: 'print what each part needs, and run nothing' },
     jobs: {
       value: 'N',
@@ -37,10 +36,6 @@ const {
   },
   positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },
 });
-if (isAll && positionals.length > 0) {
-  console.error('--all and NAME exclude each other (npm run test:lab -- --help tells more)');
-  process.exit(2);
-}
 // Without names: --list shows all parts, a run leaves the rare ones out.
 const isWithRare = list || isAll;
 const chosen = Object.keys(PARTS).filter((part) =>
@@ -73,10 +68,7 @@ installDebianPackages([...new Set(chosen.flatMap((part) => PARTS[part].groups))]
 build();
 const scratch = join(root, '.cache/test/lab');
 mkdirSync(scratch, { recursive: true });
-const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-'));
-// PostgreSQL's own user needs search permission.
-chmodSync(folder, 0o755);
-endOnSignals(folder);
+const folder = prepareContained('lab');
 
 const started = performance.now();
 const say = (what) => console.error(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${what}`);
@@ -118,7 +110,6 @@ const all = await repeatFailed(results, async (parts) => {
   }
   return again;
 });
-rmSync(folder, { recursive: true, force: true });
 const rare = leftOut.length === 0 ? [] : [`not run, because they are rare (--all runs them): ${leftOut.join(', ')}`];
 const duration = `in all: ${((performance.now() - started) / 1000).toFixed(0)} s`;
 console.log(['', ...times.values(), duration, ...rare, ...summary(all)].join('\n'));

@@ -5,9 +5,11 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SIGNALS } from './process-group.mjs';
 
 /** The first process of the namespace. It collects orphaned processes, and writes the processor times of all. */
 const FIRST = `mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
@@ -18,23 +20,30 @@ times > "$times"
 exit $code`;
 
 const running = new Set();
-const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 /** Whether a signal ends this process. Nothing starts then, and no result comes. */
 let isEnding = false;
 const NEVER = new Promise(() => {});
 
-/** From now on, a signal ends all contained programs and then this process. @param folder removed before this process ends */
-export function endOnSignals(folder) {
+/** `rm` tries again while programs that end still write. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
+
+/**
+ * From now on, a signal ends all contained programs and then this process.
+ * @returns a folder for the folders of the programs, which is removed when this process ends
+ */
+export function prepareContained(name) {
+  const folder = mkdtempSync(join(tmpdir(), `bloomery-${name}-`));
+  // PostgreSQL's own user needs search permission.
+  chmodSync(folder, 0o755);
+  process.on('exit', () => rmSync(folder, REMOVAL));
   for (const [signal, code] of Object.entries(SIGNALS))
     process.on(signal, () => {
       if (isEnding) return;
       isEnding = true;
       console.error(`${signal}: ending the running programs`);
-      void Promise.all([...running].map((one) => one.kill())).then(async () => {
-        await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-        process.exit(code);
-      });
+      void Promise.all([...running].map((one) => one.kill())).then(() => process.exit(code));
     });
+  return folder;
 }
 
 /** `1m2.5s` of the shell's `times` in seconds. */
@@ -88,7 +97,7 @@ export function startContained(command, { folder, log, cwd, env = process.env })
     } catch {
       // A killed program has written no times.
     }
-    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    await rm(folder, REMOVAL);
     return { code, cpuSeconds };
   };
   const finished = finish().finally(() => running.delete(contained));

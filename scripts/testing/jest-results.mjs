@@ -1,8 +1,7 @@
 // Runs jest and reads its results, for npm test and the other test commands.
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { endOnSignals, startContained } from './contained.mjs';
+import { prepareContained, startContained } from './contained.mjs';
 import { repeatFailed, summary } from './flaky.mjs';
 import { root } from '../install.mjs';
 import { runInGroup } from './process-group.mjs';
@@ -102,11 +101,7 @@ export async function runProject(project, { options = [], checked = { passed: 0,
 export async function runSerially(project, ...more) {
   const options = ['--runInBand', ...more];
   if (process.getuid() !== 0) return runProject(project, { options });
-  const folder = mkdtempSync(join(tmpdir(), `bloomery-${project}-`));
-  // PostgreSQL's own user needs search permission.
-  chmodSync(folder, 0o755);
-  endOnSignals(folder);
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const folder = prepareContained(project);
   // A cache of its own: Jest names its temporary files by process IDs, which are the same in every PID namespace.
   const cache = `--cacheDirectory=${join(root, '.cache/jest', project)}`;
   const run = async (command) => (await startContained([...command, cache], { folder: join(folder, 'run'), cwd: root }).ended).code;

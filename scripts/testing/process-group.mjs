@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+/** The signals that end a run, and the exit status of each. */
+export const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 /** Time for programs to clean up after a signal. */
 const GRACE_MS = 10_000;
 const INTERVAL_MS = 50;

@@ -15,15 +15,18 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const RUNNER = `
-import { endOnSignals, startContained } from '${root}/scripts/testing/contained.mjs';
-const [folder, log, ...command] = process.argv.slice(1);
-endOnSignals(folder);
+import { join } from 'node:path';
+import { prepareContained, startContained } from '${root}/scripts/testing/contained.mjs';
+const [log, ...command] = process.argv.slice(1);
+const folder = join(prepareContained('test'), 'run');
 const { code, cpuSeconds } = await startContained(command, { folder, log }).ended;
 console.log(JSON.stringify({ code, processor: cpuSeconds >= 0 }));`;
 const start = (...command: readonly string[]) => {
-  const words = ['--input-type=module', '-e', RUNNER, join(folder, 'run'), join(folder, 'log'), ...command];
-  return spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const words = ['--input-type=module', '-e', RUNNER, join(folder, 'log'), ...command];
+  return spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, TMPDIR: folder } });
 };
+/** The runner's folder for its programs. */
+const ofRunner = (): string | undefined => readdirSync(folder).find((name) => name.startsWith('bloomery-test-'));
 /** Processes that have the mark among their arguments. */
 const marked = (mark: string): readonly string[] =>
   readdirSync('/proc').filter((pid) => {
@@ -64,7 +67,7 @@ it.each([
       () => 'the program to start',
       () => existsSync(join(folder, 'log')) && readFileSync(join(folder, 'log'), 'utf8').includes('ready') && marked(mark).length >= 2,
     );
-    expect(existsSync(join(folder, 'run/file'))).toBe(true);
+    expect(existsSync(join(folder, ofRunner()!, 'run/file'))).toBe(true);
     runner.kill(signal);
     expect((await ended)[0]).toBe(code);
     expect(output).toBe('');
@@ -78,7 +81,7 @@ it.each([
     expect(marked(mark)).toEqual([]);
     expect(execFileSync('ip', ['netns', 'list'], { encoding: 'utf8' })).not.toContain(name);
     expect(existsSync(`/dev/shm/${name}`)).toBe(false);
-    expect(existsSync(join(folder, 'run'))).toBe(signal === 'SIGKILL');
+    expect(ofRunner() !== undefined).toBe(signal === 'SIGKILL');
   },
 );
 
@@ -90,5 +93,5 @@ it.each([0, 3])('the runner returns exit status %i of the program, and ends the 
   await once(runner, 'close');
   expect(JSON.parse(output)).toEqual({ code, processor: true });
   expect(marked(mark)).toEqual([]);
-  expect(existsSync(join(folder, 'run'))).toBe(false);
+  expect(ofRunner()).toBeUndefined();
 });
