@@ -26,6 +26,8 @@ interface Projected {
   readonly components: { readonly schemas: Readonly<Record<string, { readonly properties: object }>> };
 }
 const document = loadDocument();
+/** Versions whose documents are read. */
+const MINORS = [1, 50, 115];
 
 /**
  * Reads definitions with openapi-backend (strictly: with OpenAPI's own schema). It runs in another process, because jest cannot load the
@@ -45,20 +47,19 @@ const operationsOf = (definitions: readonly unknown[]): readonly string[][] => {
   return JSON.parse(output) as string[][];
 };
 it('openapi.yaml, and the documents of versions, are valid OpenAPI 3.0 documents for openapi-backend', () => {
-  const minors = [1, 50, 115];
   const written: unknown = parse(readFileSync(join(__dirname, '../../../openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
   const operations = document.paths.flatMap((path) => [...path.operations.values()]);
   const sorted = (some: typeof operations): string[] => some.map(({ operationId }) => operationId).sort();
-  expect(operationsOf([written, ...minors.map((minor) => documentOfVersion(document, minor))])).toEqual([
+  expect(operationsOf([written, ...MINORS.map((minor) => documentOfVersion(document, minor))])).toEqual([
     sorted(operations),
-    ...minors.map((minor) => sorted(operations.filter(({ gate }) => isGateOpen(gate, minor)))),
+    ...MINORS.map((minor) => sorted(operations.filter(({ gate }) => isGateOpen(gate, minor)))),
   ]);
 });
 
 describe('the document of one version', () => {
   const at = (minor: number) => documentOfVersion(document, minor) as unknown as Projected;
   const names = (minor: number, schema: string): string[] => Object.keys(at(minor).components.schemas[schema]!.properties);
-  it.each([1, 50, 115])('of 1.%p is without extensions of ours', (minor) => {
+  it.each(MINORS)('of 1.%p is without extensions of ours', (minor) => {
     expect(JSON.stringify(at(minor))).not.toMatch(/"x-/);
   });
   it('has the paths, arguments and fields of that version', () => {
