@@ -1,4 +1,7 @@
-/** Dispatches a parsed request to its handler. Checks route, Accept, arguments, body, version gates and policy, in Ironic's order. */
+/**
+ * Dispatches a parsed request to its handler. Checks route, Accept, arguments, body, version gates and policy, in Ironic's order. Refuses
+ * the answer of an operation whose policy neither the dispatcher nor the handler has checked (resource/permission.ts).
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
 import { Fault } from '../model/errors';
@@ -10,8 +13,9 @@ import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
 import type { Peer } from './http/source';
-import { checkPolicy, hasNoTarget } from './resource/access';
+import { checkOperations, checkPolicy, isOfResource } from './resource/access';
 import type { Answer, ApiContext, Request } from './resource/handler';
+import { guardedConductor, guardedStore, requireGranted, type Permission } from './resource/permission';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
 import type { Operation } from './schema/document';
@@ -64,7 +68,15 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
   return missing.length === 0 ? params : { ...params, ...Object.fromEntries(missing.map(({ name }) => [name, values[name] as string])) };
 }
 
+/** Handlers of GET write with the conductor only. */
+const guarded = (context: ApiContext, { method }: Operation, permission: Permission): ApiContext => ({
+  ...context,
+  conductor: guardedConductor(context.conductor, permission),
+  store: method === 'GET' ? context.store : guardedStore(context.store, permission),
+});
+
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
+  checkOperations(context.document);
   const match = matcher(context.document);
   return async (parsed, report) => {
     const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer, source } = parsed;
@@ -88,11 +100,15 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     checkBody(operation, body, context);
     if (closed) refuseByGate(below, gate.since);
     refuseNewer(operation, given, query, minor);
-    if (operation.policy && hasNoTarget(operation.policy)) checkPolicy(parsed, context, operation.policy);
+    const { policy } = operation;
+    const permission: Permission = { policy, isGranted: policy === null };
+    const isCheckedByHandler = policy !== null && isOfResource(policy);
+    if (policy !== null && !isCheckedByHandler) checkPolicy({ caller, permission }, context, policy);
     const { origin } = report;
     const request: Request = {
       minor,
       caller,
+      permission,
       params: paramsOf(operation, params, query),
       query,
       body,
@@ -107,6 +123,9 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
         report.nodeUuid = uuid;
       },
     };
-    return handlers[operation.operationId]!(request, { ...context, conductor: conductor.from(origin) });
+    const own: ApiContext = { ...context, conductor: conductor.from(origin) };
+    const answer = await handlers[operation.operationId]!(request, isCheckedByHandler ? guarded(own, operation, permission) : own);
+    requireGranted(permission);
+    return answer;
   };
 }

@@ -12,6 +12,9 @@ const PREFIX = 'baremetal:';
 const STEP = 'step:execute:';
 export const STEP_RULE = PREFIX + STEP;
 
+/** @param policy without `baremetal:` */
+export const isPolicy = (policy: string): boolean => POLICIES.some(({ name }) => name === PREFIX + policy || name === policy);
+
 export interface Enforcer {
   /**
    * @param policy without `baremetal:`. A step (`step:execute:…`) that no rule of the operator names is allowed

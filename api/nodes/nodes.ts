@@ -7,7 +7,7 @@ import { isGateOpen } from '../../model/versions';
 import type { NodeSummary } from '../../store/store';
 import { refuseByGate } from '../schema/arguments';
 import { checkedRecord, refuseNewer, type Values } from '../resource/fields';
-import { checkPolicy } from '../resource/access';
+import { checkInPlaceOf, checkPolicy } from '../resource/access';
 import { location } from '../resource/links';
 import { nodeAccess } from '../resource/node-access';
 import { checkFieldsAllowed, checkNewer } from '../resource/lists';
@@ -47,9 +47,10 @@ async function nodeBytes(
 /** Whether the caller creates the node as the administrator of its own project. @throws Fault HTTPForbidden */
 function isOwnNode(request: Request, context: ApiContext): boolean {
   const { options, auth } = context;
-  if (options['api.project_admin_can_manage_own_nodes'] && auth.allowed(request.caller, 'node:create:self_owned_node')) return true;
-  checkPolicy(request, context, 'node:create');
-  return false;
+  const ownPolicy = 'node:create:self_owned_node';
+  const isOwn = options['api.project_admin_can_manage_own_nodes'] && auth.allowed(request.caller, ownPolicy);
+  checkInPlaceOf('node:create', [isOwn ? ownPolicy : 'node:create'], request, context);
+  return isOwn;
 }
 /** @param isOwn from isOwnNode: the caller's project becomes the owner, unless the caller's scope is the system */
 function ownerOf(record: Values, { caller }: Request, isOwn: boolean): string | null {
@@ -116,7 +117,8 @@ async function deleteNode(request: Request, context: ApiContext): Promise<Answer
   const { auth, options } = context;
   const node = await nodeOf(request, context, 'node:get', true);
   const ownPolicy = options['api.project_admin_can_manage_own_nodes'] ? 'node:delete:self_owned_node' : 'node:delete';
-  if (!auth.allowed(request.caller, 'node:delete', node)) checkPolicy(request, context, ownPolicy, node);
+  const policy = auth.allowed(request.caller, 'node:delete', node) ? 'node:delete' : ownPolicy;
+  checkInPlaceOf('node:delete', [policy], request, context, node);
   await withNotifications(context, request, 'node', 'delete', node, () => context.conductor.deleteNode(node.uuid));
   return { status: 204 };
 }

@@ -6,7 +6,7 @@ import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
-import { checkPolicy } from '../resource/access';
+import { checkInPlaceOf } from '../resource/access';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/fields';
 import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../resource/node-find';
 import type { Request, ApiContext } from '../resource/handler';
@@ -80,7 +80,7 @@ export async function changedNode(
   checkAutomatedClean(patch);
 
   const node = await nodeOf(request, context, 'node:get', true);
-  for (const policy of policies(patch, rows)) checkPolicy(request, context, policy, node);
+  checkInPlaceOf('node:update', policies(patch, rows), request, context, node);
   const [parent] = valuesAt(patch, '/parent_node');
   const parentUuid = parent === undefined ? undefined : (await linkedNode('parent_node', parent, node.owner, request, context)).uuid;
   checkState(node, patch, request, context);

@@ -1,15 +1,32 @@
 /** Checks of policies. Resources that the caller may not see are answered as missing; visible ones that it may not use, with 403. */
 import { Fault } from '../../model/errors';
+import type { Caller } from '../../policy/caller';
+import { isPolicy } from '../../policy/enforcer';
 import type { Target } from '../../policy/vocabulary';
+import type { Document } from '../schema/document';
 import type { ApiContext, Request } from './handler';
 
-type WithCaller = Pick<Request, 'caller'>;
-type WithAuth = Pick<ApiContext, 'auth'>;
+type Checked = Pick<Request, 'caller' | 'permission'>;
+type WithAuth = { readonly auth: Pick<ApiContext['auth'], 'allowed'> };
 
-/** Policies that depend on the caller alone. The dispatcher checks them; handlers check all others, with the resource. */
-const WITHOUT_TARGET =
-  /^(?:chassis|driver|conductor|shards|deploy_template|inspection_rule|events):|^(?:runbook:create|node:ipa_heartbeat)$/;
-export const hasNoTarget = (policy: string): boolean => WITHOUT_TARGET.test(policy);
+/** The operations without a policy: everybody who is authenticated may use them, and some of them need no authentication (public-paths.ts). */
+export const PUBLIC_OPERATIONS: readonly string[] = ['showRoot', 'showVersion', 'showDocument', 'showDocsPage', 'showDocsAsset'];
+
+/** Policies that depend on the projects of a resource: handlers check them, with the resource. The dispatcher checks all others. */
+const OF_RESOURCES = /^(?:node|port|portgroup|volume|allocation|runbook):/;
+/** Those of them that depend on the caller alone. */
+const OF_CALLERS: readonly string[] = ['node:ipa_heartbeat', 'node:hardware:push', 'runbook:create'];
+export const isOfResource = (policy: string): boolean => OF_RESOURCES.test(policy) && !OF_CALLERS.includes(policy);
+
+/** Throws an Error for an operation without a policy that is not listed as public, and for a policy that does not exist. */
+export function checkOperations({ paths }: Pick<Document, 'paths'>): void {
+  const operations = paths.flatMap((path) => [...path.operations.values()]);
+  const open = operations.filter(({ policy, operationId }) => (policy === null) !== PUBLIC_OPERATIONS.includes(operationId));
+  const unknown = operations.filter(({ policy }) => policy !== null && !isPolicy(policy));
+  const wrong = [...new Set([...open, ...unknown])].map(({ operationId }) => operationId);
+  if (wrong.length > 0)
+    throw new Error(`operations of openapi.yaml need a policy that exists (x-policy), or are public: ${wrong.join(', ')}`);
+}
 
 const forbidden = (policy: string): Fault => new Fault('HTTPForbidden', { resource: `baremetal:${policy}` });
 
@@ -17,8 +34,28 @@ const forbidden = (policy: string): Fault => new Fault('HTTPForbidden', { resour
  * @param target the projects of the resource; absent: the policy depends on the caller alone
  * @throws Fault HTTPForbidden
  */
-export function checkPolicy({ caller }: WithCaller, { auth }: WithAuth, policy: string, target?: Target): void {
+export function requirePolicy(caller: Caller, { auth }: WithAuth, policy: string, target?: Target): void {
   if (!auth.allowed(caller, policy, target)) throw forbidden(policy);
+}
+
+function grant({ permission }: Checked, policy: string): void {
+  if (permission.policy === policy) permission.isGranted = true;
+}
+
+/** As requirePolicy. If the policy is that of the operation, the request may write and be answered. @throws Fault HTTPForbidden */
+export function checkPolicy(request: Checked, context: WithAuth, policy: string, target?: Target): void {
+  requirePolicy(request.caller, context, policy, target);
+  grant(request, policy);
+}
+
+/**
+ * Checks these policies in place of the operation's one.
+ * @param policies empty for a resource that is open to everybody
+ * @throws Fault HTTPForbidden
+ */
+export function checkInPlaceOf(policy: string, policies: Iterable<string>, request: Checked, context: WithAuth, target?: Target): void {
+  for (const one of policies) requirePolicy(request.caller, context, one, target);
+  grant(request, policy);
 }
 
 /**
@@ -27,10 +64,14 @@ export function checkPolicy({ caller }: WithCaller, { auth }: WithAuth, policy: 
  * @param named the project that the request names
  * @throws Fault HTTPForbidden
  */
-export function projectOfList(request: WithCaller, context: WithAuth, kind: string, named?: string | boolean | null): string | undefined {
+export function projectOfList(request: Checked, context: WithAuth, kind: string, named?: string | boolean | null): string | undefined {
   const { caller } = request;
-  if (context.auth.allowed(caller, `${kind}:list_all`)) return undefined;
-  if (!caller.project || (named && named !== caller.project)) throw forbidden(`${kind}:list_all`);
-  checkPolicy(request, context, `${kind}:list`);
+  const all = `${kind}:list_all`;
+  if (context.auth.allowed(caller, all)) {
+    grant(request, all);
+    return undefined;
+  }
+  if (!caller.project || (named && named !== caller.project)) throw forbidden(all);
+  checkInPlaceOf(all, [`${kind}:list`], request, context);
   return caller.project;
 }

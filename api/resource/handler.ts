@@ -19,6 +19,7 @@ import type { AgentAddresses } from './agent-addresses';
 import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
 import type { HardwarePushes } from './hardware-pushes';
+import type { Permission } from './permission';
 
 /** Authentication: a strategy of [DEFAULT]auth_strategy. */
 export interface Strategy {
@@ -40,6 +41,8 @@ export interface Auth extends Strategy {
 export interface Request {
   readonly minor: number;
   readonly caller: Caller;
+  /** Whether the policy of the operation has allowed the request (access.ts). */
+  readonly permission: Permission;
   readonly params: Readonly<Record<string, string>>;
   /** Arguments of the query, and of the body where its members are arguments: checked values by name. */
   readonly query: Arguments;

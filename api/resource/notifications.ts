@@ -2,6 +2,7 @@
 import { announce, announceNode, type NotifiedResource, type Status } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
 import type { Request, ApiContext } from './handler';
+import { requireGranted } from './permission';
 
 /** @param after the record of the final notification */
 async function notifyAround<T>(
@@ -27,15 +28,16 @@ async function notifyAround<T>(
  * @param record after the change; for a deletion, before it
  * @param work makes the change; may return the record afterwards
  */
-export const withNotifications = <T>(
+export async function withNotifications<T>(
   { notifier }: ApiContext,
-  { origin }: Request,
+  { origin, permission }: Request,
   resource: NotifiedResource | undefined,
   action: 'create' | 'update' | 'delete',
   record: object,
   work: () => Promise<T>,
-): Promise<T> =>
-  resource === undefined
+): Promise<T> {
+  requireGranted(permission);
+  return resource === undefined
     ? work()
     : notifyAround(
         (status, shown) => announce(notifier, resource, action, status, shown, origin),
@@ -43,17 +45,20 @@ export const withNotifications = <T>(
         work,
         (result) => ((result ?? undefined) === undefined ? record : (result as object)),
       );
+}
 
 /** @param node after the change */
-export const withMaintenanceNotifications = (
+export async function withMaintenanceNotifications(
   context: ApiContext,
-  { origin }: Request,
+  { origin, permission }: Request,
   node: NodeRecord,
   work: () => Promise<void>,
-): Promise<void> =>
-  notifyAround(
+): Promise<void> {
+  requireGranted(permission);
+  return notifyAround(
     (status, shown) => announceNode(context.notifier, 'ironic-api', 'maintenance_set', status, shown, {}, origin),
     node,
     work,
     () => node,
   );
+}

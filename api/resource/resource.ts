@@ -16,7 +16,7 @@ import { linksTo, location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
 import { withNotifications } from './notifications';
 import { checkFields, rowsToShow } from './present';
-import { checkPolicy } from './access';
+import { checkInPlaceOf, checkPolicy } from './access';
 import type { Target } from '../../policy/vocabulary';
 import type { Answer, ApiContext, Handlers, Request } from './handler';
 
@@ -149,12 +149,17 @@ export function presenterOf<RecordType extends ResourceRecord>(
   };
 }
 
-/** The record of the path. Callers that may not see it get the same response as for one that does not exist, or 403. */
+/**
+ * The record of the path. Callers that may not see it get the same response as for one that does not exist, or 403.
+ * @param policy of the operation
+ * @param policiesOf the policies that are checked in its place
+ */
 export async function recordOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
-  policiesOf: (record: RecordType) => readonly string[],
+  policy: string,
   request: Request,
   context: ApiContext,
+  policiesOf: (record: RecordType) => readonly string[] = () => [policy],
 ): Promise<RecordType> {
   const { hidden, projects } = resource;
   const ident = request.params[resource.ident]!;
@@ -162,7 +167,7 @@ export async function recordOf<RecordType extends ResourceRecord>(
   if (!projects) return record;
   const target = await projects(record, context);
   if (hidden && !context.auth.allowed(request.caller, hidden[0], target)) throw hidden[1](ident);
-  for (const policy of policiesOf(record)) checkPolicy(request, context, policy, target);
+  checkInPlaceOf(policy, policiesOf(record), request, context, target);
   return record;
 }
 
@@ -217,7 +222,8 @@ async function showOf<RecordType extends ResourceRecord>(
   if (resource.strict) checkStrict(request, strictRows(resource, minor, context), resource.strict);
   checkFieldsAllowed(fields, minor);
   checkNewer(fields ?? [], all, minor);
-  const record = await recordOf(resource, (found) => (resource.isPublic?.(found) ? [] : [`${resource.policy}:get`]), request, context);
+  const policy = `${resource.policy}:get`;
+  const record = await recordOf(resource, policy, request, context, (found) => (resource.isPublic?.(found) ? [] : [policy]));
   checkFields(fields, all);
   return { status: 200, body: presenterOf(resource, request, context, fields)(record) };
 }
@@ -256,7 +262,8 @@ async function updateOf<RecordType extends ResourceRecord>(
   const patch = resource.lenient ? (request.body as readonly PatchOperation[]) : checkedPatch(request.body, known);
   if (rows.some(({ name, named }) => !isGateOpen(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  const before = await recordOf(resource, () => resource.policiesOf?.(patch) ?? [`${resource.policy}:update`], request, context);
+  const policy = `${resource.policy}:update`;
+  const before = await recordOf(resource, policy, request, context, () => resource.policiesOf?.(patch) ?? [policy]);
   const patchable = rows.filter(({ create, patch: isPatchable }) => create || isPatchable);
   const applied = applyPatch(before as unknown as Values, patch);
   const patched = (await resource.patched?.(applied, patch, before, request, context)) ?? applied;
@@ -283,7 +290,7 @@ async function removeOf<RecordType extends ResourceRecord>(
   request: Request,
   context: ApiContext,
 ): Promise<Answer> {
-  const record = await recordOf(resource, () => [`${resource.policy}:delete`], request, context);
+  const record = await recordOf(resource, `${resource.policy}:delete`, request, context);
   await withNotifications(context, request, notificationName(resource), 'delete', record, () => resource.remove(record, context));
   return { status: 204 };
 }

@@ -4,7 +4,7 @@ import { isLogicalName, isUuid } from '../../model/idents';
 import { equalJson, valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
-import { checkPolicy, projectOfList } from '../resource/access';
+import { checkInPlaceOf, checkPolicy, projectOfList } from '../resource/access';
 import type { Values } from '../resource/fields';
 import { nodeOf, visibleNode } from '../resource/node-find';
 import { checkFields } from '../resource/present';
@@ -62,9 +62,10 @@ function ownerOf(values: Values, request: Request, context: ApiContext): unknown
   if (!auth.allowed(caller, 'allocation:create') || (!isNewOnly && !given && !isFormer)) {
     if (caller.project && given && given !== caller.project) checkPolicy(request, context, 'allocation:create');
     if (!isNewOnly && given) checkPolicy(request, context, 'allocation:create_pre_rbac');
-    checkPolicy(request, context, 'allocation:create_restricted');
+    checkInPlaceOf('allocation:create', ['allocation:create_restricted'], request, context);
     return caller.project;
   }
+  checkPolicy(request, context, 'allocation:create');
   if (caller.system || !isNewOnly) return given;
   if (given && given !== caller.project && !auth.allowed(caller, 'allocation:create_restricted')) {
     const [requested, project] = [str(given), str(caller.project)];

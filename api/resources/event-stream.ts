@@ -116,7 +116,7 @@ async function currentFilter(request: Request, context: ApiContext): Promise<((e
   const { headers, path, source } = request;
   try {
     const caller = await context.auth.identify(headers, targetOf(path).bare, 'GET', source);
-    projectOfList({ caller }, context, 'node');
+    projectOfList({ ...request, caller }, context, 'node');
     return filterOf({ ...request, caller }, context);
   } catch (error) {
     if (error instanceof Unauthenticated && error.status === 503) return undefined;

@@ -86,7 +86,7 @@ const USAGE =
 async function runbookOf(request: Request, context: ApiContext, policy: string): Promise<RunbookRecord> {
   const ident = request.params['runbook_ident']!;
   if (!isLogicalName(ident) && !isUuid(ident)) throw new Fault('InvalidUuidOrName', { name: ident });
-  return recordOf(RUNBOOKS, () => [policy], request, context);
+  return recordOf(RUNBOOKS, policy, request, context);
 }
 /** @param after maps the current traits to the new ones */
 async function changeTraits(

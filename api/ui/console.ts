@@ -19,7 +19,7 @@ import { isOfOwnPage } from '../http/cors';
 import { Unauthenticated } from '../http/errors';
 import { sourceOf } from '../http/source';
 import { targetOf } from '../http/target';
-import { checkPolicy } from '../resource/access';
+import { requirePolicy } from '../resource/access';
 
 interface ConsoleParts {
   readonly options: Options;
@@ -184,7 +184,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     const caller = await sessions.auth.identify({ ...headers, 'x-csrf-token': csrf }, `/v1/nodes/${uuid}/states/console`, 'PUT', source);
     const node = await store.nodes.find(uuid);
     if (!sessions.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: uuid });
-    checkPolicy({ caller }, sessions, 'node:get_console', node);
+    requirePolicy(caller, sessions, 'node:get_console', node);
     return caller.user;
   }
   /** @throws Error with a message for the user */

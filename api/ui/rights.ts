@@ -12,10 +12,9 @@ const OFFERED = [
   ...['node:set_boot_device', 'node:validate', 'node:history:get', 'node:inventory:get', 'node:bios:get', 'node:firmware:get'],
   ...['node:set_raid_state', 'node:traits:list', 'node:traits:set'],
   ...['node:list_all', 'node:hardware:get', 'node:get_console', 'node:set_console_state', 'conductor:get'],
-  ...['deploy_template', 'runbook', 'allocation', 'image'].flatMap((kind) =>
+  ...['deploy_template', 'runbook', 'allocation', 'image', 'inspection_rule'].flatMap((kind) =>
     ['get', 'create', 'update', 'delete'].map((operation) => `${kind}:${operation}`),
   ),
-  ...['list_all', 'create', 'update', 'delete'].map((operation) => `inspection_rule:${operation}`),
   ...['runbook:list', 'allocation:list'],
 ] as const;
 /** With [api]project_admin_can_manage_own_nodes, these policies are enough too. */

@@ -42,7 +42,7 @@ export const RESOURCES: readonly Resource[] = [
   },
   {
     ...{ id: 'inspection_rules', title: 'Inspection rules', columns: ['description', 'priority', 'phase', 'conditions', 'actions'] },
-    policies: policiesOf('inspection_rule', 'list_all'),
+    policies: policiesOf('inspection_rule', 'get'),
     example: {
       description: 'Example',
       conditions: [{ op: 'eq', args: ['{inventory[system_vendor][manufacturer]}', 'ACME'] }],

@@ -27,7 +27,13 @@ const NO_CONDUCTOR = async (): Promise<unknown> => {
 };
 async function answerFor(project: string, handler: Handler = 'showReadiness', probe = NO_CONDUCTOR): Promise<string> {
   const caller = { ...NOBODY, user: 'u', roles: ['manager', 'member', 'reader'], project };
-  const request = { caller, minor: 112, params: { node_ident: '6ba7b810-9dad-11d1-80b4-00c04fd430c8' }, onNode: () => {} };
+  const request = {
+    caller,
+    permission: { policy: null, isGranted: true },
+    minor: 112,
+    params: { node_ident: '6ba7b810-9dad-11d1-80b4-00c04fd430c8' },
+    onNode: () => {},
+  };
   const options = optionsOf({});
   const context = {
     ...{ options, document: loadDocument(), auth: { identify: async () => caller, ...createEnforcer(options) } },

@@ -41,7 +41,14 @@ async function kindsShown(
     },
     leave: () => {},
   };
-  const request = { query: {}, caller, headers: {}, path: '/v1/events/stream', source: 's' } as unknown as Request;
+  const request = {
+    query: {},
+    caller,
+    permission: { policy: null, isGranted: true },
+    headers: {},
+    path: '/v1/events/stream',
+    source: 's',
+  } as unknown as Request;
   const context = {
     ...{ clock, log: silentLog, options: optionsOf({}), feed: { join: () => listener } },
     store: { events: { endPosition: async () => '7-0', isReachable: async () => true } },

@@ -7,7 +7,7 @@ import { optionsOf } from '../../support/options';
 
 const change = (id: number, owner: string | null, lessee: string | null) => ({ id, owner, lessee, key: `disk ${id}` });
 const idsFor = async (caller: Caller): Promise<readonly unknown[]> => {
-  const request = { query: {}, caller, base: 'http://api' } as unknown as Request;
+  const request = { query: {}, caller, permission: { policy: null, isGranted: true }, base: 'http://api' } as unknown as Request;
   const options = optionsOf({});
   const rows = [change(1, 'red', null), change(2, 'green', 'red'), change(3, 'red', 'green')];
   const context = {
