@@ -99,12 +99,13 @@ export function compilePolicies(options: PolicyOptions, files: FileRules): Reado
 export const scopeOf = ({ system, domain }: Caller): 'system' | 'project' | 'domain' =>
   system ? 'system' : domain === null ? 'project' : 'domain';
 
+const hasText = (value: string | null): boolean => value !== null && value !== '';
 /**
  * In Ironic, a caller without a project owns the resources that have no owner, because both values are None. Here such a caller must also
  * pass the check without a target.
  */
 export const isPermitted = (check: Policy['check'], caller: Caller, target: Target | undefined): boolean =>
-  check(caller, target) && (caller.project !== null || caller.system || target?.owner !== null || check(caller, undefined));
+  check(caller, target) && (hasText(caller.project) || caller.system || !target || hasText(target.owner) || check(caller, undefined));
 
 export interface ReplaceableEnforcer extends Enforcer {
   replace(policies: ReadonlyMap<string, Policy>): void;

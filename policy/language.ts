@@ -240,43 +240,65 @@ export interface Vocabulary<Caller, Target> {
 }
 export type PolicyCheck<Caller, Target> = (caller: Caller, target: Target) => boolean;
 
-/** Values are compared as Python writes them. */
+/** Values in rules are as Python writes them. */
 const textOf = (value: Exclude<PolicyValue, undefined>): string => (typeof value === 'string' ? value : repr(value));
 
-/** Whether the value at the path is `text` when it is written as text. Of a list on the way, one matching member is enough. */
-function matches(value: PolicyValue, path: readonly string[], at: number, text: string): boolean {
-  if (!Array.isArray(value)) return memberMatches(value, path, at, text);
-  for (const member of value as readonly PolicyValue[]) if (memberMatches(member, path, at, text)) return true;
+/**
+ * oslo.policy compares everything as text, so that a project with the ID "None" owns what has no owner. Here a value equals values of its
+ * own kind only.
+ */
+const isSame = (one: Exclude<PolicyValue, undefined>, other: Exclude<PolicyValue, undefined>): boolean =>
+  one === other || (typeof one === 'object' && typeof other === 'object' && one !== null && other !== null && repr(one) === repr(other));
+/** Whether a rule names the value. `None`, `True` and `False` are not texts. */
+const isNamed = (value: Exclude<PolicyValue, undefined>, written: string): boolean =>
+  textOf(value) === written && !(typeof value === 'string' && CONSTANTS.includes(written));
+type Compare = (value: Exclude<PolicyValue, undefined>, given: Exclude<PolicyValue, undefined>) => boolean;
+
+/** Whether the value at the path is the given one. Of a list on the way, one matching member is enough. */
+function matches(
+  value: PolicyValue,
+  path: readonly string[],
+  at: number,
+  given: Exclude<PolicyValue, undefined>,
+  compare: Compare,
+): boolean {
+  if (!Array.isArray(value)) return memberMatches(value, path, at, given, compare);
+  for (const member of value as readonly PolicyValue[]) if (memberMatches(member, path, at, given, compare)) return true;
   return false;
 }
-function memberMatches(value: PolicyValue, path: readonly string[], at: number, text: string): boolean {
+function memberMatches(
+  value: PolicyValue,
+  path: readonly string[],
+  at: number,
+  given: Exclude<PolicyValue, undefined>,
+  compare: Compare,
+): boolean {
   if (value === undefined) return false;
-  if (at === path.length) return textOf(value) === text;
+  if (at === path.length) return compare(value, given);
   if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, path[at]!)) return false;
-  return matches((value as Readonly<Record<string, PolicyValue>>)[path[at]!], path, at + 1, text);
+  return matches((value as Readonly<Record<string, PolicyValue>>)[path[at]!], path, at + 1, given, compare);
 }
 
-/** The text of a template; undefined if the target lacks one of its values. */
+/**
+ * The text of a template, or the value of one that is a single name. Undefined: the target lacks a value, or a value that is not a text is
+ * in a text.
+ */
 function compileTemplate<Caller, Target>(
   { texts, names }: Template,
   vocabulary: Vocabulary<Caller, Target>,
-): (caller: Caller, target: Target) => string | undefined {
+): (caller: Caller, target: Target) => PolicyValue {
   const values = names.map((name) => vocabulary.target(name));
   if (values.includes(undefined)) return () => undefined;
   const known = values as ((caller: Caller, target: Target) => PolicyValue)[];
   const [text, value] = [texts[0]!, known[0]];
   if (!value) return () => text;
-  if (texts.length === 2 && text === '' && texts[1] === '')
-    return (caller, target) => {
-      const found = value(caller, target);
-      return found === undefined ? undefined : textOf(found);
-    };
+  if (texts.length === 2 && text === '' && texts[1] === '') return value;
   return (caller, target) => {
     let whole = text;
     for (let index = 0; index < known.length; index++) {
       const found = known[index]!(caller, target);
-      if (found === undefined) return undefined;
-      whole += textOf(found) + texts[index + 1]!;
+      if (typeof found !== 'string' && typeof found !== 'number') return undefined;
+      whole += String(found) + texts[index + 1]!;
     }
     return whole;
   };
@@ -305,22 +327,27 @@ export function compileRule<Caller, Target>(
       const template = compileTemplate(rule.match, vocabulary);
       return (caller, target) => {
         const role = template(caller, target);
-        return role !== undefined && roles(caller).includes(role.toLowerCase());
+        return typeof role === 'string' && roles(caller).includes(role.toLowerCase());
       };
     }
     case 'literal': {
-      const { value, match } = rule;
+      const { value, written, match } = rule;
       const template = compileTemplate(match, vocabulary);
-      return (caller, target) => template(caller, target) === value;
+      const isText = match.names.length === 0 || written !== value;
+      return (caller, target) => {
+        const given = template(caller, target);
+        return given !== undefined && (isText ? given === value : isNamed(given, value));
+      };
     }
     case 'credential': {
       const { path, match } = rule;
       const credential = vocabulary.credential(path[0]!);
       if (!credential) return () => false;
       const template = compileTemplate(match, vocabulary);
+      const compare: Compare = match.names.length === 0 ? (found, written) => isNamed(found, written as string) : isSame;
       return (caller, target) => {
-        const text = template(caller, target);
-        return text !== undefined && matches(credential(caller), path, 1, text);
+        const given = template(caller, target);
+        return given !== undefined && matches(credential(caller), path, 1, given, compare);
       };
     }
     case 'not': {

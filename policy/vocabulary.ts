@@ -2,7 +2,7 @@
 import { NOBODY, type Caller } from './caller';
 import { checksOf, RuleError, type Rule, type PolicyValue, type Vocabulary } from './language';
 
-/** The projects that a resource belongs to. */
+/** The projects that a resource belongs to. An empty text is no project. */
 export interface Target {
   readonly owner: string | null;
   readonly lessee: string | null;
@@ -17,8 +17,8 @@ export const resourceOf = (policy: string): Resource => RESOURCES.find((resource
 const CREDENTIALS: ReadonlyMap<string, (caller: Caller) => PolicyValue> = new Map<string, (caller: Caller) => PolicyValue>([
   ['user_id', ({ user }) => user],
   ['user_domain_id', ({ userDomain }) => userDomain],
-  ['project_id', ({ project }) => project],
-  ['project_name', ({ projectName }) => projectName],
+  ['project_id', ({ project }) => project || null],
+  ['project_name', ({ projectName }) => projectName || null],
   ['project_domain_id', ({ projectDomain }) => projectDomain],
   ['domain_id', ({ domain }) => domain],
   ['system_scope', ({ system }) => (system ? 'all' : null)],
@@ -43,10 +43,10 @@ export function createVocabulary(resource: Resource, serviceProject: string | nu
     roles: rolesOf,
     credential: (name) => CREDENTIALS.get(name),
     target: (name) => {
-      if (name === SERVICE_PROJECT) return serviceProject === null ? undefined : () => serviceProject;
-      if (name === `${resource}.owner`) return (_caller, target) => target?.owner;
+      if (name === SERVICE_PROJECT) return serviceProject ? () => serviceProject : undefined;
+      if (name === `${resource}.owner`) return (_caller, target) => target && (target.owner || null);
       // As in Ironic, a target without a lessee does not have this value; in a target without an owner, the owner is null.
-      if (name === `${resource}.lessee`) return (_caller, target) => target?.lessee ?? undefined;
+      if (name === `${resource}.lessee`) return (_caller, target) => target?.lessee || undefined;
       return name === 'system' ? undefined : CREDENTIALS.get(name);
     },
   };

@@ -2,6 +2,7 @@ import { NOBODY, type Caller } from '../../policy/caller';
 import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import { withImpliedRoles } from '../../policy/implied-roles';
 import { parseRule } from '../../policy/language';
+import { POLICIES } from '../../policy/rules';
 import { optionsOf } from '../support/options';
 import type { Options } from '../../config/options';
 
@@ -125,6 +126,17 @@ it('a caller without a project does not count as the owner of a node without an 
   // As in Ironic.
   expect(allowed(system('reader'), 'node:get', unowned)).toBe(true);
   expect(allowed(of('p', 'reader'), 'node:get', unowned)).toBe(false);
+});
+
+it.each(['None', 'null', 'undefined', 'none', ''])('a caller of the project %j owns nothing that has no owner', (project) => {
+  const caller: Caller = { ...of(project, 'admin'), projectName: project };
+  const targets = [unowned, { owner: '', lessee: '' }, undefined];
+  const names = POLICIES.filter(({ check }) => /%\(/.test(check)).map(({ name }) => name.replace(/^baremetal:/, ''));
+  expect(names.length).toBeGreaterThan(50);
+  const elevated = { 'DEFAULT.rbac_service_role_elevated_access': true, 'DEFAULT.rbac_service_project_name': '' };
+  const [allowed, stranger] = [allowedBy({}, elevated), of('x', 'admin')];
+  for (const policy of names)
+    for (const target of targets) expect([policy, allowed(caller, policy, target)]).toEqual([policy, allowed(stranger, policy)]);
 });
 
 it.each<[string, Caller, boolean]>([
