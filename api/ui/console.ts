@@ -14,6 +14,7 @@ import { canonicalAddress, isLoopback, isUuid } from '../../model/idents';
 import type { Log } from '../../model/log';
 import type { Store } from '../../store/store';
 import type { UpgradeListener } from '../../wire/http/upgrades';
+import { createShares, shareLimits, type ShareLimits } from '../../wire/shares';
 import type { Sessions } from '../auth/sessions';
 import { isOfOwnPage } from '../http/cors';
 import { Unauthenticated } from '../http/errors';
@@ -38,8 +39,11 @@ const PATH = '/ui/console/';
 const PROTOCOL = 'bloomery.console';
 /** A browser cannot set headers of a WebSocket, so the CSRF token is one of the protocols that it offers. */
 const CSRF_PREFIX = 'csrf.';
-/** Consoles of this process that are open at once. */
-const MOST_OPEN = 200;
+/** Consoles of this process that are open at once, in all and of a user. Only users with the right to the console have one. */
+const OPEN: ShareLimits = shareLimits(200, null);
+/** Openings whose user is not known yet, in all and of a source. */
+const OPENING: ShareLimits = { inAll: 50, ofSource: 8 };
+const AUTHORISE_TIMEOUT_MS = 10_000;
 /** Bytes. The page sends what a user types or pastes in pieces of at most this size. */
 const LARGEST_FRAME = 16 * 1024;
 /** Bytes of output that wait for the browser. Above it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
@@ -172,7 +176,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     clientTracking: false,
     handleProtocols: () => PROTOCOL,
   });
-  let open = 0;
+  const [opening, open] = [createShares(OPENING), createShares(OPEN)];
 
   /** @returns the user. @throws Unauthenticated, Fault */
   async function authorise(request: IncomingMessage, uuid: string): Promise<string | null> {
@@ -225,17 +229,43 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     }
   }
 
+  /** @returns the user. @throws Unauthenticated, Fault; also if the answer takes too long */
+  async function authoriseInTime(request: IncomingMessage, uuid: string, source: string): Promise<string | null> {
+    const late = new AbortController();
+    // The place is free when the work has ended, so that the work of refused openings is bounded too.
+    const authorised = authorise(request, uuid).finally(() => opening.give(source, 1));
+    const timeout = clock.sleep(AUTHORISE_TIMEOUT_MS, late.signal).then(() => {
+      throw new Unauthenticated(503, 'The user cannot be checked now.');
+    });
+    try {
+      return await Promise.race([authorised, timeout]);
+    } finally {
+      timeout.catch(() => {});
+      authorised.catch(() => {});
+      late.abort();
+    }
+  }
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, uuid: string): Promise<void> {
+    const source = sourceOf(request, options);
+    if (!opening.take(source, 1)) {
+      refuse(socket, 503);
+      return;
+    }
     let user: string | null;
     try {
-      user = await authorise(request, uuid);
+      user = await authoriseInTime(request, uuid, source);
     } catch (error) {
       if (statusOf(error) === 500) log.error('a console in the browser failed', { node: uuid, error: reasonOf(error) });
-      log.info('a console in the browser was refused', { node: uuid, status: statusOf(error), source: sourceOf(request, options) });
+      log.info('a console in the browser was refused', { node: uuid, status: statusOf(error), source });
       refuse(socket, statusOf(error));
       return;
     }
     if (socket.destroyed) return;
+    const owner = user ?? source;
+    if (!open.take(owner, 1)) refuse(socket, 503);
+    else await show(request, socket, head, uuid, user).finally(() => open.give(owner, 1));
+  }
+  async function show(request: IncomingMessage, socket: Duplex, head: Buffer, uuid: string, user: string | null): Promise<void> {
     const client = await new Promise<WebSocket | undefined>((done) => {
       // The library refuses a request that is not for a WebSocket.
       socket.once('close', () => done(undefined));
@@ -254,11 +284,8 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     socket.on('error', () => {});
     if (!isUuid(uuid)) refuse(socket, 404);
     else if (!isOfOwnPage(request, options)) refuse(socket, 403);
-    else if (open >= MOST_OPEN || stopping.aborted) refuse(socket, 503);
-    else {
-      open++;
-      void accept(request, socket, head, uuid).finally(() => open--);
-    }
+    else if (stopping.aborted) refuse(socket, 503);
+    else void accept(request, socket, head, uuid);
     return true;
   };
 }

@@ -18,12 +18,19 @@ const UUID: string = randomUUID();
 const options = optionsOf({ 'console.terminal_timeout': 600, 'console.max_session_time': 3600 });
 /** What the tests change. */
 let now: number;
-let identity: 'valid' | 'expired' | 'unknown';
+let identity: 'valid' | 'expired' | 'unknown' | 'slow';
+/** The users of the next connections; afterwards it is ann. */
+let users: string[];
+/** Lets slow identifications end. */
+let identify: (() => void)[];
 let allowed: readonly string[];
 let info: Readonly<Record<string, string>> | null;
 let localPort: number | undefined;
 let stopping: AbortController;
 let wake: () => void;
+/** Ends the waits of the clock. */
+let sleeps: (() => void)[];
+let raws: Socket[];
 
 let line: Server;
 let lines: Socket[];
@@ -32,9 +39,10 @@ const clients: WebSocket[] = [];
 const portOf = (of: Server | HttpServer): number => (of.address() as AddressInfo).port;
 beforeEach(async () => {
   now = 1_000_000;
-  [identity, allowed, lines] = ['valid', ['node:get', 'node:get_console'], []];
+  [identity, allowed, lines, users, identify] = ['valid', ['node:get', 'node:get_console'], [], [], []];
   stopping = new AbortController();
   wake = () => {};
+  [sleeps, raws] = [[], []];
   line = createServer((socket) => {
     lines.push(socket);
     socket.on('error', () => {});
@@ -51,9 +59,10 @@ beforeEach(async () => {
       auth: {
         allowed: (_, policy) => allowed.includes(policy),
         identify: async ({ 'x-csrf-token': csrf }, _, method) => {
+          if (identity === 'slow') await new Promise<void>((done) => identify.push(done));
           if (identity === 'unknown') throw new Unauthenticated(503, 'cannot be checked');
           if (identity === 'expired' || csrf !== 'token' || method !== 'PUT') throw new Unauthenticated(401, 'no');
-          return { ...NOBODY, user: 'ann' };
+          return { ...NOBODY, user: users.shift() ?? 'ann' };
         },
       },
     },
@@ -72,6 +81,7 @@ beforeEach(async () => {
       sleep: (_, signal) =>
         new Promise((done, fail) => {
           wake = done;
+          sleeps.push(done);
           signal?.addEventListener('abort', () => fail(new Error('aborted')));
         }),
     },
@@ -82,7 +92,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
-  for (const socket of lines) socket.destroy();
+  for (const socket of [...lines, ...raws]) socket.destroy();
   server.closeAllConnections();
   await Promise.all([server, line].map((each) => new Promise((done) => each.close(done))));
 });
@@ -201,6 +211,54 @@ it('keeps a console while the session cannot be checked', async () => {
   lines[0]!.write('still here');
   await untilText(made, 'still here');
   expect(made.end).toBeUndefined();
+});
+/** A client without a WebSocket library, which can open many. @returns the status of the answer */
+function opened(path = `/ui/console/${UUID}`, protocols = 'bloomery.console, csrf.token'): Promise<number> {
+  return new Promise((done) => {
+    const raw = connect(portOf(server), '127.0.0.1', () => {
+      const host = `127.0.0.1:${portOf(server)}`;
+      const key = `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}`;
+      const headers = `Host: ${host}\r\nOrigin: http://${host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${key}`;
+      raw.write(`GET ${path} HTTP/1.1\r\n${headers}\r\nSec-WebSocket-Protocol: ${protocols}\r\n\r\n`);
+    });
+    raws.push(raw);
+    raw.on('error', () => {});
+    raw.once('data', (bytes: Buffer) => done(Number(bytes.toString('latin1').split(' ')[1])));
+    raw.once('close', () => done(0));
+  });
+}
+const times = (count: number, make: () => Promise<number>): Promise<number>[] => Array.from({ length: count }, make);
+
+it('openings without a login take no place of a console', async () => {
+  identity = 'slow';
+  const refused = times(8, () => opened());
+  await until('the openings are checked', () => identify.length === 8);
+  // More of the same source are refused at once.
+  expect(await opened()).toBe(503);
+  identity = 'expired';
+  for (const end of identify) end();
+  expect(await Promise.all(refused)).toEqual(Array(8).fill(401));
+  for (let round = 0; round < 30; round++) expect(await Promise.all(times(8, () => opened()))).toEqual(Array(8).fill(401));
+  identity = 'valid';
+  await connected();
+});
+it('refuses an opening that cannot be checked in time, and counts it until the check ends', async () => {
+  identity = 'slow';
+  const waiting = times(8, () => opened());
+  await until('the openings are checked', () => identify.length === 8 && sleeps.length === 8);
+  for (const end of sleeps.splice(0)) end();
+  expect(await Promise.all(waiting)).toEqual(Array(8).fill(503));
+  expect(await opened()).toBe(503);
+  identity = 'valid';
+  for (const end of identify) end();
+  await connected();
+  expect(lines).toHaveLength(1);
+});
+it('a user takes at most half of the places', async () => {
+  for (let count = 0; count < 100; count += 5) expect(await Promise.all(times(5, () => opened()))).toEqual(Array(5).fill(101));
+  expect(await opened()).toBe(503);
+  users = ['bob'];
+  expect(await opened()).toBe(101);
 });
 it('disconnects a client that sends too large a frame', async () => {
   const made = await connected();
