@@ -105,7 +105,7 @@ const hasText = (value: string | null): boolean => value !== null && value !== '
  * pass the check without a target.
  */
 export const isPermitted = (check: Policy['check'], caller: Caller, target: Target | undefined): boolean =>
-  check(caller, target) && (hasText(caller.project) || caller.system || !target || hasText(target.owner) || check(caller, undefined));
+  check(caller, target) && (hasText(caller.project) || !target || hasText(target.owner) || check(caller, undefined));
 
 export interface ReplaceableEnforcer extends Enforcer {
   replace(policies: ReadonlyMap<string, Policy>): void;

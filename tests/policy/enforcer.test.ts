@@ -123,8 +123,7 @@ it('a caller without a project does not count as the owner of a node without an 
     expect(allowed(caller, 'port:get', leased)).toBe(true);
     expect(allowed(caller, 'node:set_power_state', unowned)).toBe(false);
   }
-  // As in Ironic.
-  expect(allowed(system('reader'), 'node:get', unowned)).toBe(true);
+  expect(allowed(system('reader'), 'node:get', unowned)).toBe(false);
   expect(allowed(of('p', 'reader'), 'node:get', unowned)).toBe(false);
 });
 

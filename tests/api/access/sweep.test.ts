@@ -1,0 +1,239 @@
+/**
+ * Every operation as every caller: the answers must follow from the rows of policy/rules.ts. Nothing is changed: where an allowed request
+ * would write or call a conductor, it is stopped.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hashSync } from 'bcryptjs';
+import { createIntrospectionApi } from '../../../api/introspection/server';
+import { ROUTES } from '../../../api/introspection/routes';
+import { PUBLIC_OPERATIONS } from '../../../api/resource/access';
+import { createApi, loadDocument } from '../../../api/server';
+import type { Conductor, ConductorApi } from '../../../conductor/conductor';
+import { systemClock } from '../../../model/clock';
+import { Fault } from '../../../model/errors';
+import { silentLog } from '../../../model/log';
+import { silentMetrics } from '../../../model/metrics';
+import type { NodeRecord } from '../../../model/records';
+import type { Store } from '../../../store/store';
+import type { UpgradeListener } from '../../../wire/http/upgrades';
+import { answerUpgrades } from '../../../wire/http/upgrades';
+import { createFakeConductor, FAKE_HARDWARE } from '../../support/fakes/fake-conductor';
+import { useDatabase } from '../../support/database';
+import { optionsOf } from '../../support/options';
+import { CALLERS, LESSEE, OWNER, rolesFile, SERVICES, type TestCaller } from './callers';
+import { may } from './expected';
+import { rowsOf, thingsOf, type Kind, type Outcome, type Row } from './requests';
+
+const database = useDatabase();
+const document = loadDocument();
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-access-'));
+const REACHED = 'reached what would change something';
+const reached = (): never => {
+  throw new Fault('Conflict', { message: REACHED });
+};
+const WRITES = /^(?:add|create|lock|merge|put|record|release|remove|reserve|revoke|set|touch|update|write)/;
+/** The store without its writes. */
+const sealed = (store: Store): Store =>
+  new Proxy(store, {
+    get: (tables, name: keyof Store) =>
+      name === 'transaction'
+        ? reached
+        : new Proxy(tables[name], {
+            get: (table, method) => (WRITES.test(String(method)) ? reached : (Reflect.get(table, method) as unknown)),
+          }),
+  });
+const conductor = { from: () => new Proxy({} as Conductor, { get: () => reached }) } as unknown as ConductorApi;
+
+const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+const servers: Server[] = [];
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;
+async function serve(listener: RequestListener): Promise<Server> {
+  const server = createServer(listener);
+  servers.push(server);
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return server;
+}
+let api: Server;
+let introspection: Server;
+beforeAll(async () => {
+  const [users, roles] = [join(folder, 'htpasswd'), join(folder, 'roles')];
+  const digest = hashSync('secret', 4);
+  writeFileSync(users, CALLERS.map((_, index) => `caller-${index}:${digest}`).join('\n'));
+  writeFileSync(roles, rolesFile());
+  const options = optionsOf({
+    'DEFAULT.auth_strategy': 'http_basic',
+    'DEFAULT.http_basic_auth_user_file': users,
+    'DEFAULT.http_basic_roles_file': roles,
+    'DEFAULT.rbac_service_role_elevated_access': true,
+    'DEFAULT.rbac_service_project_name': SERVICES,
+    'api.log_requests': 'none',
+    'conductor.heartbeat_timeout': 3600,
+    'events.max_listeners': 1000,
+    'events.max_listeners_per_source': 1000,
+    'recorder.enabled': true,
+  });
+  await seed();
+  const parts = {
+    store: sealed(database.store()),
+    conductor,
+    options,
+    log: silentLog,
+    clock: systemClock,
+    metrics: silentMetrics,
+    document,
+  };
+  let console: UpgradeListener | undefined;
+  api = await serve(createApi({ ...parts, consoles: { portOf: async () => undefined, upgrade: (listener) => (console = listener) } }));
+  answerUpgrades(api, 'connection', console!);
+  introspection = await serve(createIntrospectionApi(parts));
+});
+afterAll(async () => {
+  agent.destroy();
+  for (const server of servers) server.closeAllConnections();
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const STEP = { interface: 'deploy', step: 'erase_devices', args: {}, order: 1 };
+async function seed(): Promise<void> {
+  const store = database.store();
+  const registered = { hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE }, address: null, instance: 'i' };
+  await store.conductors.register(registered, null);
+  const fake = createFakeConductor(database.store).from({} as never);
+  const shared = thingsOf('owned');
+  await store.chassis.create({ uuid: shared.chassis });
+  await store.deployTemplates.create({
+    uuid: shared.template,
+    name: 'CUSTOM_T',
+    steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, priority: 1 }],
+  } as never);
+  await store.inspectionRules.create({
+    uuid: shared.rule,
+    conditions: [],
+    actions: [{ op: 'fail', args: { msg: 'x' } }],
+    phase: 'main',
+  } as never);
+  await store.images.create({ uuid: shared.image, name: 'image', image_source: 'http://192.0.2.1/i' });
+  for (const kind of ['owned', 'unowned'] as const) {
+    const { node, port, portgroup, connector, target, allocation, runbook, history } = thingsOf(kind);
+    const [owner, lessee] = kind === 'owned' ? [OWNER, LESSEE] : [null, null];
+    await fake.createNode({ uuid: node, driver: 'fake-hardware', provision_state: 'enroll', owner, lessee, name: kind } as never);
+    await store.ports.create({ uuid: port, node_uuid: node, address: `52:54:00:00:01:0${kind.length - 5}` } as never);
+    await store.portgroups.create({ uuid: portgroup, node_uuid: node, mode: 'active-backup' } as never);
+    await store.volumeConnectors.create({ uuid: connector, node_uuid: node, type: 'ip', connector_id: node } as never);
+    await store.volumeTargets.create({ uuid: target, node_uuid: node, volume_type: 'iscsi', volume_id: node, boot_index: 0 } as never);
+    await store.allocations.create({ uuid: allocation, state: 'active', resource_class: 'small', owner, node_uuid: node } as never);
+    await database
+      .query('UPDATE nodes SET allocation_uuid = $2, traits = $3 WHERE uuid = $1', [node, allocation, '{CUSTOM_A}'])
+      .catch(() => []);
+    await store.runbooks.create({
+      uuid: runbook,
+      name: `CUSTOM_${kind.toUpperCase()}`,
+      owner,
+      steps: [STEP],
+      traits: ['CUSTOM_B'],
+    } as never);
+    await store.history.create({
+      ...{ uuid: history, node_uuid: node, conductor: null, user: null, event_type: 'x', severity: 'INFO' },
+      event: 'e',
+    } as never);
+    await store.biosSettings.put(node, [{ name: 'setting', value: 'on' }]);
+    await store.inventories.put(node, { inventory: {}, plugin_data: {} } as never);
+    await store.hardware.putToken(node, 'hash', 'operator');
+    const record = (await import('node:zlib')).gzipSync('{}');
+    await store.hardware.put(node, { digest: 'd', record, bootId: null }, false);
+  }
+}
+
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+}
+function ask(
+  server: Server,
+  { method, path, body }: Pick<Row, 'method' | 'path' | 'body'>,
+  caller?: TestCaller,
+  more = {},
+): Promise<Reply> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    ...(caller ? { authorization: `Basic ${Buffer.from(`caller-${CALLERS.indexOf(caller)}:secret`).toString('base64')}` } : {}),
+    ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    'x-openstack-ironic-api-version': `1.${document.max}`,
+    ...more,
+  };
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest({ agent, host: '127.0.0.1', port: portOf(server), method, path, headers }, (response) => {
+      const {
+        statusCode: status = 0,
+        headers: { 'content-type': type = '' },
+      } = response;
+      if (type.startsWith('text/event-stream')) {
+        resolve({ status, text: '' });
+        response.destroy();
+        return;
+      }
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ status, text: Buffer.concat(chunks).toString() }));
+    });
+    sent.on('upgrade', ({ statusCode }, socket) => {
+      socket.destroy();
+      resolve({ status: statusCode ?? 0, text: '' });
+    });
+    sent.on('error', reject);
+    sent.end(text);
+  });
+}
+const outcomeOf = ({ status, text }: Reply, also: readonly number[] = []): Outcome | string => {
+  if (status < 300 || text.includes(REACHED) || also.includes(status)) return 'allowed';
+  return status === 403 || status === 404 ? status : `${status} ${text}`;
+};
+/** The requests of the cells, some at a time. @returns the cells that differ */
+async function differences<Cell>(cells: readonly Cell[], check: (cell: Cell) => Promise<string | undefined>): Promise<readonly string[]> {
+  const rest = [...cells];
+  const found: string[] = [];
+  const work = async (): Promise<void> => {
+    for (let cell = rest.pop(); cell !== undefined; cell = rest.pop()) {
+      const difference = await check(cell);
+      if (difference !== undefined) found.push(difference);
+    }
+  };
+  await Promise.all(Array.from({ length: 12 }, work));
+  return found.sort();
+}
+/** Nodes without projects give nothing to projects: a sample of callers is enough. */
+const OF_UNOWNED = CALLERS.filter(({ name }) => /the system$|^admin of|no project|^nobody$/.test(name));
+const SAFE_TABLES = [
+  'nodes',
+  'ports',
+  'portgroups',
+  'chassis',
+  'images',
+  'runbooks',
+  'allocations',
+  'deploy_templates',
+  'inspection_rules',
+];
+const contents = async (): Promise<string> =>
+  JSON.stringify(await Promise.all(SAFE_TABLES.map((table) => database.query(`SELECT * FROM ${table} ORDER BY uuid`))));
+
+it('answers every operation to every caller as the rules say', async () => {
+  const before = await contents();
+  const cells = (['owned', 'unowned'] as const).flatMap((kind: Kind) =>
+    rowsOf(document, kind)
+      .filter(({ hasTarget }) => kind === 'owned' || hasTarget)
+      .flatMap((row) => (kind === 'owned' ? CALLERS : OF_UNOWNED).map((caller) => ({ kind, row, caller }))),
+  );
+  const found = await differences(cells, async ({ kind, row, caller }) => {
+    const expected = row.expected(caller, kind);
+    const answer = outcomeOf(await ask(api, row, caller), expected === 'allowed' ? row.also : []);
+    return answer === expected ? undefined : `${row.name} (${kind}) as ${caller.name}: ${answer}, but the rules say ${expected}`;
+  });
+  expect(found).toEqual([]);
+  expect(await contents()).toBe(before);
+}, 120_000);
