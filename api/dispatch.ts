@@ -68,13 +68,6 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
   return missing.length === 0 ? params : { ...params, ...Object.fromEntries(missing.map(({ name }) => [name, values[name] as string])) };
 }
 
-/** Handlers of GET write with the conductor only. */
-const guarded = (context: ApiContext, { method }: Operation, permission: Permission): ApiContext => ({
-  ...context,
-  conductor: guardedConductor(context.conductor, permission),
-  store: method === 'GET' ? context.store : guardedStore(context.store, permission),
-});
-
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   checkOperations(context.document);
   const match = matcher(context.document);
@@ -123,8 +116,14 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
         report.nodeUuid = uuid;
       },
     };
-    const own: ApiContext = { ...context, conductor: conductor.from(origin) };
-    const answer = await handlers[operation.operationId]!(request, isCheckedByHandler ? guarded(own, operation, permission) : own);
+    const direct = conductor.from(origin);
+    const own: ApiContext = {
+      ...context,
+      conductor: isCheckedByHandler ? guardedConductor(direct, permission) : direct,
+      // Handlers of GET write with the conductor only.
+      store: isCheckedByHandler && operation.method !== 'GET' ? guardedStore(context.store, permission) : context.store,
+    };
+    const answer = await handlers[operation.operationId]!(request, own);
     requireGranted(permission);
     return answer;
   };

@@ -2,6 +2,7 @@
  * The serial console of a node in the browser: a WebSocket (RFC 6455) at /ui/console/NODE, connected to the TCP port of the console that
  * the conductor serves (drivers/consoles.ts). Pages of other origins cannot open it: they have neither this origin nor the CSRF token.
  */
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -176,6 +177,8 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     clientTracking: false,
     handleProtocols: () => PROTOCOL,
   });
+  // Each console listens to the end of the server.
+  setMaxListeners(0, stopping);
   const [opening, open] = [createShares(OPENING), createShares(OPEN)];
 
   /** @returns the user. @throws Unauthenticated, Fault */

@@ -203,7 +203,12 @@ function rowsOfFields(document: Document, { node }: Things): readonly Row[] {
   const all = document.fields('Node').filter(({ patch, policy }) => patch && policy !== null);
   const fields = all.filter(({ policy }, index) => all.findIndex((other) => other.policy === policy) === index);
   return fields.map(({ name, policy }) => ({
-    ...{ name: `updateNode ${name}`, method: 'PATCH', path: `/v1/nodes/${node}`, body: patchOf(name, name === 'network_data' ? { links: [], networks: [], services: [] } : null) },
+    ...{
+      name: `updateNode ${name}`,
+      method: 'PATCH',
+      path: `/v1/nodes/${node}`,
+      body: patchOf(name, name === 'network_data' ? { links: [], networks: [], services: [] } : null),
+    },
     ...{ expected: ofNode(policy!), hasTarget: true, also: [400, 406, 409] },
   }));
 }

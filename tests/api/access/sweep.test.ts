@@ -2,8 +2,9 @@
  * Every operation as every caller: the answers must follow from the rows of policy/rules.ts. Nothing is changed: where an allowed request
  * would write or call a conductor, it is stopped.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
+import { Agent, createServer, request as httpRequest, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,15 +13,20 @@ import { createIntrospectionApi } from '../../../api/introspection/server';
 import { ROUTES } from '../../../api/introspection/routes';
 import { PUBLIC_OPERATIONS } from '../../../api/resource/access';
 import { createApi, loadDocument } from '../../../api/server';
+import { createAuth } from '../../../api/auth/auth';
+import { createSessions } from '../../../api/auth/sessions';
+import { createProbes } from '../../../api/http/probes';
+import { createPage } from '../../../api/ui/page';
+import { rightsOf } from '../../../api/ui/rights';
+import type { Options } from '../../../config/options';
 import type { Conductor, ConductorApi } from '../../../conductor/conductor';
 import { systemClock } from '../../../model/clock';
 import { Fault } from '../../../model/errors';
 import { silentLog } from '../../../model/log';
 import { silentMetrics } from '../../../model/metrics';
-import type { NodeRecord } from '../../../model/records';
 import type { Store } from '../../../store/store';
-import type { UpgradeListener } from '../../../wire/http/upgrades';
-import { answerUpgrades } from '../../../wire/http/upgrades';
+import { answerUpgrades, type UpgradeListener } from '../../../wire/http/upgrades';
+import { createEnforcer } from '../../../policy/enforcer';
 import { createFakeConductor, FAKE_HARDWARE } from '../../support/fakes/fake-conductor';
 import { useDatabase } from '../../support/database';
 import { optionsOf } from '../../support/options';
@@ -57,6 +63,7 @@ async function serve(listener: RequestListener): Promise<Server> {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return server;
 }
+let options: Options;
 let api: Server;
 let introspection: Server;
 beforeAll(async () => {
@@ -64,7 +71,7 @@ beforeAll(async () => {
   const digest = hashSync('secret', 4);
   writeFileSync(users, CALLERS.map((_, index) => `caller-${index}:${digest}`).join('\n'));
   writeFileSync(roles, rolesFile());
-  const options = optionsOf({
+  options = optionsOf({
     'DEFAULT.auth_strategy': 'http_basic',
     'DEFAULT.http_basic_auth_user_file': users,
     'DEFAULT.http_basic_roles_file': roles,
@@ -87,7 +94,10 @@ beforeAll(async () => {
     document,
   };
   let console: UpgradeListener | undefined;
-  api = await serve(createApi({ ...parts, consoles: { portOf: async () => undefined, upgrade: (listener) => (console = listener) } }));
+  const probes = createProbes({ scrape: async () => ({ type: 'text/plain', text: 'metrics' }) });
+  api = await serve(
+    createApi({ ...parts, probes, consoles: { portOf: async () => undefined, upgrade: (listener) => (console = listener) } }),
+  );
   answerUpgrades(api, 'connection', console!);
   introspection = await serve(createIntrospectionApi(parts));
 });
@@ -237,3 +247,115 @@ it('answers every operation to every caller as the rules say', async () => {
   expect(found).toEqual([]);
   expect(await contents()).toBe(before);
 }, 120_000);
+
+const get = (path: string): Pick<Row, 'method' | 'path'> => ({ method: 'GET', path });
+/** The operations of ramdisks, and the discovery of versions. */
+const UNIDENTIFIED = ['continueInspection', 'heartbeat', 'lookup', 'showRoot', 'showVersion'];
+it('needs a login for every operation but those of ramdisks, recorders and version discovery', async () => {
+  const rows = rowsOf(document, 'owned').filter(({ name }) => !name.includes(' '));
+  const open: string[] = [];
+  for (const row of rows) {
+    const { status, text } = await ask(api, row);
+    // Recorders have tokens in place of a login, and the handler checks them.
+    if (row.name === 'pushHardware') expect([status, text]).toEqual([403, expect.stringContaining('Not authorized')]);
+    else if (status !== 401) open.push(row.name);
+  }
+  expect(open.sort()).toEqual(UNIDENTIFIED);
+  expect((await ask(api, get('/metrics'))).status).toBe(200);
+});
+it('everybody with a login may use five operations without a policy', () => {
+  expect([...PUBLIC_OPERATIONS].sort()).toEqual(['showDocsAsset', 'showDocsPage', 'showDocument', 'showRoot', 'showVersion']);
+});
+
+it('opens consoles in the browser for whom the rules say', async () => {
+  const cells = (['owned', 'unowned'] as const).flatMap((kind) => [undefined, ...CALLERS].map((caller) => ({ kind, caller })));
+  const headers = {
+    ...{ connection: 'Upgrade', upgrade: 'websocket', origin: `http://127.0.0.1:${portOf(api)}` },
+    ...{
+      'sec-websocket-version': '13',
+      'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+      'sec-websocket-protocol': 'bloomery.console',
+    },
+  };
+  const found: string[] = [];
+  for (const { kind, caller } of cells) {
+    const projects = kind === 'owned' ? ([OWNER, LESSEE] as const) : ([null, null] as const);
+    const sees = caller && may(caller, 'node:get', ...projects);
+    const expected = !caller ? 401 : !sees ? 404 : may(caller, 'node:get_console', ...projects) ? 101 : 403;
+    const { status } = await ask(api, get(`/ui/console/${thingsOf(kind).node}`), caller, headers);
+    if (status !== expected) found.push(`${kind} as ${caller?.name}: ${status}, but the rules say ${expected}`);
+  }
+  expect(found).toEqual([]);
+});
+
+const authOf = () =>
+  createAuth({
+    ...{ options, log: silentLog, clock: systemClock, metrics: silentMetrics, service: 'baremetal' },
+    ...{ enforcer: createEnforcer(options), store: database.store() },
+  });
+it('the page gives the machines of the demonstration to whom the rules say', async () => {
+  const path = join(folder, 'machines');
+  writeFileSync(path, '[]');
+  const auth = authOf();
+  const page = createPage({
+    ...{ options: { ...options, 'api.demo_machines': path }, assets: new Map(), log: silentLog, random: randomBytes, auth },
+    ...{ sessions: createSessions(auth, systemClock, randomBytes), logIns: { kinds: [], open: reached } },
+  });
+  for (const [index, caller] of CALLERS.entries()) {
+    const authorization = `Basic ${Buffer.from(`caller-${index}:secret`).toString('base64')}`;
+    const request = { method: 'GET', headers: { authorization } } as IncomingMessage;
+    const bare = '/ui/demo-machines';
+    const answer = page.answer({ request, bare, path: bare, search: '', source: 's', body: Buffer.alloc(0) });
+    const status = await answer.then(
+      (one) => one.status,
+      (error: unknown) => (error as { readonly status: number }).status,
+    );
+    expect([caller.name, status]).toEqual([caller.name, may(caller, 'node:create') ? 200 : 403]);
+  }
+});
+
+it('the page offers to each caller what the rules allow', async () => {
+  const auth = authOf();
+  const found: string[] = [];
+  for (const [index, caller] of CALLERS.entries()) {
+    const authorization = `Basic ${Buffer.from(`caller-${index}:secret`).toString('base64')}`;
+    const rights = rightsOf(await auth.identify({ authorization }, '/v1/nodes', 'GET', 's'), auth, options);
+    const own = caller.project ?? null;
+    const targets = { any: [null, null], owned: [own, null], leased: [null, own] } as const;
+    for (const [kind, [owner, lessee]] of Object.entries(targets))
+      for (const policy of rights[kind as keyof typeof rights])
+        if (!may(caller, policy, owner, lessee) && !may(caller, `${policy}:self_owned_node`, owner))
+          found.push(`${policy} (${kind}) as ${caller.name}`);
+  }
+  expect(found).toEqual([]);
+});
+
+/** The policies of ironic-inspector's operations. */
+const INTROSPECTION: Readonly<Record<string, string>> = {
+  ...{ listIntrospections: 'status', showIntrospection: 'status', startIntrospection: 'start', abortIntrospection: 'abort' },
+  ...{ showData: 'data', showUnprocessed: 'data', reapply: 'reapply' },
+  ...{ listRules: 'rule:get', showRule: 'rule:get', createRule: 'rule:create', removeRules: 'rule:delete', removeRule: 'rule:delete' },
+};
+it('answers every operation of the introspection service to every caller as the rules say', async () => {
+  expect(ROUTES.filter(({ isPublic }) => isPublic).map(({ path }) => path)).toEqual([
+    '/',
+    '/{version}',
+    '/v1/openapi.json',
+    '/v1/continue',
+  ]);
+  const cells = ROUTES.flatMap(({ path, methods, isPublic }) =>
+    Object.entries(methods).flatMap(([method, { operationId, takes }]) =>
+      [undefined, ...CALLERS].map((caller) => ({
+        ...{ caller, operationId, isPublic },
+        row: { method, path: path.replace(/\{\w+\}/g, thingsOf('owned').node), ...(takes ? { body: {} } : {}) },
+      })),
+    ),
+  );
+  const found = await differences(cells, async ({ caller, operationId, isPublic, row }) => {
+    const { status, text } = await ask(introspection, row, caller);
+    const answer = status === 401 || text.includes('Access was denied') ? status : 'allowed';
+    const expected = isPublic ? 'allowed' : !caller ? 401 : may(caller, `introspection:${INTROSPECTION[operationId]}`) ? 'allowed' : 403;
+    return answer === expected ? undefined : `${operationId} as ${caller?.name}: ${answer}, but the rules say ${expected}`;
+  });
+  expect(found).toEqual([]);
+});
