@@ -84,6 +84,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/authorities',
     'wire/bounded-json',
     'wire/http/upgrades',
+    'wire/shares',
   ],
   boot: [
     'config/options',

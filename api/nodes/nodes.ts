@@ -48,9 +48,10 @@ async function nodeBytes(
 function isOwnNode(request: Request, context: ApiContext): boolean {
   const { options, auth } = context;
   const ownPolicy = 'node:create:self_owned_node';
-  // A node of a caller without a project would have no owner.
-  const mayOwn = request.caller.project || request.caller.system;
-  const isOwn = Boolean(mayOwn) && options['api.project_admin_can_manage_own_nodes'] && auth.allowed(request.caller, ownPolicy);
+  const { exempt, system, project } = request.caller;
+  // The node of a caller without a project would have no owner.
+  const hasScope = exempt || system || (project !== null && project !== '');
+  const isOwn = hasScope && options['api.project_admin_can_manage_own_nodes'] && auth.allowed(request.caller, ownPolicy);
   checkInPlaceOf('node:create', [isOwn ? ownPolicy : 'node:create'], request, context);
   return isOwn;
 }
