@@ -56,6 +56,7 @@ const conductor = { from: () => new Proxy({} as Conductor, { get: () => reached 
 
 const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 const servers: Server[] = [];
+const stopping = new AbortController();
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 async function serve(listener: RequestListener): Promise<Server> {
   const server = createServer(listener);
@@ -92,6 +93,7 @@ beforeAll(async () => {
     clock: systemClock,
     metrics: silentMetrics,
     document,
+    signal: stopping.signal,
   };
   let console: UpgradeListener | undefined;
   const probes = createProbes({ scrape: async () => ({ type: 'text/plain', text: 'metrics' }) });
@@ -102,6 +104,7 @@ beforeAll(async () => {
   introspection = await serve(createIntrospectionApi(parts));
 });
 afterAll(async () => {
+  stopping.abort();
   agent.destroy();
   for (const server of servers) server.closeAllConnections();
   await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
