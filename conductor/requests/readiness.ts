@@ -71,8 +71,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
       };
       const images = Promise.all(
         imagesOf(task).map(async ({ name, href }) => {
-          const allowed = options['conductor.file_url_allowed_paths'];
-          const found = await inTime(async () => checkImage(locateImage(href, allowed), allowed, task));
+          const found = await inTime(async () => checkImage(locateImage(href, options), task));
           return { name, href: withoutCredentials(href), ...(isError(found) ? { error: found.error } : {}) };
         }),
       );
