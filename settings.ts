@@ -9,6 +9,7 @@ import { checkAccess, listenHosts } from './config/access';
 import { parseIni } from './config/ini';
 import { bootFiles, ownFiles } from './config/local-files';
 import { formatOptionName } from './config/names';
+import { checkNeeds } from './config/needs';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import { Fault } from './model/errors';
@@ -241,6 +242,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     check: ({ options, roles, stateDir }) => (roles.includes('conductor') ? allowedFolderWarnings(options, stateDir) : []),
   },
   { what: 'login at image servers', check: ({ options, roles }) => (roles.includes('conductor') ? checkImageServerLogin(options) : []) },
+  { what: 'options that need others', check: ({ options }) => checkNeeds(options) },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {
     what: 'Keystone',
