@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LoadedOptions } from './options';
 
-/** Files and folders that the server reads for itself, or writes. No `file://` URL of a user may lead there. */
+/** Files and folders that the server reads for itself, or writes. No `file://` URL of a user may lead there. @internal */
 export const OWN_FILES = [
   'DEFAULT.http_basic_auth_user_file',
   'DEFAULT.http_basic_roles_file',
@@ -53,7 +53,7 @@ export const OWN_FILES = [
   'fake.step_log',
 ] as const;
 
-/** Files from which machines boot: a path, or a dict of them. The operator chose them, so they may be anywhere. */
+/** Files from which machines boot: a path, or a dict of them. The operator chose them, so they may be anywhere. @internal */
 export const BOOT_FILES = [
   'DEFAULT.isolinux_bin',
   'DEFAULT.ldlinux_c32',

@@ -25,6 +25,7 @@ const tlsOptions = <const S extends 'api' | 'json_rpc' | 'boot' | 'metrics'>(sec
 
 // One row per line, so that the columns are easy to read.
 // prettier-ignore
+/** @internal */
 export const NEEDS: readonly Need[] = [
   { guards: ['ssl.cert_file', 'ssl.key_file', 'ssl.version', 'ssl.ciphers'], needs: `one of ${SWITCHES.map(formatOptionName).join(', ')}`, isMet: isOn(...SWITCHES) },
   { guards: ['ssl.ca_file', ...tlsOptions('api')], needs: '[api]enable_ssl_api = true', isMet: isOn('api.enable_ssl_api') },

@@ -141,10 +141,14 @@ async function targetOf(db: Knex): Promise<Target> {
   };
 }
 /** Throws unless the line names a table of the schema, for the first time, and columns of it. */
-function checkedTable({ table, columns }: TableLine, { tables }: Target, seen: Set<string>): TableLine {
+function checkedTable(
+  { table, columns }: { readonly table?: unknown; readonly columns?: unknown },
+  { tables }: Target,
+  seen: Set<string>,
+): TableLine {
   const known = typeof table === 'string' ? tables.get(table) : undefined;
   const name = String(table).slice(0, 100);
-  if (!known) throw new Error(`it has a table that is not of its schema: ${name}`);
+  if (typeof table !== 'string' || !known) throw new Error(`it has a table that is not of its schema: ${name}`);
   if (seen.has(table)) throw new Error(`it is damaged: it has the table ${name} twice`);
   seen.add(table);
   if (!isTexts(columns) || columns.length === 0 || new Set(columns).size < columns.length || columns.some((one) => !known.has(one)))
@@ -184,7 +188,7 @@ async function load(
       await restoreSequences(db, sequences, target);
       return { tables: seen.size, rows: total };
     }
-    const { table, columns } = checkedTable(line as TableLine, target, seen);
+    const { table, columns } = checkedTable(line, target, seen);
     const own = newHash();
     let rows = 0;
     const counted = async function* (): AsyncGenerator<Buffer> {

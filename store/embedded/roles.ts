@@ -7,7 +7,7 @@ import { Client } from 'pg';
 /** The superuser. Only the start of the server connects as this role. */
 const SUPERUSER = 'bloomery';
 /** Not a superuser. */
-export const ROLE = 'bloomery_server';
+const ROLE = 'bloomery_server';
 
 const connectionAs = (role: string, sockets: string): string =>
   `postgresql://${role}@/postgres?host=${encodeURIComponent(sockets)}&sslmode=disable`;
