@@ -223,7 +223,7 @@ async function ramdiskFinding(shown: string, source: string, context: CheckConte
   const path = ownPath(context, source);
   if (path !== undefined) {
     const root = context.resolved['deploy.http_root'];
-    const file = await openServedFile({ named: {}, root }, path);
+    const file = await openServedFile({ named: {}, root, own: context.resolved['files.own'] }, path);
     await file?.handle.close();
     return file ? ['ok', shown] : ['warning', `${shown}: this server answers there, and ${root} has no ${path}`];
   }
@@ -277,7 +277,7 @@ async function loaderFindings({ resolved }: CheckContext): Promise<readonly Resu
     uefi,
     ...Object.values(byArch),
   ]);
-  const served = { named: resolved['pxe.loader_file_paths'], root: resolved['pxe.tftp_root'] };
+  const served = { named: resolved['pxe.loader_file_paths'], root: resolved['pxe.tftp_root'], own: resolved['files.own'] };
   const missing: string[] = [];
   for (const name of new Set(named)) {
     const file = await openServedFile(served, name);
@@ -302,8 +302,10 @@ function collectingLog(warnings: string[]): Log {
 const CHECKS: readonly HostCheck[] = [
   ...SETTING_CHECKS.map(({ what, check }): HostCheck => ({
     what,
-    check: ({ options, roles, databaseUrl }) =>
-      (check({ options, roles, hasRpc: sharesDatabaseOf(options, databaseUrl) }) ?? []).map((message) => ['warning', message] as const),
+    check: ({ options, roles, databaseUrl, stateDir }) =>
+      (check({ options, roles, hasRpc: sharesDatabaseOf(options, databaseUrl), stateDir }) ?? []).map(
+        (message) => ['warning', message] as const,
+      ),
   })),
   {
     what: 'authentication',

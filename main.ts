@@ -542,9 +542,10 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
   const databaseUrl = setup.databaseUrl ?? given['database.connection'] ?? undefined;
   const sharesDatabase = sharesDatabaseOf(given, databaseUrl);
-  for (const warning of checkOptions(given, roles, sharesDatabase)) log.warn(warning);
+  const stateDir = resolve(setup.stateDir);
+  for (const warning of checkOptions(given, roles, sharesDatabase, stateDir)) log.warn(warning);
   await completePausedResponses();
-  const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
+  prepareFolder(stateDir, 'the state directory');
   const stops: StartContext['stops'] = [];
   const reloads: StartContext['reloads'] = [];
   const loginStatus: LoginStatus = { refusal: undefined };

@@ -21,6 +21,7 @@ import { ROLES, startServer, type Role } from './main';
 import { createMetrics } from './metrics';
 import { resolveOptions } from './settings';
 import { programVersion } from './version';
+import { keepCapabilities } from './wire/child-processes';
 
 function parseRoles(text: string): readonly Role[] {
   const names = text.split(',').map((name) => name.trim());
@@ -46,6 +47,7 @@ async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArgum
   const reloads = [reopen];
   process.on('SIGHUP', () => reloads.forEach((reload) => reload()));
   for (const warning of warnings) log.warn(warning);
+  await keepCapabilities();
   const server = await startServer({
     ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
     databaseUrl: process.env['DATABASE_URL'] || undefined,

@@ -1,13 +1,15 @@
 /** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseSubnet } from './boot/dhcp/subnets';
 import type { ReportBoots } from './boot/discovery';
 import { bootHosts } from './boot/listen-hosts';
 import { checkAccess, listenHosts } from './config/access';
 import { parseIni } from './config/ini';
+import { bootFiles, ownFiles } from './config/local-files';
 import { formatOptionName } from './config/names';
+import { checkNeeds } from './config/needs';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import { Fault } from './model/errors';
@@ -16,6 +18,7 @@ import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { inventoriesAmong } from './store/inventory-objects';
 import type { StoreOptions } from './store/postgres';
 import { checkImageServerLogin } from './wire/image-servers';
+import { contains, refusalOf } from './wire/local-files';
 import { verifies } from './wire/authorities';
 import { ServiceError, type Services } from './wire/keystone/services';
 import { swiftContainer } from './wire/openstack/swift';
@@ -66,6 +69,8 @@ export function resolveOptions(
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
     'boot.cache_root': join(stateDir, 'cache'),
+    'files.own': ownFiles(options, resolve(stateDir)),
+    'files.boot': bootFiles(options),
     'inspector_service.callback_url':
       options['inspector_service.callback_url'] ??
       `${scheme}://${urlHost(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
@@ -138,11 +143,38 @@ export const bootHostsOf = (options: Options, option: 'boot.http_host' | 'boot.t
     myIpv6: options['DEFAULT.my_ipv6'],
   });
 
+const realPath = (path: string): string => {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+};
+/** Allowed folders that are, or contain, the server's own: users cannot use all their files, and the operator may not know. */
+function allowedFolderWarnings(options: LoadedOptions, stateDir: string): readonly string[] {
+  const own = ownFiles(options, resolve(stateDir)).map((path) => ({ path, real: realPath(path) }));
+  return options['conductor.file_url_allowed_paths'].flatMap((folder) => {
+    const real = realPath(folder);
+    const refusal = refusalOf(real, { allowed: [real], own: own.map((one) => one.real) });
+    const inside = own.find((one) => contains(real, one.real));
+    const problem =
+      refusal?.kind === 'protected'
+        ? `is in ${refusal.path}, so that all its files are refused`
+        : inside && `contains ${inside.path}, which file:// URLs cannot read`;
+    if (problem === undefined) return [];
+    return [
+      `[conductor]file_url_allowed_paths: ${folder} ${problem}: move the images to a folder with nothing else in it, ` +
+        'such as /var/lib/bloomery-images, and name that folder instead',
+    ];
+  });
+}
+
 interface SettingsToCheck {
   readonly options: LoadedOptions;
   readonly roles: readonly string[];
   /** Whether other processes may call this one. */
   readonly hasRpc: boolean;
+  readonly stateDir: string;
 }
 interface SettingCheck {
   /** The subject of the check, for `bloomery check`. */
@@ -205,7 +237,12 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       ];
     },
   },
+  {
+    what: 'files of images',
+    check: ({ options, roles, stateDir }) => (roles.includes('conductor') ? allowedFolderWarnings(options, stateDir) : []),
+  },
   { what: 'login at image servers', check: ({ options, roles }) => (roles.includes('conductor') ? checkImageServerLogin(options) : []) },
+  { what: 'options that need others', check: ({ options }) => checkNeeds(options) },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {
     what: 'Keystone',
@@ -227,9 +264,9 @@ export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonl
  * @returns warnings
  * @throws StartError
  */
-export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
+export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean, stateDir: string): readonly string[] {
   try {
-    return SETTING_CHECKS.flatMap(({ check }) => check({ options, roles, hasRpc }) ?? []);
+    return SETTING_CHECKS.flatMap(({ check }) => check({ options, roles, hasRpc, stateDir }) ?? []);
   } catch (error) {
     throw new StartError((error as Error).message);
   }

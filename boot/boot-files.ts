@@ -1,12 +1,12 @@
 /** The files that machines boot: the boot record for a MAC address, and the files that a record names, local or remote. */
 import { fileURLToPath } from 'node:url';
 import { readAgentCaFiles } from '../wire/agent-authorities';
+import { checkLocalFile, FileRefused, openFile, openReal, type OpenFile } from '../wire/local-files';
 import type { Log } from '../model/log';
 import type { BootProtocol, ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
 import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
-import { openFile, type OpenFile } from './files';
 import { ramdiskWith, readable, sizeOf, streamPieces } from './composed-files';
 import type { BootRequestLog } from './requests';
 
@@ -22,6 +22,7 @@ interface BootFilesSetup {
   readonly store: BootChoiceStore & Pick<Store, 'boots'>;
   readonly filter: PxeFilter;
   readonly cache: Cache;
+  readonly local: LocalFiles;
   readonly log: Log;
   readonly requests: Pick<BootRequestLog, 'note'>;
   readonly reports?: ReportBoots | undefined;
@@ -29,15 +30,42 @@ interface BootFilesSetup {
   readonly apiCaFile: string | null;
 }
 
+/** Which local files records may name. */
+export interface LocalFiles {
+  /** Files and folders of the server itself. */
+  readonly own: readonly string[];
+  /** Files that options name. They may be anywhere. */
+  readonly byOptions: ReadonlySet<string>;
+}
+interface FileSources {
+  readonly cache: Cache;
+  readonly local: LocalFiles;
+}
+
+/**
+ * Opens the file that a record names by its path. The conductor has checked it against [conductor]file_url_allowed_paths, and recorded the
+ * path behind all links: it must not have become a link since then. Undefined if there is no such file. Throws UpstreamError.
+ */
+async function openRecorded({ own, byOptions }: LocalFiles, path: string): Promise<OpenFile | undefined> {
+  if (byOptions.has(path)) return openFile(path);
+  try {
+    const real = await checkLocalFile(path, { allowed: ['/'], own });
+    if (real !== undefined && real !== path) throw new UpstreamError(`${path}: it is a link now`);
+    return real === undefined ? undefined : await openReal(real);
+  } catch (error) {
+    throw error instanceof FileRefused ? new UpstreamError(`${path}: ${error.message}`) : error;
+  }
+}
+
 /** Opens a path, a `file://`, `http(s)://` or `glance://` URL. Undefined if a local file does not exist. Throws UpstreamError. */
-export async function openSource(cache: Cache, source: string): Promise<BootFile | undefined> {
+export async function openSource({ cache, local }: FileSources, source: string): Promise<BootFile | undefined> {
   if (/^(?:https?|glance):/i.test(source)) {
     const file = await cache.open(source).catch((error: unknown) => {
       throw error instanceof UpstreamError ? new UpstreamError(`${loggableUrl(source)}: ${error.message}`) : error;
     });
     return { kind: 'remote', file };
   }
-  const file = await openFile(/^file:/i.test(source) ? fileURLToPath(source) : source);
+  const file = await openRecorded(local, /^file:/i.test(source) ? fileURLToPath(source) : source);
   return file && { kind: 'local', file };
 }
 
@@ -53,7 +81,7 @@ async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFi
   }
 }
 
-export function createBootFiles({ store, filter, cache, log, requests, reports, apiCaFile }: BootFilesSetup): BootFiles {
+export function createBootFiles({ store, filter, cache, local, log, requests, reports, apiCaFile }: BootFilesSetup): BootFiles {
   return {
     recordFor: async (mac, protocol) => {
       const { boots } = (await chooseBoots(store, filter, [mac])).get(mac)!;
@@ -67,7 +95,7 @@ export function createBootFiles({ store, filter, cache, log, requests, reports, 
       if (boot && !report) requests.note(boot.node_uuid, protocol);
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
-      const file = await openSource(cache, source);
+      const file = await openSource({ cache, local }, source);
       if (!file) log.warn('a file of a boot record does not exist', { node: boot!.node_uuid, name, source: loggableUrl(source) });
       const isAgents = boot?.purpose === 'ramdisk' && name === 'ramdisk';
       return file && isAgents && apiCaFile ? withAuthorities(file, apiCaFile) : file;

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { CPIO_ALIGNMENT, cpioArchive } from '../wire/images/cpio';
 import type { CachedFile } from './cache';
-import type { OpenFile } from './files';
+import type { OpenFile } from '../wire/local-files';
 import { readPieces } from './read-pieces';
 
 /** A part of a composed file: bytes, or a file to read them from. */

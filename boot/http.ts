@@ -20,11 +20,12 @@ import type { ServiceClient } from '../wire/keystone/services';
 import { shareLimits } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { listenOnSocket, removeStaleSocket } from '../wire/sockets/unix-socket';
-import { createBootFiles, openSource, type BootFiles } from './boot-files';
+import { createBootFiles, openSource, type BootFiles, type LocalFiles } from './boot-files';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
 import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
-import { openServedFile, type OpenFile, type ServedFiles } from './files';
+import { openServedFile, type ServedFiles } from './files';
+import type { OpenFile } from '../wire/local-files';
 import { ipxeScript, startScript } from './ipxe';
 import { openMedium } from './media';
 import { readable } from './composed-files';
@@ -43,6 +44,8 @@ type HttpBootOptions = Pick<
   | 'pxe.loader_file_paths'
   | 'pxe.image_cache_size'
   | 'boot.cache_root'
+  | 'files.own'
+  | 'files.boot'
   | 'DEFAULT.webserver_verify_ca'
   | keyof ImageServerOptions
   | 'pxe.ipxe_timeout'
@@ -100,6 +103,7 @@ const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
 interface Sources {
   readonly cache: Cache;
+  readonly local: LocalFiles;
   readonly files: BootFiles;
   readonly served: ServedFiles;
   readonly store: HttpBootSetup['store'];
@@ -132,7 +136,7 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
   }
 }
 
-function createAnswer({ cache, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): AnswerRequest {
+function createAnswer({ cache, local, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): AnswerRequest {
   /** Makes the script's URLs reachable: if the request names another address of this host than my_ip, they name that address too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
     const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
@@ -171,7 +175,7 @@ function createAnswer({ cache, files, served, store, log, httpUrl, myIp, ipxeTim
       return;
     }
     const opened = await openMedium(record, async (source) => {
-      const found = await openSource(cache, source);
+      const found = await openSource({ cache, local }, source);
       if (!found) throw new UpstreamError('a file of the medium does not exist');
       return found.kind === 'remote' ? found.file : readable(found.file);
     });
@@ -287,11 +291,12 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
     ...{ options, glance, log, clock, metrics },
   });
-  const files = createBootFiles({ store, filter, cache, log, requests, reports, apiCaFile: options['agent.api_ca_file'] });
-  const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
+  const local = { own: options['files.own'], byOptions: options['files.boot'] };
+  const files = createBootFiles({ store, filter, cache, local, log, requests, reports, apiCaFile: options['agent.api_ca_file'] });
+  const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'], own: options['files.own'] };
   let httpUrl = options['deploy.http_url'];
   const { 'DEFAULT.my_ip': myIp, 'pxe.ipxe_timeout': ipxeTimeout } = options;
-  const answer = createAnswer({ cache, files, served, store, log, httpUrl: () => httpUrl, myIp, ipxeTimeout });
+  const answer = createAnswer({ cache, local, files, served, store, log, httpUrl: () => httpUrl, myIp, ipxeTimeout });
   const handle = createHandler(answer, { log, clock, metrics });
   const limits: ClientLimits = {
     connections: shareLimits(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),

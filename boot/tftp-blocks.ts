@@ -1,7 +1,7 @@
 /** Splits a file into numbered DATA packets and reads ahead in large pieces. Packets of recent pieces are kept for retransmission. */
 import { writeDataHeader } from '../wire/tftp';
 import type { CachedFile } from './cache';
-import type { OpenFile } from './files';
+import type { OpenFile } from '../wire/local-files';
 
 /** The content to send. */
 export interface BlockSource {

@@ -14,7 +14,7 @@ import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
 import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
 
-type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'> &
+type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths' | 'files.own'> &
   Partial<Pick<Options, 'DEFAULT.my_ip' | 'DEFAULT.my_ipv6'>>;
 interface TftpService {
   readonly port: number;
@@ -68,7 +68,7 @@ async function listenOn(
   port: number,
   { options, log, clock, metrics = silentMetrics, boots, maxTransfers = 512 }: TftpSetup,
 ): Promise<TftpService> {
-  const served: ServedFiles = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'] };
+  const served: ServedFiles = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'], own: options['files.own'] };
   const family = host.includes(':') ? 'udp6' : 'udp4';
   const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
 

@@ -1,6 +1,7 @@
 /** `bloomery db …`: manages the database, embedded or external. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm, stat, statfs } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { pipeline as piped, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
@@ -96,12 +97,30 @@ async function writeComplete(file: string, write: (target: NodeJS.WritableStream
   }
 }
 
+/** Bytes between two looks at the disk, and bytes that must stay free. A small file may unpack to a thousand times its size. */
+const LOOK_EVERY = 16 << 20;
+const LEAST_FREE = 256 << 20;
+/** @throws Error while the disk of the folder is almost full: the database could not even undo its work */
+async function* whileRoom(pieces: AsyncIterable<Buffer>, folder: string): AsyncGenerator<Buffer> {
+  let read = 0;
+  for await (const piece of pieces) {
+    read += piece.length;
+    if (read > LOOK_EVERY) {
+      read = 0;
+      const { bavail, bsize } = await statfs(folder);
+      if (bavail * bsize < LEAST_FREE) throw new Error(`there is not enough space in ${folder}`);
+    }
+    yield piece;
+  }
+}
+
 async function restoreFrom(file: string, { force = false, ...given }: SetupArguments & { readonly force?: boolean }): Promise<void> {
   // An unreadable file fails before the database is started.
   if (file !== '-') await (await open(file)).close();
   await onDatabase(given, { make: true, alone: true }, async ({ connected: { db }, what, own, options, signal }) => {
     // An error in the restore also ends the reading of `source`.
-    const source = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
+    const unpacked = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
+    const source = own ? whileRoom(unpacked, resolve(given.stateDir)) : unpacked;
     const heartbeatTimeout = own ? 0 : options['conductor.heartbeat_timeout'];
     const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
       throw new Error(

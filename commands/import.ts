@@ -27,11 +27,11 @@ function summaryText({ tables, refused, warnings }: ImportSummary, dryRun: boole
 }
 /** The enabled hardware types and interfaces, from the options `enabled_…`. */
 function enabledHere(options: LoadedOptions): Readonly<Record<string, readonly string[]>> {
-  const values = options as Readonly<Record<string, unknown>>;
+  const values = new Map<string, unknown>(Object.entries(options));
   const kinds = ['hardware_types', ...INTERFACE_KINDS.map((kind) => `${kind}_interfaces`)];
   return Object.fromEntries(
     kinds.flatMap((kind) => {
-      const names = values[`DEFAULT.enabled_${kind}`];
+      const names = values.get(`DEFAULT.enabled_${kind}`);
       return Array.isArray(names) ? [[kind, names as readonly string[]]] : [];
     }),
   );

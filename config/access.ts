@@ -50,16 +50,12 @@ function exposedListeners(options: LoadedOptions, roles: readonly string[], hasR
   return listeners.filter(({ runs, host }) => runs && !isLoopback(host));
 }
 
-/** An operator who sets one of these files expects TLS, even if no option switches TLS on. */
-const TLS_FILES = ['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as const;
+/** An operator who sets a certificate for all listeners expects TLS of the API too, unless it is for JSON-RPC. */
 function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListener[]): void {
   const plain = exposed.find(({ service }) => service !== 'JSON-RPC');
-  if (!plain || options['api.enable_ssl_api']) return;
-  // The certificate of [ssl] may be for JSON-RPC only.
-  const given = TLS_FILES.find((option) => options[option] !== null && !(option === 'ssl.cert_file' && options['json_rpc.use_ssl']));
-  if (given === undefined) return;
+  if (!plain || options['api.enable_ssl_api'] || options['json_rpc.use_ssl'] || options['ssl.cert_file'] === null) return;
   throw new AccessError(
-    `${formatOptionName(given)} is set, but [api]enable_ssl_api is not, and ${plain.service} would listen on ${plain.host} without TLS: ` +
+    `[ssl]cert_file is set, but [api]enable_ssl_api is not, and ${plain.service} would listen on ${plain.host} without TLS: ` +
       'set [api]enable_ssl_api = true, remove the option, or listen on 127.0.0.1 or [api]unix_socket',
   );
 }
@@ -70,16 +66,6 @@ const KEYSTONE_OPTIONS = [
   'keystone_authtoken.www_authenticate_uri',
   'keystone_authtoken.auth_type',
 ] as const;
-/** Refuses a file of roles that has no effect, because its author expects that roles limit what users may do. */
-function checkRoles(options: LoadedOptions): void {
-  const { 'DEFAULT.auth_strategy': strategy, 'DEFAULT.http_basic_roles_file': roles } = options;
-  if (roles === null || strategy === 'http_basic') return;
-  throw new AccessError(
-    `[DEFAULT]http_basic_roles_file is set, but [DEFAULT]auth_strategy is ${strategy ?? 'not set'}, so that it has no effect: ` +
-      'set auth_strategy = http_basic, or remove the option',
-  );
-}
-
 const openBy = (strategy: 'noauth' | null): string =>
   strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth';
 const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
@@ -121,7 +107,6 @@ export function checkAccess(options: LoadedOptions, roles: readonly string[], ha
       `${formatOptionName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
         'or remove the options of [keystone_authtoken]',
     );
-  checkRoles(options);
   checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
   checkPlainText(options, exposed);

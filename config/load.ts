@@ -192,6 +192,9 @@ export function readConfiguration(files: readonly string[], environment: Environ
   const pathsOf = (value: unknown): unknown =>
     Array.isArray(value) ? value.map((path) => placed(String(path), files)) : placed(String(value), files);
   const values = ROWS.map((row): readonly [string, unknown] => [keyOf(row), row.beside ? pathsOf(valueOf(row)) : valueOf(row)]);
-  const options = Object.fromEntries(values) as unknown as LoadedOptions;
+  const options = {
+    ...Object.fromEntries(values),
+    'configuration.files': files.map((file) => resolve(file)),
+  } as unknown as LoadedOptions;
   return { options, warnings: warningsOf(unknown), refusals, given, problems };
 }

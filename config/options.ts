@@ -362,7 +362,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'error_on_ramdisk_config_inconsistency', kind: 'boolean', default: false, help: 'Refuse nodes for which only the kernel or only the ramdisk is set, in driver_info or for an architecture. False: log a warning, and use the next options that set both.' },
   { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: 'UEFI boot loader of generated ISO images, for nodes without bootloader in driver_info. Path or URL (file, http, https) of an image of an EFI system partition, or of an EFI program such as GRUB\'s gcdx64.efi.' },
   { section: 'conductor', name: 'bootloader_by_arch', kind: 'dict', default: {}, help: 'UEFI boot loaders of generated ISO images for each cpu_arch in the node\'s properties, as aarch64:URL. They override bootloader.' },
-  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Symbolic links are resolved before the check.' },
+  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Symbolic links are resolved before the check. Files of the server itself, such as its state directory and its keys, are refused even there (docs/security.md).' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port, or https:// with [boot]http_use_ssl.' },
   { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. external_http_url in driver_info overrides it for a node. Default: https://my_ip and [boot]https_port if that is set, else http_url.' },
@@ -683,7 +683,10 @@ type OptionValues = {
  * `section.name` → value from files and environment. Null only if the default is null.
  * An interface, because the compiler resolves its members only once. A spread of the mapped type takes seconds.
  */
-export interface LoadedOptions extends OptionValues {}
+export interface LoadedOptions extends OptionValues {
+  /** The configuration files that were read. */
+  readonly 'configuration.files'?: readonly string[];
+}
 
 /** Options whose default depends on the host, other options or the state directory. `settings.ts` sets them. */
 type Resolved =
@@ -702,4 +705,8 @@ type Resolved =
 export interface Options extends Omit<LoadedOptions, Resolved>, Readonly<Record<Resolved, string>> {
   /** The cache folder for files from other servers. */
   readonly 'boot.cache_root': string;
+  /** Files and folders of the server itself, which no user may read (`local-files.ts`). */
+  readonly 'files.own': readonly string[];
+  /** Files from which machines boot by the options, wherever they are. */
+  readonly 'files.boot': ReadonlySet<string>;
 }

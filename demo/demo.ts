@@ -62,7 +62,6 @@ const sections = (apiPort: number): Sections => ({
   conductor: {
     deploy_kernel: `file://${folder}/state/httpboot/kernel`,
     deploy_ramdisk: `file://${folder}/state/httpboot/ramdisk`,
-    file_url_allowed_paths: folder,
   },
   boot: { http_host: '127.0.0.1', http_port: 0, tftp: 'false' },
 });

@@ -108,7 +108,7 @@ const RETRY = { 'retry-after': '5' };
 export function createHttpd(setup: HttpdSetup, port: Port): RequestListener {
   const { log } = setup;
   const file = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<void> => {
-    const opened = await openServedFile({ named: {}, root: setup.root }, path);
+    const opened = await openServedFile({ named: {}, root: setup.root, own: [] }, path);
     if (opened) await sendLocal(request, response, opened);
     else refuse(response, 404, 'Not found');
   };

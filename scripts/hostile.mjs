@@ -124,7 +124,7 @@ writeFileSync(
   join(folder, 'conf'),
   `[DEFAULT]\nauth_strategy = noauth\nmy_ip = 127.0.0.1\nrpc_transport = none\nenabled_hardware_types = ipmi,redfish,fake-hardware
 enabled_boot_interfaces = ipxe,fake\nenabled_deploy_interfaces = direct,fake\nenabled_inspect_interfaces = agent,no-inspect
-[api]\nhost_ip = 127.0.0.1\nport = ${port}\n[conductor]\nautomated_clean = false\nfile_url_allowed_paths = ${folder}
+[api]\nhost_ip = 127.0.0.1\nport = ${port}\n[conductor]\nautomated_clean = false\nfile_url_allowed_paths = ${images}
 deploy_kernel = ${file('kernel')}\ndeploy_ramdisk = ${file('ramdisk')}\n[deploy]\nhttp_root = ${images}
 [boot]\nhttp_host = 127.0.0.1\nhttp_port = ${bootPort}\ntftp = false\n[agent]\nrequire_tls = false\n[dhcp]\ndhcp_provider = none\n`,
 );

@@ -359,7 +359,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   store: ['model', 'store/sql', 'store/tables'],
   'store/backup': ['migrations', 'store/sql', 'store/tables'],
-  'store/embedded': ['model', 'store/sql'],
+  'store/embedded': ['model', 'store/sql', 'wire/child-processes'],
   'store/import': ['model'],
   'store/sql': ['migrations', 'model'],
   'store/tables': ['model', 'store/sql'],
@@ -371,7 +371,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/dns': ['wire/addresses'],
   'wire/http': ['wire'],
   'wire/images': [],
-  'wire/ipmi': [],
+  'wire/ipmi': ['wire/child-processes'],
   'wire/ipmi/records': ['wire/ipmi'],
   'wire/ipmi/server': ['wire/ipmi'],
   'wire/keystone': ['wire'],
@@ -480,6 +480,14 @@ function importCycles(): readonly (readonly Import[])[] {
     .filter((group) => group.length > 1)
     .map((group) => group.flatMap((file) => edges.get(file)!.filter(({ target }) => group.includes(target))));
 }
+/** Programs of their own, which start others with all that they have, and the one place from which the server starts programs. */
+const STARTERS = /^(?:simulator|ramdisk-agent|demo|scripts|tests)\/|^commands\/demo\.ts$|^wire\/child-processes\.ts$/;
+it('the server starts other programs only by wire/child-processes.ts', () => {
+  const starting = sources.filter((path) => !STARTERS.test(path));
+  expect(starting.length).toBeGreaterThan(300);
+  expect(starting.filter((path) => /^import (?!type ).*'node:child_process'/m.test(readFileSync(join(root, path), 'utf8')))).toEqual([]);
+});
+
 it('source files have no circular imports', () => {
   expect(importCycles().map((cycle) => cycle.map(told))).toEqual([]);
 });

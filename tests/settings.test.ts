@@ -22,7 +22,7 @@ it.each([
 });
 
 describe('checkOptions() on files of certificate authorities', () => {
-  const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false);
+  const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false, '/state');
   it.each(['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const)('refuses the start while the file of %s does not exist', (key) => {
     const path = join(folder, `${key}.pem`);
     expect(check({ [key]: path })).toThrow(StartError);
@@ -37,7 +37,7 @@ describe('checkOptions() on files of certificate authorities', () => {
 });
 
 it.each([0, 8443])('[boot]https_port = %s needs a certificate, and the message says how to make one', (port) => {
-  const check = (roles: readonly string[]) => () => checkOptions(given({ 'boot.https_port': port }), roles, false);
+  const check = (roles: readonly string[]) => () => checkOptions(given({ 'boot.https_port': port }), roles, false, '/state');
   expect(check(['boot'])).toThrow(
     /^\[boot\]https_port needs \[boot\]cert_file and \[boot\]key_file\. To make a self-signed certificate: openssl req -x509 .* -keyout key\.pem -out cert\.pem$/,
   );

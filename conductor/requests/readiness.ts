@@ -1,6 +1,6 @@
 /** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
 import { configuredRamdisk, wholePair } from '../../drivers/common/configured-ramdisk';
-import { checkImage, locateImage } from '../../drivers/common/images';
+import { servable } from '../../drivers/agent/ramdisk';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
 import type { Probes } from '../../model/readiness';
@@ -25,16 +25,19 @@ async function validated(task: NodeTask): Promise<Probes['validation']> {
   return results;
 }
 
-/** The images that a deployment fetches by URL. */
-function imagesOf(task: NodeTask): readonly { readonly name: string; readonly href: string }[] {
+/** The images that a deployment fetches by URL. Those of the options may be files anywhere. */
+function imagesOf(task: NodeTask): readonly { readonly name: string; readonly href: string; readonly trusted: boolean }[] {
   const { node, options } = task;
   const { byArch, common } = configuredRamdisk(options, node, 'deploy');
   const configured = /pxe|http/.test(node.boot_interface ?? '') ? (wholePair(byArch) ?? common) : undefined;
-  const named: readonly (readonly [string, unknown])[] = [
+  const named: readonly (readonly [name: string, own: unknown, configured?: unknown])[] = [
     ...INSTANCE_IMAGES.map((name) => [name, node.instance_info[name]] as const),
-    ...RAMDISK_IMAGES.map((name) => [`deploy_${name}`, node.driver_info[`deploy_${name}`] ?? configured?.[name]] as const),
+    ...RAMDISK_IMAGES.map((name) => [`deploy_${name}`, node.driver_info[`deploy_${name}`], configured?.[name]] as const),
   ];
-  return named.flatMap(([name, href]) => (typeof href === 'string' && href !== '' ? [{ name, href }] : []));
+  return named.flatMap(([name, own, configuredHref]) => {
+    const href = own ?? configuredHref;
+    return typeof href === 'string' && href !== '' ? [{ name, href, trusted: own === undefined || own === null }] : [];
+  });
 }
 
 export async function probeReadiness(given: Context, uuid: string): Promise<Probes> {
@@ -70,9 +73,8 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
         return { now: typeof now === 'string' ? now : task.node.boot_mode, changeable: control !== undefined };
       };
       const images = Promise.all(
-        imagesOf(task).map(async ({ name, href }) => {
-          const allowed = options['conductor.file_url_allowed_paths'];
-          const found = await inTime(async () => checkImage(locateImage(href, allowed), allowed, task));
+        imagesOf(task).map(async ({ name, href, trusted }) => {
+          const found = await inTime(async () => servable(href, trusted, task));
           return { name, href: withoutCredentials(href), ...(isError(found) ? { error: found.error } : {}) };
         }),
       );

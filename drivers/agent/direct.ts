@@ -54,7 +54,7 @@ async function validate(task: Task): Promise<void> {
   if (!DOWNLOAD_SOURCES.includes(download)) {
     throw invalid(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);
   }
-  const image = locateImage(source, task.options['conductor.file_url_allowed_paths']);
+  const image = locateImage(source, task.options);
   validateProxies(node);
   if (image.kind === 'glance' && !type && isPartition((await validImage(task, image.id)).properties)) throw partitionImage(node);
 }
@@ -102,10 +102,9 @@ interface ImageFacts {
 }
 async function imageFacts(task: Task): Promise<ImageFacts> {
   const download = downloadSource(task);
-  const allowed = task.options['conductor.file_url_allowed_paths'];
-  const given = locateImage(text(task.node.instance_info['image_source']), allowed);
+  const given = locateImage(text(task.node.instance_info['image_source']), task.options);
   if (given.kind !== 'glance') {
-    const source = await checkLocation(given, allowed, task);
+    const source = await checkLocation(given, task);
     return { source, facts: {}, ...(source.kind === 'http' && download !== 'local' ? { url: source.url } : {}) };
   }
   const image = await findImage(task, given.id);
@@ -121,7 +120,7 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
   checkSize(task, image);
   if (download !== 'swift') return { source: given, facts };
   const url = await imageTempUrl(task, image);
-  await checkLocation({ kind: 'http', url }, allowed, task).catch((error: unknown) => {
+  await checkLocation({ kind: 'http', url }, task).catch((error: unknown) => {
     // The URL is a secret.
     throw error instanceof Fault ? invalid(error.message.replaceAll(/\?temp_url_sig=\S*/g, '?***')) : error;
   });
@@ -177,9 +176,8 @@ async function stopServingImage({ boots, node }: Task): Promise<void> {
 
 /** Images of Glance are not checked again: that was done when the deployment began, when the caller was still known. */
 async function writtenImage(task: Task): Promise<ImageSource> {
-  const allowed = task.options['conductor.file_url_allowed_paths'];
-  const source = locateImage(text(task.node.instance_info['image_source']), allowed);
-  return source.kind === 'glance' ? source : checkLocation(source, allowed, task);
+  const source = locateImage(text(task.node.instance_info['image_source']), task.options);
+  return source.kind === 'glance' ? source : checkLocation(source, task);
 }
 
 async function writeImage(task: Task): Promise<Outcome> {

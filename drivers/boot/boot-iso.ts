@@ -37,7 +37,7 @@ export function validateIso(task: Task, mode: RamdiskMode): void {
     throw invalid('[redfish]use_swift needs [swift]auth_type: images for virtual media are uploaded to Swift');
   if (mode === 'deploy' && !needsAgent(task)) return;
   const iso = isoOf(task, mode);
-  if (iso !== undefined) locateImage(iso, task.options['conductor.file_url_allowed_paths']);
+  if (iso !== undefined) locateImage(iso, task.options);
   else ramdiskOf(task, mode, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info");
 }
 
@@ -146,7 +146,7 @@ export async function validateInstanceIso(task: Task): Promise<void> {
   const { boot_iso: own, image_source: image } = instance;
   if (own && image) throw invalid("An 'image_source' and 'boot_iso' parameter may not be specified at the same time.");
   const { boot_iso: iso, kernel, ramdisk } = { ...instance, ...(await inMemoryImages(task)) } as JsonObject;
-  if (text(iso) !== undefined) return void locateImage(String(iso), task.options['conductor.file_url_allowed_paths']);
+  if (text(iso) !== undefined) return void locateImage(String(iso), task.options);
   requireAll(`Cannot validate image information for node ${uuid} because one or more parameters are missing from its instance_info`, {
     kernel,
     ramdisk,

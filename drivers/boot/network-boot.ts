@@ -60,7 +60,7 @@ async function validateInstance(task: Task, method: BootRecord['method']): Promi
       throw new Fault('InvalidParameterValue', {
         message: `The boot interface ${method} cannot boot the ISO image that boot_iso of node ${uuid} names; ipxe and http-ipxe can.`,
       });
-    locateImage(typeof iso === 'string' ? iso : JSON.stringify(iso), task.options['conductor.file_url_allowed_paths']);
+    locateImage(typeof iso === 'string' ? iso : JSON.stringify(iso), task.options);
   } else if (!kernel || !ramdisk)
     throw new Fault('MissingParameterValue', {
       message: `Image ${String(image)} is missing the following properties: kernel, ramdisk`,

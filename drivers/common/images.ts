@@ -1,8 +1,6 @@
 /** Images that nodes are deployed with: location, permission, checksum and format. */
 import { createHash } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
-import { open, realpath, stat } from 'node:fs/promises';
-import { basename, resolve, relative } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Agent, type RequestInit, type Response, fetch } from 'undici';
@@ -14,17 +12,23 @@ import { connectionReason } from './reason';
 import type { Upload } from '../../wire/keystone/exchange';
 import { glanceId, glanceUrl, isGlanceUrl } from '../../wire/openstack/glance';
 import { imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
+import { checkLocalFile, FileRefused, openFile, openLocalFile, refusalOf, type FileRules, type OpenFile } from '../../wire/local-files';
 import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-/** The members of a task that requests to web servers need. */
+interface FileOptions {
+  readonly 'conductor.file_url_allowed_paths': readonly string[];
+  readonly 'files.own': readonly string[];
+}
+/** The members of a task that requests to web servers, and local files, need. */
 interface Fetching {
   readonly signal: AbortSignal;
-  readonly options: ImageServerOptions & {
-    readonly 'DEFAULT.webserver_verify_ca': string;
-    readonly 'DEFAULT.webserver_connection_timeout': number;
-    readonly 'DEFAULT.webserver_verify_timeout': number;
-  };
+  readonly options: FileOptions &
+    ImageServerOptions & {
+      readonly 'DEFAULT.webserver_verify_ca': string;
+      readonly 'DEFAULT.webserver_connection_timeout': number;
+      readonly 'DEFAULT.webserver_verify_timeout': number;
+    };
 }
 
 /** Where an image is stored. */
@@ -40,8 +44,6 @@ interface Checksum {
   readonly checksum?: string;
 }
 
-/** Folders that no option can allow. */
-const BLOCKED = ['/dev', '/sys', '/proc', '/boot', '/etc', '/run'];
 const CONNECT_TIMEOUT_MS = 10_000;
 /** For whole files. */
 const DOWNLOAD_TIMEOUT_MS = 30 * 60_000;
@@ -52,32 +54,47 @@ const invalid = (message: string, cause?: unknown) => new Fault('InvalidParamete
 const refused = (href: string, reason: string, cause?: unknown) =>
   invalid(`Validation of image href ${href} failed, reason: ${reason}`, cause);
 
+const rulesOf = (options: FileOptions): FileRules => ({
+  allowed: options['conductor.file_url_allowed_paths'],
+  own: options['files.own'],
+});
+/** The reason in Ironic's words. */
+function refusedFile(href: string, path: string, { refusal }: FileRefused): Fault {
+  const reason =
+    refusal.kind === 'protected'
+      ? `The path ${refusal.path} is not permitted in file URLs`
+      : `Path ${path} is not allowed for image source file URLs`;
+  return refused(href, `Security: ${reason}`);
+}
+
 /**
  * Parses `http(s)://…` or `file:///…`. A file must be in one of the allowed folders (`[conductor]file_url_allowed_paths`). Does not access
  * the image. Throws InvalidParameterValue.
+ * @param options null: the operator names the file, which may be in any folder
  */
-export function locate(href: string, allowed: readonly string[]): ImageLocation {
+export function locate(href: string, options: FileOptions | null): ImageLocation {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(href)?.[1]?.toLowerCase();
   if (scheme === undefined) throw refused(href, 'Scheme-less image href is not a UUID.');
   if (!URL.canParse(href)) throw refused(href, 'Invalid URL.');
   if (scheme === 'http' || scheme === 'https') return { kind: 'http', url: href };
   if (scheme !== 'file') throw refused(href, `Image download protocol ${scheme} is not supported.`);
   const path = filePath(href);
-  checkAllowed(href, path, path, allowed);
+  const refusal = refusalOf(path, options ? rulesOf(options) : { allowed: ['/'], own: [] });
+  if (refusal) throw refusedFile(href, path, new FileRefused(refusal));
   return { kind: 'file', path };
 }
 
 /** As `locate`, also for images in Glance: a UUID or `glance://…/UUID`. */
-export function locateImage(href: string, allowed: readonly string[]): ImageSource {
+export function locateImage(href: string, options: FileOptions | null): ImageSource {
   const id = glanceId(href);
   if (id !== undefined) return { kind: 'glance', id };
   if (isGlanceUrl(href)) throw invalid(`Invalid image href ${href}.`);
-  return locate(href, allowed);
+  return locate(href, options);
 }
 
 /** As `checkLocation`. For images in Glance: throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. */
-export async function checkImage(source: ImageSource, allowed: readonly string[] | null, task: GlanceTask): Promise<ImageSource> {
-  if (source.kind !== 'glance') return checkLocation(source, allowed, task);
+export async function checkImage(source: ImageSource, task: GlanceTask): Promise<ImageSource> {
+  if (source.kind !== 'glance') return checkLocation(source, task);
   await findImage(task, source.id);
   return source;
 }
@@ -85,14 +102,6 @@ export async function checkImage(source: ImageSource, allowed: readonly string[]
 /** The image in the form of the records that the boot services read (BootRecord.files): a path or a URL. */
 export const servedAs = (source: ImageSource): string =>
   source.kind === 'file' ? source.path : source.kind === 'http' ? source.url : glanceUrl(source.id);
-
-/** @param path for the error message. @param real the path that is checked */
-function checkAllowed(href: string, path: string, real: string, allowed: readonly string[]): void {
-  const blocked = BLOCKED.find((folder) => real === folder || real.startsWith(`${folder}/`));
-  if (blocked !== undefined) throw refused(href, `Security: The path ${blocked} is not permitted in file URLs`);
-  const inside = (folder: string) => !relative(resolve(folder), real).startsWith('..');
-  if (!allowed.some(inside)) throw refused(href, `Security: Path ${path} is not allowed for image source file URLs`);
-}
 
 function filePath(href: string): string {
   try {
@@ -103,16 +112,16 @@ function filePath(href: string): string {
 }
 
 /**
- * Checks that the image is available: a file that exists, or a URL whose HEAD answers 200 in time. Returns the URL behind redirections, and
- * the path behind links. Throws InvalidParameterValue with the reason.
- * @param allowed folders of files behind all links; null: the operator's own file may link to any folder
+ * Checks that the image is available: an allowed file that exists, or a URL whose HEAD answers 200 in time. Returns the URL behind
+ * redirections, and the path behind links. Throws InvalidParameterValue with the reason.
  */
-export async function checkLocation(
-  location: ImageLocation,
-  allowed: readonly string[] | null,
-  fetching: Fetching,
-): Promise<ImageLocation> {
-  if (location.kind === 'file') return checkFile(location.path, allowed);
+export async function checkLocation(location: ImageLocation, fetching: Fetching): Promise<ImageLocation> {
+  if (location.kind === 'file') {
+    const { path } = location;
+    const real = await withReason(path, () => checkLocalFile(path, rulesOf(fetching.options)));
+    if (real === undefined) throw missing(path);
+    return { kind: 'file', path: real };
+  }
   const shown = withoutCredentials(location.url);
   const answer = await send(location.url, { method: 'HEAD' }, fetching).catch((error: unknown) => {
     fetching.signal.throwIfAborted();
@@ -122,17 +131,24 @@ export async function checkLocation(
   return answer.redirected ? { kind: 'http', url: answer.url } : location;
 }
 
-async function checkFile(path: string, allowed: readonly string[] | null): Promise<ImageLocation> {
-  const href = `file://${path}`;
-  const missing = () => refused(href, 'Specified image file not found.');
-  const real = await realpath(path).catch(() => undefined);
-  if (real === undefined) throw missing();
-  if (allowed) {
-    const folders = await Promise.all(allowed.map(async (folder) => realpath(folder).catch(() => folder)));
-    checkAllowed(href, path, real, folders);
-  }
-  if (!(await stat(real).catch(() => undefined))?.isFile()) throw missing();
-  return { kind: 'file', path: allowed ? real : path };
+const missing = (path: string): Fault => refused(`file://${path}`, 'Specified image file not found.');
+const withReason = <T>(path: string, work: () => Promise<T>): Promise<T> =>
+  work().catch((error: unknown) => {
+    throw error instanceof FileRefused ? refusedFile(`file://${path}`, path, error) : error;
+  });
+/** Opens an image that a user named. Throws InvalidParameterValue. */
+async function openImage(path: string, { options }: Fetching): Promise<OpenFile> {
+  const file = await withReason(path, () => openLocalFile(path, rulesOf(options)));
+  if (!file) throw missing(path);
+  return file;
+}
+
+/** Checks that a file exists that an option names. Its links stay: they may lead elsewhere later. Throws InvalidParameterValue. */
+export async function checkOwnFile(path: string): Promise<ImageLocation> {
+  const file = await openFile(path);
+  if (!file) throw missing(path);
+  await file.handle.close();
+  return { kind: 'file', path };
 }
 
 /** `[DEFAULT]webserver_verify_ca` → the connections to web servers. A process has one value. */
@@ -265,7 +281,10 @@ export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha
   return hash.digest('hex');
 }
 async function bytesOf(location: ImageLocation, fetching: Fetching): Promise<AsyncIterable<unknown>> {
-  if (location.kind === 'file') return createReadStream(location.path, { signal: fetching.signal, highWaterMark: 1024 * 1024 });
+  if (location.kind === 'file') {
+    const { handle } = await openImage(location.path, fetching);
+    return handle.createReadStream({ signal: fetching.signal, highWaterMark: 1024 * 1024 });
+  }
   const answer = await send(location.url, {}, fetching, DOWNLOAD_TIMEOUT_MS);
   if (answer.status === 200) return answer.body ?? ([] as unknown as AsyncIterable<unknown>);
   await answer.body?.cancel();
@@ -279,7 +298,7 @@ const QCOW2_MAGIC = Buffer.from('QFI\xfb', 'latin1');
 export async function formatOf(location: ImageSource, fetching: Fetching): Promise<'qcow2' | 'raw' | undefined> {
   if (location.kind === 'glance') return undefined;
   try {
-    const start = location.kind === 'file' ? await fileStart(location.path) : await urlStart(location.url, fetching);
+    const start = location.kind === 'file' ? await fileStart(location.path, fetching) : await urlStart(location.url, fetching);
     return start.subarray(0, 4).equals(QCOW2_MAGIC) ? 'qcow2' : 'raw';
   } catch {
     fetching.signal.throwIfAborted();
@@ -287,13 +306,13 @@ export async function formatOf(location: ImageSource, fetching: Fetching): Promi
   }
 }
 
-async function fileStart(path: string): Promise<Buffer> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+async function fileStart(path: string, fetching: Fetching): Promise<Buffer> {
+  const { handle } = await openImage(path, fetching);
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0);
     return buffer.subarray(0, bytesRead);
   } finally {
-    await file.close();
+    await handle.close();
   }
 }
 

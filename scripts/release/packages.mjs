@@ -163,6 +163,7 @@ function image(time) {
     { path: 'etc/group', data: Buffer.from(`root:x:0:\nbloomery:x:${USER.gid}:\n`) },
     { path: 'etc/ironic', folder: true },
     { path: 'var/lib/bloomery', folder: true, mode: 0o750, ...own },
+    { path: 'var/lib/bloomery-images', folder: true },
     { path: CAPABLE, data: fileOfRoot(base, 'usr/bin/setpriv'), mode: 0o755, network: true },
     ...metal3Programs(),
     ...['shared', 'conf', 'data', 'tftpboot', 'templates'].map((path) => ({ path, folder: true, ...own })),

@@ -61,7 +61,7 @@ interface TableShape {
   readonly needs: readonly string[];
 }
 /** All tables except those of knex's migrations. */
-async function tablesIn(db: Knex): Promise<readonly TableShape[]> {
+export async function tablesIn(db: Knex): Promise<readonly TableShape[]> {
   const { rows } = await db.raw<{ rows: TableShape[] }>(
     `SELECT relname AS name,
        (SELECT json_agg(attname ORDER BY attnum) FROM pg_attribute
@@ -70,6 +70,15 @@ async function tablesIn(db: Knex): Promise<readonly TableShape[]> {
          WHERE conrelid = c.oid AND contype = 'f' AND f.oid <> c.oid) AS needs
      FROM pg_class c WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND NOT starts_with(relname, ?)
      ORDER BY relname`,
+    [STEPS],
+  );
+  return rows;
+}
+/** All sequences except those of knex's migrations. A sequence without a value was never used. */
+export async function sequencesIn(db: Knex): Promise<readonly { readonly name: string; readonly value: string | null }[]> {
+  const { rows } = await db.raw<{ rows: { name: string; value: string | null }[] }>(
+    `SELECT sequencename AS name, last_value::text AS value FROM pg_sequences
+     WHERE schemaname = current_schema() AND NOT starts_with(sequencename, ?)`,
     [STEPS],
   );
   return rows;
@@ -127,12 +136,8 @@ export async function* backup(
       tell({ table: name, rows, done: true });
       total += rows;
     }
-    const { rows: values } = await transaction.raw<{ rows: { name: string; value: string }[] }>(
-      `SELECT sequencename AS name, last_value::text AS value FROM pg_sequences
-       WHERE schemaname = current_schema() AND last_value IS NOT NULL AND NOT starts_with(sequencename, ?)`,
-      [STEPS],
-    );
-    const sequences = Object.fromEntries(values.map(({ name, value }) => [name, value]));
+    const values = await sequencesIn(transaction);
+    const sequences = Object.fromEntries(values.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
     const end: EndLine = { sequences, tables: tables.length, rows: total, sha256: whole.digest('hex') };
     yield Buffer.from(`${JSON.stringify(end)}\n`);
     return { tables: tables.length, rows: total, schema: schema.at(-1)! };

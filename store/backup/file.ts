@@ -10,7 +10,7 @@ const LINE_BREAK = 10;
 export interface BackupReader {
   /** The next line, as JSON. Throws if there is none. */
   line(): Promise<unknown>;
-  /** Chunks of whole rows, up to the end of the table. */
+  /** The rows up to the end of the table, in chunks. A long row comes in several, so that memory use does not depend on its length. */
   rows(): AsyncGenerator<Buffer>;
   /** Throws if data follows. */
   end(): Promise<void>;
@@ -43,16 +43,22 @@ export function readBackup(source: AsyncIterable<Buffer>, onRead: (piece: Buffer
       }
     },
     async *rows() {
+      let atStart = true;
       for (;;) {
-        // `rest` begins at the start of a row.
-        if (rest.subarray(0, END.length).equals(END)) {
+        const head = rest.subarray(0, END.length);
+        const mayBeEnd = atStart && head.equals(END.subarray(0, head.length));
+        if (mayBeEnd && head.length === END.length) {
           take(END.length);
           return;
         }
+        if (mayBeEnd || rest.length === 0) {
+          if (!(await more())) throw truncated();
+          continue;
+        }
         const end = rest.indexOf(END_AFTER_ROW);
         const whole = end === -1 ? rest.lastIndexOf(LINE_BREAK) + 1 : end + 1;
-        if (whole > 0) yield take(whole);
-        else if (!(await more())) throw truncated();
+        atStart = whole > 0;
+        yield take(atStart ? whole : rest.length);
       }
     },
     async end() {

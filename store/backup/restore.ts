@@ -8,6 +8,8 @@ import {
   FORMAT_VERSION,
   newHash,
   quoted,
+  sequencesIn,
+  tablesIn,
   type EndLine,
   type Header,
   type Progress,
@@ -49,7 +51,7 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
     const tables = (await tableNames(transaction)).filter((name) => !name.startsWith(STEPS));
     await transaction.raw(`TRUNCATE ${tables.map(quoted).join(', ')}`);
     await triggers(transaction, tables, 'DISABLE');
-    const loaded = await load(transaction, reader, () => whole.copy().digest('hex'), options);
+    const loaded = await load(transaction, await targetOf(transaction), reader, () => whole.copy().digest('hex'), options);
     await triggers(transaction, tables, 'ENABLE');
     await migrate(transaction);
     await forgetEvents(transaction);
@@ -61,12 +63,14 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
 
 function headerOf(line: unknown): Header {
   const header = line as Partial<Header> | null;
-  if (header?.format !== FORMAT || !Array.isArray(header.schema)) throw new Error('it is not a backup of Bloomery');
+  if (header?.format !== FORMAT || !isTexts(header.schema) || header.schema.length === 0) throw new Error('it is not a backup of Bloomery');
   if (header.version !== FORMAT_VERSION)
     throw new Error(`its format is version ${String(header.version)}, and this program reads ${FORMAT_VERSION}`);
-  pendingMigrations(header.schema as readonly string[]);
+  pendingMigrations(header.schema);
+  if (header.schema.some((name, index) => name !== MIGRATIONS[index]!.name)) throw new Error('it is damaged: its schema has gaps');
   return header as Header;
 }
+const isTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every((one) => typeof one === 'string');
 
 const tableNames = async (db: Knex): Promise<readonly string[]> => {
   const { rows } = await db.raw<{ rows: { name: string }[] }>(
@@ -122,27 +126,69 @@ async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): P
   return tables;
 }
 
+/** What a file may fill: the names come from the schema, never from the file. */
+interface Target {
+  /** Name → columns. */
+  readonly tables: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly sequences: ReadonlySet<string>;
+}
+async function targetOf(db: Knex): Promise<Target> {
+  const tables = await tablesIn(db);
+  const sequences = await sequencesIn(db);
+  return {
+    tables: new Map(tables.map(({ name, columns }) => [name, new Set(columns)])),
+    sequences: new Set(sequences.map(({ name }) => name)),
+  };
+}
+/** Throws unless the line names a table of the schema, for the first time, and columns of it. */
+function checkedTable(
+  { table, columns }: { readonly table?: unknown; readonly columns?: unknown },
+  { tables }: Target,
+  seen: Set<string>,
+): TableLine {
+  const known = typeof table === 'string' ? tables.get(table) : undefined;
+  const name = String(table).slice(0, 100);
+  if (typeof table !== 'string' || !known) throw new Error(`it has a table that is not of its schema: ${name}`);
+  if (seen.has(table)) throw new Error(`it is damaged: it has the table ${name} twice`);
+  seen.add(table);
+  if (!isTexts(columns) || columns.length === 0 || new Set(columns).size < columns.length || columns.some((one) => !known.has(one)))
+    throw new Error(`it has columns of ${name} that are not of its schema`);
+  return { table, columns };
+}
+const objectOf = (line: unknown): object => {
+  if (typeof line !== 'object' || line === null) throw new Error('it is damaged: a line is not an object');
+  return line;
+};
+async function restoreSequences(db: Knex, given: unknown, { sequences }: Target): Promise<void> {
+  if (typeof given !== 'object' || given === null) throw new Error('it is damaged: it has no sequences');
+  for (const [name, value] of Object.entries(given)) {
+    if (!sequences.has(name)) throw new Error(`it has a sequence that is not of its schema: ${name.slice(0, 100)}`);
+    if (typeof value !== 'string' || !/^\d{1,19}$/.test(value)) throw new Error(`it is damaged: the sequence ${name} has no value`);
+    await db.raw('SELECT setval(?::regclass, ?::bigint)', [quoted(name), value]);
+  }
+}
+
 async function load(
   db: Knex,
+  target: Target,
   reader: BackupReader,
   digest: () => string,
   { tell, signal }: RestoreOptions,
 ): Promise<{ readonly tables: number; readonly rows: number }> {
   const client = await connectionOf(db);
-  let tables = 0;
+  const seen = new Set<string>();
   let total = 0;
   for (;;) {
     const before = digest();
-    const line = (await reader.line()) as TableLine | EndLine;
+    const line = objectOf(await reader.line()) as Partial<TableLine> | Partial<EndLine>;
     if (!('table' in line)) {
-      if (line.sha256 !== before || line.tables !== tables || line.rows !== total)
-        throw new Error('it is damaged: its checksum does not match');
+      const { sha256, tables, rows, sequences } = line as Partial<EndLine>;
+      if (sha256 !== before || tables !== seen.size || rows !== total) throw new Error('it is damaged: its checksum does not match');
       await reader.end();
-      for (const [name, value] of Object.entries(line.sequences))
-        await db.raw('SELECT setval(?::regclass, ?::bigint)', [quoted(name), value]);
-      return { tables, rows: total };
+      await restoreSequences(db, sequences, target);
+      return { tables: seen.size, rows: total };
     }
-    const { table, columns } = line;
+    const { table, columns } = checkedTable(line, target, seen);
     const own = newHash();
     let rows = 0;
     const counted = async function* (): AsyncGenerator<Buffer> {
@@ -155,11 +201,10 @@ async function load(
       }
     };
     await copyIn(client, `COPY ${quoted(table)} (${columns.map(quoted).join(', ')}) FROM STDIN`, counted());
-    const trailer = (await reader.line()) as RowsLine;
+    const trailer = objectOf(await reader.line()) as Partial<RowsLine>;
     if (trailer.rows !== rows || trailer.sha256 !== own.digest('hex'))
       throw new Error(`it is damaged: the checksum of ${table} does not match`);
     tell({ table, rows, done: true });
-    tables++;
     total += rows;
   }
 }

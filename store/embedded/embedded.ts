@@ -21,6 +21,7 @@ import {
 import type { Installation } from './installation';
 import { messageOf } from '../sql/faults';
 import { ownerOf } from './binaries';
+import { connectionTo, setUpRole, superuserConnectionTo } from './roles';
 import { clusterName, describeProcess, stopServer, readPidFile, type PidFile } from './postmaster';
 
 interface EmbeddedOptions {
@@ -34,8 +35,10 @@ interface EmbeddedOptions {
   readonly durable?: boolean;
 }
 interface Embedded {
-  /** The connection for openStore. */
+  /** The connection for openStore. Its role is no superuser. */
   readonly connection: string;
+  /** For tests, which create databases. */
+  readonly superuserConnection: string;
   /** The process of the server. Changes after a crash. */
   readonly pid: number;
   /** Stops the server and waits for its end. */
@@ -94,6 +97,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const words = ['-D', serverPath(place, place.data), ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
   const start = (signal: AbortSignal): Promise<ChildProcess> => startServer(place, name, words, log, clock, signal);
   let server = await start(starting);
+  try {
+    await setUpRole(place.sockets);
+  } catch (error) {
+    await endChild(server, clock);
+    throw new Error(`the role of the embedded database cannot be set up: ${messageOf(error)}`, { cause: error });
+  }
   // Stop the server whenever this process exits. (If this process is killed, the next start stops the orphan.)
   const onExit = (): void => void server.kill('SIGINT');
   process.once('exit', onExit);
@@ -127,14 +136,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   let stopped: Promise<void> | undefined;
   return {
     connection: connectionTo(place.sockets),
+    superuserConnection: superuserConnectionTo(place.sockets),
     get pid() {
       return server.pid!;
     },
     stop: () => (stopped ??= stop()),
   };
 }
-
-const connectionTo = (sockets: string): string => `postgresql://bloomery@/postgres?host=${encodeURIComponent(sockets)}&sslmode=disable`;
 
 const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 const ended = async (child: ChildProcess): Promise<void> => {

@@ -2,13 +2,13 @@
  * The installation of the embedded PostgreSQL: its folder under the state directory, its user, and the creation of its data. Changes
  * nothing else on the host, except for a copy of the binaries if they cannot be used in place.
  */
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import type { Log } from '../../model/log';
+import { startProgram } from '../../wire/child-processes';
 import { chooseUsers, findBinaries, handOver, ownerOf, reachable } from './binaries';
 import type { Binaries, User } from './binaries';
 import { messageOf } from '../sql/faults';
@@ -140,11 +140,10 @@ export function spawnIn(
   const { byHandle } = place;
   const handle = byHandle ? openSync(place.base, 'r') : undefined;
   try {
-    return spawn(join(place.binaries.folder, 'bin', name), words, {
+    return startProgram('postgres', join(place.binaries.folder, 'bin', name), words, {
       ...(user ? { uid: user.uid, gid: user.gid } : {}),
       // The working directory is set before the user changes, so the user needs no access to the path.
       cwd: place.base,
-      env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
       // A session of its own: Ctrl-C must not reach the server, which this process stops itself.
       detached: true,
       stdio: ['ignore', output, output, ...(handle === undefined ? [] : [handle])],

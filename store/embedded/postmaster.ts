@@ -1,9 +1,8 @@
 /** Inspects and stops a PostgreSQL server by its postmaster.pid and its process. */
-import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Clock } from '../../model/clock';
+import { runProgram } from '../../wire/child-processes';
 
 export interface PidFile {
   readonly pid: number;
@@ -42,7 +41,10 @@ export async function describeProcess(pid: number): Promise<Running | undefined>
       if (state === 'Z' || state === 'X') return undefined;
       return { parent: Number(parent), command: (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ') };
     }
-    const { stdout } = await promisify(execFile)('ps', ['-o', 'state=,ppid=,command=', '-p', String(pid)]);
+    const words = ['-o', 'state=,ppid=,command=', '-p', String(pid)];
+    const stdout = await new Promise<string>((done, fail) =>
+      runProgram('ps', 'ps', words, { encoding: 'utf8' }, (error, text) => (error ? fail(error) : done(text))),
+    );
     const [, state, parent, command] = /^\s*(\S+)\s+(\d+)\s+(.*)/.exec(stdout) ?? [];
     return state === undefined || state.startsWith('Z') ? undefined : { parent: Number(parent), command: command ?? '' };
   } catch {

@@ -133,6 +133,8 @@ const setup = (): HttpBootSetup => ({
     'DEFAULT.webserver_verify_ca': 'True',
     'agent.api_ca_file': null,
     'boot.cache_root': path('cache'),
+    'files.own': [path('own')],
+    'files.boot': new Set([path('own/chosen')]),
   },
   store: { boots, media: mediaStore, ...volumeStore, discoveries: { addressStatuses: standing } },
   filter: filterWith({ 'auto_discovery.enabled': true }),
@@ -295,6 +297,20 @@ describe('files of a boot record', () => {
     expect(lines).toEqual([expect.stringContaining('a file of a boot record does not exist')]);
   });
 
+  it('are served from files of the server only if an option names them, and never through a link of a record', async () => {
+    mkdirSync(path('own'), { recursive: true });
+    for (const name of ['chosen', 'database']) writeFileSync(path(`own/${name}`), name);
+    writeFileSync(path('plain'), 'plain');
+    symlinkSync(path('plain'), path('linked'));
+    files['kernel'] = path('own/chosen');
+    expect((await get(target)).body.toString()).toBe('chosen');
+    for (const name of ['own/database', 'linked']) {
+      files['kernel'] = path(name);
+      expect((await get(target)).status).toBe(502);
+    }
+    files['kernel'] = '/etc/passwd';
+    expect((await get(target)).status).toBe(502);
+  });
   it('are downloaded once, and again only after a change on the other server', async () => {
     let version = 1;
     upstreamDoes = (incoming, response) => {

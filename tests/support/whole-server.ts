@@ -70,7 +70,6 @@ export async function startWholeServer(
     'boot.tftp': false,
     'conductor.deploy_kernel': `file://${http}/kernel`,
     'conductor.deploy_ramdisk': `file://${http}/ramdisk`,
-    'conductor.file_url_allowed_paths': [stateDir],
     ...setup.options,
   };
   const start = (): Promise<Server> =>

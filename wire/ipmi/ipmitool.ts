@@ -1,8 +1,8 @@
 /** IPMI through the program ipmitool, one process for each command: for BMCs that the native client cannot handle. */
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runProgram } from '../child-processes';
 import { MAX_WAITING, type IpmiPool, type IpmiTarget, type RequestOptions } from './client';
 import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './constants';
 import { runInQueue, createRequestQueue, withTimeout, type RequestQueue } from './request-queue';
@@ -132,7 +132,7 @@ interface Run {
 interface Credentials {
   /** `-f FILE` or `-E` */
   readonly args: readonly string[];
-  readonly env: object;
+  readonly env: Readonly<Record<string, string>>;
   /** Removes the file. */
   readonly end: () => Promise<void>;
 }
@@ -162,7 +162,7 @@ function createPasswordFiles(inEnvironment: boolean): PasswordFiles {
 
 interface Execution {
   readonly command: readonly [file: string, ...args: readonly string[]];
-  readonly env: object;
+  readonly env: Readonly<Record<string, string>>;
   /** Absent: the process may take any time. */
   readonly timeoutMs: number | undefined;
   readonly signal: AbortSignal;
@@ -172,11 +172,12 @@ interface Execution {
 /** Runs one process, and returns its standard output. */
 function execute(target: IpmiTarget, { command: [file, ...args], env, timeoutMs, signal, onEnd }: Execution): Promise<string> {
   return new Promise<string>((done, fail) => {
-    const child = execFile(
+    const child = runProgram(
+      'ipmitool',
       file,
       args,
       {
-        env: { PATH: process.env['PATH'], LC_ALL: 'C', ...env },
+        variables: env,
         ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
         ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
       },

@@ -1,8 +1,9 @@
 /** The process that drives switches by networking-generic-switch (worker.py): JSON lines, one answer for each change. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { startProgram } from '../child-processes';
 import { timeoutSignal } from '../timeout-signal';
 
 export interface DeviceChange {
@@ -59,7 +60,7 @@ export function createSwitchWorker(python: string, switches: Readonly<Record<str
   let running: Running | undefined;
   let next = 0;
   const start = (): Running => {
-    const child = spawn(python, ['-u', script()], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = startProgram('switches', python, ['-u', script()], { stdio: ['pipe', 'pipe', 'pipe'] }) as ChildProcessWithoutNullStreams;
     const waiting: Running['waiting'] = new Map();
     let errors = '';
     child.stderr.on('data', (data: Buffer) => (errors = (errors + data.toString()).slice(-MOST_TEXT)));

@@ -65,10 +65,9 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
     });
   if (!['http', 'https', 'file'].includes(scheme))
     throw new Fault('InvalidParameterValue', { message: `${scheme} is not supported for ${url}.` });
-  const allowed = options['conductor.file_url_allowed_paths'];
-  const location = locate(url, allowed);
+  const location = locate(url, options);
   if (location.kind === 'http' && source === 'http') return url;
-  const there = await checkLocation(location, allowed, task);
+  const there = await checkLocation(location, task);
   if (given.checksum !== undefined) await verify(task, there, given.checksum);
   const name = nameOf(url);
   const bare: BootRecord = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} };

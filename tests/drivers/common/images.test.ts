@@ -4,12 +4,16 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkLocation, checksumOf, findChecksum, formatOf, locate, requireChecksum } from '../../../drivers/common/images';
+import { checkLocation, checkOwnFile, checksumOf, findChecksum, formatOf, locate, requireChecksum } from '../../../drivers/common/images';
 import { optionsOf } from '../../support/options';
 import { NODE_UUID, nodeRecord } from '../../support/task';
 import { startTlsServer, type TlsWebServer } from '../../support/fakes/tls-server';
 
 const never = { signal: new AbortController().signal, options: optionsOf() };
+const allowing = (allowed: readonly string[], own: readonly string[] = []) => ({
+  ...never,
+  options: optionsOf({ 'conductor.file_url_allowed_paths': allowed, 'files.own': own }),
+});
 const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
 const SHA256 = 'a'.repeat(64);
 const SHA512 = 'B'.repeat(128);
@@ -51,7 +55,7 @@ describe('locate', () => {
     ['file:///var/lib/ironic/y.img', { kind: 'file', path: '/var/lib/ironic/y.img' }],
     ['file:///var/lib/ironic/a%20b', { kind: 'file', path: '/var/lib/ironic/a b' }],
   ])('accepts %s', (href, expected) => {
-    expect(locate(href, ['/var/lib/ironic/'])).toEqual(expected);
+    expect(locate(href, allowing(['/var/lib/ironic/']).options)).toEqual(expected);
   });
   it.each([
     ['y.img', 'Scheme-less image href is not a UUID.'],
@@ -64,35 +68,35 @@ describe('locate', () => {
     ['file://host/var/lib/ironic/x', 'File URL host must be "localhost" or empty on linux'],
     ['file:///var/lib/ironic/a%2fb', 'File URL path must not include encoded / characters'],
   ])('rejects %s', (href, reason) => {
-    expect(() => locate(href, ['/var/lib/ironic'])).toThrow(`Validation of image href ${href} failed, reason: ${reason}`);
+    expect(() => locate(href, allowing(['/var/lib/ironic']).options)).toThrow(`Validation of image href ${href} failed, reason: ${reason}`);
   });
 });
 
 describe('checkLocation', () => {
   it('follows redirects', async () => {
-    expect(await checkLocation({ kind: 'http', url: `${base}/moved` }, null, never)).toEqual({ kind: 'http', url: `${base}/image` });
+    expect(await checkLocation({ kind: 'http', url: `${base}/moved` }, never)).toEqual({ kind: 'http', url: `${base}/image` });
   });
   it('accepts an existing file', async () => {
     const location = { kind: 'file', path: join(folder, 'a.img') } as const;
-    expect(await checkLocation(location, null, never)).toEqual(location);
-    expect(await checkLocation(location, [folder], never)).toEqual(location);
+    expect(await checkOwnFile(location.path)).toEqual(location);
+    expect(await checkLocation(location, allowing([folder]))).toEqual(location);
   });
   it.each([
     ['a missing URL', () => `${base}/none`, 'Got HTTP code 404 instead of 200 in response to HEAD request.'],
     ['a server that cannot be reached', () => 'http://127.0.0.1:21399/x', 'ECONNREFUSED'],
   ])('rejects %s', async (_, url, reason) => {
-    await expect(checkLocation({ kind: 'http', url: url() }, null, never)).rejects.toMatchObject({
+    await expect(checkLocation({ kind: 'http', url: url() }, never)).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining(reason) as string,
     });
   });
   it('uses credentials in the URL but hides them in errors', async () => {
     const url = `${base.replace('//', '//user:hunter2@')}/none`;
-    const error = await checkLocation({ kind: 'http', url }, null, never).catch((one: unknown) => one);
+    const error = await checkLocation({ kind: 'http', url }, never).catch((one: unknown) => one);
     expect((error as Error).message).toContain(base);
     expect((error as Error).message).not.toContain('hunter2');
     const secret = { kind: 'http', url: url.replace('/none', '/secret') } as const;
-    expect(await checkLocation(secret, null, never)).toBe(secret);
+    expect(await checkLocation(secret, never)).toBe(secret);
   });
   it('sends the login of [deploy]image_server_auth_strategy only to image_server_auth_hosts', async () => {
     const location = { kind: 'http', url: `${base}/secret` } as const;
@@ -102,10 +106,10 @@ describe('checkLocation', () => {
       'deploy.image_server_password': 'hunter2',
     } as const;
     const fetching = (hosts: string[]) => ({ ...never, options: optionsOf({ ...login, 'deploy.image_server_auth_hosts': hosts }) });
-    expect(await checkLocation(location, null, fetching(['127.0.0.1']))).toEqual(location);
-    await expect(checkLocation(location, null, fetching(['elsewhere']))).rejects.toThrow('Got HTTP code 404');
+    expect(await checkLocation(location, fetching(['127.0.0.1']))).toEqual(location);
+    await expect(checkLocation(location, fetching(['elsewhere']))).rejects.toThrow('Got HTTP code 404');
     const half = { ...never, options: optionsOf({ ...login, 'deploy.image_server_password': null }) };
-    await expect(checkLocation(location, null, half)).rejects.toMatchObject({
+    await expect(checkLocation(location, half)).rejects.toMatchObject({
       status: 400,
       message: `Validation of image href ${location.url} failed, reason: Missing ['image_server_password'] fields from HTTP(S) basic auth config`,
     });
@@ -115,18 +119,19 @@ describe('checkLocation', () => {
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/image`;
     const brief = { ...never, options: optionsOf({ 'DEFAULT.webserver_verify_timeout': 1 }) };
-    await expect(checkLocation({ kind: 'http', url }, null, brief)).rejects.toThrow(/timeout/);
+    await expect(checkLocation({ kind: 'http', url }, brief)).rejects.toThrow(/timeout/);
     silent.closeAllConnections();
     silent.close();
   });
   it('rejects a missing file and a directory', async () => {
     for (const path of [join(folder, 'none'), folder]) {
-      await expect(checkLocation({ kind: 'file', path }, [folder], never)).rejects.toThrow('Specified image file not found.');
+      await expect(checkLocation({ kind: 'file', path }, allowing([folder]))).rejects.toThrow('Specified image file not found.');
     }
   });
 
   describe('with symbolic links', () => {
-    const check = (path: string, allowed: readonly string[] | null) => checkLocation({ kind: 'file', path }, allowed, never);
+    const check = (path: string, allowed: readonly string[], own: readonly string[] = []) =>
+      checkLocation({ kind: 'file', path }, allowing(allowed, own));
     let images: string;
     beforeAll(() => {
       images = join(folder, 'images');
@@ -156,9 +161,26 @@ describe('checkLocation', () => {
         message: `Validation of image href file://${path} failed, reason: ${reason(path)}`,
       });
     });
+    it('refuses the files of the server itself, also by a link and inside an allowed directory', async () => {
+      const own = join(images, 'state');
+      mkdirSync(own);
+      writeFileSync(join(own, 'database'), 'secret');
+      symlinkSync('state/database', join(images, 'harmless'));
+      for (const name of ['state/database', 'harmless'])
+        await expect(check(join(images, name), [images], [own])).rejects.toMatchObject({
+          status: 400,
+          message: `Validation of image href file://${join(images, name)} failed, reason: Security: The path ${own} is not permitted in file URLs`,
+        });
+    });
+    it('reads an image only while it is allowed', async () => {
+      const path = join(images, 'b.img');
+      const refusal = { message: expect.stringContaining(`The path ${path} is not permitted`) as string };
+      await expect(checksumOf({ image_source: 'x' }, { kind: 'file', path }, allowing([images], [path]))).rejects.toMatchObject(refusal);
+      expect(await formatOf({ kind: 'file', path }, allowing([images], [path]))).toBeUndefined();
+    });
     it('follows any link in a path that the operator configured', async () => {
       const path = join(images, 'outside');
-      expect(await check(path, null)).toEqual({ kind: 'file', path });
+      expect(await checkOwnFile(path)).toEqual({ kind: 'file', path });
     });
   });
 });
@@ -176,27 +198,25 @@ describe('TLS of web servers', () => {
 
   it('is verified with the CA certificates of the system by default', async () => {
     for (const setting of ['True', 'yes', ''])
-      await expect(checkLocation(image(), null, verifying(setting))).rejects.toThrow(/self-signed certificate/);
+      await expect(checkLocation(image(), verifying(setting))).rejects.toThrow(/self-signed certificate/);
   });
   it('is not verified with webserver_verify_ca = False', async () => {
-    expect(await checkLocation(image(), null, verifying('False'))).toEqual(image());
+    expect(await checkLocation(image(), verifying('False'))).toEqual(image());
   });
   it.each(['web.pem', ''])('is verified with [DEFAULT]webserver_verify_ca: %j below a directory', async (name) => {
     const trusting = verifying(join(folder, name));
-    expect(await checkLocation(image(), null, trusting)).toEqual(image());
+    expect(await checkLocation(image(), trusting)).toEqual(image());
     const sums = { image_source: image().url, image_checksum: `${secure.url}/SUMS` };
     expect(await checksumOf(sums, image(), trusting)).toMatchObject({ os_hash_value: SHA256 });
     expect(await formatOf(image(), trusting)).toBe('raw');
-    expect(await checkLocation({ kind: 'http', url: `${base}/image` }, null, trusting)).toMatchObject({ kind: 'http' });
+    expect(await checkLocation({ kind: 'http', url: `${base}/image` }, trusting)).toMatchObject({ kind: 'http' });
   });
   it('fails while the CA file cannot be read, and works after it can', async () => {
     const trusting = verifying(join(folder, 'later.pem'));
-    await expect(checkLocation(image(), null, trusting)).rejects.toThrow(
-      /\[DEFAULT\]webserver_verify_ca: cannot read .*later\.pem: ENOENT/,
-    );
+    await expect(checkLocation(image(), trusting)).rejects.toThrow(/\[DEFAULT\]webserver_verify_ca: cannot read .*later\.pem: ENOENT/);
     copyFileSync(secure.ca, join(folder, 'later.pem'));
-    expect(await checkLocation(image(), null, trusting)).toEqual(image());
-    await expect(checkLocation(image(), null, verifying('/dev/zero'))).rejects.toThrow('/dev/zero is not a regular file');
+    expect(await checkLocation(image(), trusting)).toEqual(image());
+    await expect(checkLocation(image(), verifying('/dev/zero'))).rejects.toThrow('/dev/zero is not a regular file');
   });
 });
 
@@ -237,7 +257,7 @@ describe('checksumOf', () => {
   });
   it('computes the checksum of a local file', async () => {
     const location = { kind: 'file', path: join(folder, 'a.img') } as const;
-    expect(await checksumOf({}, location, never)).toEqual({
+    expect(await checksumOf({}, location, allowing([folder]))).toEqual({
       os_hash_algo: 'sha256',
       os_hash_value: createHash('sha256').update('raw bytes').digest('hex'),
     });
@@ -290,6 +310,6 @@ describe('formatOf', () => {
     ['a qcow2 URL', () => ({ kind: 'http', url: `${base}/qcow2` }) as const, 'qcow2'],
     ['a missing URL', () => ({ kind: 'http', url: `${base}/none` }) as const, undefined],
   ])('detects the format of %s', async (_, location, expected) => {
-    expect(await formatOf(location(), never)).toBe(expected);
+    expect(await formatOf(location(), allowing([folder]))).toBe(expected);
   });
 });

@@ -59,13 +59,15 @@ async function main(): Promise<void> {
       'DEFAULT.webserver_verify_ca': 'True',
       'agent.api_ca_file': null,
       'boot.cache_root': `${folder}/cache`,
+      'files.own': [],
+      'files.boot': new Set<string>(),
     },
   });
   const tftp = await startTftp({
     ...common,
     boots: http.files,
     hosts: [address],
-    options: { 'boot.tftp_port': 69, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': loaders },
+    options: { 'boot.tftp_port': 69, 'pxe.tftp_root': folder, 'files.own': [], 'pxe.loader_file_paths': loaders },
   });
   const dhcp = await startDhcp({
     ...common,

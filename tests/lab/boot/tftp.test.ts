@@ -25,7 +25,7 @@ beforeAll(async () => {
   writeFileSync(small, randomBytes(1_000_000));
   service = await startTftp({
     hosts: ['127.0.0.1'],
-    options: { 'boot.tftp_port': 0, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': {} },
+    options: { 'boot.tftp_port': 0, 'pxe.tftp_root': folder, 'files.own': [], 'pxe.loader_file_paths': {} },
     log: silentLog,
     clock: systemClock,
   });

@@ -31,8 +31,8 @@ afterAll(() => {
 it('the Debian package installs files that dpkg verifies', () => {
   inside('dpkg', '--install', '/tmp/bloomery.deb');
   expect(inside('dpkg', '--verify', 'bloomery')).toBe('');
-  expect(inside('stat', '-c', '%U:%G %a', '/var/lib/bloomery', '/etc/bloomery/ironic.conf')).toBe(
-    'bloomery:bloomery 750\nroot:bloomery 640\n',
+  expect(inside('stat', '-c', '%U:%G %a', '/var/lib/bloomery', '/var/lib/bloomery-images', '/etc/bloomery/ironic.conf')).toBe(
+    'bloomery:bloomery 750\nroot:root 755\nroot:bloomery 640\n',
   );
   expect(
     inside(

@@ -24,8 +24,8 @@ let sections: Sections;
 beforeAll(async () => {
   needs({ chromium: 'chromium' });
   folder = mkdtempSync(join(tmpdir(), 'bloomery-page-'));
-  mkdirSync(join(folder, 'state/httpboot'), { recursive: true });
-  for (const name of ['kernel', 'ramdisk', 'image.img']) writeFileSync(join(folder, 'state/httpboot', name), randomBytes(64 << 10));
+  mkdirSync(join(folder, 'images'), { recursive: true });
+  for (const name of ['kernel', 'ramdisk', 'image.img']) writeFileSync(join(folder, 'images', name), randomBytes(64 << 10));
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
   sections = {
@@ -41,9 +41,9 @@ beforeAll(async () => {
     },
     api: { host_ip: '127.0.0.1', port, demo_machines: join(folder, 'machines.json') },
     conductor: {
-      deploy_kernel: `file://${folder}/state/httpboot/kernel`,
-      deploy_ramdisk: `file://${folder}/state/httpboot/ramdisk`,
-      file_url_allowed_paths: folder,
+      deploy_kernel: `file://${folder}/images/kernel`,
+      deploy_ramdisk: `file://${folder}/images/ramdisk`,
+      file_url_allowed_paths: `${folder}/images`,
     },
     boot: { http_host: '127.0.0.1', http_port: await freePort(), tftp: 'false' },
   };
@@ -131,7 +131,7 @@ it("the page enrols, inspects, deploys, undeploys and deletes a machine, without
   await clickText(page, 'Save');
   await waitForText(page, 'form [role=alert]', 'image_source: it is not a valid URL');
   await page.$eval('#field-image_source', (field) => (field as HTMLInputElement).select());
-  await page.type('#field-image_source', `file://${folder}/state/httpboot/image.img`);
+  await page.type('#field-image_source', `file://${folder}/images/image.img`);
   await page.type('#field-description', 'Debian 13 for servers');
   expect(await axeViolations(page)).toEqual([]);
   await clickText(page, 'Save');

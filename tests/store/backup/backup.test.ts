@@ -178,7 +178,47 @@ describe('is rejected, and leaves the database unchanged:', () => {
         [
           'with a table that is not ours',
           () => resealed(lines().map((line) => line.replace('{"table":"nodes"', '{"table":"others"'))),
-          /others/,
+          /^it has a table that is not of its schema: others$/,
+        ],
+        [
+          'with a table of PostgreSQL',
+          () => resealed(lines().map((line) => line.replace('{"table":"nodes"', '{"table":"pg_proc"'))),
+          /^it has a table that is not of its schema: pg_proc$/,
+        ],
+        [
+          'with the migrations',
+          () => resealed(lines().map((line) => line.replace('{"table":"nodes"', '{"table":"knex_migrations"'))),
+          /^it has a table that is not of its schema: knex_migrations$/,
+        ],
+        [
+          'with a table twice',
+          () => resealed(lines().map((line) => line.replace('{"table":"ports"', '{"table":"nodes"'))),
+          /^it (?:is damaged: it has the table nodes twice|has columns of nodes that are not of its schema)$/,
+        ],
+        [
+          'with an unknown column',
+          () => resealed(lines().map((line) => line.replace('{"table":"nodes","columns":["id"', '{"table":"nodes","columns":["ctid"'))),
+          /^it has columns of nodes that are not of its schema$/,
+        ],
+        [
+          'with another sequence',
+          () => resealed(lines().map((line) => line.replace('"nodes_id_seq":', '"pg_catalog.x":'))),
+          /^it has a sequence that is not of its schema: pg_catalog\.x$/,
+        ],
+        [
+          'with a sequence that has no number',
+          () => resealed(lines().map((line) => line.replace(/"nodes_id_seq":"\d+"/, '"nodes_id_seq":"1; x"'))),
+          /^it is damaged: the sequence nodes_id_seq has no value$/,
+        ],
+        [
+          'with a schema that has gaps',
+          () => changed((text) => text.replace(`"${MIGRATIONS[0]!.name}",`, '')),
+          /^it is damaged: its schema has gaps$/,
+        ],
+        [
+          'with a line that is no object',
+          () => changed((text) => text.replace(/\n\{"table".*/, '\n7')),
+          /^it is damaged: a line is not an object$/,
         ],
       ];
       for (const [what, make, message] of cases) {

@@ -21,6 +21,7 @@ import { buildSync } from 'esbuild';
 import { systemClock, type Clock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
 import { silentLog } from '../../../model/log';
+import { Client } from 'pg';
 import { findEmbedded, startEmbedded } from '../../../store/embedded/embedded';
 import { restoreLinks } from '../../../store/embedded/binaries';
 import { openStore } from '../../../store/postgres';
@@ -348,4 +349,52 @@ it('restoreLinks creates the symbolic links between libraries that npm packages 
   expect(await restoreLinks(native)).toBe(true);
   expect(readFileSync(join(native, 'lib', 'libx.so.1'), 'utf8')).toBe('library');
   expect(await restoreLinks(native)).toBe(true);
+});
+
+describe('the role of the server', () => {
+  const as = async <Row extends object>(connection: string, sql: string): Promise<readonly Row[]> => {
+    const client = new Client({ connectionString: connection });
+    await client.connect();
+    try {
+      return (await client.query<Row>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  it('is no superuser, so that no statement reads files or runs programs', async () => {
+    const { connection } = await start();
+    const [role] = await as<object>(
+      connection,
+      'SELECT rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls FROM pg_roles WHERE rolname = current_user',
+    );
+    expect(Object.values(role!)).toEqual([false, false, false, false, false]);
+    for (const sql of [
+      "COPY (SELECT 1) TO PROGRAM 'cat'",
+      "COPY (SELECT 1) TO '/tmp/x'",
+      "SELECT pg_read_file('/etc/passwd')",
+      "SELECT lo_import('/etc/passwd')",
+      'CREATE EXTENSION dblink',
+      'SET ROLE bloomery',
+      'SET SESSION AUTHORIZATION bloomery',
+      'INSERT INTO pg_proc SELECT * FROM pg_proc LIMIT 1',
+      "ALTER SYSTEM SET archive_command = 'x'",
+    ])
+      await expect(as(connection, sql)).rejects.toThrow(/permission denied|must be superuser|must be able to/);
+  });
+  it('gets the tables that an earlier version made as a superuser', async () => {
+    const server = await start();
+    const earlier = { connection: server.superuserConnection };
+    expect(await nodesIn(earlier, true)).toBe(1);
+    await as(earlier.connection, 'CREATE VIEW seen AS SELECT 1; ALTER SCHEMA public OWNER TO pg_database_owner');
+    await server.stop();
+    const later = await start();
+    expect(await nodesIn(later)).toBe(1);
+    const owners = await as<{ owner: string }>(
+      later.connection,
+      `SELECT DISTINCT relowner::regrole::text AS owner FROM pg_class WHERE relnamespace = 'public'::regnamespace
+       UNION SELECT proowner::regrole::text FROM pg_proc WHERE pronamespace = 'public'::regnamespace`,
+    );
+    expect(owners).toEqual([{ owner: 'bloomery_server' }]);
+    expect(await nodesIn(later, true)).toBe(2);
+  });
 });

@@ -1,0 +1,59 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { environmentOf, runProgram } from '../../wire/child-processes';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-children-'));
+chmodSync(folder, 0o755);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('programs get only the variables of their rows', () => {
+  const before = { ...process.env };
+  beforeAll(() => Object.assign(process.env, { DATABASE_URL: 'postgresql://u:secret@h/d', OS_PASSWORD: 'secret', LANG: 'C.UTF-8' }));
+  afterAll(() => (process.env = before));
+  it.each(['postgres', 'ps', 'ipmitool', 'switches'] as const)('%s', async (name) => {
+    const text = await new Promise<string>((done, fail) =>
+      runProgram(name, '/usr/bin/env', [], { encoding: 'utf8' }, (error, stdout) => (error ? fail(error) : done(stdout))),
+    );
+    expect(text).not.toContain('secret');
+    expect(text).toContain('PATH=');
+    expect(text.includes('LANG=')).toBe(name === 'switches');
+  });
+  it('and those of the call', () => {
+    expect(environmentOf('ipmitool', { IPMI_PASSWORD: 'x' })).toMatchObject({ IPMI_PASSWORD: 'x', LC_ALL: 'C' });
+  });
+});
+
+/** Only root can give capabilities to another user, as systemd does. */
+const isRoot = process.getuid?.() === 0;
+(isRoot ? it : it.skip)('keepCapabilities() leaves this process its ambient capabilities, and children none', () => {
+  const script = join(folder, 'keep.js');
+  const entry = join(folder, 'entry.ts');
+  const [project, status] = [join(__dirname, '../..'), '/proc/self/status'];
+  writeFileSync(
+    entry,
+    `import { readFileSync } from 'node:fs';
+import { keepCapabilities, runProgram } from ${JSON.stringify(join(project, 'wire/child-processes'))};
+void keepCapabilities().then(() => runProgram('ps', 'cat', ['${status}'], { encoding: 'utf8' }, (_, child) =>
+  console.log(JSON.stringify([readFileSync('${status}', 'utf8'), child].map((text) => /CapEff:\\t0*([0-9a-f]*)/.exec(text)![1])))));`,
+  );
+  buildSync({
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    outfile: script,
+    logLevel: 'error',
+    external: ['koffi'],
+    entryPoints: [entry],
+  });
+  chmodSync(script, 0o644);
+  symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'));
+  const user = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
+  const text = execFileSync('setpriv', [...user, '--inh-caps=-all,+net_raw', '--ambient-caps=-all,+net_raw', process.execPath, script], {
+    encoding: 'utf8',
+    cwd: '/',
+  });
+  expect(JSON.parse(text)).toEqual(['2000', '']);
+});
