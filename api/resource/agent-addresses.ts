@@ -82,11 +82,11 @@ export function createAgentAddresses({ store, options, clock, metrics, random }:
       if (isListener(host, portOf(url), peer)) return 'this server listens there';
       if (host === peer.address) return undefined;
       if (isOwnAddress(host)) return isLocal(peer) ? undefined : 'it is an address of this server';
-      if (allowedNetworks.contains(host) || (await sources.leased(nodeUuid)).addresses.includes(host)) return undefined;
-      if ((await sources.inspected(nodeUuid)).addresses.includes(host)) return undefined;
+      // Not the addresses of an inventory: anybody may post one, and could make the conductor call any host with the agent's token.
+      if (allowedNetworks.contains(host) || (await sources.isAssigned(nodeUuid, host))) return undefined;
       return (
-        `the request came from ${peer.address ?? 'an unknown address'}, the last inspection did not find it, ` +
-        'and [agent]callback_hosts does not contain it'
+        `the request came from ${peer.address ?? 'an unknown address'}, and the host is neither in [agent]callback_hosts ` +
+        "nor an address of the node's leases or network_data"
       );
     },
     // Local requests pass: a proxy on this host that reports no addresses hides where they come from.
