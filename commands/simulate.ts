@@ -21,6 +21,7 @@ import { endpoint } from './endpoint';
 import { findBootUrl, registerFleet } from './register-fleet';
 import { addControlCommand, CONTROL_PORT } from './simulate-control';
 import { printError, printJsonLine } from './output';
+import { isLoopback } from '../model/idents';
 
 const upTo =
   (most: number, least = 0) =>
@@ -140,7 +141,7 @@ async function simulate(given: Arguments): Promise<void> {
   const count = Math.max(given.machines, given.qemu);
   const place = (text: string): AddressRange => parseAddressRange(text, count, host);
   const remotePlace = given.control === 'no' ? undefined : parseAddressRange(given.control, 1, '127.0.0.1');
-  if (remotePlace && !/^(127\.|::1$)/.test(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
+  if (remotePlace && !isLoopback(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
   const qemu = qemuOf(given);
   if (qemu) checkQemu(qemu);
   await completePausedResponses();
