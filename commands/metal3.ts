@@ -155,7 +155,7 @@ export function addMetal3Commands(program: Command, parts: Metal3Parts): void {
   );
   add('log-watch', 'Print the logs of ramdisks and delete them (runlogwatch.sh).', () =>
     runContainer(parts, 'log-watch', async (signal, log) => {
-      const watching = watchLogs(signal, (line) => void print(line), undefined, systemClock);
+      const watching = watchLogs(signal, print, undefined, systemClock);
       watching.catch((error: unknown) => log.error('the logs cannot be watched', { error }));
       return () => watching;
     }),
