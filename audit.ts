@@ -6,7 +6,7 @@ import type { AuditLog } from './api/http/audit';
 import type { LoadedOptions } from './config/options';
 import type { Clock } from './model/clock';
 import { reasonOf } from './model/errors';
-import type { Log } from './model/log';
+import { type Log, printable } from './model/log';
 import type { Metrics } from './model/metrics';
 
 interface OpenAudit extends AuditLog {
@@ -119,7 +119,7 @@ export function openAudit(options: Pick<LoadedOptions, 'audit.log_file'>, log: L
   };
   return {
     record(entry) {
-      const line = `${JSON.stringify(entry)}\n`;
+      const line = `${printable(JSON.stringify(entry))}\n`;
       if (waitingBytes + line.length <= MAX_WAITING_BYTES) add(line);
       else {
         lost++;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { isatty } from 'node:tty';
 import pino from 'pino';
 import type { Options } from './config/options';
-import type { Log } from './model/log';
+import { type Log, printable } from './model/log';
 import { withoutUrlCredentials } from './model/urls';
 
 const SECRET = /pass(word|wd)?$|secret|token|credential|snmp_(auth|priv)_key|configdrive|^authorization$/i;
@@ -71,17 +71,21 @@ type Line = Readonly<Partial<Record<'component' | 'request_id' | 'global_request
   readonly msg: string;
 };
 const shown = (value: unknown): string => (typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value));
-/** Removes control characters: text may come from machines, and must not break lines or control a terminal. */
-// eslint-disable-next-line no-control-regex
-const plain = (text: string): string => text.replace(/[\x00-\x1f\x7f]+/g, ' ');
-/** oslo.log's order: time, process, level, component, request, message; then the remaining fields. @internal */
-export function toText(json: string): string {
+/** oslo.log's order: time, process, level, component, request, message; then the remaining fields. */
+function toText(json: string): string {
   const { level, time, msg, component, request_id: id, global_request_id: global, user, project, ...fields } = JSON.parse(json) as Line;
   const asked = id === undefined ? '-' : [global, id, user, project].map((part) => part ?? '-').join(' ');
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
   const when = time.replace('T', ' ').replace('Z', '');
-  return `${when} ${process.pid} ${level} ${component ?? 'bloomery'} [${asked}] ${plain(msg)}${rest.join('')}\n`;
+  return `${when} ${process.pid} ${level} ${component ?? 'bloomery'} [${asked}] ${msg}${rest.join('')}`;
 }
+
+/**
+ * A line as it is written. Texts come from machines and users too: they must not break lines or control a terminal.
+ * @param json a line of pino
+ * @internal
+ */
+export const lineOf = (json: string, asJson: boolean): string => `${printable(asJson ? json.trimEnd() : toText(json))}\n`;
 
 /** As in oslo.log: a relative log_file is in log_dir; log_dir alone uses bloomery.log; without both, standard error is used. @internal */
 export function logPath({ 'DEFAULT.log_file': file, 'DEFAULT.log_dir': folder }: LogOptions): string | undefined {
@@ -121,8 +125,8 @@ export function createLog(options: LogOptions): OpenLog {
   // A full disk must not stop the service; buffered lines are written when there is space again.
   destination.on('error', () => {});
   const { write, flush } = createBuffer((lines) => void destination.write(lines));
-  const format = writesJson(options['DEFAULT.use_json'], path) ? (line: string) => line : toText;
-  const writer = { write: (line: string) => write(format(withoutUrlCredentials(line))) };
+  const asJson = writesJson(options['DEFAULT.use_json'], path);
+  const writer = { write: (line: string) => write(lineOf(withoutUrlCredentials(line), asJson)) };
   const levels = levelsOf(options['DEFAULT.default_log_levels']);
   const level = options['DEFAULT.debug'] ? 'debug' : 'info';
   const formatters = { level: (label: string) => ({ level: NAMES[label] ?? label }) };

@@ -22,6 +22,7 @@ import { createMetrics } from './metrics';
 import { resolveOptions } from './settings';
 import { programVersion } from './version';
 import { keepCapabilities } from './wire/child-processes';
+import { print, printError } from './commands/output';
 
 function parseRoles(text: string): readonly Role[] {
   const names = text.split(',').map((name) => name.trim());
@@ -54,7 +55,7 @@ async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArgum
   });
   reloads.push(() => server.reload());
   const places = [...server.listening, `database ${server.database}`];
-  console.log(`bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.join(', ')}, roles ${roles.join(',')}`);
+  print(`bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.join(', ')}, roles ${roles.join(',')}`);
   const now = new AbortController();
   const signal = await new Promise<string>((told) => {
     let first = true;
@@ -126,7 +127,7 @@ export function createProgram(): Command {
   program
     .command('version')
     .description('Print the version.')
-    .action(() => console.log(programVersion()));
+    .action(() => print(programVersion()));
 
   program
     .command('config')
@@ -134,7 +135,7 @@ export function createProgram(): Command {
     .option('--sample', 'as a configuration file with all defaults (default)')
     .option('--docs', 'as the Markdown page of the documentation')
     .action(({ docs }: { docs?: boolean }) => {
-      process.stdout.write(docs ? configurationPage() : sampleFile());
+      print(docs ? configurationPage() : sampleFile());
     });
   addExamples(program);
   return program;
@@ -146,7 +147,7 @@ export async function runProgram(words?: readonly string[]): Promise<void> {
     await (words === undefined ? createProgram().parseAsync() : createProgram().parseAsync(words, { from: 'user' }));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    console.error(`bloomery: ${namingDatabaseUrl(message)}`);
+    printError(`bloomery: ${namingDatabaseUrl(message)}`);
     process.exit(error instanceof ConfigurationError ? 2 : 1);
   }
 }

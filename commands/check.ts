@@ -4,6 +4,8 @@ import { examine, type ExaminedOption } from '../config/examine';
 import { readConfiguration } from '../config/load';
 import type { LoadedOptions } from '../config/options';
 import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from './setup';
+import { print, printJson } from './output';
+import { printable } from '../model/log';
 
 interface HostFinding {
   readonly what: string;
@@ -57,9 +59,6 @@ export function summaryOf(options: readonly ExaminedOption[], host: readonly Hos
   return { status, text: `${parts.join(', ')}: ${end}` };
 }
 
-/** Control characters from files and responses must not reach the terminal. */
-// eslint-disable-next-line no-control-regex
-const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 const ORDER: readonly ExaminedOption['result'][] = ['refused', 'no effect', 'works'];
 /** @internal */
 export function checkPage(options: readonly ExaminedOption[], host: readonly HostFinding[]): string {
@@ -68,7 +67,7 @@ export function checkPage(options: readonly ExaminedOption[], host: readonly Hos
   );
   const found = host.map(({ what, severity, message }) => `  ${severity.padEnd(10)} ${what}: ${message}`);
   const lines = [...(rows.length === 0 ? [] : ['Options:', ...rows]), 'Host:', ...found, `Summary: ${summaryOf(options, host).text}`];
-  return `${lines.map(plain).join('\n')}\n`;
+  return `${lines.map(printable).join('\n')}\n`;
 }
 
 export function addCheckCommand(
@@ -100,11 +99,8 @@ export function addCheckCommand(
       const found = await checkHost({ options, roles: selected, stateDir, databaseUrl: databaseUrl(options) });
       const host = [...(files.length === 0 ? [NO_FILE] : []), ...found.map((one) => ({ ...one, message: namingDatabaseUrl(one.message) }))];
       const summary = summaryOf(examined, host);
-      process.stdout.write(
-        json
-          ? `${JSON.stringify({ options: examined, host, summary: summary.text, status: summary.status }, null, 2)}\n`
-          : checkPage(examined, host),
-      );
+      if (json) printJson({ options: examined, host, summary: summary.text, status: summary.status });
+      else print(checkPage(examined, host));
       process.exitCode = summary.status;
     });
 }

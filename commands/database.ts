@@ -7,9 +7,9 @@ import type { Log } from '../model/log';
 import { findEmbedded, startEmbedded } from '../store/embedded/embedded';
 import { connect, type Connected } from '../store/sql/connection';
 import { databaseUrl, readOptions, type SetupArguments } from './setup';
+import { printError } from './output';
 
-/** Progress goes to standard error, because standard output is for results. */
-export const printProgress = (line: string): void => console.error(`bloomery: ${line}`);
+export const printProgress = (line: string): void => printError(`bloomery: ${line}`);
 const log: Log = { debug: () => {}, info: () => {}, warn: printProgress, error: printProgress, child: () => log };
 
 /** Aborts at Ctrl-C, so that the command can clean up. A second Ctrl-C ends the process at once. */

@@ -13,6 +13,7 @@ import { restore } from '../store/backup/restore';
 import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/sql/schema';
 import { onDatabase, printProgress } from './database';
 import { withSetup, type SetupArguments } from './setup';
+import { print } from './output';
 
 export async function sync(given: SetupArguments): Promise<void> {
   await onDatabase(given, { make: true }, async ({ connected: { db, where }, what }) => {
@@ -20,7 +21,7 @@ export async function sync(given: SetupArguments): Promise<void> {
     await migrate(db).catch((error: unknown) => {
       throw unusable(where, error);
     });
-    console.log(
+    print(
       before === LATEST
         ? `${what}: its schema is up to date (${LATEST})`
         : `${what}: its schema went from ${before ?? 'nothing'} to ${LATEST}`,
@@ -39,10 +40,10 @@ export async function version(given: SetupArguments): Promise<void> {
     const done = await stepsDone(db);
     const state = schemaState(done);
     const { rows } = await db.raw<{ rows: { name: string }[] }>("SELECT current_setting('server_version') AS name");
-    console.log(`database: ${what.replace(/^The /, 'the ')}, PostgreSQL ${rows[0]!.name}`);
-    console.log(`schema:   ${done.at(-1) ?? 'none'}`);
-    console.log(`program:  ${LATEST}`);
-    console.log(`the schema is ${SCHEMA_STATES[state]}`.replace('the schema is it has', 'the database has'));
+    print(`database: ${what.replace(/^The /, 'the ')}, PostgreSQL ${rows[0]!.name}`);
+    print(`schema:   ${done.at(-1) ?? 'none'}`);
+    print(`program:  ${LATEST}`);
+    print(`the schema is ${SCHEMA_STATES[state]}`.replace('the schema is it has', 'the database has'));
     if (state !== 'current') process.exitCode = 1;
   });
 }

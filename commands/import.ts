@@ -7,6 +7,8 @@ import { migrate } from '../store/sql/schema';
 import { onDatabase, printProgress } from './database';
 import { ADDRESS_HELP, openArguments, readSecrets, type SourceArguments } from './import-source';
 import { withSetup, type SetupArguments } from './setup';
+import { print } from './output';
+import { printable } from '../model/log';
 
 interface ImportArguments extends SetupArguments, SourceArguments {
   readonly dryRun?: boolean;
@@ -20,8 +22,8 @@ function summaryText({ tables, refused, warnings }: ImportSummary, dryRun: boole
   return [
     dryRun ? 'This would be imported:' : 'Imported:',
     ...(rows.length === 0 ? ['       0'] : lines),
-    ...(refused.length > 0 ? ['', 'Not imported:', ...refused.map((line) => `  ${line}`)] : []),
-    ...(warnings.length > 0 ? ['', 'To do:', ...warnings.map((line) => `  ${line}`)] : []),
+    ...(refused.length > 0 ? ['', 'Not imported:', ...refused.map((line) => `  ${printable(line)}`)] : []),
+    ...(warnings.length > 0 ? ['', 'To do:', ...warnings.map((line) => `  ${printable(line)}`)] : []),
     '',
   ].join('\n');
 }
@@ -45,7 +47,7 @@ async function importFrom(given: ImportArguments): Promise<void> {
     await onDatabase(given, { make: true }, async ({ connected: { db }, options, signal }) => {
       await migrate(db);
       const summary = await importIronic(db, source, { dryRun, secrets, enabled: enabledHere(options), signal });
-      process.stdout.write(summaryText(summary, dryRun));
+      print(summaryText(summary, dryRun));
       if (!dryRun) printProgress('stop Ironic before a server here has these nodes: both would drive their BMCs');
       if (summary.refused.length > 0) process.exitCode = 1;
     });

@@ -3,6 +3,7 @@ import { Argument, type Command } from 'commander';
 import { OPTIONS, type OptionRow } from '../config/options';
 import { EXAMPLES } from './examples';
 import { formatDefault } from '../config/documents';
+import { print } from './output';
 
 interface CommandEntry {
   /** Empty for the program itself. */
@@ -146,10 +147,10 @@ export function addManualCommands(program: Command): void {
     .command('completion')
     .description('Print the completion script for a shell: source <(bloomery completion bash).')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
-    .action((shell: string) => void process.stdout.write(SHELLS[shell]!(program)));
+    .action((shell: string) => print(SHELLS[shell]!(program)));
   program
     .command('manual')
     .description('Print a manual page in the format of man: bloomery manual | man -l -.')
     .addArgument(new Argument('[page]', 'the page').choices(Object.keys(PAGES)).default('bloomery.1'))
-    .action((page: string) => void process.stdout.write(PAGES[page]!(program)));
+    .action((page: string) => print(PAGES[page]!(program)));
 }

@@ -11,6 +11,7 @@ import { Metal3Error, contextOf, type Environment } from '../metal3/container-co
 import { checkVariables } from '../metal3/settings';
 import { sync, version } from './db';
 import { withConfigFiles, type SetupArguments } from './setup';
+import { print } from './output';
 
 /** Functions that program.ts provides. */
 interface Metal3Parts {
@@ -48,7 +49,7 @@ async function runContainer(
   const { options, log, flush } = defaults();
   try {
     const stop = await start(signal, log, options);
-    console.log(`bloomery: ${name} is ready`);
+    print(`bloomery: ${name} is ready`);
     await ended(signal);
     await stop();
   } catch (error) {
@@ -70,7 +71,7 @@ async function ironic(parts: Metal3Parts): Promise<void> {
   const { file, warnings } = prepareIronic(environment, context);
   for (const warning of warnings) log.warn(warning);
   flush();
-  console.log(`bloomery: ${context.ip} is the address on the provisioning network; the configuration is in ${file}`);
+  print(`bloomery: ${context.ip} is the address on the provisioning network; the configuration is in ${file}`);
   const roles = ['api', 'conductor', 'boot'] as const;
   await parts.serve({ configFile: [file], configDir: [], stateDir: context.data, roles });
 }
@@ -90,7 +91,7 @@ const setup = (given: Partial<SetupArguments> = {}): SetupArguments => ({ config
 async function upgradeDatabase(): Promise<void> {
   const context = contextOf(environment, { ip: '127.0.0.1', hasIpv6: false, exists: () => false });
   checkVariables(environment, context);
-  if (connection() === undefined) console.log('bloomery: nothing to do: the server updates its embedded database at its start');
+  if (connection() === undefined) print('bloomery: nothing to do: the server updates its embedded database at its start');
   else await sync(setup());
 }
 
@@ -120,7 +121,7 @@ const DBSYNC: Readonly<Record<string, (given: DbsyncArguments) => Promise<void>>
   upgrade: (given) => sync(setup(given)),
   create_schema: (given) => sync(setup(given)),
   version: (given) => version(setup(given)),
-  online_data_migrations: async () => console.log(DONE),
+  online_data_migrations: async () => print(DONE),
 };
 async function dbsync(name: string, given: DbsyncArguments): Promise<void> {
   const run = DBSYNC[name];
@@ -154,14 +155,14 @@ export function addMetal3Commands(program: Command, parts: Metal3Parts): void {
   );
   add('log-watch', 'Print the logs of ramdisks and delete them (runlogwatch.sh).', () =>
     runContainer(parts, 'log-watch', async (signal, log) => {
-      const watching = watchLogs(signal, (line) => void process.stdout.write(`${line}\n`), undefined, systemClock);
+      const watching = watchLogs(signal, print, undefined, systemClock);
       watching.catch((error: unknown) => log.error('the logs cannot be watched', { error }));
       return () => watching;
     }),
   );
   add('probe', 'Check whether the API answers (ironic-readiness, ironic-liveness).', probe);
   add('database-upgrade', 'Update the schema (rundatabase-upgrade).', upgradeDatabase);
-  add('online-data-migrations', 'Do nothing: schema updates migrate the data (runonline-data-migrations).', async () => console.log(DONE));
+  add('online-data-migrations', 'Do nothing: schema updates migrate the data (runonline-data-migrations).', async () => print(DONE));
   add('networking', 'Fail, and tell where to configure switches instead (runironic-networking).', async () => {
     throw new Metal3Error(
       'the networking service is part of the server here: give the container ironic [ironic_networking] by OS_IRONIC_NETWORKING__… variables',

@@ -13,6 +13,7 @@ import { POLICIES, type PolicyRow } from '../policy/rules';
 import type { Target } from '../policy/vocabulary';
 import { get } from './endpoint';
 import { readOptions, withConfigFiles, type SetupArguments } from './setup';
+import { print, printError } from './output';
 
 type ConfigArguments = Pick<SetupArguments, 'configFile' | 'configDir'>;
 interface Policies {
@@ -179,18 +180,14 @@ async function validate(paths: readonly string[], given: ConfigArguments): Promi
   return [...warnings, count, ''].join('\n');
 }
 
-/** Control characters of files and of the server must not reach the terminal. */
-// eslint-disable-next-line no-control-regex
-const plain = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]+/g, ' ');
-
 /** Prints what a command returns; an error has the exit status 2. */
 const printing =
   <Arguments extends readonly unknown[]>(run: (...given: Arguments) => string | Promise<string>) =>
   async (...given: Arguments): Promise<void> => {
     try {
-      process.stdout.write(plain(await run(...given)));
+      print(await run(...given));
     } catch (error) {
-      console.error(`bloomery: ${plain((error as Error).message)}`);
+      printError(`bloomery: ${(error as Error).message}`);
       process.exitCode = 2;
     }
   };

@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import { parseFaults } from '../simulator/bmc/faults';
 import { timeoutSignal } from '../wire/timeout-signal';
+import { print, printJson } from './output';
+import { printable } from '../model/log';
 
 export const CONTROL_PORT = 6390;
 const TIMEOUT_MS = 30_000;
@@ -46,8 +48,8 @@ async function control(machine: string | undefined, words: readonly string[], { 
   const answer = (await ask(url, 'GET', machine === undefined || machine === 'all' ? '/machines' : path)) as MachineStatus & {
     readonly machines?: readonly MachineStatus[];
   };
-  if (json) console.log(JSON.stringify(answer, null, 2));
-  else for (const one of answer.machines ?? [answer]) console.log(line(one));
+  if (json) printJson(answer);
+  else for (const one of answer.machines ?? [answer]) print(printable(line(one)));
 }
 
 export function addControlCommand(simulate: Command): void {

@@ -20,6 +20,8 @@ import { completePausedResponses } from '../wire/http/paused-responses';
 import { endpoint } from './endpoint';
 import { findBootUrl, registerFleet } from './register-fleet';
 import { addControlCommand, CONTROL_PORT } from './simulate-control';
+import { printError, printJsonLine } from './output';
+import { isLoopback } from '../model/idents';
 
 const upTo =
   (most: number, least = 0) =>
@@ -110,10 +112,8 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
     ...(authorities ? { authorities } : {}),
   };
 }
-const toStderr = (level: string) => (message: string, fields?: object) =>
-  void process.stderr.write(`${JSON.stringify({ level, message, ...fields })}\n`);
+const toStderr = (level: string) => (message: string, fields?: object) => printError(JSON.stringify({ level, message, ...fields }));
 const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
-const print = (line: object): void => console.log(JSON.stringify(line));
 
 /** The boot service that the server's configuration names, else one that responds on its port. Warns if there is neither. */
 async function findBootUrlOf(base: string, configFiles: readonly string[], signal: AbortSignal): Promise<string | undefined> {
@@ -125,13 +125,13 @@ async function findBootUrlOf(base: string, configFiles: readonly string[], signa
       return undefined;
     }));
   if (found === undefined && !signal.aborted)
-    process.stderr.write(
+    printError(
       `bloomery simulate: warning: no boot service answers on port ${port} of ${new URL(base).hostname}, so the machines do not boot ` +
         "from the network, and nodes that wait for their agent time out: set --boot-url to the server's [deploy]http_url, or name " +
-        'its --config-file\n',
+        'its --config-file',
     );
   else if (found !== undefined)
-    process.stderr.write(`bloomery simulate: the machines boot from ${withoutUrlCredentials(found)} (--boot-url sets another)\n`);
+    printError(`bloomery simulate: the machines boot from ${withoutUrlCredentials(found)} (--boot-url sets another)`);
   return found;
 }
 
@@ -141,7 +141,7 @@ async function simulate(given: Arguments): Promise<void> {
   const count = Math.max(given.machines, given.qemu);
   const place = (text: string): AddressRange => parseAddressRange(text, count, host);
   const remotePlace = given.control === 'no' ? undefined : parseAddressRange(given.control, 1, '127.0.0.1');
-  if (remotePlace && !/^(127\.|::1$)/.test(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
+  if (remotePlace && !isLoopback(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
   const qemu = qemuOf(given);
   if (qemu) checkQemu(qemu);
   await completePausedResponses();
@@ -158,25 +158,26 @@ async function simulate(given: Arguments): Promise<void> {
     ...(given.seed === undefined ? {} : { seed: given.seed }),
     ...(bootUrl === undefined ? {} : { bootUrl }),
     ...(given.state === undefined ? {} : { stateFolder: given.state }),
-    ...(json ? { onPhase: (machine) => print({ name: machine.name, phase: machine.phase() }) } : {}),
+    ...(json ? { onPhase: (machine) => printJsonLine({ name: machine.name, phase: machine.phase() }) } : {}),
   });
   const undo: (() => Promise<void>)[] = [() => fleet.close()];
   try {
     const nodes = fleet.machines.map((machine, index) => nodeOf(machine, protocolOf(machine, index)));
-    if (json) for (const { name, macs, protocols, redfish, ipmi } of fleet.machines) print({ name, macs, protocols, redfish, ipmi });
+    if (json)
+      for (const { name, macs, protocols, redfish, ipmi } of fleet.machines) printJsonLine({ name, macs, protocols, redfish, ipmi });
     if (given.resources !== undefined)
       writeFileSync(given.resources, JSON.stringify({ nodes: nodes.map(({ node, ports }) => ({ ...node, ports })) }), { mode: 0o600 });
     if (remotePlace) {
       const { port, close } = await serveRemote(fleet, { ...remotePlace, log });
       undo.push(close);
-      if (json) print({ control: `http://${hostInUrl(remotePlace.host)}:${port}` });
+      if (json) printJsonLine({ control: `http://${hostInUrl(remotePlace.host)}:${port}` });
     }
     if (base !== undefined) {
       const { created, updated } = await registerFleet(base, nodes, systemClock, stop.signal);
-      process.stderr.write(`bloomery simulate: ${created} nodes created at ${base}, ${updated} updated\n`);
+      printError(`bloomery simulate: ${created} nodes created at ${base}, ${updated} updated`);
     }
     const took = Math.round(performance.now() - began);
-    process.stderr.write(`bloomery simulate: ${count} machines ready after ${took} ms; Ctrl-C stops them\n`);
+    printError(`bloomery simulate: ${count} machines ready after ${took} ms; Ctrl-C stops them`);
     await stopped;
   } catch (error) {
     if (!stop.signal.aborted) throw error;

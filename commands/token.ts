@@ -11,6 +11,7 @@ import { apiTokensOn, type ApiTokens } from '../store/tables/api-tokens';
 import { secretsOn, type Secrets } from '../store/tables/secrets';
 import { onDatabase } from './database';
 import { withSetup, type SetupArguments } from './setup';
+import { print, printError, printJson } from './output';
 
 interface TokenStore {
   readonly tokens: ApiTokens;
@@ -80,7 +81,7 @@ async function create({
   };
   const problem = scopeProblem(grant);
   if (problem !== undefined) throw new Error(problem);
-  for (const warning of misspeltRoles(grant.roles)) console.error(`bloomery: ${warning}`);
+  for (const warning of misspeltRoles(grant.roles)) printError(`bloomery: ${warning}`);
   await onTokens(setup, async ({ tokens, secrets }) => {
     const key = await secrets.shared(API_TOKEN_KEY, () => randomBytes(32).toString('hex'));
     const token = makeApiToken(key, randomBytes);
@@ -90,10 +91,9 @@ async function create({
     };
     if (!(await tokens.create(record, apiTokenHash(token))))
       throw new Error(`there is a token ${name} already: choose another name, or revoke it first`);
-    process.stdout.write(json ? `${JSON.stringify({ ...record, token }, null, 2)}\n` : `${token}\n`);
-    console.error(
-      `bloomery: token ${name}: ${expires === null ? 'it does not expire' : `it expires at ${expires}`}. It is shown only now.`,
-    );
+    if (json) printJson({ ...record, token });
+    else print(token);
+    printError(`bloomery: token ${name}: ${expires === null ? 'it does not expire' : `it expires at ${expires}`}. It is shown only now.`);
   });
 }
 
@@ -126,13 +126,14 @@ function tableOf(tokens: readonly ApiTokenRecord[]): string {
 const list = ({ json, ...setup }: SetupArguments & { readonly json?: boolean }): Promise<void> =>
   onTokens(setup, async ({ tokens }) => {
     const all = await tokens.list();
-    process.stdout.write(json ? `${JSON.stringify(all, null, 2)}\n` : tableOf(all));
+    if (json) printJson(all);
+    else print(tableOf(all));
   });
 
 const revoke = (name: string, setup: SetupArguments): Promise<void> =>
   onTokens(setup, async ({ tokens }) => {
     if (!(await tokens.remove(name))) throw new Error(`there is no token ${name}`);
-    console.error(`bloomery: token ${name} is revoked`);
+    printError(`bloomery: token ${name} is revoked`);
   });
 
 export function addTokenCommands(program: Command): void {

@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { CheckResult, Readiness } from '../model/readiness';
 import { get } from './endpoint';
+import { printError, printJson, printPainted, type Paint } from './output';
+import { printable } from '../model/log';
 
 interface WhyArguments {
   readonly url?: string;
@@ -11,16 +13,12 @@ const ask = (node: string, given: WhyArguments): Promise<Readiness> =>
   get(given.url, `nodes/${encodeURIComponent(node)}/readiness`, (answer) =>
     Array.isArray((answer as Partial<Readiness> | undefined)?.checks) ? (answer as Readiness) : undefined,
   );
-type Paint = (code: number, text: string) => string;
 const MARKS: Readonly<Record<CheckResult['result'], readonly [string, number]>> = {
   blocks: ['✗', 31],
   warns: ['!', 33],
   unknown: ['?', 33],
   ok: ['✓', 32],
 };
-/** Control characters from machines must not reach the terminal. */
-// eslint-disable-next-line no-control-regex
-const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 
 /** Blocking checks first; passed checks last, in one line. */
 function whyPage(node: string, answer: Readiness, paint: Paint): string {
@@ -31,15 +29,18 @@ function whyPage(node: string, answer: Readiness, paint: Paint): string {
   const of = (result: CheckResult['result']): readonly CheckResult[] => answer.checks.filter((one) => one.result === result);
   const problems = [...of('blocks'), ...of('warns')].flatMap(({ code, result, message, todo }) => {
     const [mark, colour] = MARKS[result];
-    return [`${paint(colour, mark)} ${paint(1, code)}: ${plain(message ?? '')}`, ...(todo === null ? [] : [`    → ${plain(todo)}`])];
+    return [
+      `${paint(colour, mark)} ${paint(1, code)}: ${printable(message ?? '')}`,
+      ...(todo === null ? [] : [`    → ${printable(todo)}`]),
+    ];
   });
   const rest = (result: 'unknown' | 'ok', words: string): string[] => {
     const codes = of(result).map(({ code }) => code);
-    return codes.length === 0 ? [] : [`${paint(MARKS[result][1], MARKS[result][0])} ${words}: ${codes.join(', ')}`];
+    return codes.length === 0 ? [] : [`${paint(MARKS[result][1], MARKS[result][0])} ${words}: ${printable(codes.join(', '))}`];
   };
   return [
     head,
-    `  state: ${answer.provision_state}`,
+    `  state: ${printable(answer.provision_state)}`,
     ...problems,
     ...rest('unknown', 'could not be checked'),
     ...rest('ok', 'passed'),
@@ -50,12 +51,11 @@ function whyPage(node: string, answer: Readiness, paint: Paint): string {
 async function why(node: string, given: WhyArguments): Promise<void> {
   try {
     const answer = await ask(node, given);
-    const coloured = process.stdout.isTTY && !process.env['NO_COLOR'];
-    const paint: Paint = (code, text) => (coloured ? `\u001b[${code}m${text}\u001b[0m` : text);
-    process.stdout.write(given.json ? `${JSON.stringify(answer, null, 2)}\n` : whyPage(node, answer, paint));
+    if (given.json) printJson(answer);
+    else printPainted((paint) => whyPage(node, answer, paint));
     process.exitCode = answer.ready ? 0 : 1;
   } catch (error) {
-    console.error(`bloomery: ${plain((error as Error).message)}`);
+    printError(`bloomery: ${printable((error as Error).message)}`);
     process.exitCode = 2;
   }
 }

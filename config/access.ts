@@ -1,4 +1,5 @@
 /** Where the services with authentication listen, and which combinations of options are refused because they expose a service. */
+import { isLoopback } from '../model/idents';
 import { providerUrlProblem } from '../wire/http/openid';
 import { formatOptionName } from './names';
 import type { LoadedOptions } from './options';
@@ -17,9 +18,6 @@ export function listenHosts(options: LoadedOptions): Hosts {
     'json_rpc.host_ip': hostOf('json_rpc.host_ip'),
   };
 }
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(host);
 
 /** The options cannot be used together. The message is for the operator. */
 class AccessError extends Error {}

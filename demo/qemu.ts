@@ -8,6 +8,7 @@ import { bootingSections, startServerProcess } from '../tests/lab/support/server
 import { openClient, type Exchange } from './client';
 import { openDisplay } from './progress';
 import { walk } from './walk';
+import { printableText } from '../model/log';
 
 const root = join(__dirname, '../..');
 const API = 'http://10.77.0.1:6385';
@@ -96,7 +97,7 @@ export async function booted(keep: boolean, stopped: Promise<void>): Promise<boo
     );
     if (!(await Promise.race([reported.then(() => true), stopped.then(() => false)]))) return false;
     console.log(`\nThe deployed system reports (${((Date.now() - started) / 1000).toFixed(1)} s after enrolment):\n`);
-    console.log(readFileSync(report, 'utf8').replaceAll(/^(file=\S+) .*$/gm, '$1'));
+    console.log(printableText(readFileSync(report, 'utf8').replaceAll(/^(file=\S+) .*$/gm, '$1')));
     if (keep) {
       console.log(
         `Running until Ctrl-C. Its network is a namespace: ip netns exec ${lab.namespace} env OS_AUTH_TYPE=none OS_ENDPOINT=${API} openstack baremetal node list`,

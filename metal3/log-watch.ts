@@ -6,6 +6,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { systemClock, type Clock } from '../model/clock';
+import { printableText } from '../model/log';
 
 const FOLDER = '/shared/log/ironic/deploy';
 const CHECK_MS = 2000;
@@ -34,9 +35,6 @@ function* membersOf(archive: Buffer): Generator<Member> {
   }
 }
 
-/** Control characters of machines must not reach a terminal. */
-// eslint-disable-next-line no-control-regex
-const plain = (line: string): string => line.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '');
 async function unpack(path: string): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -58,8 +56,8 @@ async function print(folder: string, name: string, write: (line: string) => void
   write(`************ Contents of ${join(folder, name)} ramdisk log file bundle **************`);
   try {
     for (const member of membersOf(await unpack(join(folder, name)))) {
-      write(`${name}: **** Entry: ${plain(member.name)} ****`);
-      for (const line of member.data.toString('utf8').split('\n')) write(`${name}: ${plain(line)}`);
+      write(`${name}: **** Entry: ${printableText(member.name)} ****`);
+      for (const line of member.data.toString('utf8').split('\n')) write(`${name}: ${printableText(line)}`);
     }
   } catch (error) {
     write(`${name}: cannot be read: ${(error as Error).message}`);

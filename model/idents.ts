@@ -54,8 +54,27 @@ export function newUuid(random: (bytes: number) => Buffer): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Whether an IP address names the host itself. */
-export const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
+/** Characters that no host has: with them, a text names another host than it seems to. */
+const NO_HOST = /[\s/\\?#@]/;
+/**
+ * The host of a URL, an option or a Host header in one spelling: an IP address as `canonicalAddress` writes it, also one in octal,
+ * hexadecimal or with fewer numbers; a name in lower case without its last dot. A port is ignored. Undefined: not a host.
+ */
+export function canonicalHost(text: string): string | undefined {
+  const address = canonicalAddress(text);
+  if (address !== undefined) return address;
+  if (NO_HOST.test(text) || !URL.canParse(`http://${text}`)) return undefined;
+  const { hostname } = new URL(`http://${text}`);
+  return canonicalAddress(hostname) ?? hostname.replace(/\.$/, '');
+}
+
+const isLoopbackAddress = (address: string): boolean => address === '::1' || (address.startsWith('127.') && isIPv4(address));
+/** Whether a host, in any spelling that `canonicalHost` reads, is this host itself. Other names may resolve to it nevertheless. */
+export function isLoopback(host: string): boolean {
+  if (isLoopbackAddress(host)) return true;
+  const canonical = canonicalHost(host);
+  return canonical !== undefined && (canonical === 'localhost' || isLoopbackAddress(canonical));
+}
 
 /** The family of an IP address without a zone; 0: it is none. */
 const familyOf = (text: string): number => (text.includes('%') ? 0 : isIP(text));

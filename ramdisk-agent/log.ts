@@ -1,6 +1,6 @@
 /** The agent's log: lines on the console. The latest are stored for `collect_system_logs` and the inspection's `logs`. */
 import type { Clock } from '../model/clock';
-import type { Log } from '../model/log';
+import { type Log, printable } from '../model/log';
 
 export interface BufferedLog extends Log {
   /** The stored lines, the oldest first. */
@@ -12,7 +12,8 @@ export function consoleLog(write: (line: string) => void, clock: Clock, debug: b
   const make = (bound: object): BufferedLog => {
     const say = (level: string) => (message: string, fields?: object) => {
       const all = { ...bound, ...fields };
-      const line = `${new Date(clock.now()).toISOString()} ${level} ${message}${Object.keys(all).length > 0 ? ` ${JSON.stringify(all)}` : ''}`;
+      const rest = Object.keys(all).length > 0 ? ` ${JSON.stringify(all)}` : '';
+      const line = printable(`${new Date(clock.now()).toISOString()} ${level} ${message}${rest}`);
       lines.push(line);
       if (lines.length > keep) lines.shift();
       if (level !== 'DEBUG' || debug) write(`${line}\n`);

@@ -218,7 +218,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'conductor/runtime': ['model', 'store/store', 'wire/keystone'],
   'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],
-  config: ['wire/http/listener-tls', 'wire/http/openid'],
+  config: ['model/idents', 'wire/http/listener-tls', 'wire/http/openid'],
   demo: ['model', 'simulator/fleet', 'tests/lab/ipmi', 'tests/lab/support', 'wire/timeout-signal'],
   drivers: [
     'config/options',
@@ -368,13 +368,13 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ui/views': ['model/json', 'ui', 'ui/lib'],
   wire: [],
   'wire/dhcp': ['wire/ipv6'],
-  'wire/dns': ['wire/addresses'],
-  'wire/http': ['wire'],
+  'wire/dns': ['model/idents', 'wire/addresses'],
+  'wire/http': ['model/idents', 'model/log', 'wire'],
   'wire/images': [],
   'wire/ipmi': ['wire/child-processes'],
   'wire/ipmi/records': ['wire/ipmi'],
   'wire/ipmi/server': ['wire/ipmi'],
-  'wire/keystone': ['wire'],
+  'wire/keystone': ['model/log', 'wire'],
   'wire/openstack': ['wire', 'wire/keystone'],
   'wire/redfish': ['wire'],
   'wire/switches': ['wire'],
@@ -447,6 +447,14 @@ it('each exported type is imported by another source file, or marked @internal f
       .map(({ 1: name }) => `${file} exports ${name}`);
   });
   expect(wrong).toEqual([]);
+});
+
+/** The start of the server and the log write to the terminal too; the log escapes what it writes. */
+it('commands print by commands/output.ts only, which escapes what controls a terminal', () => {
+  const printers = sources
+    .filter((file) => folderOf(file) === 'commands' || (folderOf(file) === '' && file !== 'logging.ts'))
+    .filter((file) => /\bconsole\.\w+\(|process\.std(?:out|err)\.write\(/.test(readFileSync(join(root, file), 'utf8')));
+  expect(printers).toEqual(['commands/output.ts']);
 });
 
 it(`no folder has more than ${MOST_FILES} source files`, () => {

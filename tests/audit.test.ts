@@ -122,3 +122,13 @@ it('limits the entries that wait for a slow reader, and records how many were lo
   await audit.stop();
   closeSync(reader);
 });
+
+it('escapes what controls a terminal', async () => {
+  const path = newPath();
+  const { audit } = start(path);
+  const unsafe = '/v1/\u001b[2J\u0007\u009b\u202e\u2028';
+  audit.record(entry(unsafe));
+  await audit.stop();
+  expect(pathsOf(path)).toEqual([unsafe]);
+  expect(readFileSync(path, 'utf8')).toMatch(/^[ -~]*\n$/);
+});

@@ -54,7 +54,7 @@ it.each([
   expect(summaryOf(options, host)).toEqual({ status, text: expect.stringMatching(text) as unknown });
 });
 
-it('checkPage() lists refused options first, and replaces control characters', () => {
+it('checkPage() lists refused options first, and escapes control characters', () => {
   const page = checkPage(
     [
       { ...option, result: 'works' },
@@ -64,7 +64,7 @@ it('checkPage() lists refused options first, and replaces control characters', (
   );
   expect(page.split('\n')).toEqual([
     'Options:',
-    '  refused    [a]b (f): no [31m',
+    '  refused    [a]b (f): no\\u001b[31m',
     '  works      [a]b (f)',
     'Host:',
     '  ok         x: y',

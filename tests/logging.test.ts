@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLog, logPath, maskSecrets, toText } from '../logging';
+import { createLog, logPath, lineOf, maskSecrets } from '../logging';
+import { UNSAFE_TEXTS } from './support/unsafe-texts';
 import { until } from './support/until';
 
 type LogOptions = Parameters<typeof createLog>[0];
@@ -122,11 +123,11 @@ it('formats text lines as oslo.log does', () => {
     why: 'two words',
     msg: 'said',
   };
-  expect(toText(JSON.stringify(line))).toBe(
+  expect(lineOf(JSON.stringify(line), false)).toBe(
     `2026-03-01 00:00:00.123 ${process.pid} WARNING api [- req-1 bob -] said status=200 why="two words"\n`,
   );
-  expect(toText(JSON.stringify({ level: 'INFO', time: '2026-03-01T00:00:00.123Z', msg: 'said\nmore' }))).toMatch(
-    / INFO bloomery \[-\] said more\n$/,
+  expect(lineOf(JSON.stringify({ level: 'INFO', time: '2026-03-01T00:00:00.123Z', msg: 'said\nmore' }), false)).toMatch(
+    / INFO bloomery \[-\] said\\nmore\n$/,
   );
 });
 
@@ -138,4 +139,20 @@ it('maskSecrets() masks secrets at any depth, and leaves other values unchanged'
     inner: [{ agent_secret_token: '******', ok: 1 }],
     configdrive: null,
   });
+});
+
+it.each([true, false])('escapes what controls a terminal or breaks a line (JSON: %s)', (json) => {
+  const path = file();
+  const { log, flush } = createLog(options({ 'DEFAULT.log_file': path, 'DEFAULT.use_json': json }));
+  const unsafe = `x${UNSAFE_TEXTS.map(([, text]) => text).join('x')}x`;
+  const fields = { callback_url: unsafe, [unsafe]: 1, list: [{ deep: unsafe }], error: new Error(unsafe) };
+  log.child({ component: unsafe, request_id: unsafe, user: unsafe, project: unsafe, node: unsafe }).warn(unsafe, fields);
+  // Long texts take another path through the serializer.
+  log.warn(unsafe.repeat(50));
+  log.warn('last');
+  flush();
+  const written = readFileSync(path, 'utf8');
+  expect(written.trimEnd().split('\n')).toHaveLength(3);
+  expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cs}\u061c\u200f\u2028-\u202e\u2066-\u2069]/u);
+  if (json) expect(JSON.parse(written.split('\n')[0]!)).toMatchObject({ msg: unsafe, callback_url: unsafe, list: [{ deep: unsafe }] });
 });

@@ -5,7 +5,7 @@
 import { networkInterfaces } from 'node:os';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
-import { canonicalAddress, networksOf, newUuid, parseNetwork } from '../../model/idents';
+import { canonicalAddress, canonicalHost, isLoopback, networksOf, newUuid, parseNetwork } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { Metrics } from '../../model/metrics';
@@ -43,12 +43,10 @@ export interface AgentAddresses {
 
 /** An agent never has these addresses: unspecified, link-local, multicast, reserved (RFC 6890), or of a cloud's metadata service. */
 const NEVER = networksOf(['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254']);
-const LOOPBACK = networksOf(['127.0.0.0/8', '::1']);
 const LISTENER_PORTS = ['api.port', 'boot.http_port', 'DEFAULT.listen_port', 'json_rpc.port', 'metrics.prometheus_port'] as const;
 
 const isOwnAddress = (address: string): boolean =>
-  LOOPBACK.contains(address) ||
-  Object.values(networkInterfaces()).some((all) => all?.some((one) => canonicalAddress(one.address) === address));
+  isLoopback(address) || Object.values(networkInterfaces()).some((all) => all?.some((one) => canonicalAddress(one.address) === address));
 /** A program on this host sent the request, such as a simulated machine (or a proxy that does not report its clients). */
 const isLocal = ({ address, isReported }: Peer): boolean => address !== undefined && !isReported && isOwnAddress(address);
 
@@ -62,7 +60,7 @@ const MAX_EVENT = 1000;
 
 /** Throws an Error for invalid options, with a message for the operator. */
 export function createAgentAddresses({ store, options, clock, metrics, random }: AgentAddressParts): AgentAddresses {
-  const allowed = options['agent.callback_hosts'].map((host) => host.toLowerCase());
+  const allowed = options['agent.callback_hosts'].map((host) => canonicalHost(host) ?? host);
   const wrong = allowed.find((host) => host.includes('/') && !parseNetwork(host));
   if (wrong !== undefined) throw new Error(`[agent]callback_hosts: "${wrong}" is not a network`);
   const allowedNetworks = networksOf(allowed.filter(parseNetwork));
@@ -77,16 +75,18 @@ export function createAgentAddresses({ store, options, clock, metrics, random }:
     async objectionToCallback(nodeUuid, url, peer) {
       const host = canonicalAddress(url.hostname);
       if (host === undefined)
-        return allowed.includes(url.hostname) ? undefined : 'it is a name, which [agent]callback_hosts does not contain';
+        return allowed.includes(canonicalHost(url.hostname) ?? url.hostname)
+          ? undefined
+          : 'it is a name, which [agent]callback_hosts does not contain';
       if (NEVER.contains(host)) return 'agents have no such address';
       if (isListener(host, portOf(url), peer)) return 'this server listens there';
       if (host === peer.address) return undefined;
       if (isOwnAddress(host)) return isLocal(peer) ? undefined : 'it is an address of this server';
-      if (allowedNetworks.contains(host) || (await sources.leased(nodeUuid)).addresses.includes(host)) return undefined;
-      if ((await sources.inspected(nodeUuid)).addresses.includes(host)) return undefined;
+      // Not the addresses of an inventory: anybody may post one, and could make the conductor call any host with the agent's token.
+      if (allowedNetworks.contains(host) || (await sources.isAssigned(nodeUuid, host))) return undefined;
       return (
-        `the request came from ${peer.address ?? 'an unknown address'}, the last inspection did not find it, ` +
-        'and [agent]callback_hosts does not contain it'
+        `the request came from ${peer.address ?? 'an unknown address'}, and the host is neither in [agent]callback_hosts ` +
+        "nor an address of the node's leases or network_data"
       );
     },
     // Local requests pass: a proxy on this host that reports no addresses hides where they come from.

@@ -19,12 +19,22 @@ interface AgentSourceParts {
   readonly clock: Clock;
 }
 interface AgentSources {
-  /** The addresses of unexpired leases of our DHCP service. */
-  leased(nodeUuid: string): Promise<KnownInterfaces>;
-  /** What the last inspection found. */
-  inspected(nodeUuid: string): Promise<KnownInterfaces>;
+  /** Whether our DHCP service leased the address to the node's machine, or the node's network_data has it. */
+  isAssigned(nodeUuid: string, address: string): Promise<boolean>;
   /** Why no request for the node may come from this address; undefined: it may. */
   objection(nodeUuid: string, address: string | undefined): Promise<string | undefined>;
+}
+
+type ReadInterfaces = (nodeUuid: string) => Promise<KnownInterfaces>;
+/** What a value of [api]agent_source_check knows of a node. */
+interface KnownSources {
+  /** What this server or the operator assigned, the cheapest source first. */
+  readonly assigned: readonly ReadInterfaces[];
+  /**
+   * What the machine said itself. Anybody may post an inventory, so these addresses permit nothing that is refused without them: they are
+   * read only for nodes that would otherwise not be checked.
+   */
+  readonly reported?: ReadInterfaces;
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
@@ -103,23 +113,22 @@ export function createAgentSources({ store, options, clock }: AgentSourceParts):
     throw new Error('[api]agent_source_check = networks needs [api]agent_allowed_networks');
   const commonNetworks = networksOf(common);
 
-  const leased: AgentSources['leased'] = async (nodeUuid) => {
+  const leased: ReadInterfaces = async (nodeUuid) => {
     const leases = (await store.leases.ofNode(nodeUuid)).filter(({ expires_at: end }) => end > clock.now());
     return { addresses: leases.map(({ address }) => address), macs: leases.map(({ mac }) => mac.slice(0, MAC_LENGTH)) };
   };
-  const inspected: AgentSources['inspected'] = async (nodeUuid) => {
+  const inspected: ReadInterfaces = async (nodeUuid) => {
     const interfaces = (await store.inventories.find(nodeUuid))?.inventory.interfaces ?? [];
     return {
       addresses: addressesOf(interfaces.flatMap(({ ipv4_address: ipv4, ipv6_address: ipv6 }) => [ipv4, ipv6])),
       macs: interfaces.map(({ mac_address: mac }) => mac).filter(isText),
     };
   };
-  const configured = async (nodeUuid: string): Promise<KnownInterfaces> => configuredIn((await store.nodes.find(nodeUuid)).network_data);
-  /** [api]agent_source_check → where the known addresses come from, the cheapest source first. */
-  const KNOWN: Readonly<Record<string, readonly ((nodeUuid: string) => Promise<KnownInterfaces>)[]>> = {
-    lease: [leased],
-    known: [leased, configured, inspected],
-    networks: [],
+  const configured: ReadInterfaces = async (nodeUuid) => configuredIn((await store.nodes.find(nodeUuid)).network_data);
+  const KNOWN: Readonly<Record<string, KnownSources>> = {
+    lease: { assigned: [leased] },
+    known: { assigned: [leased, configured], reported: inspected },
+    networks: { assigned: [] },
   };
 
   const networksFor = async (nodeUuid: string): Promise<readonly Network[]> => {
@@ -127,29 +136,33 @@ export function createAgentSources({ store, options, clock }: AgentSourceParts):
     const names = networkNamesOf(await store.nodes.find(nodeUuid));
     return named.filter(({ name }) => names.includes(name)).map(({ networks }) => networks);
   };
+  const accepts = ({ addresses, macs }: KnownInterfaces, address: string): boolean =>
+    addresses.includes(address) || (isIPv6(address) && macs.some((mac) => interfaceIdFrom(mac) === interfaceIdOf(address)));
+  const refusal = (address: string, addresses: readonly string[]): string =>
+    mode === 'lease'
+      ? `the request came from ${address}, but DHCP gave the node ${listed(addresses)}`
+      : `the request came from ${address}, but the known addresses of the node are ${listed(addresses)}`;
   return {
-    leased,
-    inspected,
+    isAssigned: async (nodeUuid, address) =>
+      (await leased(nodeUuid)).addresses.includes(address) || (await configured(nodeUuid)).addresses.includes(address),
     async objection(nodeUuid, address) {
       const known = KNOWN[mode];
       if (!known) return undefined;
       if (address === undefined) return mode === 'networks' ? 'nobody knows where the request came from' : undefined;
       if (commonNetworks.contains(address)) return undefined;
       const addresses: string[] = [];
-      for (const read of known) {
+      for (const read of known.assigned) {
         const found = await read(nodeUuid);
-        if (found.addresses.includes(address)) return undefined;
-        if (isIPv6(address) && found.macs.some((mac) => interfaceIdFrom(mac) === interfaceIdOf(address))) return undefined;
+        if (accepts(found, address)) return undefined;
         addresses.push(...found.addresses);
       }
       const own = await networksFor(nodeUuid);
       if (own.some((networks) => networks.contains(address))) return undefined;
-      if (addresses.length > 0)
-        return mode === 'lease'
-          ? `the request came from ${address}, but DHCP gave the node ${listed(addresses)}`
-          : `the request came from ${address}, but the known addresses of the node are ${listed(addresses)}`;
-      const isRestricted = mode === 'networks' || common.length > 0 || own.length > 0;
-      return isRestricted ? `the request came from ${address}, which [api]agent_allowed_networks does not contain` : undefined;
+      if (addresses.length > 0) return refusal(address, addresses);
+      if (mode === 'networks' || common.length > 0 || own.length > 0)
+        return `the request came from ${address}, which [api]agent_allowed_networks does not contain`;
+      const reported = await known.reported?.(nodeUuid);
+      return reported && reported.addresses.length > 0 && !accepts(reported, address) ? refusal(address, reported.addresses) : undefined;
     },
   };
 }

@@ -4,14 +4,14 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { connect, isIP, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Options } from '../../config/options';
 import type { Conductor } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { canonicalAddress, isLoopback, isUuid } from '../../model/idents';
+import { canonicalAddress, isLoopback, isUuid, networksOf } from '../../model/idents';
 import type { Log } from '../../model/log';
 import type { Store } from '../../store/store';
 import type { UpgradeListener } from '../../wire/http/upgrades';
@@ -87,9 +87,12 @@ function addressIn(info: Readonly<Record<string, unknown>>): { readonly host: st
   const { protocol, hostname, port } = new URL(url);
   return protocol === 'tcp:' && port !== '' ? { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) } : undefined;
 }
+const UNSPECIFIED = networksOf(['0.0.0.0/8', '::']);
 /** Whether the address is a loopback or unspecified one, which reaches this host itself, or a name, which may resolve to one. */
-const mayBeThisHost = (host: string): boolean =>
-  isIP(host) === 0 || isLoopback(canonicalAddress(host) ?? host) || host === '0.0.0.0' || host === '::';
+function mayBeThisHost(host: string): boolean {
+  const address = canonicalAddress(host);
+  return address === undefined || isLoopback(address) || UNSPECIFIED.contains(address);
+}
 
 function connectTo(address: { readonly host: string; readonly port: number }, signal: AbortSignal): Promise<Socket> {
   return new Promise((done, fail) => {

@@ -10,7 +10,7 @@ import type { IntrospectionRuleRecord, JsonObject } from '../../model/records';
 import { ACTION_HANDLERS, type RuleEffects } from '../inspection/rules/actions';
 import { format } from '../inspection/rules/format';
 import { OPERATOR_CHECKS } from '../inspection/rules/operators';
-import type { Draft, RuleArguments } from '../inspection/rules/rule';
+import { allHold, someHolds, type Draft, type RuleArguments } from '../inspection/rules/rule';
 
 /** Converts a found value to a number if the expected value is one. */
 function coerced(found: unknown, expected: unknown): unknown {
@@ -19,10 +19,11 @@ function coerced(found: unknown, expected: unknown): unknown {
   if (Number.isNaN(number)) throw new Error(`${repr(found)} is not a number`);
   return Number.isInteger(Number(expected)) ? Math.trunc(number) : number;
 }
-type ConditionCheck = (found: unknown, expected: unknown) => boolean;
+type ConditionCheck = (found: unknown, expected: unknown) => boolean | Promise<boolean>;
 const compared =
   (name: 'eq' | 'lt' | 'gt', isSo: boolean): ConditionCheck =>
   (found, expected) =>
+    // These operators answer at once.
     OPERATOR_CHECKS[name]!({ values: [coerced(found, expected), expected] }) === isSo;
 const CONDITIONS: Readonly<Record<string, ConditionCheck>> = {
   eq: compared('eq', true),
@@ -36,19 +37,20 @@ const CONDITIONS: Readonly<Record<string, ConditionCheck>> = {
   matches: (value, regex) => OPERATOR_CHECKS['matches']!({ value, regex }),
   contains: (value, regex) => OPERATOR_CHECKS['contains']!({ value, regex }),
 };
-const first = (results: readonly (() => boolean)[]): boolean => results[0]!();
-const MULTIPLE: Readonly<Record<string, (results: readonly (() => boolean)[]) => boolean>> = {
-  any: (results) => results.some((result) => result()),
-  all: (results) => results.every((result) => result()),
-  first,
+const MULTIPLE: Readonly<Record<string, typeof allHold>> = {
+  any: someHolds,
+  all: allHold,
+  first: async ([result]) => result!(),
 };
 
-function holds({ op, field, multiple, invert, value }: JsonObject, sources: Readonly<Record<string, unknown>>): boolean {
+async function holds({ op, field, multiple, invert, value }: JsonObject, sources: Readonly<Record<string, unknown>>): Promise<boolean> {
   const { scheme, path } = fieldOf(field as string);
   const found = parseJsonPath(path)(sources[scheme]);
   // Only is-empty applies to missing values.
   if (found.length === 0 && op !== 'is-empty') return false;
-  const results = (found.length === 0 ? [null] : found).map((one) => () => CONDITIONS[op as string]!(one, value) !== (invert === true));
+  const results = (found.length === 0 ? [null] : found).map(
+    (one) => async () => (await CONDITIONS[op as string]!(one, value)) !== (invert === true),
+  );
   return MULTIPLE[multiple as string]!(results);
 }
 
@@ -85,14 +87,14 @@ export async function applyIntrospectionRules(
   const sources = { data, node: structuredClone(draft.node) };
   const failing = (rule: IntrospectionRuleRecord, reason: string, cause: unknown): Fault =>
     new Fault('Invalid', { message: `${reason} (introspection rule ${rule.description || rule.uuid})` }, { cause });
-  const applying = rules.filter((rule) => {
-    if (!isInScope(rule, draft)) return false;
+  const applying: IntrospectionRuleRecord[] = [];
+  for (const rule of rules.filter((one) => isInScope(one, draft))) {
     try {
-      return rule.conditions.every((condition) => holds(condition, sources));
+      if (await allHold(rule.conditions.map((condition) => () => holds(condition, sources)))) applying.push(rule);
     } catch (error) {
       throw failing(rule, `A condition cannot be checked: ${reasonOf(error)}`, error);
     }
-  });
+  }
   for (const rule of applying) {
     effects.log.info(`introspection rule ${rule.uuid} applies`);
     for (const { action, ...params } of rule.actions) {

@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Fault, reasonOf } from '../../model/errors';
+import { isLoopback } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 import { isTrue, setBootDevice } from '../common/boot-settings';
 import { fastTracked } from './fast-track';
@@ -49,8 +50,6 @@ export const kernelParameters = (text: string): Readonly<Record<string, string>>
     }),
   );
 
-const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.|localhost(\.localdomain)?$)/.test(address);
-
 /**
  * The BMC's addresses, by which an inventory of a machine without ports is matched: every `…_address` of driver_info, and the addresses
  * that a name resolves to. Loopback addresses identify no machine.
@@ -63,7 +62,7 @@ export async function bmcAddresses(node: NodeRecord, task: Task): Promise<readon
     if (key.startsWith('ipmi_') && (key !== 'ipmi_address' || !['no', undefined].includes(bridging(node)))) continue;
     const host = (URL.canParse(value) && value.includes('//') ? new URL(value).hostname : value).replace(/^\[|\]$/g, '');
     const addresses = isIP(host) ? [host] : [host, ...(await resolved(host, task))];
-    for (const address of addresses) if (!isLoopback(address)) found.add(address);
+    for (const address of addresses) if (!isLoopback(address) && address !== 'localhost.localdomain') found.add(address);
   }
   return [...found];
 }

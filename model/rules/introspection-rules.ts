@@ -4,6 +4,7 @@ import { parseNetwork } from '../idents';
 import { isObject } from '../json';
 import { parseJsonPath } from './json-path';
 import { pformat, repr } from '../python';
+import { fromPython } from './python-regex';
 import type { IntrospectionRuleRecord, JsonObject } from '../records';
 
 interface Signature {
@@ -16,12 +17,7 @@ interface Signature {
 }
 const hasRegex = ({ value }: JsonObject): void => {
   try {
-    // Converts Python's named groups, and removes its flags.
-    RegExp(
-      String(value)
-        .replace(/\(\?P</g, '(?<')
-        .replace(/^\(\?[ims]+\)/, ''),
-    );
+    fromPython(String(value));
   } catch (error) {
     throw new Error(`invalid regular expression: ${(error as Error).message}`, { cause: error });
   }

@@ -1,6 +1,7 @@
 /** The control API of a running fleet: its state, and faults of its BMCs. HTTP and JSON, on a loopback address. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { reasonOf } from '../../model/errors';
+import { isLoopback } from '../../model/idents';
 import type { Log } from '../../model/log';
 import type { PowerAction } from '../hardware/control';
 import { FAULTS, readFaults } from '../bmc/faults';
@@ -51,8 +52,8 @@ export async function serveRemote(fleet: Fleet, { host, port, log }: { host: str
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [, kind, name, part] = (request.url ?? '').split('?')[0]!.split('/');
     const refuse = (status: number, error: string): void => sendJson(response, status, { error });
-    // A request from a web page has an Origin, or another host's name in Host.
-    if (request.headers.origin !== undefined || !/^(localhost|127\.|\[::1\])/.test(request.headers.host ?? '')) {
+    // A request from a web page has an Origin, or another host's name in Host (DNS rebinding).
+    if (request.headers.origin !== undefined || !isLoopback(request.headers.host ?? '')) {
       refuse(403, 'this is for programs on this machine');
       return;
     }

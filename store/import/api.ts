@@ -1,6 +1,7 @@
 /** Reads an Ironic through its API in the form of its tables, for an import without access to its database. Writes nothing to it. */
 import { HEADER, MAXIMUM } from '../../model/versions';
 import type { Source, SourceRow } from './source';
+import { oneLine } from '../../model/log';
 
 interface ApiResponse {
   readonly status: number;
@@ -59,8 +60,7 @@ function messageOf(response: ApiResponse): string {
   const message = bodyOf(response)['error_message'];
   const fault = typeof message === 'object' && message !== null ? (message as Body)['faultstring'] : message;
   const quoted = typeof fault === 'string' ? (/"faultstring": "((?:[^"\\]|\\.){1,300})/.exec(fault)?.[1] ?? fault.slice(0, 300)) : '';
-  // eslint-disable-next-line no-control-regex -- control characters are removed
-  return `HTTP status ${response.status}${quoted === '' ? '' : `: ${quoted.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')}`}`;
+  return `HTTP status ${response.status}${quoted === '' ? '' : `: ${oneLine(quoted)}`}`;
 }
 
 /** A database has `node_id` instead of `node_uuid`. Rows of this source have both, and both are the UUID. */

@@ -8,6 +8,7 @@ import { STATES, type ProvisionState } from '../../model/states';
 import { insertSecrets, type Secrets } from './secrets';
 import type { Source, SourceRow } from './source';
 import { IMPORT_TABLES, type ImportTable } from './tables';
+import { printable } from '../../model/log';
 
 interface ImportOptions {
   /** Roll everything back at the end. */
@@ -113,13 +114,13 @@ const warningText = ([warning, subjects]: readonly [string, readonly string[]]):
   return `${subjects.slice(0, NAMED).join(', ')}${more}: ${warning}`;
 };
 /** The value as text without control characters, for a terminal. */
-const plain = (value: unknown): string => String(value).replace(/\p{Cc}/gu, '?');
+const plain = (value: unknown): string => printable(String(value));
 const nameOf = (row: SourceRow): string => plain(row['name'] ?? row['address'] ?? row['uuid']);
 /** These values become parts of file names and configurations. Ironic checks them, but other programs may have written to its database. */
 const FORMATS: Readonly<Record<string, (value: unknown) => boolean>> = { uuid: isUuid, address: isMac };
 function malformed(row: SourceRow): string | undefined {
   const column = Object.keys(FORMATS).find((name) => (row[name] ?? undefined) !== undefined && !FORMATS[name]!(row[name]));
-  return column === undefined ? undefined : `its ${column} ${JSON.stringify(plain(row[column]))} is malformed`;
+  return column === undefined ? undefined : `its ${column} ${printable(JSON.stringify(String(row[column])))} is malformed`;
 }
 
 /** Why a node cannot be imported now. Undefined: it can. */

@@ -18,7 +18,7 @@ describe('without auth_strategy', () => {
     });
   });
 
-  it.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost', '::ffff:127.0.0.1'])('%s is loopback', (host) => {
+  it.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST', '::ffff:127.0.0.1', '0:0:0:0:0:0:0:1'])('%s is loopback', (host) => {
     expect(check({ 'api.host_ip': host, 'DEFAULT.listen_address': host, 'json_rpc.host_ip': host })).toEqual([]);
   });
 

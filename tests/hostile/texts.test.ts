@@ -6,7 +6,7 @@ import { httpBasic } from '../../api/auth/http-basic';
 import { findChecksum } from '../../drivers/common/images';
 import { isHostName, isLogicalName, isUuid } from '../../model/idents';
 import { maskSecrets, withoutSecrets } from '../../model/masks';
-import { silentLog } from '../../model/log';
+import { oneLine, printable, printableText, silentLog } from '../../model/log';
 import { systemClock } from '../../model/clock';
 import { evaluate } from '../../wire/redfish/transport';
 import { cpuMsOf } from '../support/cpu-time';
@@ -44,6 +44,9 @@ it.each<[string, () => unknown]>([
   ['a URL of question marks', () => loggableUrl(`http://x/${'?'.repeat(LENGTH)}\n`)],
   ['the removal of quoted secrets from a message', () => withoutSecrets([{ text: 'password="'.repeat(LENGTH / 10) }])],
   ['the masking of secrets in a text', () => maskSecrets({ text: 'password="'.repeat(LENGTH / 10) })],
+  ['the escaping of a text for the log', () => printable('\u001b\u202e'.repeat(LENGTH))],
+  ['the escaping of a page for a terminal', () => printableText('\n\u009b\t'.repeat(LENGTH))],
+  ['the removal of blanks from a text', () => oneLine('\u0007 a '.repeat(LENGTH))],
 ])('%s takes linear time', async (_, work) => {
   expect(await cpuMsOf(() => outcome(work), MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);
 });

@@ -105,7 +105,7 @@ it('prints the log archives of ramdisks, and then deletes them', async () => {
       `************ Contents of ${join(folder, 'node_a.tar.gz')} ramdisk log file bundle **************`,
       'node_a.tar.gz: **** Entry: var/journal ****',
       'node_a.tar.gz: one',
-      'node_a.tar.gz: two[31m',
+      'node_a.tar.gz: two\\u001b[31m',
     ]);
   } finally {
     rmSync(folder, { recursive: true });

@@ -44,3 +44,9 @@ it('consoleLog keeps the last lines, and omits debug lines by default', () => {
   expect(written).toEqual(['1970-01-01T00:00:00.000Z INFO two\n', '1970-01-01T00:00:00.000Z ERROR three {"node":"n","code":5}\n']);
   expect(log.text()).toBe('1970-01-01T00:00:00.000Z INFO two\n1970-01-01T00:00:00.000Z ERROR three {"node":"n","code":5}\n');
 });
+
+it('consoleLog escapes what controls a terminal, and writes one line', () => {
+  const written: string[] = [];
+  consoleLog((line) => written.push(line), { now: () => 0, sleep: async () => {} }, false).info('a\u001b[2J\nb', { text: '\u009b\u202e' });
+  expect(written).toEqual(['1970-01-01T00:00:00.000Z INFO a\\u001b[2J\\nb {"text":"\\u009b\\u202e"}\n']);
+});

@@ -39,12 +39,12 @@ const sourceOf = (tables: Readonly<Record<string, readonly SourceRow[]>>): Sourc
 const HOSTILE: readonly (readonly [name: string, nodes: SourceRow, ports: SourceRow, refused: readonly string[], imported: number])[] = [
   ['valid rows', node(), port(), [], 2],
   ['a UUID that is a path', node({ uuid: '../../etc/x' }), port(), ['node ../../etc/x: its uuid "../../etc/x" is malformed'], 0],
-  ['a MAC address that is a path', node(), port({ address: '../x\n52' }), ['port ../x?52: its address "../x?52" is malformed'], 1],
+  ['a MAC address that is a path', node(), port({ address: '../x\n52' }), ['port ../x\\n52: its address "../x\\n52" is malformed'], 1],
   [
     'a name with terminal control characters',
     node({ name: '\u001b[2J', provision_state: 'cleaning' }),
     port(),
-    ['node ?[2J: Ironic works on it (cleaning): let that end, then run the import again'],
+    ['node \\u001b[2J: Ironic works on it (cleaning): let that end, then run the import again'],
     0,
   ],
   [

@@ -6,6 +6,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
 import { urlHost } from '../addresses';
 import { decodeDns, encodeDns, message, RECORD_TYPE, type DnsMessage, type DnsRecord, type Question } from './dns';
+import { isLoopback } from '../../model/idents';
 
 export const MDNS_ADDRESS = '224.0.0.251';
 export const MDNS_PORT = 5353;
@@ -82,7 +83,6 @@ export function urlOf(
   { addresses, hostname, port, params }: DiscoveredService,
   usable: (address: string) => boolean = () => true,
 ): string | undefined {
-  const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
   const candidates = addresses.filter((address) => !isLoopback(address));
   const host = hostname ?? candidates.find(usable) ?? candidates[0];
   if (host === undefined) return undefined;

@@ -5,6 +5,7 @@
 import { Agent, request } from 'undici';
 import { isObject, JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
+import { oneLine } from '../../model/log';
 
 interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */
@@ -66,8 +67,7 @@ export function urlProblem(url: string): string | undefined {
 
 /** A text for people: one line, bounded, without control characters. */
 const readable = (text: string): string => {
-  // eslint-disable-next-line no-control-regex -- control characters are removed
-  const line = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
+  const line = oneLine(text);
   return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line;
 };
 function parsed(text: string): unknown {

@@ -6,6 +6,7 @@ import { Agent, request } from 'undici';
 import { readAuthorities } from '../authorities';
 import { isObject, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
+import { isLoopback } from '../../model/idents';
 
 export interface OpenIdProvider {
   /** https://…; http://… on this host only. */
@@ -23,14 +24,12 @@ const MAX_BYTES = 256 * 1024;
 const MAX_KEYS = 100;
 const LIMITS = { values: 10_000, depth: 10 };
 
-const isThisHost = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
-
 /** Why the keys of a provider cannot be trusted if they come from this URL; undefined: they can. */
 export function providerUrlProblem(url: string): string | undefined {
   if (!URL.canParse(url)) return 'it is not a URL';
   const { protocol, hostname, username, password } = new URL(url);
   if (username !== '' || password !== '') return 'it has a user name or a password in it';
-  return protocol === 'https:' || (protocol === 'http:' && isThisHost(hostname)) ? undefined : 'it must begin with https://';
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)) ? undefined : 'it must begin with https://';
 }
 
 /** An answer of the token endpoint that is a refusal: RFC 6749 §5.2. */

@@ -8,6 +8,7 @@ import { createExchange, type ServiceRequest, type ServiceResponse, type Streame
 import { throwUnreachable, createSender, type Retries } from './sender';
 import { createKeystoneSession, KeystoneError, type SessionParts } from './session';
 import { keystoneSettings, serviceAuthType, tlsSettings, withoutVersion, SettingsError } from './settings';
+import { oneLine } from '../../model/log';
 
 /** Section of the configuration → version of the API, as in the path of its URLs. Null: the URL of the catalog, as it is. */
 const SERVICES = { neutron: 'v2.0', glance: 'v2', swift: null, cinder: null, nova: 'v2.1', service_catalog: null } as const;
@@ -87,8 +88,6 @@ function messageIn(body: unknown, depth = 0): string | undefined {
   }
   return undefined;
 }
-// eslint-disable-next-line no-control-regex -- control characters are removed
-const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
 function reasonOf({ status, body }: ServiceResponse): string {
   const text = oneLine(messageIn(body)?.slice(0, MAX_REASON) ?? '');
   return text === '' ? `HTTP status ${status}` : `HTTP status ${status}: ${text}`;

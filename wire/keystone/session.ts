@@ -8,6 +8,7 @@ import { createExchange, type ServiceRequest, type ServiceResponse, type Streame
 import { unlessAborted } from '../timeout-signal';
 import { throwUnreachable, createSender, KeystoneError, type Retries } from './sender';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
+import { oneLine } from '../../model/log';
 
 export interface SessionParts {
   readonly clock: {
@@ -103,8 +104,7 @@ function messageOf(body: unknown, secrets: readonly string[]): string {
   const message = isObject(error) ? error['message'] : undefined;
   if (typeof message !== 'string') return '';
   const masked = secrets.reduce((text, secret) => text.replaceAll(secret, MASKED), message).replace(TOKEN_LIKE, MASKED);
-  // eslint-disable-next-line no-control-regex -- control characters are removed
-  return `: ${masked.slice(0, MAX_TEXT).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')}`;
+  return `: ${oneLine(masked.slice(0, MAX_TEXT))}`;
 }
 const secretOf = (credentials: Credentials): string => {
   switch (credentials.method) {

@@ -4,7 +4,7 @@ import { ACTIONS, namedArguments, operatorOf, OPERATORS, type InspectionRule, ty
 import { ACTION_HANDLERS, type RuleEffects } from './actions';
 import { format, FormatError, type Names } from './format';
 import { OPERATOR_CHECKS } from './operators';
-import { executionFailure, type Draft, type RuleArguments } from './rule';
+import { allHold, executionFailure, someHolds, type Draft, type RuleArguments } from './rule';
 
 interface RuleOptions {
   /** Which rules see inspection data with masked passwords. */
@@ -69,22 +69,21 @@ function iterations({ loop }: RuleStep): readonly (readonly unknown[])[] {
   return Array.isArray(loop) ? loop.map((item: unknown) => [item]) : [[loop]];
 }
 
-function holds(run: RuleRun, condition: RuleStep): boolean {
+async function holds(run: RuleRun, condition: RuleStep): Promise<boolean> {
   const op = operatorOf(condition.op);
   const signature = OPERATORS[op];
   const check = OPERATOR_CHECKS[op];
   if (!signature || !check)
     throw executionFailure(`Unsupported operator: '${op}'. Supported operators are: ${Object.keys(OPERATOR_CHECKS).join(', ')}.`);
-  const results = iterations(condition).map((item) => () => {
+  const results = iterations(condition).map((item) => async () => {
     const args = argumentsOf(run, condition, signature, item);
     // Filled-in numbers are strings, so a loop compares all values as strings.
     const asStrings = item.length > 0 && signature.optional.includes('force_strings');
-    return check(asStrings ? { ...args, force_strings: true } : args) !== condition.op.startsWith('!');
+    return (await check(asStrings ? { ...args, force_strings: true } : args)) !== condition.op.startsWith('!');
   });
   const how = results.length > 1 ? condition.multiple : undefined;
-  if (how === 'all') return results.every((result) => result());
   if (how === 'last') return results.at(-1)!();
-  return results.some((result) => result());
+  return how === 'all' ? allHold(results) : someHolds(results);
 }
 async function act(run: RuleRun, action: RuleStep): Promise<void> {
   const signature = ACTIONS[action.op];
@@ -109,7 +108,7 @@ export async function applyRules(
     const masksSecrets = policy === 'always' || (policy === 'sensitive' && !rule.sensitive);
     const run: RuleRun = { ...effects, draft, masksSecrets };
     try {
-      if (!rule.conditions.every((condition) => holds(run, condition))) continue;
+      if (!(await allHold(rule.conditions.map((condition) => () => holds(run, condition))))) continue;
       effects.log.info(`inspection rule ${rule.uuid} applies`);
       for (const action of rule.actions) await act(run, action);
     } catch (error) {

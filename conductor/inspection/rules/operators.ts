@@ -1,8 +1,9 @@
 /** The operators of conditions: name → check of the arguments. Values compare as in Python. */
 import { isIP } from 'node:net';
-import { createContext, Script } from 'node:vm';
 import { parseNetwork } from '../../../model/idents';
 import { repr, str, typeName } from '../../../model/python';
+import { fromPython, type Regex } from '../../../model/rules/python-regex';
+import { testRegex } from './regex-test';
 import { conditionFailure, executionFailure, type RuleArguments } from './rule';
 
 const isNumber = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean';
@@ -43,33 +44,18 @@ const chain =
     return all.every((value, at) => at === 0 || holds(all[at - 1], value));
   };
 
-/** Milliseconds. The text comes from a machine, so the time of a regular expression is bounded. */
-const LONGEST_MATCH = 500;
-/** Python's syntax → JavaScript's. */
-const DIALECT: readonly (readonly [RegExp, string])[] = [
-  [/\(\?P</g, '(?<'],
-  [/\(\?P=(\w+)\)/g, '\\k<$1>'],
-  [/\\A/g, '^'],
-  [/\\Z/g, '$'],
-];
-function compile(regex: unknown): { readonly source: string; readonly flags: string } {
+function compile(regex: unknown): Regex {
   if (typeof regex !== 'string') throw executionFailure(`invalid regular expression: ${repr(regex)}`);
-  const [, flags = '', rest = regex] = /^\(\?([ims]+)\)([\s\S]*)$/.exec(regex) ?? [];
-  const source = DIALECT.reduce((text, [theirs, ours]) => text.replace(theirs, ours), rest);
   try {
-    new RegExp(source, flags);
+    return fromPython(regex);
   } catch (error) {
     throw executionFailure(`invalid regular expression: ${(error as Error).message}`);
   }
-  return { source, flags };
 }
-const TEST = new Script('new RegExp(source, flags).test(text)');
-function test(source: string, flags: string, text: string): boolean {
-  try {
-    return TEST.runInContext(createContext({ source, flags, text }), { timeout: LONGEST_MATCH }) as boolean;
-  } catch {
-    throw executionFailure(`the regular expression ${repr(source)} takes too long`);
-  }
+async function test(regex: Regex, value: unknown): Promise<boolean> {
+  const matches = await testRegex(regex, str(value));
+  if (matches === undefined) throw executionFailure(`the regular expression ${repr(regex.source)} takes too long`);
+  return matches;
 }
 
 function inNet({ address, subnet }: RuleArguments): boolean {
@@ -93,7 +79,7 @@ const says =
   };
 
 /** Throws the Fault of a failed inspection, or a TypeError for values that cannot be compared. */
-export const OPERATOR_CHECKS: Readonly<Record<string, (args: RuleArguments) => boolean>> = {
+export const OPERATOR_CHECKS: Readonly<Record<string, (args: RuleArguments) => boolean | Promise<boolean>>> = {
   eq: chain('eq', equal),
   lt: chain('lt', (one, next) => less(one, next, '<')),
   gt: chain('gt', (one, next) => less(next, one, '>')),
@@ -102,12 +88,9 @@ export const OPERATOR_CHECKS: Readonly<Record<string, (args: RuleArguments) => b
   matches: ({ value, regex }) => {
     const { source, flags } = compile(regex);
     // As in Ironic, `$` belongs to the last alternative only.
-    return test(`^(?:${source}${source.endsWith('$') ? '' : '$'})`, flags, str(value));
+    return test({ source: `^(?:${source}${source.endsWith('$') ? '' : '$'})`, flags }, value);
   },
-  contains: ({ value, regex }) => {
-    const { source, flags } = compile(regex);
-    return test(source, flags, str(value));
-  },
+  contains: ({ value, regex }) => test(compile(regex), value),
   'one-of': oneOf,
   'is-none': ({ value }) => value === null,
   'is-true': says(['yes', 'true'], Boolean, () => false),

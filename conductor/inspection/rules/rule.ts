@@ -27,6 +27,17 @@ export function changesOf<T extends NodeRecord | PortRecord>(
   );
 }
 
+type Condition = () => boolean | Promise<boolean>;
+/** The remaining conditions are not checked after the one that decides. */
+export async function someHolds(conditions: readonly Condition[]): Promise<boolean> {
+  for (const holds of conditions) if (await holds()) return true;
+  return false;
+}
+export async function allHold(conditions: readonly Condition[]): Promise<boolean> {
+  for (const holds of conditions) if (!(await holds())) return false;
+  return true;
+}
+
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 export const executionFailure = (reason: string): Fault => invalid(`Inspection rule execution failed. Reason: ${reason}`);
 export const conditionFailure = (reason: string): Fault => invalid(`Inspection rule condition check failed. Reason: ${reason}`);

@@ -1,5 +1,6 @@
 /** EventService (DSP0266 §12.1): subscriptions, and test events, which go to loopback destinations only. */
 import { reasonOf } from '../../../model/errors';
+import { isLoopback } from '../../../model/idents';
 import { isObject } from '../../../model/json';
 import { hardwarePart } from '../../hardware/hardware';
 import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, integer, type Check } from '../protocol/checks';
@@ -92,9 +93,8 @@ function subscribe({ service }: RouteContext, body: ResourceBody): ServiceAnswer
 }
 
 /** A simulated BMC sends to destinations on this host only, so that no other host receives its test events. */
-const isLoopback = (url: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
 async function send(service: Service, { destination, context, headers }: Subscription, event: ResourceBody): Promise<void> {
-  if (!isLoopback(destination)) return;
+  if (!isLoopback(new URL(destination).hostname)) return;
   const json = { '@odata.type': '#Event.v1_7_0.Event', Id: event['EventId'], Name: 'Event', Context: context, Events: [event] };
   try {
     const signal = timeoutSignal(SEND_TIMEOUT_MS, service.signal);

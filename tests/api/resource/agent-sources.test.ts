@@ -57,15 +57,13 @@ it.each<[Options['api.agent_source_check'], readonly string[], Machine, readonly
   ['lease', ['10.9.0.0/16', '2001:db8:9::/48'], LEASED, ['10.0.0.2', '10.9.3.4', '2001:db8:9::1'], ['10.8.0.1', '2001:db8:8::1']],
   ['lease', ['10.9.0.0/16'], {}, ['10.9.0.1'], ['10.0.0.2']],
   ['known', [], {}, ['10.0.0.9'], []],
-  [
-    'known',
-    [],
-    { ...LEASED, ...INSPECTED },
-    ['10.0.0.2', '10.0.1.2', '2001:db8::2', '2001:db8::5054:ff:fe00:2'],
-    ['10.0.1.3', '2001:db8::3'],
-  ],
+  // Anybody may post an inventory. Its addresses narrow the sources of a node of which nothing else is known, and permit nothing else.
+  ['known', [], INSPECTED, ['10.0.1.2', '2001:db8::2', '2001:db8::5054:ff:fe00:2'], ['10.0.1.3', '2001:db8::3']],
+  ['known', [], { ...LEASED, ...INSPECTED }, ['10.0.0.2'], ['10.0.1.2', '2001:db8::2', '2001:db8::5054:ff:fe00:2']],
+  ['known', [], { ...CONFIGURED, ...INSPECTED }, ['10.0.2.2'], ['10.0.1.2', '2001:db8::2', '2001:db8::5054:ff:fe00:2']],
   ['known', [], CONFIGURED, ['10.0.2.2', '2001:db8:2::2', '2001:db8::5054:ff:fe00:3'], ['10.0.2.3', '10.0.2.0']],
-  ['known', ['10.9.0.0/16'], INSPECTED, ['10.0.1.2', '10.9.0.1'], ['10.0.0.2']],
+  ['known', ['10.9.0.0/16'], INSPECTED, ['10.9.0.1'], ['10.0.0.2', '10.0.1.2', '2001:db8::5054:ff:fe00:2']],
+  ['known', ['rack-1=10.1.0.0/24'], { ...INSPECTED, node: RACK.node! }, ['10.1.0.5'], ['10.0.1.2']],
   ['networks', ['10.9.0.0/16'], { ...LEASED, ...INSPECTED }, ['10.9.255.255'], ['10.0.0.2', '10.0.1.2', '10.10.0.0', '2001:db8::1']],
   // Of one provisioning network, or of one conductor group.
   ['networks', ['rack-1=10.1.0.0/24', 'rack-2=10.2.0.0/24', '10.9.0.1'], RACK, ['10.1.0.5', '10.9.0.1'], ['10.2.0.5', '10.9.0.2']],

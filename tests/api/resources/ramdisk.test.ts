@@ -155,7 +155,7 @@ describe('the host of callback_url', () => {
   beforeEach(() => store().nodes.mergeInternal(ONE, { agent_secret_token: SECRET }));
   const lease = (address: string, expires_at = Date.now() + 60_000) => store().leases.put({ mac: MAC, address, expires_at });
   const refusal = (reason: string): string => `The agent cannot be called at the supplied "callback_url": ${reason}`;
-  const UNKNOWN = 'the last inspection did not find it, and [agent]callback_hosts does not contain it';
+  const UNKNOWN = "and the host is neither in [agent]callback_hosts nor an address of the node's leases or network_data";
 
   it.each([
     ['10.0.0.2', 'https://10.0.0.2:9999'],
@@ -166,11 +166,18 @@ describe('the host of callback_url', () => {
   ])('of an agent at %s may be that of %s', async (address, callback_url) =>
     expect((await beat({ callback_url }, 115, address)).status).toBe(202),
   );
-  it('may be an address of the last inspection', async () => {
+  it('may not be an address that an inventory claims', async () => {
     const interfaces = [{ name: 'eth1', mac_address: MAC, ipv4_address: '10.0.9.2', ipv6_address: '2001:db8::9' }];
-    await store().inventories.put(ONE, { inventory: { interfaces }, plugin_data: {} });
-    expect((await beat({ callback_url: 'https://10.0.9.2:9999' })).status).toBe(202);
-    expect((await beat({ callback_url: 'https://[2001:db8::9]:9999' })).status).toBe(202);
+    await store().inventories.put(ONE, { inventory: { interfaces, bmc_address: '10.0.9.3', hostname: 'agent' }, plugin_data: {} });
+    for (const host of ['10.0.9.2', '[2001:db8::9]', '10.0.9.3', '[2001:db8::5054:ff:fe00:1]', 'agent'])
+      expect([host, (await beat({ callback_url: `https://${host}:9999` })).status]).toEqual([host, 400]);
+    // Where the request comes from is no claim.
+    expect((await beat({ callback_url: 'https://10.0.9.2:9999' }, 115, '10.0.9.2')).status).toBe(202);
+  });
+  it('may be an address of network_data', async () => {
+    await store().nodes.update(ONE, { network_data: { networks: [{ ip_address: '10.0.8.2/24' }] } });
+    expect((await beat({ callback_url: 'https://10.0.8.2:9999' })).status).toBe(202);
+    expect((await beat({ callback_url: 'https://10.0.8.3:9999' })).status).toBe(400);
   });
   it('may be the address of a lease', async () => {
     await lease('10.0.0.7');

@@ -1,4 +1,5 @@
 /** A fleet: the addresses of its BMCs, the differences of its machines, its stored state and its descriptions of nodes. */
+import { request } from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -166,6 +167,17 @@ describe('HTTP control of a fleet', () => {
       ] as const)
         expect(await call(method, path, body)).toEqual([status, { error: expect.stringContaining(error) as string }]);
       expect((await call('GET', '/machines', undefined, { origin: 'http://evil.example' }))[0]).toBe(403);
+      // DNS rebinding: a page of another host, whose name the attacker lets resolve to this host.
+      const named = (host: string) =>
+        new Promise((done) =>
+          request({ host: '127.0.0.1', port: remote.port, path: '/machines', headers: { host } }, (answer) => {
+            answer.resume();
+            done(answer.statusCode);
+          }).end(),
+        );
+      for (const host of ['localhost.evil.example', '127.evil.example', '[::1].evil.example', 'evil.example', 'localhost@evil.example'])
+        expect([host, await named(host)]).toEqual([host, 403]);
+      for (const host of ['localhost:6390', '127.0.0.1', '[::1]:6390']) expect([host, await named(host)]).toEqual([host, 200]);
     } finally {
       await remote.close();
       await fleet.close();

@@ -1,0 +1,21 @@
+/** What commands print. Texts of servers, machines and files must not control the terminal, so nothing else in this folder prints. */
+import { printable, printableText } from '../model/log';
+
+const ended = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`);
+
+/** To standard output, with a line break at the end. */
+export const print = (text: string): void => void process.stdout.write(ended(printableText(text)));
+export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2));
+/** One line of JSON, for programs. */
+export const printJsonLine = (value: unknown): void => print(JSON.stringify(value));
+/** To standard error, because standard output is for results. */
+export const printError = (text: string): void => void process.stderr.write(ended(printableText(text)));
+
+/** Colours a text if standard output is a terminal. The text becomes one safe line. */
+export type Paint = (code: number, text: string) => string;
+/** @param page makes lines of safe texts only, which `paint` and `printable` return */
+export function printPainted(page: (paint: Paint) => string): void {
+  const coloured = process.stdout.isTTY && !process.env['NO_COLOR'];
+  const paint: Paint = (code, text) => (coloured ? `\u001b[${code}m${printable(text)}\u001b[0m` : printable(text));
+  process.stdout.write(ended(page(paint)));
+}
