@@ -1,6 +1,6 @@
 // Prepares a fresh clone: installs the npm packages that the lock files name, and builds the program.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '..');
@@ -23,7 +23,44 @@ function install(folder, what) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-export const installPackages = () => install(root, 'packages');
+function isWritable(path) {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+/** @returns the first path that this user cannot write, of a file or of a folder with all that it contains; undefined: none */
+function unwritable(path) {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined || found.isSymbolicLink()) return undefined;
+  if (found.uid !== process.getuid() && !isWritable(path)) return path;
+  if (!found.isDirectory()) return undefined;
+  for (const name of readdirSync(path)) {
+    // Each user has a folder of this name.
+    const refused = name.startsWith('test-database-') ? undefined : unwritable(join(path, name));
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
+}
+/** Ends the process with one line if it cannot write what the scripts make in the checkout: root has run them, for example. */
+function checkAccess() {
+  // Only npm changes what is in node_modules, which is much.
+  const folders = [root, join(root, 'node_modules')].filter((path) => existsSync(path) && !isWritable(path));
+  const refused = folders[0] ?? unwritable(join(root, 'dist')) ?? unwritable(join(root, '.cache'));
+  if (refused === undefined) return;
+  const [owner, self] = [statSync(refused).uid, process.getuid()];
+  console.error(
+    `${refused} belongs to user ID ${owner}, so user ID ${self} cannot use this checkout: run chown -R ${self} ${root} as root`,
+  );
+  process.exit(1);
+}
+
+export function installPackages() {
+  checkAccess();
+  install(root, 'packages');
+}
 
 /** Tools of a few commands, each with packages and a lock file of its own below scripts/tools. `npm test` does not install them. */
 export const TOOLS = ['exports', 'mutate'];

@@ -3,10 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-interface Environment {
-  teardown(): Promise<void>;
-}
-const Environment = require('./support/jest/environment') as new (config: object, context: object) => Environment;
+const Environment =
+  jest.requireActual<new (config: object, context: object) => { teardown(): Promise<void> }>('./support/jest/environment');
 const config = { globalConfig: {}, projectConfig: { globals: {}, testEnvironmentOptions: {} } };
 
 let run: string;
