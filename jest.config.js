@@ -14,10 +14,17 @@ const shared = {
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };
-/** One database server for a run of these projects. Each test file that asks for a database gets its own (tests/support/database.ts). */
-const database = { globalSetup: '<rootDir>/tests/support/jest/setup.ts', globalTeardown: '<rootDir>/tests/support/jest/teardown.ts' };
+/**
+ * One database server for a run of these projects. Each test file that asks for a database gets its own (tests/support/database.ts), and each
+ * test file has a temporary folder of its own.
+ */
+const contained = {
+  globalSetup: '<rootDir>/tests/support/jest/setup.ts',
+  globalTeardown: '<rootDir>/tests/support/jest/teardown.ts',
+  testEnvironment: '<rootDir>/tests/support/jest/environment.js',
+};
 /** Without the files of the level `long`. */
-const short = { ...shared, ...database, testPathIgnorePatterns: longFiles };
+const short = { ...shared, ...contained, testPathIgnorePatterns: longFiles };
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {
@@ -51,7 +58,7 @@ module.exports = {
     },
     { ...short, displayName: 'flows', testMatch: [room('flows')] },
     { ...short, displayName: 'hostile', testMatch: [room('hostile')] },
-    { ...shared, ...database, displayName: 'long', testMatch: longFiles },
+    { ...shared, ...contained, displayName: 'long', testMatch: longFiles },
     { ...shared, displayName: 'lab', testMatch: ['lab', 'chaos'].map(room) },
     { ...shared, displayName: 'reference', testMatch: [room('reference')] },
     { ...shared, displayName: 'openstack', testMatch: [room('openstack')] },

@@ -8,7 +8,7 @@ import { CHECKS } from './checks/checks.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 import { summary } from './testing/flaky.mjs';
 import { build, installPackages, root } from './install.mjs';
-import { repeatFailedFiles, runJest } from './testing/jest-results.mjs';
+import { repeatFailedFiles, runAlone, runJest } from './testing/jest-results.mjs';
 
 cliArguments({
   command: 'npm test',
@@ -22,19 +22,24 @@ const checked = { passed: 0, failed: [] };
 /** The durations of the parts, for the summary. */
 const times = [];
 
-/** Runs a command. Its output is returned when it has ended, because others run beside it. */
-async function run(name, command, stdio) {
+/** Resolves to the result of `work`, and notes how long it took. */
+async function timed(name, work) {
   const started = performance.now();
-  const child = spawn(command[0], command.slice(1), { cwd: root, stdio });
-  const output = [];
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data) => output.push(data));
-  const [status] = await once(child, 'close');
+  const result = await work();
   times.push(`${name}: ${seconds(performance.now() - started)}`);
+  return result;
+}
+/** Runs a command. Its output is returned when it has ended, because others run beside it. */
+async function run(command) {
+  const child = spawn(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
+  const [status] = await once(child, 'close');
   return { status, output: Buffer.concat(output).toString() };
 }
 /** Runs a check that is not a jest test, and counts it as one test. */
 async function check(name, ...command) {
-  const { status, output } = await run(name, [process.execPath, ...command], ['ignore', 'pipe', 'pipe']);
+  const { status, output } = await timed(name, () => run([process.execPath, ...command]));
   if (status === 0) checked.passed++;
   else checked.failed.push(name);
   console.log(`${output}${status === 0 ? 'ok' : 'FAILED'}: ${name}`);
@@ -44,7 +49,7 @@ const suite = {
   name: projects.join(', '),
   projects,
   file: join(scratch, 'result.json'),
-  run: async (command) => (await run(suite.name, command, ['ignore', 'ignore', 'inherit'])).status,
+  run: async (command) => timed(suite.name, () => runAlone(command)),
 };
 async function tests() {
   const results = await runJest(suite);

@@ -67,7 +67,7 @@ export async function repeatFailedFiles(suite, { files, broken }) {
 }
 
 /** Runs a command line in a process group that a signal ends, and this process with it. @returns its status */
-async function runAlone(command) {
+export async function runAlone(command) {
   const { status, interrupted } = await runInGroup(command, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
   if (interrupted) process.exit(status);
   return status;

@@ -5,8 +5,18 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '../../model/clock';
@@ -30,6 +40,7 @@ export interface Cluster {
 const project = join(__dirname, '..', '..');
 const clock = systemClock;
 const log = silentLog;
+const REMOVAL = { recursive: true, force: true };
 
 export async function startCluster(): Promise<Cluster> {
   const template = `bloomery_template_${schemaHash()}`;
@@ -39,17 +50,19 @@ export async function startCluster(): Promise<Cluster> {
     return { connection: given, template, stop: async () => {} };
   }
   const folder = cacheFolder();
-  for (const one of new Set([folder, runFolder()])) await removeLeftovers(one);
-  const prepared = join(folder, `prepared-${schemaHash()}`);
+  for (const one of new Set([folder, runParent()])) await removeLeftovers(one);
+  // Templates of older schemas.
+  for (const name of readdirSync(folder)) if (!OF_RUN.test(name) && name !== preparedName()) rmSync(join(folder, name), REMOVAL);
+  const prepared = join(folder, preparedName());
   if (!existsSync(prepared)) await prepare(prepared, template);
 
-  const { stateDir, server } = await startCopy(prepared, join(runFolder(), `run-${process.pid}`));
+  const { stateDir, server } = await startCopy(prepared, join(runParent(), runName()));
   return {
     connection: server.superuserConnection,
     template,
     async stop() {
       await server.stop();
-      rmSync(stateDir, { recursive: true, force: true });
+      rmSync(stateDir, REMOVAL);
     },
   };
 }
@@ -74,10 +87,10 @@ export interface OwnServer {
 }
 export async function startOwnServer(): Promise<OwnServer> {
   const name = randomUUID().slice(0, 8);
-  const prepared = join(cacheFolder(), `prepared-${schemaHash()}`);
+  const prepared = join(cacheFolder(), preparedName());
   const template = `bloomery_template_${schemaHash()}`;
   if (!existsSync(prepared)) await prepare(prepared, template);
-  const copy = await startCopy(prepared, join(runFolder(), `run-${process.pid}-${name}`));
+  const copy = await startCopy(prepared, join(runParent(), `${runName()}-${name}`));
   const { stateDir } = copy;
   let { server } = copy;
   return {
@@ -92,7 +105,7 @@ export async function startOwnServer(): Promise<OwnServer> {
     },
     close: async () => {
       await server.stop();
-      rmSync(stateDir, { recursive: true, force: true });
+      rmSync(stateDir, REMOVAL);
     },
   };
 }
@@ -117,17 +130,15 @@ function schemaHash(): string {
 
 /** A folder for each user: others cannot use root's files. */
 function cacheFolder(): string {
-  const name = `test-database-${process.getuid?.() ?? 0}`;
-  const inProject = join(project, '.cache', name);
-  try {
-    mkdirSync(inProject, { recursive: true });
-    return inProject;
-  } catch {
-    const elsewhere = join(tmpdir(), `bloomery-${name}`);
-    mkdirSync(elsewhere, { recursive: true, mode: 0o700 });
-    return elsewhere;
-  }
+  const folder = join(project, '.cache', `test-database-${process.getuid?.() ?? 0}`);
+  mkdirSync(folder, { recursive: true });
+  return folder;
 }
+
+const preparedName = (): string => `prepared-${schemaHash()}`;
+/** Names begin with this, and with the process ID of the run. No folder contains them, because the last run would leave it behind. */
+export const runName = (): string => `bloomery-test-${process.pid}`;
+const OF_RUN = /^(?:bloomery-test-|prepared-\w+\.)(\d+)(?:-\w+)?$/;
 
 const MEMORY = '/dev/shm';
 const TMPFS = 0x01021994;
@@ -137,14 +148,11 @@ const ROOM_BYTES = 1 << 30;
  * In memory where there is room: a test file's database is over three hundred files, which are made and removed. On a disk, this takes half
  * of the time of a run.
  */
-function runFolder(): string {
-  const inMemory = join(MEMORY, `bloomery-test-database-${process.getuid?.() ?? 0}`);
+function runParent(): string {
   try {
     const { type, bavail, bsize } = statfsSync(MEMORY);
-    if (type !== TMPFS || bavail * bsize < ROOM_BYTES) return cacheFolder();
-    mkdirSync(inMemory, { recursive: true });
-    // Anybody may make folders there.
-    return statSync(inMemory).uid === process.getuid?.() ? inMemory : cacheFolder();
+    accessSync(MEMORY, constants.W_OK);
+    return type === TMPFS && bavail * bsize >= ROOM_BYTES ? MEMORY : cacheFolder();
   } catch {
     return cacheFolder();
   }
@@ -181,16 +189,17 @@ async function makeTemplate(connection: string, template: string): Promise<void>
   }
 }
 
-/** Removes the servers and folders that killed runs left, and templates of older schemas. */
-async function removeLeftovers(folder: string): Promise<void> {
+/** Removes the servers and folders that killed runs of this user left. Others may have files in the folder. */
+export async function removeLeftovers(folder: string): Promise<void> {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
-    const owner = Number(/^(?:run-|prepared-\w+\.)(\d+)(?:-\w+)?$/.exec(name)?.[1] ?? Number.NaN);
-    if (Number.isNaN(owner) ? name === `prepared-${schemaHash()}` : await describeProcess(owner)) continue;
+    const owner = OF_RUN.exec(name)?.[1];
+    if (owner === undefined || lstatSync(path, { throwIfNoEntry: false })?.uid !== process.getuid?.()) continue;
+    if (await describeProcess(Number(owner))) continue;
     const server = await readPidFile(join(path, 'postgres', 'data'));
-    const process = server && (await describeProcess(server.pid));
-    if (server && process?.command.includes('cluster_name=bloomery-'))
+    const running = server && (await describeProcess(server.pid));
+    if (server && running?.command.includes('cluster_name=bloomery-'))
       await stopServer(server.pid, async () => !(await describeProcess(server.pid)), clock);
-    rmSync(path, { recursive: true, force: true });
+    rmSync(path, REMOVAL);
   }
 }

@@ -1,9 +1,9 @@
 /** docs/upgrade.md to the letter: the server starts with the configuration of a bifrost and of a metal3, after the edits on the page. */
 import { hashSync } from 'bcryptjs';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { loadOptions, type Loaded } from '../../../config/load';
 import { withoutEffect as reasonOf } from '../../../config/without-effect';
 import { startServer, type Server } from '../../../main';
@@ -46,9 +46,9 @@ const here = {
   OS_BOOT__HTTP_HOST: '127.0.0.1',
   OS_BOOT__HTTP_PORT: '0',
   OS_BOOT__TFTP: 'false',
-  OS_DEFAULT__HTTP_BASIC_AUTH_USER_FILE: join(folder, 'htpasswd'),
-  OS_DEPLOY__HTTP_ROOT: join(folder, 'http'),
 };
+/** The file with its paths below a folder of the test, because the server makes the folders that it names. */
+const relocated = (text: string, root: string): string => text.replaceAll(/(?<==\s*|,|file:\/\/)(?=\/\w)/g, root);
 const SITES: Readonly<Record<string, Site>> = {
   bifrost: {
     heading: 'From bifrost',
@@ -86,16 +86,18 @@ const SITES: Readonly<Record<string, Site>> = {
 /** The options that a warning names. */
 const namedIn = ({ warnings }: Loaded): readonly string[] => [...warnings.join('\n').matchAll(/(\[\w+\]\w+) \(/g)].map(([, name]) => name!);
 
-beforeAll(() => writeFileSync(join(folder, 'htpasswd'), `admin:${hashSync('of-the-administrator', 4)}\n`));
-
 test.each(Object.entries(SITES))(
   'the server starts with the configuration of %s after the edits of docs/upgrade.md',
   async (name, { heading, variables, refusal, drivers, options, withoutEffect }) => {
     const file = join(folder, 'ironic.conf');
-    copyFileSync(join(__dirname, `${name}.conf`), file);
+    const root = join(folder, name, 'root');
+    writeFileSync(file, relocated(readFileSync(join(__dirname, `${name}.conf`), 'utf8'), root));
+    const users = loadOptions([file], {}).options['DEFAULT.http_basic_auth_user_file'];
+    mkdirSync(dirname(users), { recursive: true });
+    writeFileSync(users, `admin:${hashSync('of-the-administrator', 4)}\n`);
     const start = (loaded: Loaded, databaseUrl?: string): Promise<Server> =>
       startServer({
-        ...{ options: loaded.options, roles: ['api', 'conductor', 'boot'], stateDir: join(folder, name), log: silentLog },
+        ...{ options: loaded.options, roles: ['api', 'conductor', 'boot'], stateDir: join(folder, name, 'state'), log: silentLog },
         ...(databaseUrl === undefined ? {} : { databaseUrl }),
       });
     await expect(start(loadOptions([file], variables))).rejects.toThrow(refusal);

@@ -84,7 +84,9 @@ export async function startServerProcess(
     ...more,
   ];
   const command = namespace === undefined ? words : ['ip', 'netns', 'exec', namespace, ...words];
-  const environment = { ...process.env, DATABASE_URL: undefined };
+  // Variables that set options of the user's own server stay out.
+  const others = Object.entries(process.env).filter(([name]) => !/^OS_\w+__/.test(name));
+  const environment = { ...Object.fromEntries(others), DATABASE_URL: undefined };
   const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], env: environment });
   const ended = once(child, 'exit');
   child.stderr.pipe(file);
