@@ -34,7 +34,10 @@ async function run(command) {
   const child = spawn(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
+  const end = () => child.kill();
+  process.once('exit', end);
   const [status] = await once(child, 'close');
+  process.off('exit', end);
   return { status, output: Buffer.concat(output).toString() };
 }
 /** Runs a check that is not a jest test, and counts it as one test. */
