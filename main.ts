@@ -492,6 +492,11 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const store = await openStore({
     connection: databaseUrl ?? (await starting!).connection,
     poolSize: given['database.max_pool_size'],
+    sizes: {
+      field: 1024 * given['database.max_field_size'],
+      record: 1024 * given['database.max_record_size'],
+      configdrive: 1024 * given['database.max_configdrive_size'],
+    },
     ...{ clock, metrics, log: log.child({ component: 'store' }) },
     ...(inventories ? { inventories } : {}),
   });

@@ -1,9 +1,36 @@
 /** Writes responses to the socket. */
 import type { ServerResponse } from 'node:http';
+import { reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
+import { sendRest } from './http/sliced-answers';
 import type { Answer } from './resource/handler';
 
 type Sent = Pick<Answer, 'status' | 'headers' | 'body' | 'text' | 'bytes'>;
 
+/**
+ * Sends the beginning of an answer and its further slices. The length is not known. An error after the headers ends the connection, so that
+ * the client does not take the part for the whole.
+ */
+export async function sendLong(
+  response: ServerResponse,
+  head: boolean,
+  { status, headers, bytes = [] }: Pick<Sent, 'status' | 'headers' | 'bytes'>,
+  rest: AsyncIterator<readonly Buffer[]>,
+  log: Log,
+): Promise<void> {
+  if (response.destroyed) return;
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  if (head) {
+    response.end();
+    return;
+  }
+  try {
+    await sendRest(response, bytes, rest);
+  } catch (error) {
+    log.error('an answer is incomplete', { reason: reasonOf(error) });
+    response.destroy();
+  }
+}
 /** @param head send the headers only */
 export function send(response: ServerResponse, head: boolean, { status, headers, body, text, bytes }: Sent): void {
   if (response.headersSent || response.destroyed) return;

@@ -35,7 +35,8 @@ import { measureNodes } from './http/node-counts';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
 import { reportFields, type RequestReport } from './http/request-report';
-import { send } from './send';
+import { send, sendLong } from './send';
+import { createGatherer, type Gathered } from './http/sliced-answers';
 import { peerOf, sourceOf } from './http/source';
 import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
@@ -102,6 +103,7 @@ interface ApiParts {
 }
 
 type Headers = Readonly<Record<string, string>>;
+const NOT_SLICED: Gathered = { bytes: [] };
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value.join(',') : value);
 
 /** The suffix .json is part of this path at every version. */
@@ -275,6 +277,7 @@ interface ApiHandling {
 function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): RequestHandler {
   const { options, clock, log } = parts;
   const receive = createUploads();
+  const gather = createGatherer();
   const range: Headers = { [MINIMUM]: `1.${document.min}`, [MAXIMUM]: `1.${document.max}` };
 
   async function answer(request: IncomingMessage, response: ServerResponse, versions: { headers: Headers }): Promise<void> {
@@ -296,8 +299,13 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     report.status = result.status;
     if (result.status === 201) report.created = result.headers?.['Location'];
     const headers = { ...versions.headers, ...result.headers, ...ids };
-    if (result.stream) stream({ ...result, headers }, response, report);
-    else send(response, head, await compressed(request.headers, { ...result, headers }));
+    if (result.stream) {
+      stream({ ...result, headers }, response, report);
+      return;
+    }
+    const { bytes, rest } = result.slices ? await gather(result.slices, source) : NOT_SLICED;
+    if (rest) await sendLong(response, head, { status: result.status, headers, bytes }, rest, log);
+    else send(response, head, await compressed(request.headers, { ...result, ...(result.slices ? { bytes } : {}), headers }));
   }
   /** Version and operation. `head`: the response has no body. */
   async function perform(

@@ -285,6 +285,9 @@ export const OPTIONS = [
   // [database]
   { section: 'database', name: 'connection', kind: 'string', default: null, secret: true, help: 'postgresql:// URL of the database. Default, if DATABASE_URL is not set either: the embedded PostgreSQL in the state directory.' },
   { section: 'database', name: 'max_pool_size', kind: 'integer', default: 10, min: 1, help: 'Maximum number of connections to the database.' },
+  { section: 'database', name: 'max_field_size', kind: 'integer', default: 1024, min: 1, ours: true, help: 'Maximum size of one field of a record, such as `extra`, as JSON in KiB. A request that would make it larger gets status 413.' },
+  { section: 'database', name: 'max_record_size', kind: 'integer', default: 4096, min: 1, ours: true, help: 'Maximum size of all JSON fields of a record together, in KiB. Config drives do not count.' },
+  { section: 'database', name: 'max_configdrive_size', kind: 'integer', default: 8192, min: 1, ours: true, help: 'Maximum size of a config drive in `instance_info`, in KiB. Larger ones can be given as a URL.' },
   // [conductor]
   { section: 'conductor', name: 'conductor_group', kind: 'string', default: '', help: 'Conductor group of this conductor. The conductor manages only nodes of this group.' },
   { section: 'conductor', name: 'automated_clean', kind: 'boolean', default: true, help: 'Clean nodes before they become available. The field automated_clean of a node overrides this option.' },
@@ -438,6 +441,7 @@ export const OPTIONS = [
   { section: 'agent', name: 'neutron_agent_max_attempts', kind: 'integer', default: 100, min: 1, help: 'This number times neutron_agent_status_retry_interval is the time that a Neutron agent or port has to become active, in seconds.' },
   { section: 'agent', name: 'neutron_agent_status_retry_interval', kind: 'integer', default: 10, min: 1, help: 'Maximum seconds between checks of a Neutron agent or port. The first checks have shorter pauses.' },
   { section: 'agent', name: 'command_timeout', kind: 'integer', default: 60, min: 1, help: "Seconds to wait for an agent's response to a command." },
+  { section: 'agent', name: 'max_steps_size', kind: 'integer', default: 256, min: 1, ours: true, help: 'Maximum size of the steps that an agent offers for one kind of flow, as JSON in KiB. A flow fails if its agent offers more.' },
   { section: 'agent', name: 'max_command_attempts', kind: 'integer', default: 3, min: 1, help: 'Number of attempts to send a command if the connection fails.' },
   { section: 'agent', name: 'command_wait_attempts', kind: 'integer', default: 100, min: 1, help: 'Number of requests for the result of an agent command.' },
   { section: 'agent', name: 'command_wait_interval', kind: 'integer', default: 6, min: 1, help: 'Maximum seconds between requests for the result of a command. The first requests have shorter pauses, and agents may delay a response until the command ends.' },

@@ -41,6 +41,8 @@ export const FAULTS = {
   HTTPForbidden: [403, 'Access was denied to the following resource: {resource}'],
   NodeProtected: [403, 'Node {node} is protected and cannot be undeployed, rebuilt or deleted'],
   InvalidDeployTemplate: [400, 'Deploy template invalid: {err}.'],
+  // Ironic has no such limits.
+  TooLarge: [413, '{message}'],
   // 404
   ImageNotFound: [404, 'Image {image_id} could not be found.'],
   NodeNotFound: [404, 'Node {node} could not be found.'],

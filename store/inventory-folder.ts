@@ -8,14 +8,14 @@ import { Fault } from '../model/errors';
 import { isUuid } from '../model/idents';
 import type { InventoryRecord } from '../model/records';
 import { run } from './sql/faults';
-import type { Inventories } from './tables/inventories';
+import { withInterfaces, type Inventories } from './tables/inventories';
 
 /** Stores nothing. */
-export const noInventories: Inventories = {
+export const noInventories: Inventories = withInterfaces({
   find: async () => undefined,
   put: async () => {},
   remove: async () => {},
-};
+});
 
 /** The fault for an error of the folder. Errors of an unavailable database may have the same codes (ENOENT), but here no retry helps. */
 function refused(node: string, verb: 'read' | 'written' | 'removed', error: unknown): Fault {
@@ -41,7 +41,7 @@ export const inventoriesIn =
       return join(folder, `${nodeUuid}.${file === B ? B : A}.json`);
     };
     const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
-    return {
+    return withInterfaces({
       async find(nodeUuid) {
         const select = 'SELECT file FROM inventories WHERE node_uuid = ? AND file IS NOT NULL';
         const { rows } = await run(db.raw<{ rows: { file: string }[] }>(select, [nodeUuid]));
@@ -88,7 +88,7 @@ export const inventoriesIn =
           throw refused(nodeUuid, 'removed', error);
         }
       },
-    };
+    });
   };
 
 async function using<T>(file: FileHandle, work: (file: FileHandle) => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 /** Inventories as objects of an object store, with the names that Ironic gives them. They take no part in transactions. */
 import { Fault, reasonOf } from '../model/errors';
 import type { InventoryRecord } from '../model/records';
-import type { Inventories } from './tables/inventories';
+import { withInterfaces, type Inventories } from './tables/inventories';
 
 /** A container of an object store. */
 interface ObjectContainer {
@@ -26,26 +26,27 @@ async function attempt<T>(operation: string, work: () => Promise<T>): Promise<T>
   }
 }
 
-export const inventoriesAmong = ({ put, get, remove }: ObjectContainer): Inventories => ({
-  find: (nodeUuid) =>
-    attempt('get object', async () => {
-      const [inventory, plugin] = await Promise.all(namesOf(nodeUuid).map(get));
-      if (!inventory || !plugin) return undefined;
-      const record: Record<keyof InventoryRecord, unknown> = {
-        inventory: JSON.parse(inventory.toString('utf8')),
-        plugin_data: JSON.parse(plugin.toString('utf8')),
-      };
-      return record as InventoryRecord;
-    }),
-  // Writes the inventory last, so that no inventory exists without its plugin data.
-  put: (nodeUuid, { inventory, plugin_data: plugin }) =>
-    attempt('put object', async () => {
-      const [inventoryName, pluginName] = namesOf(nodeUuid);
-      await put(pluginName, bytesOf(plugin));
-      await put(inventoryName, bytesOf(inventory));
-    }),
-  remove: (nodeUuid) =>
-    attempt('delete object', async () => {
-      for (const name of namesOf(nodeUuid)) await remove(name);
-    }),
-});
+export const inventoriesAmong = ({ put, get, remove }: ObjectContainer): Inventories =>
+  withInterfaces({
+    find: (nodeUuid) =>
+      attempt('get object', async () => {
+        const [inventory, plugin] = await Promise.all(namesOf(nodeUuid).map(get));
+        if (!inventory || !plugin) return undefined;
+        const record: Record<keyof InventoryRecord, unknown> = {
+          inventory: JSON.parse(inventory.toString('utf8')),
+          plugin_data: JSON.parse(plugin.toString('utf8')),
+        };
+        return record as InventoryRecord;
+      }),
+    // Writes the inventory last, so that no inventory exists without its plugin data.
+    put: (nodeUuid, { inventory, plugin_data: plugin }) =>
+      attempt('put object', async () => {
+        const [inventoryName, pluginName] = namesOf(nodeUuid);
+        await put(pluginName, bytesOf(plugin));
+        await put(inventoryName, bytesOf(inventory));
+      }),
+    remove: (nodeUuid) =>
+      attempt('delete object', async () => {
+        for (const name of namesOf(nodeUuid)) await remove(name);
+      }),
+  });

@@ -8,6 +8,7 @@ import { run } from './sql/faults';
 import { createIdentityCheck, IDENTITY_SECRET } from './sql/identity';
 import { isUp, measurePool } from './sql/measures';
 import { migrate, pendingMigrations, stepsDone } from './sql/schema';
+import { DEFAULT_SIZES, type Sizes } from './sql/sizes';
 import type { Store } from './store';
 import { TABLES, type Tables } from './tables';
 import type { Inventories } from './tables/inventories';
@@ -19,6 +20,8 @@ export interface StoreOptions extends ConnectOptions {
   readonly metrics?: Metrics;
   /** Default: migrate the schema. False: refuse an outdated schema. */
   readonly migrate?: boolean;
+  /** The limits of records. */
+  readonly sizes?: Sizes;
   /** Replaces the table `inventories` by another storage. */
   readonly inventories?: (db: Knex, clock: Clock) => Inventories;
 }
@@ -33,13 +36,13 @@ export interface OpenStore extends Store {
   version(): Promise<{ readonly postgres: string; readonly schema: string }>;
 }
 
-type Factories = { readonly [Name in keyof Tables]: (db: Knex, clock: Clock) => Tables[Name] };
+type Factories = { readonly [Name in keyof Tables]: (db: Knex, clock: Clock, sizes: Sizes) => Tables[Name] };
 
-const storeOn = (db: Knex, clock: Clock, factories: Factories): Store => ({
+const storeOn = (db: Knex, clock: Clock, factories: Factories, sizes: Sizes): Store => ({
   ...(Object.fromEntries(
-    Object.entries<Factories[keyof Tables]>(factories).map(([name, on]) => [name, on(db, clock)]),
+    Object.entries<Factories[keyof Tables]>(factories).map(([name, on]) => [name, on(db, clock, sizes)]),
   ) as unknown as Tables),
-  transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock, factories)))),
+  transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock, factories, sizes)))),
 });
 
 /** The part of knex's client that is used here. */
@@ -63,7 +66,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     throw error;
   }
   return {
-    ...storeOn(db, clock, options.inventories ? { ...TABLES, inventories: options.inventories } : TABLES),
+    ...storeOn(db, clock, options.inventories ? { ...TABLES, inventories: options.inventories } : TABLES, options.sizes ?? DEFAULT_SIZES),
     async localAddress() {
       const { client } = db as unknown as { readonly client: Pool };
       const connection = await run(client.acquireConnection());

@@ -5,9 +5,9 @@ export type { OwnedVersion, RowVersion } from './sql/rows';
 export type { AliveConductors } from './tables/conductors';
 export type { HardwareChangeFilter, HardwareToken, HardwareUnchanged } from './tables/hardware';
 export type { NodeFilter } from './tables/node-lists';
-export type { AgentNode, NodeSummary } from './tables/node-lookups';
+export type { AgentNode, AnsweredNode, LookupNode, NodeSummary } from './tables/node-lookups';
 export type { PortFilter } from './tables/ports';
-export type { Table, TableFilter } from './tables/resources';
+export type { RowSize, Table, TableFilter } from './tables/resources';
 
 export interface Store extends Tables {
   /** Runs `work` in one transaction: all calls on the inner store belong to it. */

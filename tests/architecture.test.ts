@@ -148,6 +148,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/database-retry',
     'store/store',
     'store/volumes',
+    'wire/turns',
   ],
   'conductor/engine': [
     'conductor/core',

@@ -104,3 +104,26 @@ export function createTurns(atOnce: number): () => Promise<void> {
   const caller = String(++callers);
   return () => new Promise((start) => wait(caller, atOnce, true, start));
 }
+
+/** Bytes of the rows of a slice. A larger row is a slice of its own. */
+const SLICE = 512 * 1024;
+
+/**
+ * Divides rows into slices, so that only some bytes of them are in memory at once, and other work has its turn between two slices.
+ * @param bytesOf the bytes of a row, about
+ * @returns the rows in order
+ */
+export function sliced<Row>(rows: readonly Row[], bytesOf: (row: Row) => number): readonly (readonly Row[])[] {
+  const slices: Row[][] = [];
+  let left = 0;
+  for (const row of rows) {
+    const bytes = bytesOf(row);
+    if (bytes > left || slices.length === 0) {
+      slices.push([]);
+      left = SLICE;
+    }
+    slices.at(-1)!.push(row);
+    left -= bytes;
+  }
+  return slices;
+}

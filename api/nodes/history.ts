@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import type { HistoryRecord } from '../../model/records';
 import { projectOfList } from '../resource/access';
-import { checkSortable, envelope, pageOf } from '../resource/lists';
+import { checkSortable, envelopeOf, pageOf, recordSlices } from '../resource/lists';
 import { nodeOf } from '../resource/node-find';
 import { rowsToShow } from '../resource/present';
 import type { Handlers, Request, ApiContext } from '../resource/handler';
@@ -45,11 +45,11 @@ export const nodeHistoryHandlers: Handlers = {
     const page = pageOf(query, [], context.options);
     const columns = context.document.fields('HistoryEntry').filter(({ links }) => !links);
     checkSortable(page.sortKey, [...ALSO_SORTABLE, ...columns.map(({ name }) => name)]);
-    const entries = await context.store.history.list({ ...page, where: { node_uuid: node.uuid } });
+    const sizes = await context.store.history.sizes({ ...page, where: { node_uuid: node.uuid } });
     const path = `nodes/${params['node_ident']!}/history`;
     const also = detail ? ([['detail', true]] as const) : [];
-    const items = entries.map(presenter(request, context, node.uuid, detail));
-    return { status: 200, body: envelope('history', items, { base, path, page, limit: page.limit, last: entries.at(-1)?.uuid, also }) };
+    const items = recordSlices(context.store.history, sizes, presenter(request, context, node.uuid, detail));
+    return { status: 200, slices: envelopeOf('history', items, sizes.length, { base, path, page, limit: page.limit, also }) };
   },
   showHistory: async (request, context) => {
     const node = await nodeOf(request, context, 'node:history:get');

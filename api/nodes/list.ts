@@ -56,6 +56,8 @@ function checkValues(query: Arguments): void {
   }
 }
 
+/** The columns that determine a node's conductor, and those of its version. */
+const HASHED = ['id', 'revision', 'owner', 'lessee', 'uuid', 'driver', 'conductor_group', 'reservation'] as const;
 const NO_CONDUCTORS: AliveConductors = { version: '', conductors: [] };
 
 interface ListFilters {
@@ -124,16 +126,17 @@ async function list(request: Request, context: ApiContext, path: string, fields:
   checkReadableOrder(page.sortKey, request, context, all);
   const access = nodeAccess(request, context, rows, true);
   // The hash ring maps nodes to conductors, so the database cannot apply this filter.
-  const found = hostname ? await store.nodes.list({ ...filter, ...page }) : undefined;
+  const found = hostname ? await store.nodes.listColumns(HASHED, { ...filter, ...page }) : undefined;
   const versions =
     found?.filter((node) => conductorOf(conductors, node)?.hostname === hostname) ??
     (await (access.isUniform ? store.nodes.versions({ ...filter, ...page }) : store.nodes.ownedVersions({ ...filter, ...page })));
   const shape = viewShape('nodes', view, word);
-  const items = await fragments.of<NodeRecord, RowVersion | OwnedVersion>({
+  const items = fragments.slices<NodeRecord, RowVersion | OwnedVersion>({
     shape: (node) => shape + access.to(access.isUniform ? undefined : (node as OwnedVersion)).key,
     versions,
     // The filter applies again: a node may have changed since its version was read.
     read: (ids) => store.nodes.list({ ...filter, ids }),
+    sizes: (ids) => store.nodes.sizes(ids),
     renderer: () => nodePresenter(view, access, conductors),
   });
 
@@ -144,7 +147,7 @@ async function list(request: Request, context: ApiContext, path: string, fields:
   ];
   // At most one node has an instance, so there is no next page.
   const limit = query['instance_uuid'] ? 0 : page.limit;
-  return { status: 200, bytes: envelopeOf('nodes', items, versions.length, { base, path, page, limit, also }) };
+  return { status: 200, slices: envelopeOf('nodes', items, versions.length, { base, path, page, limit, also }) };
 }
 
 export const nodeListHandlers: Handlers = {

@@ -2,6 +2,7 @@
 import { isIPv6 } from 'node:net';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
+import { Fault } from '../../model/errors';
 import { canonicalAddress, networksOf, parseNetwork, type Network } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
@@ -93,10 +94,10 @@ function allowedNetworks(entries: readonly string[]): { readonly common: readonl
 }
 /** The keys of driver_info that may name the network that the node's agent runs in. The conductor group may name it too. */
 const NETWORK_KEYS = ['provisioning_network', 'cleaning_network', 'inspection_network', 'rescuing_network', 'servicing_network'];
-const networkNamesOf = ({ driver_info: info, conductor_group: group }: NodeRecord): readonly unknown[] => [
-  ...NETWORK_KEYS.map((key) => info[key]),
-  group,
-];
+const networkNamesOf = ({
+  driver_info: info,
+  conductor_group: group,
+}: Pick<NodeRecord, 'driver_info' | 'conductor_group'>): readonly unknown[] => [...NETWORK_KEYS.map((key) => info[key]), group];
 
 /** Characters of a MAC address. In a DHCPv6 lease, an IAID follows it. */
 const MAC_LENGTH = 17;
@@ -118,13 +119,22 @@ export function createAgentSources({ store, options, clock }: AgentSourceParts):
     return { addresses: leases.map(({ address }) => address), macs: leases.map(({ mac }) => mac.slice(0, MAC_LENGTH)) };
   };
   const inspected: ReadInterfaces = async (nodeUuid) => {
-    const interfaces = (await store.inventories.find(nodeUuid))?.inventory.interfaces ?? [];
+    const interfaces = await store.inventories.interfaces(nodeUuid);
     return {
       addresses: addressesOf(interfaces.flatMap(({ ipv4_address: ipv4, ipv6_address: ipv6 }) => [ipv4, ipv6])),
       macs: interfaces.map(({ mac_address: mac }) => mac).filter(isText),
     };
   };
-  const configured: ReadInterfaces = async (nodeUuid) => configuredIn((await store.nodes.find(nodeUuid)).network_data);
+  /** Only these columns, because anybody may send the requests. */
+  async function columnsOf<Column extends keyof NodeRecord>(
+    nodeUuid: string,
+    ...columns: readonly Column[]
+  ): Promise<Pick<NodeRecord, Column>> {
+    const [node] = await store.nodes.listColumns(columns, { where: { uuid: nodeUuid }, children: 'all' });
+    if (!node) throw new Fault('NodeNotFound', { node: nodeUuid });
+    return node;
+  }
+  const configured: ReadInterfaces = async (nodeUuid) => configuredIn((await columnsOf(nodeUuid, 'network_data')).network_data);
   const KNOWN: Readonly<Record<string, KnownSources>> = {
     lease: { assigned: [leased] },
     known: { assigned: [leased, configured], reported: inspected },
@@ -133,7 +143,7 @@ export function createAgentSources({ store, options, clock }: AgentSourceParts):
 
   const networksFor = async (nodeUuid: string): Promise<readonly Network[]> => {
     if (named.length === 0) return [];
-    const names = networkNamesOf(await store.nodes.find(nodeUuid));
+    const names = networkNamesOf(await columnsOf(nodeUuid, 'driver_info', 'conductor_group'));
     return named.filter(({ name }) => names.includes(name)).map(({ networks }) => networks);
   };
   const accepts = ({ addresses, macs }: KnownInterfaces, address: string): boolean =>

@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import type { Metrics } from '../../model/metrics';
 import type { RowVersion } from '../../store/store';
+import { createTurns, sliced } from '../../wire/turns';
 
 export interface Fragment {
   readonly uuid: string;
@@ -26,20 +27,37 @@ interface FragmentRequest<Row extends CachedRow, Version extends RowVersion> {
   readonly versions: readonly Version[];
   /** Reads rows. A row that was deleted meanwhile is missing in the result. */
   readonly read: (ids: readonly number[]) => Promise<readonly Row[]>;
+  /** The bytes of rows, about, by ID. Absent: one row is read. */
+  readonly sizes?: (ids: readonly number[]) => Promise<ReadonlyMap<number, number>>;
   /** Called at most once, and only if a row must be rendered. */
   readonly renderer: () => (row: Row) => unknown;
+  /** Changes the JSON of a row before it is cached. */
+  readonly rewrite?: (json: string) => string;
 }
 export interface Fragments {
-  /** The JSON of each row, in the order of `versions`, and not older than its version. Rows that were deleted meanwhile are missing. */
+  /**
+   * The JSON of each row in slices, in the order of `versions`, and not older than its version. Rows that were deleted meanwhile are missing.
+   * Each slice is read when it is asked for.
+   */
+  slices<Row extends CachedRow, Version extends RowVersion>(
+    request: FragmentRequest<Row, Version>,
+  ): AsyncGenerator<readonly Fragment[], void>;
+  /** The same at once, for a few rows. */
   of<Row extends CachedRow, Version extends RowVersion>(request: FragmentRequest<Row, Version>): Promise<readonly Fragment[]>;
   /** Bytes in the cache. */
   readonly size: number;
 }
 
+/** Resolves when a slice of a list may be read and rendered: of all requests, one in a turn of the event loop. */
+export const nextSlice = createTurns(1);
 /** Bytes of an entry besides its text: its key, its place in the map, the buffer's header. */
 const OVERHEAD = 300;
-/** Rows that are read and rendered at once. Other requests run between the batches, and memory stays bounded. */
+/** The most rows that are read and rendered at once. Other requests run between the batches. */
 const BATCH = 250;
+/** Bytes of cached fragments in a slice. */
+const CACHED_SLICE = 2 << 20;
+/** Fewer rows are read without asking for their sizes. */
+const FEW = 2;
 
 /** A hash of everything that a fragment depends on. Its length is fixed, because clients choose some of the parts. */
 export const shapeOf = (...parts: readonly unknown[]): string => hash('sha256', JSON.stringify(parts), 'base64');
@@ -51,8 +69,15 @@ function ownBytes(text: string): Buffer {
   return bytes;
 }
 
+interface Cache {
+  /** The fragment if it is cached at this revision. */
+  take(key: string, revision: number): CachedFragment | undefined;
+  put(key: string, fragment: CachedFragment): void;
+  /** Bytes. */
+  readonly size: number;
+}
 /** @param limit bytes; the least recently used fragments are removed first */
-export function createFragments(limit: number, metrics: Metrics): Fragments {
+function createCache(limit: number): Cache {
   // A Map iterates in insertion order. Each use inserts the fragment again, so the first one is the least recently used.
   const cache = new Map<string, CachedFragment>();
   let size = 0;
@@ -82,31 +107,86 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
     return found;
   }
 
-  metrics.read('bloomery_api_fragments_bytes', () => [[{}, size]]);
   return {
+    take,
+    put,
     get size() {
       return size;
     },
-    async of({ shape, versions, read, renderer }) {
-      const found = new Map<number, Fragment>();
-      const stale: number[] = [];
-      for (const version of versions) {
-        const { id, revision } = version;
-        const fragment = take(`${shape(version)}${id}`, revision);
-        if (fragment) found.set(id, fragment);
-        else stale.push(id);
-      }
-      if (versions.length > stale.length) metrics.count('bloomery_api_fragments_total', { result: 'hit' }, versions.length - stale.length);
-      if (stale.length > 0) metrics.count('bloomery_api_fragments_total', { result: 'miss' }, stale.length);
-      const render = stale.length > 0 ? renderer() : undefined;
-      for (let start = 0; start < stale.length; start += BATCH)
-        for (const row of await read(stale.slice(start, start + BATCH))) {
-          const { id, uuid, revision } = row;
-          const fragment = { uuid, revision, bytes: ownBytes(JSON.stringify(render!(row))) };
-          found.set(id, fragment);
-          put(`${shape(row)}${id}`, fragment);
+  };
+}
+
+/** @param limit bytes of the cache */
+export function createFragments(limit: number, metrics: Metrics): Fragments {
+  const cache = createCache(limit);
+  /** The cached fragments of the first versions, until these fill a slice, or as many stale ones as are read at once have been found. `to`: the first version that was not looked up. */
+  function takeFrom<Version extends RowVersion>(
+    shape: (row: Version) => string,
+    versions: readonly Version[],
+    from: number,
+  ): { readonly found: Map<number, Fragment>; readonly stale: readonly number[]; readonly to: number } {
+    const found = new Map<number, Fragment>();
+    const stale: number[] = [];
+    let to = from;
+    let cached = 0;
+    for (; to < versions.length && stale.length < BATCH && cached < CACHED_SLICE; to++) {
+      const version = versions[to]!;
+      const fragment = cache.take(`${shape(version)}${version.id}`, version.revision);
+      if (fragment) {
+        found.set(version.id, fragment);
+        cached += fragment.bytes.length;
+      } else stale.push(version.id);
+    }
+    if (found.size > 0) metrics.count('bloomery_api_fragments_total', { result: 'hit' }, found.size);
+    if (stale.length > 0) metrics.count('bloomery_api_fragments_total', { result: 'miss' }, stale.length);
+    return { found, stale, to };
+  }
+  async function* slices<Row extends CachedRow, Version extends RowVersion>({
+    shape,
+    versions,
+    read,
+    sizes,
+    renderer,
+    rewrite = (json) => json,
+  }: FragmentRequest<Row, Version>): AsyncGenerator<readonly Fragment[], void> {
+    let render: ((row: Row) => unknown) | undefined;
+    let begun = 0;
+    while (begun < versions.length) {
+      const { found, stale, to } = takeFrom<Version>(shape, versions, begun);
+      const bytes = stale.length > FEW ? await sizes?.(stale) : undefined;
+      const reads = sliced(stale, (id) => bytes?.get(id) ?? 0);
+      for (const [at, slice] of reads.entries()) {
+        if (reads.length > 1) await nextSlice();
+        if (at > 0) {
+          // The fragments up to the first one that is not read yet.
+          const end = versions.findIndex(({ id }, index) => index >= begun && id === slice[0]);
+          yield versions.slice(begun, end).flatMap(({ id }) => found.get(id) ?? []);
+          for (const { id } of versions.slice(begun, end)) found.delete(id);
+          begun = end;
         }
-      return versions.flatMap(({ id }) => found.get(id) ?? []);
+        for (const row of await read(slice)) {
+          const { id, uuid, revision } = row;
+          render ??= renderer();
+          const fragment = { uuid, revision, bytes: ownBytes(rewrite(JSON.stringify(render(row)))) };
+          found.set(id, fragment);
+          cache.put(`${shape(row)}${id}`, fragment);
+        }
+      }
+      yield versions.slice(begun, to).flatMap(({ id }) => found.get(id) ?? []);
+      begun = to;
+    }
+  }
+
+  metrics.read('bloomery_api_fragments_bytes', () => [[{}, cache.size]]);
+  return {
+    get size() {
+      return cache.size;
+    },
+    slices,
+    async of(request) {
+      const fragments: Fragment[] = [];
+      for await (const slice of slices(request)) fragments.push(...slice);
+      return fragments;
     },
   };
 }

@@ -10,6 +10,7 @@ import type { Origin } from '../../model/origin';
 import type { Caller } from '../../policy/caller';
 import type { Store } from '../../store/store';
 import type { Peer } from '../http/source';
+import type { Slices } from '../http/sliced-answers';
 import type { CurrentState } from '../http/current-state';
 import type { Stream } from '../http/streaming';
 import type { Arguments } from '../schema/arguments';
@@ -70,6 +71,8 @@ export interface Answer {
   readonly text?: string;
   /** Serialised JSON in pieces, in place of `body`. */
   readonly bytes?: readonly Buffer[];
+  /** Serialised JSON in slices, in place of `body`: a list, which may be long. */
+  readonly slices?: Slices;
   /** A stream of server-sent events, in place of any body. */
   readonly stream?: Stream;
   readonly headers?: Readonly<Record<string, string>>;

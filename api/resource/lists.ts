@@ -5,7 +5,10 @@ import { repr } from '../../model/python';
 import { isGateOpen } from '../../model/versions';
 import type { Arguments } from '../schema/arguments';
 import type { FieldRow } from '../schema/document';
-import type { Fragment } from './fragments';
+import type { ResourceRecord } from '../../model/records';
+import type { RowSize, Table } from '../../store/store';
+import { sliced } from '../../wire/turns';
+import { nextSlice, type Fragment } from './fragments';
 
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
@@ -73,12 +76,46 @@ export function envelope(name: string, items: readonly unknown[], next: NextPage
 }
 const COMMA = Buffer.from(',');
 /**
- * As `envelope`, for rendered items. The last item is the marker of the next page.
+ * As `envelope`, for rendered items in slices. The last item is the marker of the next page.
  * @param count rows of the page when its ids were read. Rows may have been deleted since, and there is still a next page.
  */
-export function envelopeOf(name: string, items: readonly Fragment[], count: number, next: Omit<NextPage, 'last'>): readonly Buffer[] {
-  const link = nextLink(count, { ...next, last: items.at(-1)?.uuid });
-  const end = link === undefined ? ']}' : `],"next":${JSON.stringify(link)}}`;
-  const pieces = items.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [COMMA, bytes]));
-  return [Buffer.from(`{"${name}":[`), ...pieces, Buffer.from(end)];
+export async function* envelopeOf(
+  name: string,
+  slices: AsyncIterable<readonly Fragment[]>,
+  count: number,
+  next: Omit<NextPage, 'last'>,
+): AsyncGenerator<readonly Buffer[], void> {
+  let pieces: Buffer[] = [Buffer.from(`{"${name}":[`)];
+  let last: string | undefined;
+  for await (const items of slices) {
+    // The previous slice is sent now, so that the end of the last one leaves together with it.
+    if (last !== undefined) {
+      yield pieces;
+      pieces = [];
+    }
+    for (const { uuid, bytes } of items) {
+      if (last !== undefined) pieces.push(COMMA);
+      pieces.push(bytes);
+      last = uuid;
+    }
+  }
+  const link = nextLink(count, { ...next, last });
+  pieces.push(Buffer.from(link === undefined ? ']}' : `],"next":${JSON.stringify(link)}}`));
+  yield pieces;
+}
+/**
+ * The records of a list in slices, rendered. Those that were removed since their sizes were read are missing.
+ * @param present throws for a record that the caller may not read
+ */
+export async function* recordSlices<RecordType extends ResourceRecord>(
+  table: Pick<Table<RecordType>, 'byUuids'>,
+  sizes: readonly RowSize[],
+  present: (record: RecordType) => object,
+): AsyncGenerator<readonly Fragment[], void> {
+  const reads = sliced(sizes, ({ bytes }) => bytes);
+  for (const slice of reads) {
+    if (reads.length > 1) await nextSlice();
+    const records = await table.byUuids(slice.map(({ uuid }) => uuid));
+    yield records.map((record) => ({ uuid: record.uuid, bytes: Buffer.from(JSON.stringify(present(record))) }));
+  }
 }

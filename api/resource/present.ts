@@ -63,7 +63,7 @@ export function nodePresenter(
   { base, minor, rows }: View,
   access: NodeAccess,
   conductors: readonly ConductorRecord[],
-): (node: NodeRecord) => Record<string, unknown> {
+): (node: Partial<NodeRecord> & Pick<NodeRecord, 'uuid' | 'owner' | 'lessee'>) => Record<string, unknown> {
   const rules = rewritesFor(minor);
   return (node) => {
     const shown: Record<string, unknown> = {};
@@ -72,8 +72,8 @@ export function nodePresenter(
     for (const row of rows) {
       const { name } = row;
       if (row.links) shown[name] = linksTo(base, name === 'links' ? `nodes/${node.uuid}` : `nodes/${node.uuid}/${name}`);
-      else if (name === 'traits') shown[name] = sortedTraits(node);
-      else if (name === 'conductor') shown[name] = conductorOf(conductors, node)?.hostname ?? null;
+      else if (name === 'traits') shown[name] = sortedTraits(node as NodeRecord);
+      else if (name === 'conductor') shown[name] = conductorOf(conductors, node as NodeRecord)?.hostname ?? null;
       else if (unreadable.has(name)) shown[name] = REDACTED[name];
       else {
         const mask = unmasked.has(name) ? undefined : NODE_MASKS[name];

@@ -13,7 +13,7 @@ import type { Table, TableFilter } from '../../store/store';
 import type { FieldRow } from '../schema/document';
 import { checkedPatch, checkedRecord, emptyOf, refuseNewer, type Values } from './fields';
 import { linksTo, location } from './links';
-import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
+import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf, recordSlices } from './lists';
 import { withNotifications } from './notifications';
 import { checkFields, rowsToShow } from './present';
 import { checkInPlaceOf, checkPolicy } from './access';
@@ -53,12 +53,12 @@ export interface Resource<RecordType extends ResourceRecord> {
   readonly lenient?: true;
   /** Lists show all fields at every version. */
   readonly wholeLists?: true;
-  table(context: ApiContext): Pick<Table<RecordType>, 'find' | 'list'>;
+  table(context: ApiContext): Pick<Table<RecordType>, 'find' | 'sizes' | 'byUuids'>;
   /** The projects that a record belongs to, directly or by its node. Absent: none; its policies depend on the caller alone. */
   readonly projects?: (record: RecordType, context: ApiContext) => Promise<Target>;
   /** A caller without this policy gets the fault that `missing` returns. Absent: 403. */
   readonly hidden?: readonly [policy: string, missing: (ident: string) => Fault];
-  /** A list is refused if it has a record that the caller may not read. */
+  /** A list is refused if it has a record that the caller may not read. For tables with the column `owner`. */
   readonly checksEach?: true;
   /** Everybody may read the record. */
   isPublic?(record: RecordType): boolean;
@@ -193,22 +193,24 @@ export async function listOf<RecordType extends ResourceRecord>(
   const columns = context.document.fields(schema).filter(({ hidden, links, name }) => !hidden && !links && !computed.includes(name));
   checkSortable(page.sortKey, ['id', ...columns.map(({ name }) => name)]);
   checkFields(fields, all);
-  const records = await resource.table(context).list({
+  const table = resource.table(context);
+  const sizes = await table.sizes({
     where,
     ...(ofNodes ? { nodeScope: ofNodes } : {}),
     ...(owner === undefined ? {} : { ownedOrPublic: owner }),
     ...page,
   });
   if (resource.checksEach)
-    for (const record of records) checkPolicy(request, context, `${resource.policy}:get`, await resource.projects?.(record, context));
+    for (const { owner = null } of sizes) checkPolicy(request, context, `${resource.policy}:get`, { owner, lessee: null });
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),
   ];
   const path = given.path ?? resource.linked ?? (given.detail ? `${resource.path}/detail` : resource.path);
   const first = resource.next?.(request) ?? [];
-  const items = records.map(presenterOf(resource, request, context, fields, resource.wholeLists ? context.document.max : minor));
-  return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, first, also }) };
+  const present = presenterOf(resource, request, context, fields, resource.wholeLists ? context.document.max : minor);
+  const items = recordSlices(table, sizes, present);
+  return { status: 200, slices: envelopeOf(list, items, sizes.length, { base, path, page, limit: page.limit, first, also }) };
 }
 
 async function showOf<RecordType extends ResourceRecord>(

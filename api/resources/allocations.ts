@@ -39,8 +39,8 @@ const nodeOfAllocations = (ident: string, request: Request, context: ApiContext)
 async function candidatesOf(idents: readonly string[], project: string | null, { store }: ApiContext): Promise<readonly string[]> {
   const among = { children: 'all', ...(project === null ? {} : { project }) } as const;
   const [byUuid, byName] = await Promise.all([
-    store.nodes.list({ where: { uuid: idents.filter(isUuid) }, ...among }),
-    store.nodes.list({ where: { name: idents.filter((ident) => !isUuid(ident)) }, ...among }),
+    store.nodes.listColumns(['uuid', 'name'], { where: { uuid: idents.filter(isUuid) }, ...among }),
+    store.nodes.listColumns(['uuid', 'name'], { where: { name: idents.filter((ident) => !isUuid(ident)) }, ...among }),
   ]);
   const known = new Map<string | null, string>();
   for (const node of [...byUuid, ...byName]) known.set(node.uuid, node.uuid).set(node.name, node.uuid);
@@ -115,7 +115,8 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
   computed: ['node_uuid'],
   strict: 'versioned',
   table: ({ store: { allocations } }) => ({
-    list: (filter) => allocations.list(filter),
+    sizes: (filter) => allocations.sizes(filter),
+    byUuids: (uuids) => allocations.byUuids(uuids),
     find: async (ident) => {
       if (!isUuid(ident) && !isLogicalName(ident)) throw new Fault('InvalidUuidOrName', { name: ident });
       return allocations.find(ident);

@@ -107,17 +107,18 @@ async function list(request: Request, context: ApiContext, path: string, brief?:
   const view = { base, minor, rows: rowsToShow(all, minor, fields) };
   const shape = viewShape('ports', view);
   const versions = await context.store.ports.versions({ ...filter, ...page });
-  const items = await context.fragments.of({
+  const items = context.fragments.slices({
     shape: () => shape,
     versions,
     read: (ids) => context.store.ports.list({ ...filter, ids }),
+    sizes: (ids) => context.store.ports.sizes(ids),
     renderer: () => portPresenter(view),
   });
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),
   ];
-  return { status: 200, bytes: envelopeOf('ports', items, versions.length, { base, path, page, limit: page.limit, also }) };
+  return { status: 200, slices: envelopeOf('ports', items, versions.length, { base, path, page, limit: page.limit, also }) };
 }
 async function listOfNode(request: Request, context: ApiContext, path: string, brief?: readonly string[]): Promise<Answer> {
   const { uuid } = await nodeOfList(request, context);

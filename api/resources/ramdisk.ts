@@ -8,13 +8,13 @@ import { isSameSecret, MASK } from '../../model/masks';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, INSPECTED_STATES, stateRow } from '../../model/states';
 import { withoutUrlCredentials } from '../../model/urls';
-import type { AgentNode } from '../../store/store';
+import type { AgentNode, AnsweredNode, LookupNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
 import { createFairTurns } from '../http/fair-turns';
 import type { Peer } from '../http/source';
 import { findByIdent } from '../resource/node-find';
 import { nodeAccess } from '../resource/node-access';
-import { nodePresenter, rowsToShow } from '../resource/present';
+import { nodePresenter, rowsToShow, viewShape } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
@@ -57,27 +57,50 @@ const agentMetrics = (options: Options): object => ({
 /** With these management interfaces the agent need not detect the BMC. */
 const WITHOUT_BMC_DETECTION = ['redfish', 'idrac-redfish'];
 
-/** The response to a lookup: the node, and the agent's settings. */
-function documentFor(node: NodeRecord, token: unknown, request: Request, context: ApiContext): object {
-  const { base, minor } = request;
-  const { document, options } = context;
-  const rows = rowsToShow(document.fields('Node'), minor, FIELDS);
-  const shown = nodePresenter({ base, minor, rows }, nodeAccess(request, context, rows, false), [])(node);
-  return {
-    // The agent needs no credentials of URLs, and anybody may send this request.
-    node: JSON.parse(withoutUrlCredentials(JSON.stringify(shown))) as object,
-    config: {
-      ...agentMetrics(options),
-      ...AGENT_DEFAULTS,
-      heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
-      agent_token: token ?? null,
-      agent_skip_bmc_detect: WITHOUT_BMC_DETECTION.includes(node.management_interface ?? ''),
-    },
+/** The JSON of the response to a lookup in pieces: the node, and the agent's settings. */
+const answerWith = (node: Buffer, managementInterface: string | null, token: unknown, { options }: ApiContext): readonly Buffer[] => {
+  const config = {
+    ...agentMetrics(options),
+    ...AGENT_DEFAULTS,
+    heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
+    agent_token: token ?? null,
+    agent_skip_bmc_detect: WITHOUT_BMC_DETECTION.includes(managementInterface ?? ''),
   };
+  return [Buffer.from('{"node":'), node, Buffer.from(`,"config":${JSON.stringify(config)}}`)];
+};
+/** What the responses show of a node. */
+function viewOf(request: Request, context: ApiContext) {
+  const { base, minor } = request;
+  const rows = rowsToShow(context.document.fields('Node'), minor, FIELDS);
+  return { view: { base, minor, rows }, access: nodeAccess(request, context, rows, false) };
 }
+/**
+ * The node in the response, from the cache if it has not changed: anybody may send lookups, and the node may be large.
+ * @param isChanged its row has changed since it was read
+ */
+async function answeredNode(node: LookupNode, isChanged: boolean, request: Request, context: ApiContext): Promise<Buffer> {
+  const { view, access } = viewOf(request, context);
+  const shape = viewShape('lookup', view);
+  const read = async (): Promise<readonly AnsweredNode[]> => {
+    const found = await context.store.nodes.answered(node.uuid);
+    return found ? [found] : [];
+  };
+  const [fragment] = await context.fragments.of<AnsweredNode, LookupNode>({
+    shape: (one) => shape + access.to(one).key,
+    versions: [isChanged ? { ...node, revision: NO_REVISION } : node],
+    read,
+    renderer: () => nodePresenter(view, access, []),
+    // The agent needs no credentials of URLs, and anybody may send this request.
+    rewrite: withoutUrlCredentials,
+  });
+  if (!fragment) throw notFound();
+  return fragment.bytes;
+}
+/** No row has it. */
+const NO_REVISION = -1;
 
 /** Whether a ramdisk may run in the node's state. Fast track allows more states. */
-const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, options: Options): boolean =>
+const isExpected = ({ provision_state: state, driver_info: info }: LookupNode, options: Options): boolean =>
   stateRow(state).lookup === true || ((toBoolean(info['fast_track']) ?? options['deploy.fast_track']) && FAST_TRACK_STATES.includes(state));
 
 /** The valid addresses; others are ignored. */
@@ -86,11 +109,11 @@ const macsOf = (addresses: readonly unknown[]): string[] => addresses.filter(isM
 /** Looked up for addresses that no node has: the time of the answer must not tell whether a node has them. */
 const NO_NODE = '00000000-0000-0000-0000-000000000000';
 /** The node of the ports with these addresses, which must all belong to one node. */
-async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promise<NodeRecord> {
-  const nodes = new Set((await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid));
+async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promise<LookupNode> {
+  const nodes = new Set(await store.ports.ownersOf(macs));
   if (nodes.size > 1) throw notFound();
   const [uuid = NO_NODE] = nodes;
-  return store.nodes.find(uuid);
+  return store.nodes.findLookup(uuid);
 }
 
 /** Throws NotFound, as for a node that does not exist. Without this check, the first request gets the agent's token, whoever sends it. */
@@ -120,7 +143,7 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && !uuid) throw new Fault('IncompleteLookup');
   // The response does not reveal whether the node is unknown or in another state.
-  const node = await (uuid ? context.store.nodes.find(uuid) : inTurn(request.source, () => nodeByMacs(macs, context))).catch(
+  const node = await (uuid ? context.store.nodes.findLookup(uuid) : inTurn(request.source, () => nodeByMacs(macs, context))).catch(
     (error: unknown) => {
       throw error instanceof Fault && error.status === 404 ? notFound() : error;
     },
@@ -132,8 +155,8 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
   await refuseForeignSource(node, request, context);
   // Agents older than tokens get a mask, which reveals only that a token exists.
   const token = minor >= 62 ? await context.conductor.agentToken(node.uuid) : node.driver_internal_info['agent_secret_token'] && MASK;
-  const internal = token ? { ...node.driver_internal_info, agent_secret_token: token } : node.driver_internal_info;
-  return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, context) };
+  const shown = await answeredNode(node, Boolean(token) && token !== MASK, request, context);
+  return { status: 200, bytes: answerWith(shown, node.management_interface, token, context) };
 }
 
 /** The most characters of a callback URL, and of a callback URL in the log. */
@@ -142,6 +165,9 @@ const MAX_LOGGED = 200;
 const STATUSES = ['start', 'end', 'error'];
 /** Characters of an agent's message that are stored. */
 const MAX_STATUS_MESSAGE = 64 * 1024;
+/** Characters of an agent's version, and of its certificate with those of its issuers. */
+const MAX_VERSION = 255;
+const MAX_CERTIFICATE = 64 * 1024;
 /** Without credentials, query and fragment, and without what parsers of URLs read differently. */
 const CALLBACK = /^https?:\/\/[^\s\\@?#]+$/i;
 /** Undefined: an agent without a callback sends an empty URL. Throws InvalidParameterValue. */
@@ -218,6 +244,9 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, conte
   if (context.options['agent.require_tls'] && callback && callback.protocol !== 'https:') throw invalid('TLS is required by configuration');
   await checkAddresses(node, peer, callbackUrl === known ? undefined : callback, context);
   const [verifyCa, message] = [text('agent_verify_ca'), text('agent_status_message')];
+  if (version !== undefined && version.length > MAX_VERSION) throw invalid(`agent_version has more than ${MAX_VERSION} characters.`);
+  if (verifyCa !== undefined && verifyCa.length > MAX_CERTIFICATE)
+    throw invalid(`agent_verify_ca has more than ${MAX_CERTIFICATE} characters.`);
   const heartbeatData: Heartbeat = {
     callbackUrl,
     agentToken: token,
@@ -250,7 +279,7 @@ async function ownersOf(
   nodeUuid: string | null | undefined,
   { store }: ApiContext,
 ): Promise<readonly Inspected[]> {
-  const owners = (await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid);
+  const owners = await store.ports.ownersOf(macs);
   const uuids = [...new Set(nodeUuid ? [...owners, nodeUuid] : owners)];
   const found = uuids.length === 0 ? [] : await store.nodes.listColumns(INSPECTED_COLUMNS, { where: { uuid: uuids }, children: 'all' });
   if (found.length > 0 || bmcAddresses.length === 0) return found;
@@ -280,7 +309,9 @@ async function continueInspection(request: Request, context: ApiContext): Promis
     plugin,
   );
   if (minor < LOOKUP_RESPONSE_SINCE) return { status: 202, body: { uuid: node.uuid } };
-  return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, context) };
+  const { view, access } = viewOf(request, context);
+  const shown = Buffer.from(withoutUrlCredentials(JSON.stringify(nodePresenter(view, access, [])(node))));
+  return { status: 202, bytes: answerWith(shown, node.management_interface, node.driver_internal_info['agent_secret_token'], context) };
 }
 
 export const ramdiskHandlers: Handlers = { lookup, heartbeat, continueInspection };

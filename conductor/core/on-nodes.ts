@@ -2,6 +2,7 @@
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import type { NodeFilter } from '../../store/store';
+import { sliced } from '../../wire/turns';
 import type { Context } from './context';
 import { inParallel } from '../runtime/parallel';
 
@@ -15,10 +16,26 @@ interface OnNodes {
   readonly signal?: AbortSignal;
   readonly work: (node: NodeRecord) => Promise<unknown>;
 }
+/** Nodes whose sizes are read at once. */
+const SIZED = 250;
+/** This conductor's matching nodes, read in slices, so that not all are in memory at once. Nodes that changed since may be missing. */
+export async function* ownNodesOf(
+  context: Context,
+  filter: NodeFilter,
+  only: (node: NodeRecord) => boolean = () => true,
+): AsyncGenerator<NodeRecord, void> {
+  const { store } = context;
+  const all = (await store.nodes.listColumns(['id'], { ...filter, children: 'all' })).map(({ id }) => id);
+  for (let from = 0; from < all.length; from += SIZED) {
+    const ids = all.slice(from, from + SIZED);
+    const sizes = await store.nodes.sizes(ids);
+    for (const slice of sliced(ids, (id) => sizes.get(id) ?? 0))
+      yield* await context.ownNodes((await store.nodes.list({ ...filter, ids: slice, children: 'all' })).filter(only));
+  }
+}
 export async function onNodes(context: Context, { purpose, filter, only, width, signal, work }: OnNodes): Promise<void> {
-  const { store, options, log } = context;
-  const found = await store.nodes.list({ ...filter, children: 'all' });
-  const nodes = await context.ownNodes(only ? found.filter(only) : found);
+  const { options, log } = context;
+  const nodes = ownNodesOf(context, filter, only);
   await inParallel(nodes, width ?? options['conductor.periodic_max_workers'], signal ?? context.signal, async (node) => {
     try {
       await work(node);

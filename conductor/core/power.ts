@@ -56,7 +56,8 @@ async function order(task: NodeTask, target: Power, from: 'power on' | 'power of
   await change('power on', 'power on', hard);
 }
 
-const hasDedicatedPowerSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
+const hasDedicatedPowerSupply = ({ driver_info: info }: Pick<NodeRecord, 'driver_info'>): boolean =>
+  Boolean(info.has_dedicated_power_supply);
 
 /** Changes the power of a parent or child node, unless it is right already. Throws `locked` when other work holds that node. */
 async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
@@ -76,7 +77,7 @@ async function changeRelatives(task: NodeTask, target: Power, seconds?: number):
   if (target === 'power on' && parent && !hasDedicatedPowerSupply(task.node))
     await changeOther(task, parent, 'power on', new Fault('ParentNodeLocked', { node, parent }), seconds);
   if (target !== 'power off') return;
-  const children = await task.context.store.nodes.list({ children: node });
+  const children = await task.context.store.nodes.listColumns(['uuid', 'driver_info'], { children: node });
   for (const { uuid: child } of children.filter((one) => !hasDedicatedPowerSupply(one)))
     await changeOther(task, child, 'power off', new Fault('ChildNodeLocked', { node, child }), seconds);
 }

@@ -89,6 +89,22 @@ const progressOf = (
   return { flow: kind, done: place, of: Array.isArray(steps) ? steps.length : 0, step: `${owner}.${step}`, percent, ...written };
 };
 
+type Retry = <T>(work: () => Promise<T>) => Promise<T>;
+/** @param retry repeats calls to the database; undefined: they are not repeated */
+const heldDuring =
+  ({ lease }: Context, uuid: string, term: number, retry: () => Retry | undefined) =>
+  (): true | Promise<void> => {
+    const holds = lease.holds(term);
+    if (holds === true) return true;
+    return holds.then(async (sure) => {
+      if (sure) return;
+      // Nobody else can have taken the node while the database was unreachable.
+      const repeated = retry();
+      await repeated?.(() => lease.renew());
+      if (!repeated || !(await lease.holds(term))) throw new LockLost(uuid);
+    });
+  };
+
 function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): NodeTask {
   let retriesDatabase = false;
   const store = retryingStore(given.store, (ask) => (retriesDatabase ? retryWhileDatabaseDown(task, ask) : ask()));
@@ -113,21 +129,19 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
         : held(store));
       noted = EMPTY_WRITE;
     } catch (error) {
+      if (error instanceof Fault && error.name === 'TooLarge' && !isEmptyWrite(noted)) {
+        // They must not prevent the writes after them: that of a failure, and the end of the reservation.
+        task.log.error('noted values of the node are dropped: they are too large', { reason: error.message });
+        noted = EMPTY_WRITE;
+        node = await store.nodes.find(uuid);
+        return put(write, also, release);
+      }
       if (!(error instanceof Fault && error.name === 'NodeLocked')) throw error;
       context.metrics.count('bloomery_locks_lost_total', {});
       throw new LockLost(uuid);
     }
   };
-  const stillHeld = (): true | Promise<void> => {
-    const holds = context.lease.holds(term);
-    if (holds === true) return true;
-    return holds.then(async (sure) => {
-      if (sure) return;
-      // Nobody else can have taken the node while the database was unreachable.
-      if (retriesDatabase) await retryWhileDatabaseDown(task, () => context.lease.renew());
-      if (!retriesDatabase || !(await context.lease.holds(term))) throw new LockLost(uuid);
-    });
-  };
+  const stillHeld = heldDuring(context, uuid, term, () => (retriesDatabase ? (work) => retryWhileDatabaseDown(task, work) : undefined));
   const task: NodeTask = {
     ...surroundings(context, uuid, exclusive ? stillHeld : undefined),
     get node() {

@@ -24,7 +24,11 @@ const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stat
  */
 async function endPowerChanges(context: Context): Promise<void> {
   const { store, locks, log } = context;
-  const pending = await store.nodes.list({ where: { target_power_state: ['power on', 'power off'] }, reserved: false, children: 'all' });
+  const pending = await store.nodes.listColumns(['uuid', 'driver', 'conductor_group'], {
+    where: { target_power_state: ['power on', 'power off'] },
+    reserved: false,
+    children: 'all',
+  });
   for (const { uuid } of await context.ownNodes(pending.filter((node) => !locks.has(node.uuid)))) {
     const event = 'Pending power operation was aborted due to conductor restart';
     await withTask(context, uuid, { purpose: 'power state clean up' }, async (task) => {

@@ -23,7 +23,7 @@ async function findOrNothing(store: Store, uuid: string): Promise<NodeRecord> {
 }
 
 async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
-  const owners = [...new Set((await store.ports.byMacs(macs)).map((port) => port.node_uuid))];
+  const owners = await store.ports.ownersOf(macs);
   if (owners.length > 1 || (node && owners.some((owner) => owner !== node.uuid))) {
     log.warn('inspection lookup: the MAC addresses belong to several nodes', { macs: logged(macs), nodes: owners });
     throw nodeNotFound();
@@ -32,7 +32,11 @@ async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | 
 }
 
 async function byBmc(store: Store, addresses: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
-  const matching = await store.nodes.list({ where: { provision_state: INSPECTED_STATES }, bmcAddresses: addresses, children: 'all' });
+  const matching = await store.nodes.listColumns(['uuid'], {
+    where: { provision_state: INSPECTED_STATES },
+    bmcAddresses: addresses,
+    children: 'all',
+  });
   // Several machines may share one BMC address (a chassis, a proxy). Then the node found so far is enough.
   if (node && (matching.length === 0 || matching.some(({ uuid }) => uuid === node.uuid))) return node;
   if (matching.length > 1 || (node && matching.length > 0)) {
@@ -42,7 +46,7 @@ async function byBmc(store: Store, addresses: readonly string[], node: NodeRecor
     });
     throw nodeNotFound();
   }
-  return matching[0];
+  return matching[0] && findOrNothing(store, matching[0].uuid);
 }
 
 /**

@@ -5,6 +5,7 @@ import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
 import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-reading';
 import { notifyCorrected } from '../core/notify';
+import { ownNodesOf } from '../core/on-nodes';
 import { inParallel } from '../runtime/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
@@ -22,9 +23,6 @@ const isSynchronised = (node: NodeRecord): boolean =>
 /** Consecutive failures of each node. */
 export type SyncFailures = Map<string, number>;
 
-/** Rows per query: enough for some seconds of work, and few enough to start quickly. */
-const PAGE = 100;
-
 /** This conductor's nodes, read on demand. Nodes that failed before come first, so that their retries end soon. */
 async function* nodesToCheck(context: Context, failures: SyncFailures): AsyncGenerator<NodeRecord> {
   const { nodes } = context.store;
@@ -33,12 +31,7 @@ async function* nodesToCheck(context: Context, failures: SyncFailures): AsyncGen
   const failed = await context.ownNodes(await nodes.list({ ...all, where: { ...all.where, uuid: [...before.keys()] } }));
   for (const uuid of before.keys()) if (!failed.some((node) => node.uuid === uuid)) failures.delete(uuid);
   yield* [...failed].filter(isSynchronised).sort((a, b) => before.get(b.uuid)! - before.get(a.uuid)!);
-  for (let after = 0; ;) {
-    const page = await nodes.list({ ...all, after, limit: PAGE });
-    yield* (await context.ownNodes(page)).filter((node) => !before.has(node.uuid) && isSynchronised(node));
-    if (page.length < PAGE) return;
-    after = page.at(-1)!.id;
-  }
+  yield* ownNodesOf(context, all, (node) => !before.has(node.uuid) && isSynchronised(node));
 }
 
 /** Returns how many nodes it checked. */
@@ -130,10 +123,12 @@ async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: s
 
 /** Checks the nodes that are in maintenance because of a power failure. An answer of the BMC ends the maintenance. */
 export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<number> {
-  const { store, options, signal } = context;
-  const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
-  const nodes = await context.ownNodes(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
+  const { options, signal } = context;
+  const filter = { where: { fault: 'power failure', maintenance: true }, reserved: false } as const;
+  const nodes = ownNodesOf(context, filter, (node) => node.target_power_state === null && node.provision_state !== 'enroll');
+  let count = 0;
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    count++;
     try {
       const sharedTask = sharedTaskOf(context, node);
       await validateInterface(sharedTask, 'power');
@@ -151,5 +146,5 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
       context.log.debug(`node ${node.uuid} is still not reachable`, { reason: reasonOf(error) });
     }
   });
-  return nodes.length;
+  return count;
 }

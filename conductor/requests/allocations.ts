@@ -16,7 +16,7 @@ import { LockLost } from '../core/interruption';
 
 const isFault = (error: unknown, ...names: readonly string[]): boolean => error instanceof Fault && names.includes(error.name);
 const allocationFailed = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });
-const hasTraits = (node: NodeRecord, { traits }: Pick<AllocationRecord, 'traits'>): boolean =>
+const hasTraits = (node: Pick<NodeRecord, 'traits'>, { traits }: Pick<AllocationRecord, 'traits'>): boolean =>
   traits.every((trait) => node.traits.includes(trait));
 
 /** In random order, so that concurrent allocations do not compete for the same nodes. */
@@ -30,9 +30,9 @@ function shuffled<T>(items: readonly T[], random: (bytes: number) => Buffer): T[
 }
 
 /** Throws AllocationFailed. A node with the allocation's name comes first. */
-async function candidates({ store, random }: Context, allocation: AllocationRecord): Promise<readonly NodeRecord[]> {
+async function candidates({ store, random }: Context, allocation: AllocationRecord): Promise<readonly Pick<NodeRecord, 'uuid'>[]> {
   const { uuid, name, resource_class: resourceClass, candidate_nodes: named, traits, owner } = allocation;
-  const free = await store.nodes.list({
+  const free = await store.nodes.listColumns(['uuid', 'name', 'power_state', 'traits'], {
     where: {
       resource_class: resourceClass,
       provision_state: 'available',

@@ -48,7 +48,7 @@ function ownStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<St
 /** Runs the step on each child, or on the children that it names, one after the other. Unless an option permits it, no child may wait. */
 async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   const { limit_child_node_execution: only = [] } = step;
-  const children = await task.context.store.nodes.list({
+  const children = await task.context.store.nodes.listColumns(['uuid'], {
     children: task.node.uuid,
     ...(only.length > 0 ? { where: { uuid: only } } : {}),
   });

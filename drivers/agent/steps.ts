@@ -37,6 +37,8 @@ export async function agentSteps(task: Task, kind: AgentStepKind): Promise<reado
   const given = Object.values(offered).flat() as unknown[];
   if (given.length > MAX_STEPS) throw new Error(`${complaint} result. It offers ${given.length} steps; ${MAX_STEPS} are taken at most.`);
   const steps = given.map((step) => plannedStep(kind, step, complaint));
+  const [bytes, most] = [JSON.stringify([steps, version]).length, 1024 * task.options['agent.max_steps_size']];
+  if (bytes > most) throw new Error(`${complaint} result. It has ${bytes} characters; [agent]max_steps_size allows ${most}.`);
   await task.saveInternal({
     hardware_manager_version: version,
     [`agent_cached_${kind}_steps`]: byInterface(steps),

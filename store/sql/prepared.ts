@@ -2,12 +2,16 @@
  * Prepared statements for frequent queries. PostgreSQL parses and plans them once per connection, and they bypass the query builder.
  * Measured for one row by UUID: 40 µs of CPU on both sides together, instead of 190 µs.
  */
+import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
 import { run } from './faults';
 
 /** @param record the written record, for the details of faults */
 export type Prepared = <Row>(name: string, text: string, values: readonly unknown[], record?: object) => Promise<readonly Row[]>;
+
+/** The name of a statement whose text depends on its parameters. The same text has the same name on every connection. */
+export const nameOf = (text: string): string => `text_${createHash('sha1').update(text).digest('base64url')}`;
 
 interface Connections {
   acquireConnection(): Promise<Client>;

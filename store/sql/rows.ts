@@ -6,6 +6,7 @@ import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { ResourceRecord } from '../../model/records';
 import { run } from './faults';
+import { checkJson, checkText, checkTotal, type Change, type ColumnKind, type Sizes } from './sizes';
 
 export interface Paging {
   /** UUID of the last row of the previous page. An unknown marker is the fault NodeNotFound, PortNotFound and the like. */
@@ -33,8 +34,6 @@ export interface NodeScope {
   readonly project?: string;
 }
 
-/** Determines how a value is written, and whether lists may be sorted and filtered by the column. */
-type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
 export type Columns<RecordType> = { readonly [Name in keyof RecordType]-?: ColumnKind };
 /** The columns that every resource has. */
 export const SHARED_COLUMNS: Columns<ResourceRecord> = {
@@ -50,18 +49,31 @@ type ColumnValues = Record<string, unknown>;
 const kindOf = (columns: Readonly<Record<string, ColumnKind>>, name: string): ColumnKind | undefined =>
   Object.hasOwn(columns, name) ? columns[name] : undefined;
 
-/** Converts the members of a record to column values. Undefined members are omitted, so that the column's default applies. */
-export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: object): ColumnValues {
+export interface Row extends Change {
+  readonly values: ColumnValues;
+}
+/**
+ * Converts the members of a record to column values. Undefined members are omitted, so that the column's default applies.
+ * @throws Fault TooLarge
+ */
+export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: object, sizes: Sizes): Row {
   const row: ColumnValues = {};
+  let bytes = 0;
   for (const [name, value] of Object.entries(record)) {
     if (value === undefined) continue;
     const kind = kindOf(columns, name);
     if (!kind) throw new TypeError(`No such column: ${name}`);
-    if (kind === 'json') row[name] = JSON.stringify(value ?? {});
-    else if (kind === 'texts') row[name] = value ?? [];
-    else row[name] = value as unknown;
+    if (kind === 'json') {
+      const text = JSON.stringify(value ?? {});
+      bytes += checkJson(name, value, text, sizes);
+      row[name] = text;
+    } else if (kind === 'texts') {
+      row[name] = value ?? [];
+      checkJson(name, value, JSON.stringify(row[name]), sizes);
+    } else row[name] = kind === 'text' && typeof value === 'string' ? checkText(name, value, sizes) : (value as unknown);
   }
-  return row;
+  checkTotal(bytes, sizes);
+  return { values: row, columns: Object.keys(row), bytes };
 }
 
 /** Adds exact matches: null means IS NULL, a list means any of its values. */

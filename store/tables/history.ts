@@ -4,6 +4,7 @@ import type { Clock } from '../../model/clock';
 import { HISTORY_ENTRY_FIELDS } from '../../model/fields';
 import type { HistoryRecord } from '../../model/records';
 import { run } from '../sql/faults';
+import type { Sizes } from '../sql/sizes';
 import { resourceTable, type Table } from './resources';
 
 interface History extends Table<HistoryRecord, 'node_uuid'> {
@@ -21,8 +22,8 @@ const TRIM = `DELETE FROM node_history WHERE id IN (
    WHERE place > :keep ORDER BY id LIMIT :atMost)`;
 
 /** @param db the pool, or a transaction */
-export const historyOn = (db: Knex, clock: Clock): History => ({
-  ...historyTable(db, clock),
+export const historyOn = (db: Knex, clock: Clock, sizes?: Sizes): History => ({
+  ...historyTable(db, clock, sizes),
   async trim(limits) {
     const { rowCount } = await run(db.raw<{ rowCount: number }>(TRIM, { ...limits }));
     return rowCount;

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import type { IntrospectionRuleRecord } from '../../model/records';
 import { run } from '../sql/faults';
+import type { Sizes } from '../sql/sizes';
 import { resourceTable, type Table } from './resources';
 
 interface IntrospectionRules extends Table<IntrospectionRuleRecord> {
@@ -17,8 +18,8 @@ const rulesTable = resourceTable<IntrospectionRuleRecord>({
 });
 
 /** @param db the pool, or a transaction */
-export const introspectionRulesOn = (db: Knex, clock: Clock): IntrospectionRules => ({
-  ...rulesTable(db, clock),
+export const introspectionRulesOn = (db: Knex, clock: Clock, sizes?: Sizes): IntrospectionRules => ({
+  ...rulesTable(db, clock, sizes),
   async removeAll() {
     await run(db(table).delete());
   },

@@ -2,15 +2,23 @@
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
-import type { InventoryRecord } from '../../model/records';
+import type { Inventory, InventoryRecord } from '../../model/records';
 import { run } from '../sql/faults';
 
 export interface Inventories {
   find(nodeUuid: string): Promise<InventoryRecord | undefined>;
+  /** The interfaces of the inventory; none if there is no inventory. */
+  interfaces(nodeUuid: string): Promise<Inventory['interfaces']>;
   put(nodeUuid: string, record: InventoryRecord): Promise<void>;
   /** Called last in the transaction that removes the node. */
   remove(nodeUuid: string): Promise<void>;
 }
+
+/** For storages that read inventories whole. */
+export const withInterfaces = (whole: Omit<Inventories, 'interfaces'>): Inventories => ({
+  ...whole,
+  interfaces: async (nodeUuid) => (await whole.find(nodeUuid))?.inventory.interfaces ?? [],
+});
 
 export function inventoriesOn(db: Knex, clock: Clock): Inventories {
   return {
@@ -21,6 +29,14 @@ export function inventoriesOn(db: Knex, clock: Clock): Inventories {
           .whereRaw('node_uuid = ? AND inventory IS NOT NULL', [nodeUuid]),
       );
       return record;
+    },
+    async interfaces(nodeUuid) {
+      const [record] = await run(
+        db('inventories').select(db.raw("inventory -> 'interfaces' AS interfaces")).where('node_uuid', nodeUuid) as unknown as PromiseLike<
+          { readonly interfaces: Inventory['interfaces'] | null }[]
+        >,
+      );
+      return record?.interfaces ?? [];
     },
     async put(nodeUuid, { inventory, plugin_data }) {
       const row = {

@@ -3,13 +3,13 @@
  * statement and a transaction of its own: the node, its driver_internal_info and its history change together. After a lost response, a
  * write may be repeated with the same result. A repeated reservation or release changes nothing, but finds no matching row.
  */
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { applyWrite, type NewHistory, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
-import type { Prepared } from '../sql/prepared';
+import { nameOf, type Prepared } from '../sql/prepared';
 import { toRow, type Columns } from '../sql/rows';
+import { checkJson, checkText, type Change, type Sizes } from '../sql/sizes';
 
 /** The column types of a history entry. PostgreSQL does not infer the type of a parameter in a SELECT. */
 const ENTRY: Readonly<Record<keyof NewHistory | 'created_at', string>> = {
@@ -28,9 +28,6 @@ const ENTRY: Readonly<Record<keyof NewHistory | 'created_at', string>> = {
 };
 const ENTRY_COLUMNS = Object.keys(ENTRY) as (keyof typeof ENTRY)[];
 
-/** The name of a prepared statement: the same text has the same name on every connection. */
-const nameOf = (text: string): string => `locked_${createHash('sha1').update(text).digest('base64url')}`;
-
 interface LockedNodes {
   /** Undefined: the node does not exist or is reserved. */
   reserve(column: 'uuid' | 'name', ident: string, host: string): Promise<NodeRecord | undefined>;
@@ -38,13 +35,17 @@ interface LockedNodes {
   write(node: NodeRecord, fence: number, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
 }
 
-/** @param find reads the whole node after a concurrent write */
-export function lockedNodesOn(
-  prepared: Prepared,
-  clock: Clock,
-  columns: Columns<NodeRecord>,
-  find: (uuid: string) => Promise<NodeRecord>,
-): LockedNodes {
+interface Parts {
+  readonly prepared: Prepared;
+  readonly clock: Clock;
+  readonly columns: Columns<NodeRecord>;
+  readonly sizes: Sizes;
+  /** Throws TooLarge. */
+  readonly checkWhole: (uuid: string, change: Change) => Promise<void>;
+  /** Reads the whole node after a concurrent write. */
+  readonly find: (uuid: string) => Promise<NodeRecord>;
+}
+export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, find }: Parts): LockedNodes {
   const all = Object.keys(columns).join(', ');
   return {
     async reserve(column, ident, host) {
@@ -59,19 +60,24 @@ export function lockedNodesOn(
       const now = timestamp(clock.now());
       const values: unknown[] = [node.uuid, fence, now];
       const parameter = (value: unknown): string => `$${values.push(value)}`;
-      const sets = Object.entries(toRow(columns, write.changes)).map(([name, value]) => `${name} = ${parameter(value)}`);
+      const row = toRow(columns, write.changes, sizes);
+      const sets = Object.entries(row.values).map(([name, value]) => `${name} = ${parameter(value)}`);
       const keys = Object.keys(write.internal);
+      let { bytes } = row;
       if (keys.length > 0) {
-        const present = parameter(JSON.stringify(write.internal));
+        const text = JSON.stringify(write.internal);
+        bytes += checkJson('driver_internal_info', write.internal, text, sizes);
+        const present = parameter(text);
         const removed = parameter(keys.filter((key) => write.internal[key] === undefined));
         sets.push(`driver_internal_info = (driver_internal_info || ${present}::jsonb) - ${removed}::text[]`);
       }
+      await checkWhole(node.uuid, { columns: row.columns, bytes, merged: keys });
       if (release) sets.push('reservation = NULL');
       const update =
         `UPDATE nodes SET ${[...sets, 'revision = revision + 1', 'updated_at = $3'].join(', ')} ` +
         'WHERE uuid = $1 AND lock_fence = $2 AND reservation IS NOT NULL RETURNING revision';
       const entries = write.history.map((entry) => {
-        const row = { ...entry, created_at: now };
+        const row = { ...entry, event: checkText('event', entry.event ?? '', sizes), created_at: now };
         return `SELECT ${ENTRY_COLUMNS.map((name) => `${parameter(row[name] ?? null)}::${ENTRY[name]}`).join(', ')} FROM written`;
       });
       const text =

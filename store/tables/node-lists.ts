@@ -6,12 +6,11 @@ import { run } from '../sql/faults';
 import type { Prepared } from '../sql/prepared';
 import { applyPaging, applyProject, applyWhere, contains, ownedVersionsOf, versionsOf } from '../sql/rows';
 import type { OwnedVersion, Paging, RowVersion } from '../sql/rows';
+import { sizesByIds } from '../sql/sizes';
 import { findable, NODE_COLUMNS } from './node-lookups';
 
 export interface NodeFilter extends Paging {
   readonly ids?: readonly number[];
-  /** Only rows with a higher id: for reading all nodes in portions while others add and remove some. */
-  readonly after?: number;
   /** Exact matches on columns. Null: the column is null; a list: any of its values. */
   readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>>;
   readonly associated?: boolean;
@@ -41,6 +40,8 @@ export interface NodeLists {
   versions(filter: NodeFilter): Promise<readonly RowVersion[]>;
   /** As `versions`, with the owner and the lessee of each node. */
   ownedVersions(filter: NodeFilter): Promise<readonly OwnedVersion[]>;
+  /** Bytes of the texts and JSON of these rows, by ID. */
+  sizes(ids: readonly number[]): Promise<ReadonlyMap<number, number>>;
   /** The number of nodes for each combination of these columns. */
   counts(): Promise<
     readonly (Pick<NodeRecord, 'provision_state' | 'power_state' | 'maintenance' | 'fault'> & { readonly count: number })[]
@@ -63,7 +64,6 @@ export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) 
     const query = db('nodes');
     if (filter.where) applyWhere(query, NODE_COLUMNS, filter.where);
     if (filter.ids) void query.whereRaw('nodes.id = ANY(?)', [[...filter.ids]]);
-    if (filter.after !== undefined) void query.where('nodes.id', '>', filter.after);
     for (const [column, expected] of [
       ['instance_uuid', filter.associated],
       ['reservation', filter.reserved],
@@ -98,6 +98,8 @@ export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) 
     },
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
     ownedVersions: async (filter) => ownedVersionsOf(db, selection(filter, await markerOf(filter))),
+
+    sizes: (ids) => sizesByIds(prepared, 'nodes', NODE_COLUMNS, ids),
 
     async counts() {
       const kinds = ['provision_state', 'power_state', 'maintenance', 'fault'] as const;

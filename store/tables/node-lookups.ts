@@ -2,10 +2,11 @@
 import type { Clock } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { NODE_FIELDS } from '../../model/fields';
+import { MASK } from '../../model/masks';
 import type { NodeRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import type { Prepared } from '../sql/prepared';
-import { SHARED_COLUMNS, type Columns, type OwnedVersion } from '../sql/rows';
+import { SHARED_COLUMNS, type Columns, type OwnedVersion, type RowVersion } from '../sql/rows';
 import { ALIVE_VERSION, aliveCheckTime } from './conductors';
 
 /** The columns that the handler of heartbeats reads. */
@@ -13,6 +14,11 @@ export type AgentNode = Pick<
   NodeRecord,
   'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
 >;
+/** The columns that a lookup reads for each request. Of the objects, only the members that it needs. */
+export type LookupNode = RowVersion & Pick<NodeRecord, (typeof LOOKUP_COLUMNS)[number] | 'driver_info' | 'driver_internal_info'>;
+/** The columns that the answer to a lookup shows. */
+export type AnsweredNode = RowVersion &
+  Pick<NodeRecord, 'uuid' | 'owner' | 'lessee' | 'properties' | 'instance_info' | 'driver_internal_info'>;
 /** The columns that a request needs to find a node, check its policies and look up its cached JSON. */
 export interface NodeSummary extends OwnedVersion {
   readonly uuid: string;
@@ -22,7 +28,11 @@ export interface NodeSummary extends OwnedVersion {
 export interface NodeLookups {
   /** By UUID or name. Throws NodeNotFound. */
   readonly find: (ident: string) => Promise<NodeRecord>;
-  /** The columns that a heartbeat needs. Concurrent calls share one query. Throws NodeNotFound. */
+  /** What a lookup checks. Throws NodeNotFound. */
+  findLookup(uuid: string): Promise<LookupNode>;
+  /** What the answer to a lookup shows; undefined: the node was deleted. A large config drive is masked. */
+  answered(uuid: string): Promise<AnsweredNode | undefined>;
+  /** The columns that a heartbeat needs; of the objects, only the members. Concurrent calls share one query. Throws NodeNotFound. */
   findAgent(ident: string): Promise<AgentNode>;
   /** By UUIDs and names, in their order; undefined for unknown ones. `timeout`: see `Conductors.alive`. */
   findSummaries(idents: readonly string[], timeout: number): Promise<readonly (NodeSummary | undefined)[]>;
@@ -39,7 +49,33 @@ export const findable = (ident: string): boolean => ident !== '' && !ident.inclu
 
 const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
-const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error', 'driver_info', 'driver_internal_info'] as const;
+/** The members of these objects that requests of agents need. The rest may be large: the steps of agents, secrets of BMCs. */
+const MEMBERS = {
+  driver_info: ['fast_track'],
+  driver_internal_info: [
+    'agent_url',
+    'agent_secret_token',
+    'agent_version',
+    'agent_verify_ca',
+    'agent_status',
+    'agent_status_message',
+    'redfish_fw_updates',
+    'firmware_updates',
+  ],
+} as const;
+/** SQL for the object with these members, without those that are null. */
+const part = (column: keyof typeof MEMBERS): string =>
+  `jsonb_strip_nulls(jsonb_build_object(${MEMBERS[column].map((name) => `'${name}', ${column} -> '${name}'`).join(', ')})) AS ${column}`;
+const PARTS = (Object.keys(MEMBERS) as (keyof typeof MEMBERS)[]).map(part).join(', ');
+const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error'] as const;
+const LOOKUP_COLUMNS = ['uuid', 'provision_state', 'owner', 'lessee', 'management_interface'] as const;
+const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${PARTS} FROM nodes WHERE uuid = $1`;
+/** Bytes of instance_info from which the config drive is replaced. */
+const LARGE_INSTANCE = 128 * 1024;
+const ANSWERED = `SELECT id, revision, uuid, owner, lessee, properties, driver_internal_info,
+    CASE WHEN octet_length(instance_info::text) < ${LARGE_INSTANCE} OR instance_info ->> 'configdrive' IS NULL THEN instance_info
+      ELSE (instance_info::jsonb || '{"configdrive": "${MASK}"}')::json END AS instance_info
+  FROM nodes WHERE uuid = $1`;
 /** One UUID has a statement of its own: PostgreSQL caches its plan, but plans a list anew each time. */
 const summariesBy = (condition: string): string =>
   `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version FROM nodes WHERE ${condition}`;
@@ -53,7 +89,7 @@ export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
   };
   const agentsBy = (column: 'uuid' | 'name') =>
     batched(async (idents: readonly string[]) => {
-      const text = `SELECT ${AGENT_COLUMNS.join(', ')} FROM nodes WHERE ${column} = ANY($1)`;
+      const text = `SELECT ${AGENT_COLUMNS.join(', ')}, ${PARTS} FROM nodes WHERE ${column} = ANY($1)`;
       const found = new Map((await prepared<AgentNode>(`agents_${column}`, text, [idents])).map((node) => [node[column], node]));
       return idents.map((ident) => found.get(ident));
     });
@@ -61,6 +97,16 @@ export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
 
   return {
     find,
+
+    async findLookup(uuid) {
+      const [node] = findable(uuid) ? await prepared<LookupNode>('node_lookup', FIND_LOOKUP, [uuid]) : [];
+      if (!node) throw new Fault('NodeNotFound', { node: uuid });
+      return node;
+    },
+    async answered(uuid) {
+      const [node] = await prepared<AnsweredNode>('node_answered', ANSWERED, [uuid]);
+      return node;
+    },
 
     async findAgent(ident) {
       const node = findable(ident) ? await agents[identColumn(ident)](ident) : undefined;

@@ -7,7 +7,8 @@ import type { NodeWrite } from '../../model/node-write';
 import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
-import { toRow } from '../sql/rows';
+import { toRow, type Row } from '../sql/rows';
+import { checkJson, createTotalCheck, DEFAULT_SIZES, type Sizes } from '../sql/sizes';
 import { lockedNodesOn } from './locked-nodes';
 import { nodeListsOn, type NodeLists } from './node-lists';
 import { findable, identColumn, NODE_COLUMNS, nodeLookupsOn, type NodeLookups } from './node-lookups';
@@ -55,19 +56,27 @@ function mergedInternal(db: Knex, keys: Readonly<Record<string, unknown>>): Knex
   const removed = Object.keys(keys).filter((key) => !(key in present));
   return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(present), removed]);
 }
+/** Throws TooLarge for keys with too large values. */
+const mergedRow = (db: Knex, keys: Readonly<Record<string, unknown>>, sizes: Sizes): Row => ({
+  values: { driver_internal_info: mergedInternal(db, keys) },
+  columns: [],
+  bytes: checkJson('driver_internal_info', keys, JSON.stringify(keys), sizes),
+  merged: Object.keys(keys),
+});
 
 /**
  * @param db the pool, or a transaction
  * @param clock for created_at and updated_at
  */
-export function nodesOn(db: Knex, clock: Clock): Nodes {
+export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): Nodes {
   const prepared = preparedOn(db);
+  const checkWhole = createTotalCheck('nodes', NODE_COLUMNS, sizes, prepared);
   const nodes = () => db<NodeRecord>('nodes');
   /** The columns that every write sets. */
   const written = () => ({ revision: db.raw('nodes.revision + 1'), updated_at: timestamp(clock.now()) });
   const lookups = nodeLookupsOn(prepared, clock);
   const { find } = lookups;
-  const lockedRows = lockedNodesOn(prepared, clock, NODE_COLUMNS, find);
+  const lockedRows = lockedNodesOn({ prepared, clock, columns: NODE_COLUMNS, sizes, checkWhole, find });
   /** The fault for a conditional write that changed no row. Reads the row again. */
   const conflictOf = async (ident: string): Promise<Fault> => {
     const node = await find(ident);
@@ -78,8 +87,9 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     const query = nodes().where({ uuid: findable(uuid) ? uuid : '' });
     return fence === undefined ? query : query.where({ lock_fence: fence }).whereNotNull('reservation');
   };
-  const write = async (uuid: string, row: object, fence: number | undefined, record: object): Promise<NodeRecord> => {
-    const query = fenced(uuid, fence).update({ ...row, ...written() } as object, '*') as unknown as PromiseLike<NodeRecord[]>;
+  const write = async (uuid: string, row: Row, fence: number | undefined, record: object): Promise<NodeRecord> => {
+    await checkWhole(uuid, row);
+    const query = fenced(uuid, fence).update({ ...row.values, ...written() } as object, '*') as unknown as PromiseLike<NodeRecord[]>;
     const [node] = await run(query, { ...record, uuid });
     if (!node) throw await conflictOf(uuid);
     return node;
@@ -90,7 +100,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     ...nodeListsOn(db, prepared, find),
 
     async create(node) {
-      const row = { ...toRow(NODE_COLUMNS, node), created_at: timestamp(clock.now()) };
+      const row = { ...toRow(NODE_COLUMNS, node, sizes).values, created_at: timestamp(clock.now()) };
       const [made] = await run(nodes().insert(row as object, '*') as unknown as PromiseLike<NodeRecord[]>, node);
       return made!;
     },
@@ -100,23 +110,27 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       await prepared('record_heartbeats', RECORD_HEARTBEATS, [...columns, timestamp(clock.now())]);
     },
 
-    update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
+    update: async (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes, sizes), fence, changes),
 
     async updateUnlocked(uuid, changes, revision) {
       const unlocked = nodes()
         .where({ uuid: findable(uuid) ? uuid : '', revision })
         .whereNull('reservation');
-      const row = { ...toRow(NODE_COLUMNS, changes), ...written() } as object;
-      const [node] = await run(unlocked.update(row, '*') as unknown as PromiseLike<NodeRecord[]>, { ...changes, uuid });
+      const made = toRow(NODE_COLUMNS, changes, sizes);
+      await checkWhole(uuid, made);
+      const [node] = await run(unlocked.update({ ...made.values, ...written() } as object, '*') as unknown as PromiseLike<NodeRecord[]>, {
+        ...changes,
+        uuid,
+      });
       return node;
     },
 
-    mergeInternal: (uuid, keys, fence) => write(uuid, { driver_internal_info: mergedInternal(db, keys) }, fence, {}),
+    mergeInternal: async (uuid, keys, fence) => write(uuid, mergedRow(db, keys, sizes), fence, {}),
 
     async mergeInternalOnce(uuid, keys) {
       const lacking = fenced(uuid, undefined).whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
       const changed = await run(lacking.update({ driver_internal_info: mergedInternal(db, keys), ...written() } as object));
-      if (changed === 0) await find(uuid);
+      if (changed === 0) await lookups.findLookup(uuid);
       return changed > 0;
     },
 

@@ -7,6 +7,7 @@ import { PORT_FIELDS } from '../../model/fields';
 import type { NewPort, PortChanges, PortRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
+import { createTotalCheck, DEFAULT_SIZES, sizesByIds, type Sizes } from '../sql/sizes';
 import { findable, identColumn } from './node-lookups';
 import { preparedOn } from '../sql/prepared';
 import { applyNodeScope, applyPaging, applyWhere, contains, isOfProject, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
@@ -27,9 +28,13 @@ interface Ports {
   find(ident: string): Promise<PortRecord>;
   list(filter: PortFilter): Promise<readonly PortRecord[]>;
   versions(filter: PortFilter): Promise<readonly RowVersion[]>;
+  /** Bytes of the texts and JSON of these rows, by ID. */
+  sizes(ids: readonly number[]): Promise<ReadonlyMap<number, number>>;
   ofNode(nodeUuid: string): Promise<readonly PortRecord[]>;
   /** The existing ports with these addresses. One query. */
   byMacs(macs: readonly string[]): Promise<readonly PortRecord[]>;
+  /** The UUIDs of the nodes that have ports with these addresses. */
+  ownersOf(macs: readonly string[]): Promise<readonly string[]>;
   update(uuid: string, changes: PortChanges): Promise<PortRecord>;
   remove(uuid: string): Promise<void>;
 }
@@ -39,13 +44,15 @@ export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COL
 const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
 const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
 const BY_MACS = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE address = ANY($1) ORDER BY id`;
+const OWNERS_OF_MACS = 'SELECT node_uuid FROM ports WHERE address = ANY($1) GROUP BY node_uuid ORDER BY min(id)';
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
 /** A copy with the MAC address in lower case. */
 const lowered = <T extends object>(record: T): T =>
   'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
 
-export function portsOn(db: Knex, clock: Clock): Ports {
+export function portsOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): Ports {
   const prepared = preparedOn(db);
+  const checkWhole = createTotalCheck('ports', PORT_COLUMNS, sizes, prepared);
   const ports = () => db<PortRecord>('ports');
   const find = async (ident: string): Promise<PortRecord> => {
     const column = identColumn(ident);
@@ -78,7 +85,7 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     find,
 
     async create(port) {
-      const row = { ...toRow(PORT_COLUMNS, lowered(port)), created_at: timestamp(clock.now()) };
+      const row = { ...toRow(PORT_COLUMNS, lowered(port), sizes).values, created_at: timestamp(clock.now()) };
       const [made] = await run(ports().insert(row as object, '*') as unknown as PromiseLike<PortRecord[]>, port);
       return made!;
     },
@@ -86,20 +93,31 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     async createMissing(list) {
       if (list.length === 0) return;
       const created_at = timestamp(clock.now());
-      const rows = list.map((port) => ({ ...toRow(PORT_COLUMNS, lowered(port)), created_at }));
+      const rows = list.map((port) => ({ ...toRow(PORT_COLUMNS, lowered(port), sizes).values, created_at }));
       await run(ports().insert(rows).onConflict('address').ignore(), list[0]);
     },
 
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<PortRecord[]>),
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
 
+    sizes: (ids) => sizesByIds(prepared, 'ports', PORT_COLUMNS, ids),
+
     ofNode,
 
     byMacs: (macs) => prepared<PortRecord>('ports_by_macs', BY_MACS, [macs.map((mac) => mac.toLowerCase())]),
 
+    async ownersOf(macs) {
+      const found = await prepared<{ readonly node_uuid: string }>('owners_of_macs', OWNERS_OF_MACS, [
+        macs.map((mac) => mac.toLowerCase()),
+      ]);
+      return found.map(({ node_uuid: uuid }) => uuid);
+    },
+
     async update(uuid, changes) {
+      const made = toRow(PORT_COLUMNS, lowered(changes), sizes);
+      await checkWhole(uuid, made);
       const row = {
-        ...toRow(PORT_COLUMNS, lowered(changes)),
+        ...made.values,
         revision: db.raw('ports.revision + 1'),
         updated_at: timestamp(clock.now()),
       };

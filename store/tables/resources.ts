@@ -5,6 +5,8 @@ import { timestamp } from '../../model/clock';
 import { Fault, type FaultName } from '../../model/errors';
 import type { ChangesOf, NewOf, ResourceRecord } from '../../model/records';
 import { run } from '../sql/faults';
+import { preparedOn } from '../sql/prepared';
+import { createTotalCheck, DEFAULT_SIZES, rowSize, type Sizes } from '../sql/sizes';
 import { findable, identColumn } from './node-lookups';
 import { applyNodeScope, applyPaging, applyWhere, isOfProject, SHARED_COLUMNS, toRow } from '../sql/rows';
 import type { Columns, NodeScope, Paging } from '../sql/rows';
@@ -16,6 +18,13 @@ export interface TableFilter<RecordType> extends Paging {
   /** Only the records that this project owns, and public ones. For tables with the columns `owner` and `public`. */
   readonly ownedOrPublic?: string;
 }
+export interface RowSize {
+  readonly uuid: string;
+  /** Bytes of its texts and JSON. */
+  readonly bytes: number;
+  /** For tables with this column. */
+  readonly owner?: string | null;
+}
 /** The methods of every resource's table. `Required`: the columns that a new record must have. */
 export interface Table<RecordType extends ResourceRecord, Required extends keyof RecordType = never> {
   /** Throws the faults of the table's constraints. */
@@ -23,6 +32,10 @@ export interface Table<RecordType extends ResourceRecord, Required extends keyof
   /** By UUID, or by name if the table has names. Throws the table's "not found". */
   find(ident: string): Promise<RecordType>;
   list(filter: TableFilter<RecordType>): Promise<readonly RecordType[]>;
+  /** As `list`, but only the UUIDs and the sizes of the rows: for lists that are read in slices. */
+  sizes(filter: TableFilter<RecordType>): Promise<readonly RowSize[]>;
+  /** The records with these UUIDs, in their order. Those that were removed meanwhile are missing. */
+  byUuids(uuids: readonly string[]): Promise<readonly RecordType[]>;
   /** Raises the revision and sets updated_at. `only`: a row that does not match counts as not found. */
   update(uuid: string, changes: ChangesOf<RecordType>, only?: TableFilter<RecordType>['where']): Promise<RecordType>;
   remove(uuid: string, only?: TableFilter<RecordType>['where']): Promise<void>;
@@ -42,12 +55,13 @@ const lowered = <T extends object>(record: T): T =>
 /** Returns the factory of a resource's table. Its parameter `db` is the pool or a transaction. */
 export const resourceTable =
   <RecordType extends ResourceRecord, Required extends keyof RecordType = never>(definition: Definition<RecordType>) =>
-  (db: Knex, clock: Clock): Table<RecordType, Required> =>
-    tableOn(db, clock, definition);
+  (db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): Table<RecordType, Required> =>
+    tableOn(db, clock, sizes, definition);
 
 function tableOn<RecordType extends ResourceRecord, Required extends keyof RecordType>(
   db: Knex,
   clock: Clock,
+  sizes: Sizes,
   { table, columns: own, notFound }: Definition<RecordType>,
 ): Table<RecordType, Required> {
   const columns: Readonly<Record<string, Columns<ResourceRecord>[keyof ResourceRecord]>> = { ...SHARED_COLUMNS, ...own };
@@ -59,6 +73,7 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     if (only) applyWhere(query, columns, only);
     return query;
   };
+  const checkWhole = createTotalCheck(table, columns, sizes, preparedOn(db));
   const find = async (ident: string, column = 'name' in columns ? identColumn(ident) : 'uuid'): Promise<RecordType> => {
     const [record] = findable(ident) ? await run(rows().where(column, ident) as unknown as PromiseLike<RecordType[]>) : [];
     if (!record) throw missing(ident);
@@ -76,28 +91,44 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     if (!isShown) throw missing(uuid);
     return marker;
   }
+  /** The query of a list, without columns. */
+  function selection(filter: TableFilter<RecordType>, marker: Readonly<Record<string, unknown>> | undefined): Knex.QueryBuilder {
+    const query = db(table);
+    if (filter.where) applyWhere(query, columns, lowered(filter.where));
+    if (filter.nodeScope) applyNodeScope(query, db, filter.nodeScope);
+    const owner = filter.ownedOrPublic;
+    if (owner !== undefined) void query.where((either) => void either.where('owner', owner).orWhere('public', true));
+    applyPaging(query, columns, filter, marker);
+    return query;
+  }
   return {
     find: (ident) => find(ident),
 
     async create(record) {
-      const row = { ...toRow(columns, lowered(record)), created_at: timestamp(clock.now()) };
+      const row = { ...toRow(columns, lowered(record), sizes).values, created_at: timestamp(clock.now()) };
       const [made] = await run(rows().insert(row, '*') as unknown as PromiseLike<RecordType[]>, record);
       return made!;
     },
 
-    async list(filter) {
-      const marker = await markerOf(filter);
-      const query = db(table).select('*');
-      if (filter.where) applyWhere(query, columns, lowered(filter.where));
-      if (filter.nodeScope) applyNodeScope(query, db, filter.nodeScope);
-      const owner = filter.ownedOrPublic;
-      if (owner !== undefined) void query.where((either) => void either.where('owner', owner).orWhere('public', true));
-      applyPaging(query, columns, filter, marker);
-      return run(query as unknown as PromiseLike<RecordType[]>);
+    list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as unknown as PromiseLike<RecordType[]>),
+
+    async sizes(filter) {
+      const query = selection(filter, await markerOf(filter))
+        .select('uuid', ...('owner' in columns ? ['owner'] : []))
+        .select(db.raw(`(${rowSize(columns)})::bigint AS bytes`));
+      return run(query as unknown as PromiseLike<RowSize[]>);
+    },
+
+    async byUuids(uuids) {
+      const found = await run(rows().whereRaw('uuid = ANY(?)', [[...uuids]]) as unknown as PromiseLike<RecordType[]>);
+      const known = new Map(found.map((record) => [record.uuid, record]));
+      return uuids.flatMap((uuid) => known.get(uuid) ?? []);
     },
 
     async update(uuid, changes, only) {
-      const row = { ...toRow(columns, lowered(changes)), revision: db.raw('revision + 1'), updated_at: timestamp(clock.now()) };
+      const made = toRow(columns, lowered(changes), sizes);
+      await checkWhole(uuid, made);
+      const row = { ...made.values, revision: db.raw('revision + 1'), updated_at: timestamp(clock.now()) };
       const [record] = await run(byUuid(uuid, only).update(row, '*') as unknown as PromiseLike<RecordType[]>, { ...changes, uuid });
       if (!record) throw missing(uuid);
       return record;

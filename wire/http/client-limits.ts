@@ -121,20 +121,32 @@ function inTurns(handler: RequestListener): RequestListener {
     });
 }
 
+/** Counts the bytes of a response that its client has not read yet. */
+const holders = new WeakMap<ServerResponse, () => (() => void) | undefined>();
+/**
+ * Counts the unread bytes of a response that is sent in slices, or disconnects the client.
+ * @returns ends the count, when the client has read them; undefined: there is nothing to count
+ */
+export const holdUnread = (response: ServerResponse): (() => void) | undefined => holders.get(response)?.();
+
 /** Disconnects a client that leaves too many bytes of responses unread. One response alone never exceeds the limit of its source. */
 function limitUnread(handler: RequestListener, most: ShareLimits, onRefused: OnRefused): RequestListener {
   const unread = createShares(most);
   return (request, response) => {
-    response.once('prefinish', () => {
+    const hold = (): (() => void) | undefined => {
       const { socket } = response;
       const bytes = Math.min(socket?.writableLength ?? 0, most.ofSource);
-      if (bytes === 0) return;
+      if (bytes === 0) return undefined;
       const source = networkOf(request.socket.remoteAddress ?? '');
-      if (unread.take(source, bytes)) response.once('close', () => unread.give(source, bytes));
-      else {
-        onRefused('unread');
-        socket?.destroy();
-      }
+      if (unread.take(source, bytes)) return () => unread.give(source, bytes);
+      onRefused('unread');
+      socket?.destroy();
+      return undefined;
+    };
+    holders.set(response, hold);
+    response.once('prefinish', () => {
+      const release = hold();
+      if (release) response.once('close', release);
     });
     handler(request, response);
   };

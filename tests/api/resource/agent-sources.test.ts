@@ -19,8 +19,8 @@ const storeOf = ({ leases = {}, inspected, node }: Machine): Store =>
     leases: {
       ofNode: async () => Object.entries(leases).map(([address, mac]) => ({ address, mac, expires_at: clock.now() + 1000 })),
     },
-    inventories: { find: async () => inspected && { inventory: { interfaces: inspected } } },
-    nodes: { find: async () => ({ driver_info: {}, network_data: {}, conductor_group: '', ...node }) },
+    inventories: { interfaces: async () => inspected ?? [] },
+    nodes: { listColumns: async () => [{ driver_info: {}, network_data: {}, conductor_group: '', ...node }] },
   }) as unknown as Store;
 const objection = (mode: Options['api.agent_source_check'], networks: readonly string[], machine: Machine, address?: string) =>
   createAgentSources({

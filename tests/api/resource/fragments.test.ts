@@ -1,4 +1,4 @@
-import { createFragments, shapeOf, type Fragments } from '../../../api/resource/fragments';
+import { createFragments, shapeOf, type Fragment, type Fragments } from '../../../api/resource/fragments';
 import { silentMetrics } from '../../../model/metrics';
 import { batched } from '../../../store/sql/batch';
 
@@ -162,4 +162,47 @@ it('caches a row under the shape of the row that was read, not of its older vers
   expect((await ask('before'))[0]!.bytes.toString()).toBe('"before"');
   await ask('after');
   expect(read).toEqual(['after', 'before']);
+});
+
+describe('slices', () => {
+  const LARGE = 300_000;
+  const lengths = async (slices: AsyncIterable<readonly Fragment[]>): Promise<readonly string[]> => {
+    const found: string[] = [];
+    for await (const slice of slices) found.push(slice.map(({ uuid }) => uuid).join());
+    return found;
+  };
+  const ask = (fragments: Fragments, rows: readonly StoredRow[], read: number[][]) =>
+    fragments.slices({
+      shape: () => '',
+      versions: rows,
+      read: async (ids) => {
+        read.push([...ids]);
+        return rows.filter(({ id }) => ids.includes(id));
+      },
+      sizes: async (ids) => new Map(ids.map((id) => [id, rows.find((one) => one.id === id)!.text!.length])),
+      renderer: () => (one: StoredRow) => one,
+    });
+
+  it('reads rows by their sizes, and each slice when it is asked for', async () => {
+    const rows = [row(1), row(2, 1, 'x'.repeat(LARGE)), row(3, 1, 'x'.repeat(LARGE)), row(4), row(5, 1, 'x'.repeat(3 * LARGE))];
+    const fragments = createFragments(MANY * 10, silentMetrics);
+    const read: number[][] = [];
+    const slices = ask(fragments, rows, read);
+    await slices.next();
+    expect(read).toEqual([[1, 2]]);
+    expect(await lengths(slices)).toEqual(['u3,u4', 'u5']);
+    expect(read).toEqual([[1, 2], [3, 4], [5]]);
+  });
+  it('divides cached fragments too, and keeps the order of cached and read ones', async () => {
+    const rows = Array.from({ length: 12 }, (_, at) => row(at + 1, 1, 'x'.repeat(LARGE)));
+    const fragments = createFragments(MANY * 10, silentMetrics);
+    await lengths(ask(fragments, rows, []));
+    const read: number[][] = [];
+    expect((await lengths(ask(fragments, rows, read))).length).toBeGreaterThan(1);
+    expect(read).toEqual([]);
+    const changed = rows.map((one) => (one.id % 4 === 0 ? { ...one, revision: 2 } : one));
+    const slices = await lengths(ask(fragments, changed, read));
+    expect(slices.join().split(',')).toEqual(rows.map(({ uuid }) => uuid));
+    expect(read.flat()).toEqual([4, 8, 12]);
+  });
 });

@@ -68,6 +68,8 @@ describe('agentSteps', () => {
       'invalid clean step. Keys: interface, step and priority are needed',
     ],
     ['a step that is null', offered({ G: [null] }), 'invalid clean step'],
+    ['steps of megabytes', offered({ G: [{ ...erase, args: { a: 'x'.repeat(5_000_000) } }] }), '[agent]max_steps_size allows 262144'],
+    ['a version of megabytes', offered({ G: [erase] }, { a: 'x'.repeat(5_000_000) }), '[agent]max_steps_size allows 262144'],
     ['too many steps', offered({ G: Array.from({ length: 501 }, () => erase) }), 'It offers 501 steps'],
     ['a failed command', { body: result('get_clean_steps', 'FAILED', { command_error: { details: 'no disks' } }) }, 'no disks'],
   ] as const)('rejects %s', async (_, answer, message) => {
