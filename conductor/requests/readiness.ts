@@ -1,6 +1,6 @@
 /** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
 import { configuredRamdisk, wholePair } from '../../drivers/common/configured-ramdisk';
-import { servable } from '../../drivers/agent/ramdisk';
+import { servable } from '../../drivers/common/images';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
 import type { Probes } from '../../model/readiness';

@@ -4,7 +4,6 @@ import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { configuredRamdisk, wholePair, type Pair, type RamdiskMode } from '../common/configured-ramdisk';
 import { type GlanceTask, validImage } from '../common/glance-images';
-import { type ImageSource, checkImage, checkOwnFile, locateImage, servedAs } from '../common/images';
 import type { Property, Task } from '../interfaces';
 import { glanceId } from '../../wire/openstack/glance';
 
@@ -83,13 +82,6 @@ export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ram
     [`${mode}_ramdisk`]: common.ramdisk,
   });
   return { kernel: common.kernel!, ramdisk: common.ramdisk!, trusted: true };
-}
-
-/** Checks the file, URL or image in Glance before any machine is touched, and returns it in the form of BootRecord.files. */
-export async function servable(href: string, trusted: boolean, task: Task): Promise<string> {
-  const isPath = trusted && !href.includes('://') && glanceId(href) === undefined;
-  const source: ImageSource = isPath ? { kind: 'file', path: href } : locateImage(href, trusted ? null : task.options);
-  return servedAs(trusted && source.kind === 'file' ? await checkOwnFile(source.path) : await checkImage(source, task));
 }
 
 /** What an instance in memory boots from. */

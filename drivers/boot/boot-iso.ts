@@ -3,11 +3,11 @@ import { access } from 'node:fs/promises';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import { Fault } from '../../model/errors';
 import type { JsonObject, MediumContent } from '../../model/records';
-import { inMemoryImages, instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll, servable } from '../agent/ramdisk';
+import { inMemoryImages, instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll } from '../agent/ramdisk';
 import { bootModeOf, isTrue } from '../common/boot-settings';
 import { imageTempUrl } from '../common/glance-images';
 import type { RamdiskMode } from '../common/configured-ramdisk';
-import { locateImage } from '../common/images';
+import { locateImage, servable } from '../common/images';
 import { glanceId } from '../../wire/openstack/glance';
 import type { Property, Task } from '../interfaces';
 

@@ -14,11 +14,10 @@ import {
   ramdiskProperties,
   requireAll,
   rescueProperties,
-  servable,
 } from '../agent/ramdisk';
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
 import { validateCapabilities } from '../common/capabilities';
-import { locateImage } from '../common/images';
+import { locateImage, servable } from '../common/images';
 import { updateDhcp } from '../dhcp/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
 import { bootsFromVolume } from '../storage/boot-volume';

@@ -143,12 +143,19 @@ async function openImage(path: string, { options }: Fetching): Promise<OpenFile>
   return file;
 }
 
-/** Checks that a file exists that an option names. Its links stay: they may lead elsewhere later. Throws InvalidParameterValue. */
+/** Checks that a file exists that an option names. Its links stay: they may lead elsewhere later. Throws InvalidParameterValue. @internal */
 export async function checkOwnFile(path: string): Promise<ImageLocation> {
   const file = await openFile(path);
   if (!file) throw missing(path);
   await file.handle.close();
   return { kind: 'file', path };
+}
+
+/** Checks the file, URL or image in Glance before any machine is touched, and returns it in the form of BootRecord.files. */
+export async function servable(href: string, trusted: boolean, task: GlanceTask): Promise<string> {
+  const isPath = trusted && !href.includes('://') && glanceId(href) === undefined;
+  const source: ImageSource = isPath ? { kind: 'file', path: href } : locateImage(href, trusted ? null : task.options);
+  return servedAs(trusted && source.kind === 'file' ? await checkOwnFile(source.path) : await checkImage(source, task));
 }
 
 /** `[DEFAULT]webserver_verify_ca` → the connections to web servers. A process has one value. */
