@@ -367,7 +367,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ui/views': ['model/json', 'ui', 'ui/lib'],
   wire: [],
   'wire/dhcp': ['wire/ipv6'],
-  'wire/dns': ['wire/addresses'],
+  'wire/dns': ['wire/addresses', 'wire/shares'],
   'wire/http': ['wire'],
   'wire/images': [],
   'wire/ipmi': [],
