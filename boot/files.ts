@@ -26,3 +26,43 @@ export async function openServedFile(served: ServedFiles, name: string): Promise
     throw error;
   }
 }
+
+/** A file that its user closes. */
+interface SharedFile {
+  readonly file: OpenFile;
+  close(): Promise<void>;
+}
+/** A file that was replaced is sent as it was for so long. */
+const SHARED_MS = 1000;
+/** Opens a file once for all who want it within a second: a flood of requests does not cost a flood of system calls. */
+export function shareFiles(
+  open: (name: string) => Promise<OpenFile | undefined>,
+  now: () => number,
+): (name: string) => Promise<SharedFile | undefined> {
+  interface Shared {
+    readonly file: Promise<OpenFile | undefined>;
+    readonly openedAt: number;
+    users: number;
+  }
+  /** Those with users. */
+  const files = new Map<string, Shared>();
+  const leave = async (name: string, shared: Shared): Promise<void> => {
+    shared.users -= 1;
+    if (shared.users > 0) return;
+    if (files.get(name) === shared) files.delete(name);
+    await (await shared.file)?.handle.close();
+  };
+  return async (name) => {
+    const recent = files.get(name);
+    const shared = recent && now() - recent.openedAt < SHARED_MS ? recent : { file: open(name), openedAt: now(), users: 0 };
+    files.set(name, shared);
+    shared.users += 1;
+    const file = await shared.file.catch(async (error: unknown) => {
+      files.delete(name);
+      throw error;
+    });
+    if (file) return { file, close: () => leave(name, shared) };
+    await leave(name, shared);
+    return undefined;
+  };
+}

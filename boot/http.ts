@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
-import type { Log } from '../model/log';
+import { createBoundedLog, type Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
@@ -267,20 +267,9 @@ const listen = (server: Server, host: string, port: number, what: string): Promi
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const {
-    options,
-    hosts,
-    tls,
-    secondTls,
-    filter,
-    glance,
-    log,
-    clock,
-    metrics = silentMetrics,
-    reports,
-    requests = silentBootRequests,
-  } = setup;
+  const { options, hosts, tls, secondTls, filter, glance, clock, metrics = silentMetrics, reports, requests = silentBootRequests } = setup;
   const stopping = new AbortController();
+  const log = createBoundedLog(setup.log, clock);
   const store = retryingStore(setup.store, (work) => {
     const end = clock.now() + DATABASE_WAIT_MS;
     const waits = (error: unknown): boolean => isDatabaseDown(error) && clock.now() < end;
@@ -308,6 +297,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     stopping.abort();
     await Promise.all(servers.map((http) => http.close(0)));
     await cache.close();
+    log.stop();
   };
   const bound: string[] = [];
   /** Listens on each address. If the configured port is 0, the first address decides. */

@@ -39,32 +39,70 @@ export const cachedSource = (file: CachedFile): BlockSource => ({
 const lengthOf = (views: readonly Buffer[]): number => views.reduce((sum, view) => sum + view.length, 0);
 
 export interface Blocks {
-  /** Octets to transfer. */
+  /** Octets to transfer; of a text, those of the file until its second packet is requested. */
   readonly size: number;
-  /** Number of DATA packets. The last one is shorter than the others, possibly empty (RFC 1350 §6). */
+  /**
+   * Number of DATA packets. The last one is shorter than the others, possibly empty (RFC 1350 §6). Infinity for a text of unknown length.
+   */
   readonly count: number;
-  /** DATA packets `first` to `last` (from 1), ready to send. */
+  /**
+   * DATA packets `first` to `last` (from 1), ready to send; fewer if there are not so many. The first packet alone costs a read of one
+   * block, because its receiver may not exist.
+   */
   packets(first: number, last: number): Promise<readonly Buffer[]> | readonly Buffer[];
 }
 
 const HEADER = 4;
-/** Octets in a piece. Two pieces are kept, and a third is being read. */
+/** Octets and packets in a piece. Two pieces are kept, and a third is being read. */
 const PIECE = 256 * 1024;
+const PIECE_PACKETS = 512;
 /** netascii is converted in memory (RFC 764 line ends), so its size is limited. */
 const MAX_TEXT = 1024 * 1024;
 
 /** Undefined if the text is too large. */
-export async function openBlocks(given: BlockSource, mode: string, blockSize: number, window: number): Promise<Blocks | undefined> {
-  const source = mode === 'netascii' ? await netascii(given) : given;
-  if (source === undefined) return undefined;
+export function openBlocks(source: BlockSource, mode: string, blockSize: number, window: number): Blocks | undefined {
+  if (mode !== 'netascii') return blocksOf(source, blockSize, window);
+  return source.size > MAX_TEXT ? undefined : textBlocks(source, blockSize, window);
+}
+
+/** The text is converted when its second packet is requested. */
+function textBlocks(source: BlockSource, blockSize: number, window: number): Blocks {
+  let whole: Blocks | undefined;
+  let isShort = false;
+  /** The first octets of the text are in the first octets of the file, because the conversion only adds some. */
+  const convert = async (most: number): Promise<Buffer> => {
+    const bytes = Buffer.alloc(Math.min(source.size, most));
+    await source.fill([bytes], 0);
+    return netascii(bytes);
+  };
+  return {
+    get size() {
+      return whole?.size ?? source.size;
+    },
+    get count() {
+      return whole?.count ?? (isShort ? 1 : Infinity);
+    },
+    packets: async (first, last) => {
+      if (last === 1) {
+        const start = (await convert(blockSize)).subarray(0, blockSize);
+        isShort = start.length < blockSize;
+        return blocksOf(textSource(start), blockSize, 1).packets(1, 1);
+      }
+      whole ??= blocksOf(textSource(await convert(Infinity)), blockSize, window);
+      return whole.packets(first, Math.min(last, whole.count));
+    },
+  };
+}
+
+function blocksOf(source: BlockSource, blockSize: number, window: number): Blocks {
   const { size } = source;
   const count = Math.floor(size / blockSize) + 1;
-  const each = Math.max(window, Math.floor(PIECE / blockSize));
+  const each = Math.max(window, Math.min(Math.floor(PIECE / blockSize), PIECE_PACKETS));
   const pieces = new Map<number, readonly Buffer[] | Promise<readonly Buffer[]>>();
 
-  const fill = async (index: number): Promise<readonly Buffer[]> => {
+  const fill = async (index: number, most = each): Promise<readonly Buffer[]> => {
     const first = index * each + 1;
-    const packets = layOut(first, Math.min(each, count - first + 1), blockSize, size);
+    const packets = layOut(first, Math.min(most, count - first + 1), blockSize, size);
     const views = packets.map((packet) => packet.subarray(HEADER));
     await source.fill(views, (first - 1) * blockSize);
     return packets;
@@ -86,6 +124,7 @@ export async function openBlocks(given: BlockSource, mode: string, blockSize: nu
     size,
     count,
     packets: (first, last) => {
+      if (last === 1) return fill(0, 1);
       const from = Math.floor((first - 1) / each);
       const to = Math.floor((last - 1) / each);
       const here = piece(from);
@@ -127,11 +166,6 @@ async function readFully(file: OpenFile, views: readonly Buffer[], start: number
   }
 }
 
-/** LF → CR LF, CR → CR NUL (RFC 764, by RFC 1350 §1). */
-async function netascii(source: BlockSource): Promise<BlockSource | undefined> {
-  if (source.size > MAX_TEXT) return undefined;
-  const bytes = Buffer.alloc(source.size);
-  await source.fill([bytes], 0);
-  const text = bytes.toString('latin1').replace(/[\r\n]/g, (end) => (end === '\r' ? '\r\0' : '\r\n'));
-  return textSource(Buffer.from(text, 'latin1'));
-}
+/** CR → CR NUL, LF → CR LF (RFC 764, by RFC 1350 §1). */
+const netascii = (bytes: Buffer): Buffer =>
+  Buffer.from(bytes.toString('latin1').replaceAll('\r', '\r\0').replaceAll('\n', '\r\n'), 'latin1');

@@ -7,6 +7,7 @@ import type { Clock } from '../model/clock';
 import { decodeTftp, encodeTftp, type TftpOptions } from '../wire/tftp';
 import type { Blocks } from './tftp-blocks';
 import { createRetransmissionTimer, type RetransmissionTimer } from './retransmission-timer';
+import type { Place } from './tftp-transfers';
 
 export interface NegotiatedOptions {
   /** Octets of data in a packet. */
@@ -23,9 +24,10 @@ interface Transfer {
   readonly blocks: Blocks;
   readonly negotiated: NegotiatedOptions;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
-  /** Called when the client sent a packet. */
-  readonly answered: () => void;
+  /** Octets of the request. */
+  readonly requestOctets: number;
+  /** The place of the transfer among the others. */
+  readonly place: Place;
 }
 interface TransferResult {
   /** `done`, `silent` (the client stopped answering), or the reason why client or server ended the transfer. */
@@ -34,9 +36,20 @@ interface TransferResult {
   readonly resent: number;
 }
 
-/** Milliseconds until the transfer ends with a client that never answered, or that stopped answering. */
-const NO_ANSWER_MS = 7000;
+/**
+ * Milliseconds until the transfer ends with a client that never answered, or that stopped acknowledging new blocks. Clients repeat a
+ * request after 1 to 5 s.
+ */
+const NO_ANSWER_MS = 3000;
 const SILENCE_MS = 30_000;
+/**
+ * The source of a request may be forged. Until it acknowledges a packet, it gets one packet for each request, which is a block at most.
+ * That packet is sent again only while the total stays below a multiple of what came, as in QUIC (RFC 9000 §8.1). Clients repeat their
+ * requests themselves (RFC 1350 §2).
+ */
+const AMPLIFICATION = 3;
+/** Requests that are repeated faster than this have crossed our packet. */
+const REPEAT_MS = 200;
 /** The value of `base` before the OACK is acknowledged. */
 const NEGOTIATING = -1;
 
@@ -55,14 +68,19 @@ function createDeadline(clock: Clock, timer: RetransmissionTimer) {
       // The timeout became much shorter than the current sleep.
       if (sleepEnds > deadline + timeout) sleep.abort();
     },
+    /** Nothing was sent: only the deadline moves. */
+    extend: (): void => void (deadline = clock.now() + timer.timeout()),
     sinceSent: (): number => clock.now() - sentAt,
     interrupt: (): void => sleep.abort(),
-    /** Renews the sleep when it ends, because a timer per packet would cost more than the packet. Returns whether the deadline passed. */
-    passes: async (): Promise<boolean> => {
+    /**
+     * Renews the sleep when it ends, because a timer per packet would cost more than the packet. Returns whether the deadline passed.
+     * @param latest the deadline is not later
+     */
+    passes: async (latest: () => number): Promise<boolean> => {
       sleep = new AbortController();
-      sleepEnds = Math.max(deadline, clock.now() + 1);
+      sleepEnds = Math.max(Math.min(deadline, latest()), clock.now() + 1);
       await clock.sleep(sleepEnds - clock.now(), sleep.signal).catch(() => {});
-      return clock.now() >= deadline;
+      return clock.now() >= Math.min(deadline, latest());
     },
   };
 }
@@ -74,17 +92,20 @@ interface Window {
   send(): void;
   /** The timeout expired: sends the window again. */
   sendAgain(): void;
-  acknowledge(block: number): void;
+  /** @returns whether the packet was not acknowledged before */
+  acknowledge(block: number): boolean;
   isLastSent(): boolean;
   resent(): number;
 }
-/** @param end called with the result when all blocks are acknowledged, or with the error of the file */
-function createWindow(
-  { socket, blocks, negotiated }: Transfer,
-  timer: RetransmissionTimer,
-  deadline: Deadline,
-  { hasEnded, end }: { readonly hasEnded: () => boolean; readonly end: (result: 'done' | Error) => void },
-): Window {
+interface WindowSetup extends Pick<Transfer, 'blocks' | 'negotiated'> {
+  readonly send: (packet: Buffer) => void;
+  readonly timer: RetransmissionTimer;
+  readonly deadline: Deadline;
+  readonly hasEnded: () => boolean;
+  /** Called with the result when all blocks are acknowledged, or with the error of the file. */
+  readonly end: (result: 'done' | Error) => void;
+}
+function createWindow({ blocks, negotiated, send: sendPacket, timer, deadline, hasEnded, end }: WindowSetup): Window {
   /** The last acknowledged block, and the last block sent. */
   let base = negotiated.granted.size > 0 ? NEGOTIATING : 0;
   let sent = base;
@@ -98,26 +119,26 @@ function createWindow(
     const ownRound = ++round;
     deadline.restart();
     if (base === NEGOTIATING) {
-      socket.send(encodeTftp({ kind: 'oack', options: negotiated.granted }));
+      sendPacket(encodeTftp({ kind: 'oack', options: negotiated.granted }));
       return;
     }
     const first = base + 1;
-    const last = Math.min(base + negotiated.window, blocks.count);
     const sendPackets = (packets: readonly Buffer[]): void => {
       // The client may have acknowledged more while the file was read.
       if (ownRound !== round || hasEnded()) return;
-      for (const packet of packets) socket.send(packet);
+      for (const packet of packets) sendPacket(packet);
+      const last = base + packets.length;
       resent += Math.max(Math.min(sent, last) - first + 1, 0);
       sent = Math.max(sent, last);
       deadline.restart();
     };
-    const packets = blocks.packets(first, last);
+    const packets = blocks.packets(first, Math.min(base + negotiated.window, blocks.count));
     if (!(packets instanceof Promise)) {
       sendPackets(packets);
       return;
     }
     packets.then(sendPackets).catch((error: unknown) => {
-      socket.send(encodeTftp({ kind: 'error', code: 0, message: 'The file cannot be read' }));
+      sendPacket(encodeTftp({ kind: 'error', code: 0, message: 'The file cannot be read' }));
       end(error instanceof Error ? error : new Error(String(error)));
     });
   };
@@ -132,17 +153,17 @@ function createWindow(
     isLastSent: () => sent === blocks.count,
     resent: () => resent,
     acknowledge: (block) => {
-      if (base === NEGOTIATING && block !== 0) return;
+      if (base === NEGOTIATING && block !== 0) return false;
       const ahead = base === NEGOTIATING ? 1 : (block - base) & 0xffff;
       if (ahead === 0) {
         // With windows, a repeated acknowledgment reports a gap (RFC 7440 §4). It counts once per window, because some clients send one
         // for every packet after the gap. Without windows it must be ignored, or every later packet is sent twice (RFC 1123 §4.2.3.1).
-        if (negotiated.window === 1 || repeated || sent === base) return;
+        if (negotiated.window === 1 || repeated || sent === base) return false;
         repeated = true;
         sendAgain();
-        return;
+        return false;
       }
-      if (base !== NEGOTIATING && ahead > sent - base) return;
+      if (base !== NEGOTIATING && ahead > sent - base) return false;
       base += ahead;
       if (!again) timer.measured(deadline.sinceSent());
       timer.acknowledged();
@@ -150,34 +171,54 @@ function createWindow(
       repeated = false;
       if (base === blocks.count) end('done');
       else send();
+      return true;
     },
+  };
+}
+
+/** Counts the octets to a client that has not acknowledged a packet, and says whether the first packet may be sent again. */
+function createFirstPacket(requestOctets: number) {
+  let allowed = AMPLIFICATION * requestOctets;
+  let sent = 0;
+  let size = 0;
+  return {
+    sent(packet: Buffer): void {
+      size = packet.length;
+      sent += size;
+    },
+    /** The client repeated its request. */
+    repeated: (): void => void (allowed += AMPLIFICATION * requestOctets),
+    mayRepeat: (): boolean => sent + size <= allowed,
   };
 }
 
 /**
  * Resolves at the end of the transfer, successful or not. Rejects only if the file cannot be read. The caller closes the socket.
  */
-export async function sendFile(transfer: Transfer): Promise<TransferResult> {
-  const { socket, negotiated, clock, signal, answered } = transfer;
+export async function sendFile({ socket, blocks, negotiated, clock, requestOctets, place }: Transfer): Promise<TransferResult> {
   const timeout = negotiated.timeoutSeconds === undefined ? undefined : negotiated.timeoutSeconds * 1000;
-  const maxSilence = Math.max(SILENCE_MS, 3 * (timeout ?? 0));
   const timer = createRetransmissionTimer(timeout);
   const deadline = createDeadline(clock, timer);
+  const first = createFirstPacket(requestOctets);
   let ended: string | undefined;
   let failure: Error | undefined;
+  let progressAt = clock.now();
+  let isConfirmed = false;
   const end = (reason: string): void => {
     ended ??= reason;
     deadline.interrupt();
   };
-  const window = createWindow(transfer, timer, deadline, {
-    hasEnded: () => ended !== undefined,
+  const window = createWindow({
+    ...{ blocks, negotiated, timer, deadline, hasEnded: () => ended !== undefined },
+    send: (packet) => {
+      if (!isConfirmed) first.sent(packet);
+      socket.send(packet);
+    },
     end: (result) => {
       if (result instanceof Error) failure = result;
       end(result instanceof Error ? result.message : result);
     },
   });
-  let lastHeard = clock.now();
-  let everHeard = false;
 
   socket.on('error', (error: NodeJS.ErrnoException) => {
     // The client closed its port; some clients do that after the last block.
@@ -187,27 +228,35 @@ export async function sendFile(transfer: Transfer): Promise<TransferResult> {
     const packet = decodeTftp(bytes);
     if (ended !== undefined) return;
     if (packet?.kind === 'error') end(`error ${packet.code} ${packet.message}`);
-    if (packet?.kind !== 'ack') return;
-    lastHeard = clock.now();
-    everHeard = true;
-    answered();
-    window.acknowledge(packet.block);
+    if (packet?.kind !== 'ack' || !window.acknowledge(packet.block)) return;
+    progressAt = clock.now();
+    isConfirmed = true;
+    place.progressed();
   });
-  const stopped = (): void => end('the server stops');
-  signal.addEventListener('abort', stopped, { once: true });
-  if (signal.aborted) stopped();
-  else window.send();
-  while (ended === undefined) {
-    const isOver = await deadline.passes();
-    if (!isOver || (ended as string | undefined) !== undefined) continue;
-    if (clock.now() - lastHeard > (everHeard ? maxSilence : NO_ANSWER_MS)) {
-      end('silent');
-    } else {
-      timer.expired();
-      window.sendAgain();
-    }
+  const stopped = (): void => end('the server ends it');
+  place.signal.addEventListener('abort', stopped, { once: true });
+  if (place.signal.aborted) stopped();
+  else {
+    place.sending(() => {
+      progressAt = clock.now();
+      first.repeated();
+      if (ended === undefined && !isConfirmed && deadline.sinceSent() >= REPEAT_MS) window.sendAgain();
+    });
+    window.send();
   }
-  signal.removeEventListener('abort', stopped);
+  const silentAt = (): number => progressAt + (isConfirmed ? SILENCE_MS : NO_ANSWER_MS);
+  while (ended === undefined) {
+    const isOver = await deadline.passes(silentAt);
+    if (!isOver || (ended as string | undefined) !== undefined) continue;
+    if (clock.now() >= silentAt()) {
+      end('silent');
+      continue;
+    }
+    timer.expired();
+    if (isConfirmed || first.mayRepeat()) window.sendAgain();
+    else deadline.extend();
+  }
+  place.signal.removeEventListener('abort', stopped);
   if (failure) throw failure;
   return { end: ended, resent: window.resent() };
 }

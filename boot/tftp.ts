@@ -1,18 +1,21 @@
 /** The TFTP service (RFC 1350; options of RFC 2347, 2348, 2349, 7440): read requests only, one socket per transfer. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { networkInterfaces } from 'node:os';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
-import type { Log } from '../model/log';
+import { createBoundedLog, type BoundedLog, type Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { reasonOf } from '../model/errors';
+import { networksOf } from '../model/idents';
 import { withHost } from '../wire/addresses';
 import { listenError } from '../wire/sockets/listen-errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
 import type { BootFiles } from './boot-files';
-import { openServedFile, type ServedFiles } from './files';
+import { openServedFile, shareFiles, type ServedFiles } from './files';
 import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
 import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
+import { createTransfers, transferLimits, type Place } from './tftp-transfers';
 
 type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths' | 'files.own'> &
   Partial<Pick<Options, 'DEFAULT.my_ip' | 'DEFAULT.my_ipv6'>>;
@@ -31,26 +34,47 @@ interface TftpSetup {
   readonly metrics?: Metrics;
   /** Configuration files and kernels of boot records; absent: only files below the root. */
   readonly boots?: BootFiles;
-  /** Concurrent transfers. Further requests get no answer, and machines retry. */
+  /** Concurrent transfers of clients that acknowledge what they get. Further requests get no answer, and machines retry. */
   readonly maxTransfers?: number;
+}
+/** What all addresses share. */
+interface Shared extends Pick<Required<TftpSetup>, 'options' | 'clock' | 'metrics'> {
+  readonly boots: BootFiles | undefined;
+  readonly log: BoundedLog;
+  readonly transfers: ReturnType<typeof createTransfers>;
 }
 
 /** Larger blocks would be fragmented on Ethernet (1500 octets minus 20, 8 and 4), and boot ROMs lose fragments. */
 const MAX_BLOCK = 1468;
 const MAX_WINDOW = 64;
 const DEFAULT_BLOCK = 512;
+/** Seconds. A client that waits for longer would keep its transfer for as long, dead or alive. */
+const MAX_TIMEOUT = 10;
+/** Bytes of the kernel's buffer for requests: a burst of about a thousand. In a flood, what waits there is received late. */
+const RECEIVE_BUFFER = 1 << 20;
 
 /** Rejects if a port cannot be opened. */
 export async function startTftp(setup: TftpSetup): Promise<TftpService> {
-  const { hosts, log } = setup;
+  const { hosts, options, clock, boots, metrics = silentMetrics, maxTransfers = 512 } = setup;
+  const log = createBoundedLog(setup.log, clock);
+  const own = networksOf(Object.values(networkInterfaces()).flatMap((all = []) => all.flatMap(({ cidr }) => cidr ?? [])));
+  const transfers = createTransfers({
+    ...{ limits: transferLimits(maxTransfers), clock, isNear: (address) => own.contains(address) },
+    dropped: (client) => {
+      metrics.count('bloomery_tftp_transfers_total', { outcome: 'dropped' });
+      log.warn('TFTP: too many transfers, some are dropped', { client });
+    },
+  });
   const listeners: TftpService[] = [];
-  let port = setup.options['boot.tftp_port'];
+  let port = options['boot.tftp_port'];
   const stop = async (): Promise<void> => {
     await Promise.all(listeners.map((listener) => listener.stop()));
+    await transfers.stop();
+    log.stop();
   };
   try {
     for (const host of hosts) {
-      const listener = await listenOn(host, port, setup);
+      const listener = await listenOn(host, port, { options, clock, metrics, boots, log, transfers });
       listeners.push(listener);
       // If the configured port is 0, the first address decides.
       ({ port } = listener);
@@ -63,14 +87,13 @@ export async function startTftp(setup: TftpSetup): Promise<TftpService> {
   return { port, stop };
 }
 
-async function listenOn(
-  host: string,
-  port: number,
-  { options, log, clock, metrics = silentMetrics, boots, maxTransfers = 512 }: TftpSetup,
-): Promise<TftpService> {
+async function listenOn(host: string, port: number, { options, log, clock, metrics, boots, transfers }: Shared): Promise<TftpService> {
   const served: ServedFiles = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'], own: options['files.own'] };
+  const openServed = shareFiles(
+    (name) => openServedFile(served, name),
+    () => clock.now(),
+  );
   const family = host.includes(':') ? 'udp6' : 'udp4';
-  const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
 
   const { 'DEFAULT.my_ip': myIp, 'DEFAULT.my_ipv6': myIpv6 } = options;
   /** A dual-stack socket shows IPv4 addresses as ::ffff:a.b.c.d. */
@@ -79,7 +102,7 @@ async function listenOn(
 
   const count = (outcome: string): void => metrics.count('bloomery_tftp_transfers_total', { outcome });
 
-  const listener = createSocket({ type: family, reuseAddr: false });
+  const listener = createSocket({ type: family, reuseAddr: false, recvBufferSize: RECEIVE_BUFFER });
   await bind(listener, host, port).catch((error: unknown) => {
     listener.close();
     throw listenError(error as Error, `${host} port ${port}`, 'TFTP, [boot]tftp_host and tftp_port; [boot]tftp = false switches it off');
@@ -102,63 +125,45 @@ async function listenOn(
       return;
     }
 
-    const key = `${peer.address} ${peer.port}`;
-    const earlier = transfers.get(key);
-    // A repeated request: our first packet was lost, and its timer sends it again. Boot ROMs reuse their port for the next file, so a
-    // request after an answer is a new one.
-    if (earlier && !earlier.answered) return;
-    earlier?.end.abort();
-    if (transfers.size >= maxTransfers) {
-      count('dropped');
-      log.warn('TFTP: too many transfers, dropped a request', { client: peer.address });
-      return;
-    }
-    const end = new AbortController();
-    const transfer = { end, answered: false, over: Promise.resolve() };
-    const respond = { refuse, count, answered: () => (transfer.answered = true) };
-    transfer.over = serveFile({ served, boots, reachable, host, family, log, clock }, packet, peer, respond, end.signal)
-      .catch((error: unknown) => {
+    const from = { key: `${host} ${peer.address} ${peer.port}`, address: peer.address };
+    transfers.request(from, bytes, (place) =>
+      serveFile({ openServed, boots, reachable, host, family, log, clock }, packet, peer, {
+        ...{ refuse, count, place, requestOctets: bytes.length },
+      }).catch((error: unknown) => {
         count('failed');
         log.warn('TFTP: transfer failed', { client: peer.address, file: shown(packet.file), error: reasonOf(error) });
-      })
-      .finally(() => transfers.get(key) === transfer && transfers.delete(key));
-    transfers.set(key, transfer);
+      }),
+    );
   });
 
   return {
     port: listener.address().port,
-    stop: async () => {
-      const running = [...transfers.values()];
-      for (const { end } of running) end.abort();
-      await new Promise<void>((closed) => listener.close(closed));
-      await Promise.all(running.map(({ over }) => over));
-    },
+    stop: () => new Promise<void>((closed) => void listener.close(closed)),
   };
 }
 
-interface ServeContext extends Pick<TftpSetup, 'log' | 'clock'> {
-  readonly served: ServedFiles;
+interface ServeContext extends Pick<Shared, 'log' | 'clock'> {
+  readonly openServed: ReturnType<typeof shareFiles>;
   readonly boots: BootFiles | undefined;
   /** The configuration with URLs that the peer can reach. */
   readonly reachable: (config: string, peer: string) => string;
   readonly host: string;
   readonly family: 'udp4' | 'udp6';
 }
-interface Callbacks {
+interface Received {
+  readonly requestOctets: number;
+  readonly place: Place;
   readonly refuse: (code: number, message: string) => void;
   readonly count: (outcome: string) => void;
-  /** Called when the client sent a packet. */
-  readonly answered: () => void;
 }
 /** Opens the requested file, negotiates the options and sends it. */
 async function serveFile(
-  { served, boots, reachable, host, family, log, clock }: ServeContext,
+  { openServed, boots, reachable, host, family, log, clock }: ServeContext,
   request: Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>,
   peer: RemoteInfo,
-  { refuse, count, answered }: Callbacks,
-  signal: AbortSignal,
+  { refuse, count, place, requestOctets }: Received,
 ): Promise<void> {
-  const opened = await openSource(served, boots, request.file, (config) => reachable(config, peer.address));
+  const opened = await openSource(openServed, boots, request.file, (config) => reachable(config, peer.address));
   const where = { client: peer.address, file: shown(request.file) };
   if (!opened) {
     log.warn('TFTP: no such file', where);
@@ -167,7 +172,7 @@ async function serveFile(
   }
   try {
     const negotiated = negotiate(request.options, opened.source, request.mode);
-    const blocks = await openBlocks(opened.source, request.mode, negotiated.blockSize, negotiated.window);
+    const blocks = openBlocks(opened.source, request.mode, negotiated.blockSize, negotiated.window);
     if (!blocks) {
       refuse(TFTP_ERRORS.notDefined, 'Too large for netascii mode, use octet');
       return;
@@ -178,9 +183,10 @@ async function serveFile(
       await bind(socket, host, 0);
       await connect(socket, peer);
       const started = clock.now();
-      const result = await sendFile({ socket, blocks, negotiated, clock, signal, answered });
+      const result = await sendFile({ socket, blocks, negotiated, clock, requestOctets, place });
       const ms = clock.now() - started;
-      count(result.end === 'done' ? 'sent' : result.end === 'silent' ? 'silent' : 'ended by client');
+      // What gave way to another transfer is counted already.
+      if (!place.signal.aborted) count(result.end === 'done' ? 'sent' : result.end === 'silent' ? 'silent' : 'ended by client');
       const figures = {
         ...where,
         bytes: blocks.size,
@@ -191,7 +197,7 @@ async function serveFile(
       };
       if (result.end === 'done') log.info('TFTP: sent', figures);
       else if (result.end === 'silent') log.warn('TFTP: the client stopped answering', figures);
-      else log.debug('TFTP: ended by the client', { ...figures, reason: shown(result.end) });
+      else log.debug('TFTP: ended early', { ...figures, reason: shown(result.end) });
     } finally {
       socket.close();
     }
@@ -211,7 +217,7 @@ const text = (content: string): Opened => ({ source: textSource(Buffer.from(cont
  * @param reachable replaces URLs in configuration files
  */
 async function openSource(
-  served: ServedFiles,
+  openServed: ServeContext['openServed'],
   boots: BootFiles | undefined,
   requested: string,
   reachable: (text: string) => string,
@@ -226,8 +232,8 @@ async function openSource(
     if (opened?.kind === 'remote') return { source: cachedSource(opened.file), close: () => opened.file.release() };
     if (opened) return { source: fileSource(opened.file), close: () => opened.file.handle.close() };
   }
-  const file = await openServedFile(served, requested);
-  if (file) return { source: fileSource(file), close: () => file.handle.close() };
+  const shared = await openServed(requested);
+  if (shared) return { source: fileSource(shared.file), close: () => shared.close() };
   return name?.kind === 'grub start' ? text(GRUB_START) : undefined;
 }
 
@@ -246,7 +252,7 @@ export function negotiate(requested: TftpOptions, file: Pick<BlockSource, 'size'
   const least = (value: number | undefined, most: number): number | undefined => (value === undefined ? undefined : Math.min(value, most));
   const blockSize = grant('blksize', least(number('blksize', 8, 65464), MAX_BLOCK)) ?? DEFAULT_BLOCK;
   const window = grant('windowsize', least(number('windowsize', 1, 65535), MAX_WINDOW)) ?? 1;
-  const timeout = grant('timeout', number('timeout', 1, 255));
+  const timeout = grant('timeout', number('timeout', 1, MAX_TIMEOUT));
   // The size of a text is known only after the conversion of its line ends (RFC 1350 §1).
   if (mode === 'octet' && requested.has('tsize')) grant('tsize', file.size);
   return { blockSize, window, granted, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };

@@ -18,7 +18,7 @@ import type { Store } from '../store/store';
 import type { TlsSettings } from '../wire/http/listener-tls';
 import { watchFiles } from '../wire/watch-files';
 import { waitForAddress } from './address';
-import { dhcpOptions, dhcpPlan, type DhcpPlan } from './dhcp';
+import { dhcpOptions, dhcpPlan } from './dhcp';
 import { createHttpd, proxyRequest, type Port } from './httpd';
 import { Metal3Error, contextOf, type Environment, type ContainerContext } from './container-context';
 import { inspectorScript } from './scripts';
@@ -206,9 +206,8 @@ export function exporterPort(environment: Environment, log: Log): ContainerPort 
 }
 
 /** A store without nodes. Leases live as long as the container, as those of dnsmasq in metal3's image. */
-function leaseStore({ hosts }: DhcpPlan): DhcpSetup['store'] {
-  const fixed = hosts.flatMap(({ mac, address }) => (address === undefined ? [] : [{ mac, address, expires_at: Number.MAX_SAFE_INTEGER }]));
-  const leases = new Map<string, LeaseRecord>(fixed.map((lease) => [lease.address, lease]));
+function leaseStore(): DhcpSetup['store'] {
+  const leases = new Map<string, LeaseRecord>();
   const store = {
     discoveries: { addressStatuses: async () => [] },
     boots: { forMac: async () => undefined },
@@ -251,7 +250,8 @@ export async function startDnsmasq(
   });
   if (options['dhcp.dhcp_provider'] === 'none') return () => tftp.stop();
   const filter = { discovers: true, inspectInterfaces: [], lists };
-  const setup = { options, store: leaseStore(plan), filter, log, clock: systemClock, random: randomBytes };
+  const reservations = plan.hosts.flatMap(({ mac, address }) => (address === undefined ? [] : [{ mac, address }]));
+  const setup = { options, reservations, store: leaseStore(), filter, log, clock: systemClock, random: randomBytes };
   const dhcp = await startDhcp(setup).catch(async (error: unknown) => {
     await tftp.stop();
     throw error;

@@ -11,7 +11,7 @@ interface DhcpHost {
   readonly address?: string;
   readonly ignored: boolean;
 }
-export interface DhcpPlan {
+interface DhcpPlan {
   readonly subnets: readonly string[];
   readonly hosts: readonly DhcpHost[];
   /** Only machines of DHCP_HOSTS are answered. */

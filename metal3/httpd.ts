@@ -13,7 +13,8 @@ import { pipeline } from 'node:stream/promises';
 import { openServedFile } from '../boot/files';
 import { pathOf, refuse, sendLocal } from '../boot/http';
 import { reasonOf } from '../model/errors';
-import type { Log } from '../model/log';
+import { systemClock } from '../model/clock';
+import { createBoundedLog, type Log } from '../model/log';
 
 /** The ports: HTTP_PORT, that of the API with TLS, and VMEDIA_TLS_PORT. */
 export type Port = 'plain' | 'api' | 'media';
@@ -106,7 +107,7 @@ const RETRY = { 'retry-after': '5' };
 
 /** @returns the listener of a port */
 export function createHttpd(setup: HttpdSetup, port: Port): RequestListener {
-  const { log } = setup;
+  const log = createBoundedLog(setup.log, systemClock);
   const file = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<void> => {
     const opened = await openServedFile({ named: {}, root: setup.root, own: [] }, path);
     if (opened) await sendLocal(request, response, opened);

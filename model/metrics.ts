@@ -67,7 +67,7 @@ export const METRICS = {
 
   bloomery_dhcp_packets_total: { kind: 'counter', help: 'DHCP and DHCPv6 packets by type and response (`none`, `malformed`, `dropped`, `failed`, or the type of the response).', labels: ['type', 'answer'] },
   bloomery_dhcp_addresses: { kind: 'gauge', help: 'Addresses of all DHCP ranges by state: free, offered, bound, ended (reserved for its previous machine while others are free), declined.', labels: ['state'] },
-  bloomery_tftp_transfers_total: { kind: 'counter', help: 'TFTP requests by outcome: sent, refused (no such file), dropped (too many), silent (the machine stopped responding), ended by client, failed.', labels: ['outcome'] },
+  bloomery_tftp_transfers_total: { kind: 'counter', help: 'TFTP requests by outcome: sent, refused (no such file), dropped (too many, or ended for another), silent (the machine stopped responding), ended by client, failed.', labels: ['outcome'] },
   bloomery_http_boot_answers_total: { kind: 'counter', help: 'Responses of the HTTP boot service by kind (script, file) and status class.', labels: ['kind', 'status'] },
   bloomery_http_boot_bytes_total: { kind: 'counter', help: 'Bytes sent by the HTTP boot service.', labels: [] },
   bloomery_image_cache_total: { kind: 'counter', help: 'Requests for files from other servers by use of the cache: `hit` or `miss` (downloaded).', labels: ['result'] },

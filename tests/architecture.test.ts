@@ -369,7 +369,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ui/views': ['model/json', 'ui', 'ui/lib'],
   wire: [],
   'wire/dhcp': ['wire/ipv6'],
-  'wire/dns': ['model/idents', 'wire/addresses'],
+  'wire/dns': ['model/idents', 'wire/addresses', 'wire/shares'],
   'wire/http': ['model/idents', 'model/log', 'wire'],
   'wire/images': [],
   'wire/ipmi': ['wire/child-processes'],

@@ -1,4 +1,4 @@
-/** Counts what is taken, in all and by each source, up to limits. */
+/** Counts what is taken, in all and by each source, up to limits: at a time, or in a period. */
 
 export interface ShareLimits {
   readonly inAll: number;
@@ -34,5 +34,18 @@ export function createShares({ inAll, ofSource }: ShareLimits): Shares {
       if (own > 0) sources.set(source, own);
       else sources.delete(source);
     },
+  };
+}
+
+/** @returns whether a source may have one more in this period, and the period in all. No more than `inAll` sources are remembered. */
+export function createRate(limits: ShareLimits, periodMs: number, now: () => number): (source: string) => boolean {
+  let ends = -Infinity;
+  let shares = createShares(limits);
+  return (source) => {
+    if (now() >= ends) {
+      ends = now() + periodMs;
+      shares = createShares(limits);
+    }
+    return shares.take(source, 1);
   };
 }

@@ -26,6 +26,7 @@ import {
   type Machine,
   type Silence,
 } from './clients';
+import type { MachineLookup } from './machines';
 import type { Pool } from './pool';
 
 export const SERVER_PORT = 67;
@@ -111,11 +112,14 @@ const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machin
 /** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
 const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>
   giaddr === ANY_ADDRESS ? undefined : (relayAddress(options, 'linkSelection') ?? giaddr);
+/** The relay and its port that the packet came through, if the relay names one (RFC 3046 §3.1). */
+const circuitOf = ({ options: { relayAgentInformation: port }, giaddr }: DhcpPacket): string | undefined =>
+  giaddr === ANY_ADDRESS ? undefined : port && `${giaddr} ${port.toString('hex')}`;
 /** The server identifier of the answer. RFC 5107 §4: a relay may override it, so that clients send their renewals to the relay. */
 const serverOf = (policy: DhcpPolicy, { options, giaddr }: DhcpPacket): string =>
   (giaddr === ANY_ADDRESS ? undefined : relayAddress(options, 'serverIdentifier')) ?? policy.server;
 
-const isOnSubnet = ({ netmask, network }: DhcpPolicy, address: string): boolean =>
+export const isOnSubnet = ({ netmask, network }: Pick<DhcpPolicy, 'netmask' | 'network'>, address: string): boolean =>
   (addressToNumber(address) & addressToNumber(netmask)) >>> 0 === network;
 
 /** A subnet with its pool. */
@@ -141,7 +145,7 @@ export function subnetFor(subnets: readonly Subnet[], name: string, packet: Dhcp
 export async function answerDhcp(
   policy: DhcpPolicy,
   pool: Pool<Decision>,
-  lookup: (mac: string) => Promise<Machine>,
+  lookup: MachineLookup,
   packet: DhcpPacket,
   clock: { now(): number },
 ): Promise<Outcome> {
@@ -176,7 +180,7 @@ export async function answerDhcp(
 
   const decided = type === MESSAGE.request ? pool.find(mac, clock.now())?.note : undefined;
   const fresh = decided !== undefined && clock.now() - decided.at < DECISION_MS;
-  const machine = fresh ? decided.machine : await lookup(mac);
+  const machine = fresh ? decided.machine : await lookup(mac, circuitOf(packet));
   // The query took time, so the clock is read again.
   const now = clock.now();
   const client = clientOf(options);
@@ -186,7 +190,7 @@ export async function answerDhcp(
 
   if (type === MESSAGE.discover) {
     const wanted = addressToNumber(requested);
-    const offered = pool.offer(mac, wanted, now, { machine, at: now });
+    const offered = pool.offer(mac, wanted, now, { machine, at: now }, machine.known);
     if (!offered) return { kind: 'silence', reason: POOL_EXHAUSTED, notable: true };
     return grant(policy, packet, fields, MESSAGE.offer, numberToAddress(offered.address));
   }

@@ -28,6 +28,7 @@ import {
   type Machine,
   type Silence,
 } from './clients';
+import type { MachineLookup } from './machines';
 import type { AddressForm, Pool } from './pool';
 
 export interface Dhcpv6Policy {
@@ -75,7 +76,6 @@ interface Identity {
  * Finds the MAC address of the client's interface in a relay's option, its link-local address, or its DUID. All interfaces of a machine may
  * have the same DUID, so the key then has the IAID too. Undefined: the client shows no MAC address.
  * @param from the address that the packet came from
- * @internal
  */
 export function identify({ relays, message }: Dhcpv6Packet, from: string): Identity | undefined {
   const nearest = relays.at(-1);
@@ -87,6 +87,12 @@ export function identify({ relays, message }: Dhcpv6Packet, from: string): Ident
   if (ofDuid === undefined) return undefined;
   const iaid = message.associations.addresses[0]?.iaid ?? 0;
   return { mac: ofDuid, key: `${ofDuid}/${iaid.toString(16).padStart(8, '0')}` };
+}
+
+/** The relay nearest to the client and its interface, if the relay names one (RFC 8415 §21.18). */
+function circuitOf({ relays }: Dhcpv6Packet): string | undefined {
+  const { link, options } = relays.at(-1) ?? {};
+  return options?.interfaceIdentifier && `${link!} ${options.interfaceIdentifier.toString('hex')}`;
 }
 
 /** Intel's IANA enterprise number, which PXE clients have in their vendor class (RFC 5970 leaves it open; UEFI 2.10 §24.3, §24.7). */
@@ -163,7 +169,7 @@ function eachAssociation(
 function offer(exchange: Exchange): Dhcpv6Message['associations'] {
   const { subnet, identity, machine, now } = exchange;
   return eachAssociation(exchange, (asked) => {
-    const offered = subnet.pool.offer(identity.key, requestedOf(subnet.form, asked), now, { machine, at: now });
+    const offered = subnet.pool.offer(identity.key, requestedOf(subnet.form, asked), now, { machine, at: now }, machine.known);
     return offered
       ? associationWith(asked, subnet, subnet.form.toText(offered.address))
       : { ...EMPTY, iaid: asked.iaid, status: status('noAddresses') };
@@ -175,7 +181,7 @@ function bind(exchange: Exchange): Dhcpv6Message['associations'] {
   const { subnet, identity, machine, now } = exchange;
   const { pool, form } = subnet;
   return eachAssociation(exchange, (asked) => {
-    const candidates = [requestedOf(form, asked), pool.offer(identity.key, -1, now, { machine, at: now })?.address];
+    const candidates = [requestedOf(form, asked), pool.offer(identity.key, -1, now, { machine, at: now }, machine.known)?.address];
     const bound = candidates.find((address) => address !== undefined && address >= 0 && pool.bind(identity.key, address, now));
     return bound === undefined
       ? { ...EMPTY, iaid: asked.iaid, status: status('noAddresses') }
@@ -263,12 +269,12 @@ const configuration = ({ dns, domain }: Dhcpv6Policy, { optionRequest = [] }: Op
 
 /**
  * Returns the answer, or the reason for none. Updates the pool accordingly.
- * @param lookup what the store knows about a MAC address
+ * @param lookup what the store knows about a MAC address; undefined without a subnet
  * @param from the address that the packet came from
  */
 export async function answerDhcpv6(
   subnet: Subnet6 | undefined,
-  lookup: (mac: string) => Promise<Machine>,
+  lookup: MachineLookup | undefined,
   packet: Dhcpv6Packet,
   from: string,
   clock: { now(): number },
@@ -277,7 +283,7 @@ export async function answerDhcpv6(
   const { options } = message;
   const rule = RULES[message.type];
   if (!rule) return silence('a message type that servers do not answer');
-  if (!subnet) return silence('no addresses for the link of this relay');
+  if (!subnet || !lookup) return silence('no addresses for the link of this relay');
   const { policy, pool } = subnet;
   if (rule.client && options.clientIdentifier === undefined) return silence('no client identifier');
   const named = options.serverIdentifier;
@@ -289,7 +295,7 @@ export async function answerDhcpv6(
 
   const decided = message.type === MESSAGE6.request ? pool.find(identity.key, clock.now())?.note : undefined;
   const fresh = decided !== undefined && clock.now() - decided.at < DECISION_MS;
-  const machine: Machine = fresh ? decided.machine : rule.looksUp ? await lookup(identity.mac) : { known: false };
+  const machine: Machine = fresh ? decided.machine : rule.looksUp ? await lookup(identity.mac, circuitOf(packet)) : { known: false };
   // The query took time, so the clock is read again.
   const now = clock.now();
   const client = clientOf(options);

@@ -1,29 +1,17 @@
 /** Receives the DHCP packets of one interface, and handles a bounded number of them at the same time. For both IP versions. */
 import type { Socket } from 'node:dgram';
+import { createFairWork } from '../../wire/fair-queue';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
-import type { Log } from '../../model/log';
 import { waitWithinStopTimeout } from './leases';
 
-/** Packets that may wait for the store; further ones are dropped, and clients retry. */
-const MOST_PENDING = 2048;
-/** Repeated warnings are logged once in this time, with their number. */
-const LOG_EVERY_MS = 60_000;
+/** Packets that may wait, and that may wait for the store; further ones are dropped, and clients retry. */
+const MOST_WAITING = 2048;
+const MOST_IN_WORK = 512;
+/** Packets whose handling begins in a turn of the event loop. */
+const IN_TURN = 16;
 
 export type Warn = (message: string, fields: object) => void;
-/** Limits warnings that traffic can cause. There are few different messages, so the memory is bounded. */
-export function createWarnings(log: Log, clock: Clock): Warn {
-  const kinds = new Map<string, { readonly until: number; left: number }>();
-  return (message, fields) => {
-    const kind = kinds.get(message);
-    if (kind && kind.until > clock.now()) {
-      kind.left += 1;
-      return;
-    }
-    log.warn(message, kind?.left ? { ...fields, repeated: kind.left } : fields);
-    kinds.set(message, { until: clock.now() + LOG_EVERY_MS, left: 0 });
-  };
-}
 
 export interface Listener {
   stop(): Promise<void>;
@@ -36,6 +24,10 @@ interface ListenerSetup<Packet> {
   readonly warn: Warn;
   readonly decode: (bytes: Buffer) => Packet | { readonly malformed: string };
   readonly handle: (packet: Packet, from: string) => Promise<void>;
+  /** Whether the packet is of a machine that has an address, or was offered one. */
+  readonly isExpected: (packet: Packet, from: string) => boolean;
+  /** The client, or the relay that has many: each has its turn. */
+  readonly sourceOf: (packet: Packet, from: string) => string;
   /** Counts packets without an answer; undefined: not a packet. */
   readonly count: (packet: Packet | undefined, answer: 'malformed' | 'dropped' | 'failed') => void;
 }
@@ -46,9 +38,11 @@ export function startListener<Packet extends object>({
   warn,
   decode,
   handle,
+  isExpected,
+  sourceOf,
   count,
 }: ListenerSetup<Packet>): Listener {
-  const pending = new Set<Promise<void>>();
+  const work = createFairWork({ waiting: MOST_WAITING, inWork: MOST_IN_WORK, inTurn: IN_TURN });
   socket.on('error', (error) => warn(`${protocol}: the socket failed`, { reason: error.message }));
   socket.on('message', (bytes, { address: from }) => {
     const packet = decode(bytes);
@@ -57,24 +51,25 @@ export function startListener<Packet extends object>({
       warn(`${protocol}: malformed packet`, { from, reason: packet.malformed });
       return;
     }
-    if (pending.size >= MOST_PENDING) {
-      count(packet, 'dropped');
-      warn(`${protocol}: too many packets at once, some are dropped`, { from });
-      return;
-    }
-    const work = handle(packet, from)
-      .catch((error: unknown) => {
-        count(packet, 'failed');
-        warn(`${protocol}: no answer could be made`, { from, reason: reasonOf(error) });
-      })
-      .finally(() => pending.delete(work));
-    pending.add(work);
+    // A flood of invented machines does not delay the others.
+    work.add(
+      [isExpected(packet, from) ? 'expected' : 'others', sourceOf(packet, from)],
+      () =>
+        handle(packet, from).catch((error: unknown) => {
+          count(packet, 'failed');
+          warn(`${protocol}: no answer could be made`, { from, reason: reasonOf(error) });
+        }),
+      () => {
+        count(packet, 'dropped');
+        warn(`${protocol}: too many packets at once, some are dropped`, { from });
+      },
+    );
   });
   return {
     stop: async () => {
       // Takes no new packets, and answers those in work.
       socket.removeAllListeners('message');
-      await waitWithinStopTimeout(clock, Promise.allSettled(pending));
+      await waitWithinStopTimeout(clock, work.stop());
       await new Promise<void>((done) => void socket.close(done));
     },
   };

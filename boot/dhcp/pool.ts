@@ -5,14 +5,32 @@
 import { isIPv4 } from 'node:net';
 import type { LeaseRecord } from '../../model/records';
 import { addressToNumber, numberToAddress } from '../../wire/dhcp/dhcp';
-import { createAddressTable, type Binding, type BindingState, type PoolAddress, type PoolRange } from './addresses';
+import {
+  createAddressTable,
+  machineOf,
+  OFFER_MS,
+  type AddressTable,
+  type Binding,
+  type BindingState,
+  type PoolAddress,
+  type PoolRange,
+} from './addresses';
 
 /** A larger range is probably a typing error. Also bounds the memory. */
 export const LARGEST_POOL = 65_536;
-/** RFC 2131 §3.1: an offered address should not be given to another client meanwhile. */
-const OFFER_MS = 30_000;
-/** How long an address is not offered after a machine found it in use. */
+/**
+ * How long an address is not offered after a machine found it in use (RFC 2131 §4.3.3, RFC 8415 §18.3.8), unless no other is left. Anybody
+ * can send such messages. So few addresses are declined at once: of each machine, and a part of the pool. Others return earlier.
+ */
 const DECLINED_MS = 3_600_000;
+const DECLINED_OF_MACHINE = 3;
+const DECLINED_PART = 4;
+/** Addresses of a machine that names several interfaces (RFC 8415 §12). */
+const MOST_INTERFACES = 4;
+/** How long an offer is valid if no other address is left, and a machine of no node needs one. */
+const PRESSED_OFFER_MS = 8000;
+/** Offers whose addresses were needed for others; their machines may still accept them. */
+const MOST_EVICTED = 4096;
 
 /** A lease to be written to the store; undefined: the address is to be removed from it. */
 interface LeaseChange {
@@ -54,19 +72,62 @@ export interface Pool<Note> {
   find(mac: string, now: number): Binding<Note> | undefined;
   /**
    * Reserves an address for the machine. In this order: its own, the requested one, the one that its MAC address hashes to, one that was
-   * never used, the one whose lease ended longest ago. Undefined if the pool is exhausted.
+   * never used, the one whose lease ended longest ago, the one that was declined longest ago, the one of the oldest offer.
+   * Undefined if the pool is exhausted.
+   * @param isPreferred the machine belongs to a node: it may displace an offer that was just made to one that does not
    */
-  offer(mac: string, requested: number, now: number, note: Note): Binding<Note> | undefined;
+  offer(mac: string, requested: number, now: number, note: Note, isPreferred?: boolean): Binding<Note> | undefined;
   /** Gives the machine this address for the lease time. False if the address is outside the pool or belongs to another machine. */
   bind(mac: string, address: number, now: number): boolean;
   /** The machine releases the address. It gets the same one again, unless the pool runs out of others. */
   release(mac: string, address: number, now: number): void;
   /** The machine accepted another server's offer. */
   withdraw(mac: string, now: number): void;
+  /** Another machine needs what was offered to this one, which may still accept its offer while nobody else does. */
+  evict(machine: string, now: number): void;
+  /** Whether the machine has a lease now. */
+  hasLease(machine: string, now: number): boolean;
   /** The machine found the address in use. False if the address was not its own. */
   decline(mac: string, address: number, now: number): boolean;
   /** Number of addresses by state; addresses that were never used count as free. */
   counts(now: number): Readonly<Record<BindingState, number>>;
+}
+
+/** Which offers give way to others. */
+function createOffers<Note>(addresses: AddressTable<Note>) {
+  /** Offers that gave way: machine → address. */
+  const evicted = new Map<string, number>();
+  function evict(entry: PoolAddress<Note>): void {
+    evicted.delete(entry.mac);
+    evicted.set(entry.mac, entry.address);
+    const [earliest] = evicted.keys();
+    if (evicted.size > MOST_EVICTED) evicted.delete(earliest!);
+    addresses.end(entry);
+  }
+  return {
+    evict,
+    /** Takes the address of the oldest offer if there is no other, and the offer ends by `latest`. */
+    choose(mac: string, requested: number, latest: number): PoolAddress<Note> | undefined {
+      const chosen = addresses.choose(mac, requested);
+      const oldest = chosen ? undefined : addresses.oldestOffered();
+      if (!oldest || oldest.until > latest) return chosen;
+      evict(oldest);
+      return addresses.choose(mac, requested);
+    },
+    /** The address was offered to this machine once, and nobody has accepted it since. */
+    isOpen: (mac: string, address: number): boolean => evicted.get(mac) === address && addresses.known.get(address)?.state === 'offered',
+    accepted: (mac: string): void => void evicted.delete(mac),
+    /** Whether the machine may have an address by one more name. The oldest that it does not use gives way. */
+    hasRoom(name: string): boolean {
+      const machine = machineOf(name);
+      if (name === machine) return true;
+      const own = addresses.held(machine).filter(({ mac }) => mac !== '' && mac !== machine);
+      if (own.length < MOST_INTERFACES) return true;
+      const unused = own.find(({ state }) => state !== 'bound');
+      if (unused) addresses.detach(unused, 'free', 0);
+      return unused !== undefined;
+    },
+  };
 }
 
 /**
@@ -97,12 +158,16 @@ export function createPool<Note>(
     }
   }
 
+  const offers = createOffers(addresses);
+  const size = last - first + 1;
+
   return {
     find(mac, at) {
       addresses.expire(at);
       return addresses.ofMac(mac);
     },
-    offer(mac, requested, at, note) {
+    offer(mac, requested, at, note, isPreferred = false) {
+      const displaced = at + OFFER_MS - (isPreferred ? 0 : PRESSED_OFFER_MS);
       addresses.expire(at);
       const known = addresses.ofMac(mac);
       if (known?.state === 'bound') {
@@ -110,15 +175,18 @@ export function createPool<Note>(
         known.note = note;
         return known;
       }
-      const entry = known ?? addresses.choose(mac, requested);
-      return entry && addresses.move(entry, 'offered', mac, at + OFFER_MS, note);
+      const entry = known ?? (offers.hasRoom(mac) ? offers.choose(mac, requested, displaced) : undefined);
+      return entry && Object.assign(addresses.move(entry, 'offered', mac, at + OFFER_MS, note), { isPreferred });
     },
     bind(mac, address, at) {
       addresses.expire(at);
-      if (!addresses.isFree(address) && !addresses.ofMachine(mac, address)) return false;
-      const [entry, other] = [addresses.at(address), addresses.ofMac(mac)];
-      if (other && other !== entry) addresses.detach(other, 'free', 0);
-      addresses.move(entry, 'bound', mac, at + leaseMs, entry.note).stored = true;
+      const own = addresses.ofMac(mac);
+      if (own?.address !== address && !offers.isOpen(mac, address) && !addresses.isFree(address)) return false;
+      if (!own && !offers.hasRoom(mac)) return false;
+      const entry = addresses.at(address);
+      offers.accepted(mac);
+      if (own && own !== entry) addresses.detach(own, 'free', 0);
+      addresses.move(entry, 'bound', mac, at + leaseMs, entry.mac === mac ? entry.note : undefined).stored = true;
       save(entry);
       return true;
     },
@@ -132,18 +200,32 @@ export function createPool<Note>(
       const entry = addresses.ofMac(mac);
       if (entry?.state === 'offered') addresses.end(entry);
     },
+    evict(machine, at) {
+      addresses.expire(at);
+      for (const entry of addresses.held(machine)) if (entry.state === 'offered') offers.evict(entry);
+    },
+    hasLease(machine, at) {
+      addresses.expire(at);
+      return addresses.held(machine).some(({ state }) => state === 'bound');
+    },
     decline(mac, address, at) {
       addresses.expire(at);
       const entry = addresses.ofMachine(mac, address);
-      if (entry) addresses.detach(entry, 'declined', at + DECLINED_MS);
-      return entry !== undefined;
+      if (!entry) return false;
+      addresses.detach(entry, 'declined', at + DECLINED_MS);
+      const own = addresses.held(entry.machine).filter(({ state }) => state === 'declined');
+      if (own.length > DECLINED_OF_MACHINE) addresses.detach(own[0]!, 'free', 0);
+      if (addresses.declined() > Math.max(size / DECLINED_PART, 1)) addresses.undecline();
+      return true;
     },
     counts(at) {
       addresses.expire(at);
       const counts = { free: 0, offered: 0, bound: 0, ended: 0, declined: 0 };
       for (const { state } of addresses.known.values()) counts[state] += 1;
-      const excluded = range.excluded.filter((address) => address >= first && address <= last).length;
-      return { ...counts, free: last - first + 1 - excluded - (addresses.known.size - counts.free) };
+      const withheld = new Set([...range.excluded, ...(range.reserved?.values() ?? [])]);
+      const inRange = [...withheld].filter((address) => address >= first && address <= last).length;
+      const free = size - inRange - (addresses.known.size - counts.free);
+      return { ...counts, free };
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
+import { createRate, type ShareLimits } from '../../wire/shares';
 import { LinkError } from '../../wire/sockets/libc';
 import { IPPROTO_ICMPV6, openIcmpv6 } from '../../wire/sockets/link';
 import {
@@ -19,6 +20,8 @@ import {
 const INTERVAL_MS = { least: 200_000, most: 600_000 } as const;
 /** RFC 4861 §10, MIN_DELAY_BETWEEN_RAS: between advertisements to all nodes. */
 const MULTICAST_GAP_MS = 3000;
+/** Answers to single machines in that time. Others get the advertisement to all nodes (§6.2.6), whoever else sends solicitations. */
+const UNICAST: ShareLimits = { inAll: 64, ofSource: 2 };
 
 interface Advertiser {
   readonly interface: string;
@@ -41,6 +44,7 @@ export async function startRouterAdvertisements(setup: Advertiser): Promise<{ st
   const message = routerAdvertisement(setup.advertisement);
   const ended = new AbortController();
   let lastToAll = -Infinity;
+  const mayAnswer = createRate(UNICAST, MULTICAST_GAP_MS, () => clock.now());
   const send = (address: string): void =>
     socket.send(message, IPPROTO_ICMPV6, address, (error) => {
       // The link-local address exists only with a carrier; a later solicitation or interval tries again.
@@ -55,8 +59,8 @@ export async function startRouterAdvertisements(setup: Advertiser): Promise<{ st
   socket.on('message', (bytes, { address }) => {
     if (!isRouterSolicitation(bytes)) return;
     // A machine without an address is only reachable by multicast. Off-link addresses are ignored (RFC 4861 §6.1.1).
-    if (address.startsWith('::')) sendToAll();
-    else if (address.startsWith('fe80:')) send(address);
+    if (address.startsWith('fe80:') && mayAnswer(address)) send(address);
+    else if (address.startsWith('fe80:') || address.startsWith('::')) sendToAll();
   });
   const advertise = async (): Promise<void> => {
     while (!ended.signal.aborted) {

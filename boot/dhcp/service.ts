@@ -1,6 +1,6 @@
 /** The DHCP services of all subnets: their pools with the leases in the store, and what the store knows about machines. */
 import type { Clock } from '../../model/clock';
-import type { Log } from '../../model/log';
+import { createBoundedLog, ONE_LINE, type Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { LeaseRecord } from '../../model/records';
 import type { Store } from '../../store/store';
@@ -9,10 +9,12 @@ import type { BootChoiceStore, PxeFilter } from '../discovery';
 import type { BootRequestLog } from '../requests';
 import type { BindingState, PoolRange } from './addresses';
 import type { Decision } from './clients';
+import { isOnSubnet } from './dhcpv4';
 import { createLeaseWriter } from './leases';
-import { createWarnings, type Listener } from './listener';
-import { createMachineLookup, limitUnknownMachines } from './machines';
+import type { Listener, Warn } from './listener';
+import { createMachineLookup, limitUnknownMachines, type MachineLookup } from './machines';
 import { createLeaseChanges, createPool, IPV4, type AddressForm, type Pool } from './pool';
+import { reserveAddresses } from './reservations';
 import { startRouterAdvertisements } from './router-advertisements';
 import { startDhcpv4 } from './service4';
 import { startDhcpv6 } from './service6';
@@ -32,6 +34,8 @@ export interface DhcpSetup {
   readonly clock: Clock;
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
+  /** Addresses that only these machines get. An IPv4 address may be outside the ranges. */
+  readonly reservations?: readonly { readonly mac: string; readonly address: string }[];
   /** Returns this many random bytes. */
   readonly random: (bytes: number) => Buffer;
 }
@@ -69,23 +73,48 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
   const links = await readLinks();
   const plans = planSubnets(options, (name) => links.get(name)?.ipv4);
   const plans6 = planSubnets6(options, (name) => links.get(name)?.ipv6);
-  const log = setup.log;
-  const warn = createWarnings(log, clock);
+  const { log } = setup;
+  const limited = createBoundedLog(log, clock, ONE_LINE);
+  const warn: Warn = (message, fields) => limited.warn(message, fields);
   const changes = createLeaseChanges();
   const leases = await store.leases.list();
-  const ranges = [...plans.map(({ range }) => ({ range, form: IPV4 })), ...plans6];
-  const pools = ranges.map((one) => createPool<Decision>(one.range, leasesOf(one, ranges, leases), clock.now(), changes, one.form));
+  const withReservations = ({ range, form }: RangeForm, isOwn: (address: string) => boolean): RangeForm => {
+    const own = (setup.reservations ?? []).filter(({ address }) => form.isOfFamily(address) && isOwn(address));
+    return { form, range: { ...range, reserved: new Map(own.map(({ mac, address }) => [mac, form.toNumber(address)])) } };
+  };
+  const ranges = [
+    ...plans.map(({ range, policy }) => withReservations({ range, form: IPV4 }, (address) => isOnSubnet(policy, address))),
+    ...plans6.map((plan) => withReservations(plan, (address) => plan.form.toNumber(address) >= 0)),
+  ];
+  const pools = ranges.map((one) => {
+    const pool = createPool<Decision>(one.range, leasesOf(one, ranges, leases), clock.now(), changes, one.form);
+    return reserveAddresses(pool, one.range.reserved!, one.range.leaseMs);
+  });
   const subnets = plans.map(({ policy, direct, interface: name }, index) => ({
     ...{ policy, pool: pools[index]!, interface: direct ? name : undefined },
   }));
   const subnets6 = plans6.map(({ policy, form, direct, interface: name }, index) => ({
     ...{ policy, form, pool: pools[plans.length + index]!, interface: direct ? name : undefined },
   }));
-  const max = options['boot.dhcp_max_unknown'] ?? [...plans, ...plans6].reduce((sum, plan) => sum + plan.maxUnknown, 0);
-  const lookup = limitUnknownMachines(createMachineLookup(store, filter, setup.requests), {
-    ...{ max, clock, periodMs: Math.max(...ranges.map(({ range }) => range.leaseMs)) },
-    refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),
-  });
+  const limitIn = (of: readonly Pool<Decision>[], max: number, periodMs: number, inner: MachineLookup): MachineLookup =>
+    limitUnknownMachines(inner, {
+      ...{ max, periodMs, clock },
+      hasLease: (mac) => of.some((pool) => pool.hasLease(mac, clock.now())),
+      evict: (mac) => of.forEach((pool) => pool.evict(mac, clock.now())),
+      refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),
+    });
+  const most = options['boot.dhcp_max_unknown'];
+  const unlimited = createMachineLookup(store, filter, setup.requests);
+  const longest = Math.max(...ranges.map(({ range }) => range.leaseMs));
+  const inAll = most === null ? unlimited : limitIn(pools, most, longest, unlimited);
+  // Each range has a limit of its own, so that the machines of a node get an address in each, whatever unknown machines do there.
+  const lookups = new Map(
+    pools.map((pool, index) => {
+      const usable = Object.values(pool.counts(clock.now())).reduce((sum, count) => sum + count, 0) - ranges[index]!.range.reserved!.size;
+      const own = most === null ? [...plans, ...plans6][index]!.maxUnknown : most;
+      return [pool, limitIn([pool], Math.min(own, usable), ranges[index]!.range.leaseMs, inAll)] as const;
+    }),
+  );
   const writer = createLeaseWriter(store, changes, clock, warn);
   metrics.read('bloomery_dhcp_addresses', () => sumOf(pools, clock.now()).map(([state, count]) => [{ state }, count]));
 
@@ -93,8 +122,16 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
   const stop = async (): Promise<void> => {
     for (const one of started.reverse()) await one.stop();
     await writer.stop();
+    limited.stop();
   };
-  const common = { lookup, changed: () => writer.schedule(), receiveBuffer: RECEIVE_BUFFER, warn, clock, metrics };
+  const common = {
+    lookupIn: (pool: Pool<Decision>) => lookups.get(pool)!,
+    changed: () => writer.schedule(),
+    receiveBuffer: RECEIVE_BUFFER,
+    warn,
+    clock,
+    metrics,
+  };
   const interfaces = (of: readonly { readonly interface: string }[]): readonly string[] => [...new Set(of.map((plan) => plan.interface))];
   try {
     for (const name of interfaces(plans))

@@ -2,11 +2,13 @@
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
-import { decode, encode, type DhcpPacket } from '../../wire/dhcp/dhcp';
+import { ANY_ADDRESS, decode, encode, type DhcpPacket } from '../../wire/dhcp/dhcp';
 import { openUdp } from '../../wire/sockets/link';
 import { answerDhcp, SERVER_PORT, subnetFor, type Subnet } from './dhcpv4';
-import type { Machine } from './clients';
 import { startListener, type Listener, type Warn } from './listener';
+import type { MachineLookup } from './machines';
+import type { Decision } from './clients';
+import type { Pool } from './pool';
 
 /** RFC 2132 §9.6. */
 const TYPES: readonly (string | undefined)[] = [undefined, 'discover', 'offer', 'request', 'decline', 'ack', 'nak', 'release', 'inform'];
@@ -18,7 +20,8 @@ const HEADERS = 28;
 interface Setup {
   readonly interface: string;
   readonly subnets: readonly Subnet[];
-  readonly lookup: (mac: string) => Promise<Machine>;
+  /** What the store knows about machines in the subnet of a pool. */
+  readonly lookupIn: (pool: Pool<Decision>) => MachineLookup;
   /** Called for each packet, since the pool may have changed. */
   readonly changed: () => void;
   readonly receiveBuffer: number;
@@ -29,7 +32,7 @@ interface Setup {
 }
 
 /** @throws LinkError if the socket cannot be opened (not root, port in use) */
-export async function startDhcpv4({ subnets, lookup, changed, log, warn, clock, metrics, ...setup }: Setup): Promise<Listener> {
+export async function startDhcpv4({ subnets, lookupIn, changed, log, warn, clock, metrics, ...setup }: Setup): Promise<Listener> {
   const name = setup.interface;
   const socket = await openUdp(name, SERVER_PORT, setup.receiveBuffer);
   const count = (type: number | undefined, answered: number | string): void =>
@@ -40,7 +43,7 @@ export async function startDhcpv4({ subnets, lookup, changed, log, warn, clock, 
 
   async function handle(packet: DhcpPacket): Promise<void> {
     const { policy, pool } = subnetFor(subnets, name, packet);
-    const outcome = await answerDhcp(policy, pool, lookup, packet, clock);
+    const outcome = await answerDhcp(policy, pool, lookupIn(pool), packet, clock);
     changed();
     const about = { mac: packet.chaddr, type: packet.options.messageType };
     if (outcome.kind === 'silence') {
@@ -60,6 +63,8 @@ export async function startDhcpv4({ subnets, lookup, changed, log, warn, clock, 
   }
   return startListener({
     ...{ socket, protocol: 'DHCP', clock, warn, decode, handle },
+    isExpected: (packet) => subnetFor(subnets, name, packet).pool.find(packet.chaddr, clock.now()) !== undefined,
+    sourceOf: ({ giaddr, chaddr }) => (giaddr === ANY_ADDRESS ? chaddr : giaddr),
     count: (packet, answer) => count(packet?.options.messageType, answer),
   });
 }

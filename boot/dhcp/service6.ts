@@ -5,9 +5,11 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import { decode6, duidOfMac, encode6, MESSAGE6, type Dhcpv6Packet } from '../../wire/dhcp/dhcpv6';
 import { openUdp6 } from '../../wire/sockets/link';
-import type { Machine } from './clients';
-import { answerDhcpv6, subnetFor6, type Dhcpv6Policy, type Subnet6 } from './dhcpv6';
+import { answerDhcpv6, identify, subnetFor6, type Dhcpv6Policy, type Subnet6 } from './dhcpv6';
 import { startListener, type Listener, type Warn } from './listener';
+import type { MachineLookup } from './machines';
+import type { Decision } from './clients';
+import type { Pool } from './pool';
 
 /** RFC 8415 §7.1, §7.2. */
 const GROUPS = ['ff02::1:2', 'ff05::1:3'] as const;
@@ -19,7 +21,8 @@ interface Setup {
   readonly interface: string;
   /** The subnets of all interfaces, since a relay may ask for any of them. */
   readonly subnets: readonly (Omit<Subnet6, 'policy'> & { readonly policy: Omit<Dhcpv6Policy, 'duid'> })[];
-  readonly lookup: (mac: string) => Promise<Machine>;
+  /** What the store knows about machines in the subnet of a pool. */
+  readonly lookupIn: (pool: Pool<Decision>) => MachineLookup;
   /** Called for each packet, since the pool may have changed. */
   readonly changed: () => void;
   readonly receiveBuffer: number;
@@ -30,7 +33,7 @@ interface Setup {
 }
 
 /** @throws LinkError if the socket cannot be opened (not root, port in use, no IPv6) */
-export async function startDhcpv6({ lookup, changed, log, warn, clock, metrics, ...setup }: Setup): Promise<Listener> {
+export async function startDhcpv6({ lookupIn, changed, log, warn, clock, metrics, ...setup }: Setup): Promise<Listener> {
   const name = setup.interface;
   const socket = await openUdp6(name, SERVER_PORT, setup.receiveBuffer, GROUPS);
   // This DUID is the same after each start, and differs for each interface and host.
@@ -40,7 +43,8 @@ export async function startDhcpv6({ lookup, changed, log, warn, clock, metrics, 
     metrics.count('bloomery_dhcp_packets_total', { type: NAMES.get(packet?.message.type ?? 0) ?? 'other', answer });
 
   async function handle(packet: Dhcpv6Packet, from: string): Promise<void> {
-    const outcome = await answerDhcpv6(subnetFor6(subnets, name, packet), lookup, packet, from, clock);
+    const subnet = subnetFor6(subnets, name, packet);
+    const outcome = await answerDhcpv6(subnet, subnet && lookupIn(subnet.pool), packet, from, clock);
     changed();
     const about = { from, type: NAMES.get(packet.message.type), duid: packet.message.options.clientIdentifier?.toString('hex') };
     if (outcome.kind === 'silence') {
@@ -60,5 +64,13 @@ export async function startDhcpv6({ lookup, changed, log, warn, clock, metrics, 
     const address = message.associations.addresses[0]?.addresses[0]?.address;
     log.debug('DHCPv6: answered', { ...about, answer: NAMES.get(message.type), address, file: message.options.bootFileUrl });
   }
-  return startListener({ ...{ socket, protocol: 'DHCPv6', clock, warn, handle, count }, decode: decode6 });
+  return startListener({
+    ...{ socket, protocol: 'DHCPv6', clock, warn, handle, count },
+    decode: decode6,
+    sourceOf: (_, from) => from,
+    isExpected: (packet, from) => {
+      const identity = identify(packet, from);
+      return identity !== undefined && subnetFor6(subnets, name, packet)?.pool.find(identity.key, clock.now()) !== undefined;
+    },
+  });
 }

@@ -7,12 +7,12 @@
  */
 export const PARTS = {
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
-  'boot/dhcp': { groups: ['machines', 'network'], seconds: 43, namespaces: true },
+  'boot/dhcp': { groups: ['machines', 'network'], seconds: 55, namespaces: true },
   'boot/dhcpv6': { groups: ['machines', 'network'], seconds: 20, namespaces: true },
   'boot/dnsmasq': { groups: ['machines', 'network'], seconds: 8, namespaces: true },
   'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
-  'boot/tftp': { groups: ['network'], seconds: 27 },
+  'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/disk': { groups: ['image', 'machines'], seconds: 11 },
   'deployment/end-to-end-ipmi': {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
-import type { Log } from '../../model/log';
+import { createBoundedLog, type Log } from '../../model/log';
 import { BMC_ADDRESS } from '../../wire/ipmi/codec';
 import {
   BOOT_DEVICE,
@@ -225,7 +225,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   const closing = new AbortController();
   const datagrams = faultyDatagrams({ box, clock, random }, closing.signal);
   const restart = options.restart ?? createRestart(clock, box);
-  const log = options.log.child({ bmc: machine.name });
+  const log = createBoundedLog(options.log.child({ bmc: machine.name }), clock);
   const command =
     (state: ControllerState) =>
     async (request: BmcRequest): Promise<BmcAnswer> => {
@@ -300,6 +300,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     close: () =>
       new Promise((done) => {
         closing.abort();
+        log.stop();
         socket.close(() => done());
       }),
   };

@@ -73,8 +73,13 @@ export function expectBounded(
 const MIB = 2 ** 20;
 const WATCH_EVERY_MS = 50;
 
-/** To be called once at the top of a test file. @param authentication its options in [DEFAULT] @param limits options in [api] */
-export function useAttackedServer(authentication = 'auth_strategy = noauth', limits = ''): AttackedServer {
+/**
+ * To be called once at the top of a test file.
+ * @param authentication its options in [DEFAULT]
+ * @param limits options in [api]
+ * @param boot options of the boot services, at the end of [boot]
+ */
+export function useAttackedServer(authentication = 'auth_strategy = noauth', limits = '', boot?: string): AttackedServer {
   const database = useDatabase();
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-hostile-'));
   const turnsFile = join(folder, 'turns');
@@ -94,8 +99,8 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
       return;
     }
     const text = `[DEFAULT]\n${authentication}\nenabled_hardware_types = fake-hardware\nrpc_transport = none
-[api]\nhost_ip = 127.0.0.1\nport = 0\n${limits}\n[dhcp]\ndhcp_provider = none\n[boot]\nhttp_port = 0\nhttp_host = 127.0.0.1\ntftp = false\n`;
-    const started = await processes.start('attacked', 'api,conductor', text);
+[api]\nhost_ip = 127.0.0.1\nport = 0\n${limits}\n[dhcp]\ndhcp_provider = none\n[boot]\nhttp_port = 0\nhttp_host = 127.0.0.1\n${boot ?? 'tftp = false'}\n`;
+    const started = await processes.start('attacked', boot === undefined ? 'api,conductor' : 'api,conductor,boot', text);
     if (typeof started !== 'string') throw new Error(started.errors);
     port = Number(new URL(started).port);
   });

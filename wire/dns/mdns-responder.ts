@@ -3,6 +3,7 @@
  * Another responder with the same data is not a conflict: several servers may share one address (§9).
  */
 import type { Socket } from 'node:dgram';
+import { createRate, type ShareLimits } from '../shares';
 import { dataBytes, decodeDns, encodeDns, message, RECORD_TYPE, type Data, type DnsMessage, type DnsRecord } from './dns';
 import { instanceName, isOnLink, MDNS_ADDRESS, MDNS_PORT, mdnsSocket, SERVICE_TYPE, type MdnsInterface } from './mdns';
 
@@ -11,6 +12,8 @@ const HOST_TTL = 120;
 const OTHER_TTL = 4500;
 /** §6.7: for one-shot queries. */
 const LEGACY_TTL = 10;
+/** Responses to one-shot queries in a second: they are larger than the queries, whose sources may be forged. */
+const LEGACY_RESPONSES: ShareLimits = { inAll: 100, ofSource: 5 };
 const PROBE_MS = 250;
 const PROBES = 3;
 /** §8.1: after a lost tie, and between announcements. Also the least time between two multicast responses (§6). */
@@ -153,6 +156,7 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
   const name = instanceName(service.service);
   const multicast: Multicast = (sent) => socket.send(encodeDns(message(sent)), MDNS_PORT, MDNS_ADDRESS, () => {});
   const claim = createNameClaim({ records, name, address: link.address, multicast, setup, signal });
+  const mayAnswer = createRate(LEGACY_RESPONSES, SECOND_MS, () => clock.now());
   let pending = false;
   let lastAnswer = 0;
 
@@ -180,6 +184,7 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
     if (unknown.length === 0) return;
     const additionals = records.filter((record) => record.name !== META && !unknown.includes(record));
     if (from.port !== MDNS_PORT) {
+      if (!mayAnswer(from.address)) return;
       const plain = (all: readonly DnsRecord[]): readonly DnsRecord[] =>
         all.map((record) => ({ ...record, flush: false, ttl: LEGACY_TTL }));
       const answer = message({

@@ -103,10 +103,16 @@ describe('unknown machines', () => {
       periodMs: LEASE_SECONDS * 1000,
       clock,
       refused: (mac) => void refused.push(mac),
+      hasLease: (mac) => pool.hasLease(mac, now),
+      evict: (mac) => pool.evict(mac, now),
     });
     const pool = poolOf('10.0.0.100', '10.0.0.102');
-    const isAnswered = async (mac: string): Promise<boolean> =>
-      (await answerDhcp(POLICY, pool, lookup, { ...discover('unknown'), chaddr: mac }, clock)).kind === 'answer';
+    const isAnswered = async (mac: string): Promise<boolean> => {
+      const outcome = await answerDhcp(POLICY, pool, lookup, { ...discover('unknown'), chaddr: mac }, clock);
+      if (outcome.kind === 'answer')
+        await answerDhcp(POLICY, pool, lookup, { ...request('unknown', outcome.packet.yiaddr), chaddr: mac }, clock);
+      return outcome.kind === 'answer';
+    };
     const answered: boolean[] = [];
     for (const index of [1, 2, 3, 1, 4]) answered.push(await isAnswered(macOf(index)));
     expect([answered, refused]).toEqual([
@@ -119,11 +125,61 @@ describe('unknown machines', () => {
   });
 });
 
+describe('limitUnknownMachines in a flood of invented addresses', () => {
+  const open = (max: number, circuit?: (mac: string) => string | undefined) => {
+    const pool = poolOf('10.0.0.100', '10.0.0.109');
+    let refused = 0;
+    const clock = { now: () => START };
+    const lookup = limitUnknownMachines(async (mac) => ({ known: mac === MACS.boots, boots: 'ipxe' }), {
+      ...{ max, periodMs: LEASE_SECONDS * 1000, clock, refused: () => void (refused += 1) },
+      hasLease: (mac) => pool.hasLease(mac, START),
+      evict: (mac) => pool.evict(mac, START),
+    });
+    const ask = (packet: DhcpPacket, chaddr: string): Promise<Outcome> =>
+      answerDhcp(POLICY, pool, (mac) => lookup(mac, circuit?.(mac)), { ...packet, chaddr }, clock);
+    const flood = async (count: number): Promise<void> => {
+      for (let index = 0; index < count; index += 1)
+        await ask(
+          discover('unknown'),
+          `02:00:00:00:${(index >> 8).toString(16).padStart(2, '0')}:${(index & 255).toString(16).padStart(2, '0')}`,
+        );
+    };
+    return { pool, ask, flood, refused: () => refused };
+  };
+  it('an unknown machine gets the address of its offer, and known machines have the other addresses', async () => {
+    const { pool, ask, flood, refused } = open(5);
+    await flood(300);
+    const { yiaddr } = given(await ask(discover('unknown'), MACS.unknown));
+    await flood(1000);
+    expect(given(await ask(request('unknown', yiaddr), MACS.unknown))).toMatchObject({ yiaddr, options: { messageType: MESSAGE.ack } });
+    await flood(1000);
+    expect(pool.find(MACS.unknown, START)).toMatchObject({ state: 'bound' });
+    expect(given(await ask(discover('boots'), MACS.boots)).options.messageType).toBe(MESSAGE.offer);
+    expect(pool.counts(START)).toMatchObject({ free: 4, offered: 5, bound: 1 });
+    expect(refused()).toBe(0);
+  });
+  it('a known machine gets an address, even if unknown machines may have all', async () => {
+    const { ask, flood, pool } = open(10);
+    await flood(300);
+    const { yiaddr } = given(await ask(discover('boots'), MACS.boots));
+    await flood(300);
+    given(await ask(request('boots', yiaddr), MACS.boots));
+    expect(pool.find(MACS.boots, START)).toMatchObject({ state: 'bound' });
+  });
+  it('through one circuit of a relay, half of the unknown machines may come', async () => {
+    const { pool, flood } = open(6, (mac) => (mac.startsWith('02:') ? 'a circuit' : undefined));
+    await flood(300);
+    expect(pool.counts(START)).toMatchObject({ offered: 3 });
+  });
+});
+
 it('limitUnknownMachines counts a machine while it renews its lease, and no longer after it becomes known', async () => {
   const known = new Set<string>();
+  const leased = new Set(['one']);
   let now = START;
   const lookup = limitUnknownMachines(async (mac) => ({ known: known.has(mac), boots: 'ipxe' }), {
     ...{ max: 1, periodMs: 1000, clock: { now: () => now }, refused: () => {} },
+    ...{ hasLease: (mac) => leased.has(mac), evict: () => {} },
   });
   const boots = async (mac: string): Promise<boolean> => (await lookup(mac)).boots !== undefined;
   expect([await boots('one'), await boots('other')]).toEqual([true, false]);

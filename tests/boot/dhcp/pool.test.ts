@@ -1,5 +1,6 @@
 import { createLeaseWriter } from '../../../boot/dhcp/leases';
 import { createLeaseChanges, createPool, type LeaseChanges, type Pool } from '../../../boot/dhcp/pool';
+import { reserveAddresses } from '../../../boot/dhcp/reservations';
 import type { LeaseRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
 import { dhcpStore } from '../../support/fakes/dhcp-store';
@@ -68,7 +69,7 @@ it('an exhausted pool reuses the address whose lease ended first', () => {
 it('an offer expires after 30 s and is not stored', () => {
   const pool = poolOf(1);
   expect(pool.offer(mac(1), 0, 0, 'a')).toMatchObject({ state: 'offered', note: 'a' });
-  expect(pool.offer(mac(2), 0, OFFER - 1, 'b')).toBeUndefined();
+  expect(pool.find(mac(1), OFFER - 1)).toMatchObject({ state: 'offered' });
   expect(pool.offer(mac(2), 0, OFFER, 'b')).toMatchObject({ address: address(0), mac: mac(2) });
   expect(pool.find(mac(1), OFFER)).toBeUndefined();
   expect(pool.changes()).toEqual([]);
@@ -79,15 +80,91 @@ it('an offer does not shorten a running lease', () => {
   pool.offer(mac(1), 0, 1000, 'again');
   expect(pool.find(mac(1), 2 * OFFER)).toMatchObject({ state: 'bound', until: LEASE, note: 'again' });
 });
-it('a declined address is not offered for an hour', () => {
+it('if no other address is left, an offer is valid for 8 s, and its machine may accept it later as long as nobody else does', () => {
   const pool = poolOf(1);
+  pool.offer(mac(1), 0, 0, 'a');
+  expect(pool.offer(mac(2), 0, 7999, 'b')).toBeUndefined();
+  expect(pool.offer(mac(2), 0, 8000, 'b')).toMatchObject({ address: address(0), mac: mac(2) });
+  expect(pool.bind(mac(3), address(0), 9000)).toBe(false);
+  expect(pool.bind(mac(1), address(0), 9000)).toBe(true);
+  expect(pool.find(mac(1), 9000)).toMatchObject({ state: 'bound', note: undefined });
+  expect(pool.bind(mac(2), address(0), 9000)).toBe(false);
+});
+it('a declined address is not offered for an hour', () => {
+  const pool = poolOf(2);
+  take(pool, 2, 10);
   const given = take(pool, 1, 0)!;
   expect(pool.decline(mac(2), given, 10)).toBe(false);
   expect(pool.decline(mac(1), given, 10)).toBe(true);
   expect(pool.bind(mac(1), given, 20)).toBe(false);
-  expect(pool.offer(mac(1), given, 3_600_009, '')).toBeUndefined();
-  expect(pool.offer(mac(1), given, 3_600_010, '')).toBeDefined();
-  expect(pool.changes()).toEqual([{ address: numberToAddress(given), lease: undefined }]);
+  expect(pool.counts(3_600_009)).toMatchObject({ declined: 1, free: 0 });
+  expect(pool.counts(3_600_010)).toMatchObject({ declined: 0, free: 1 });
+  expect(pool.changes()).toContainEqual({ address: numberToAddress(given), lease: undefined });
+});
+
+describe('a flood', () => {
+  const decline = (pool: Pool<string>, machine: string, now: number): void => {
+    const offered = pool.offer(machine, 0, now, '');
+    if (offered) expect(pool.decline(machine, offered.address, now)).toBe(true);
+  };
+  it('of one machine that declines all its offers blocks three addresses', () => {
+    const pool = poolOf(100);
+    for (let round = 0; round < 1000; round += 1) decline(pool, mac(1), round);
+    expect(pool.counts(1000)).toMatchObject({ declined: 3, free: 97 });
+  });
+  it('of many machines that decline blocks a quarter of the range, and others still get those addresses when no other is left', () => {
+    const pool = poolOf(100);
+    for (let round = 0; round < 1000; round += 1) decline(pool, mac(round), round);
+    expect(pool.counts(1000)).toMatchObject({ declined: 25, free: 75 });
+    const given = Array.from({ length: 100 }, (_, machine) => take(pool, 2000 + machine, 1000));
+    expect(new Set(given).size).toBe(100);
+    expect(given).not.toContain(undefined);
+  });
+  it('of one machine with many interfaces takes four addresses, and its newest offers replace the oldest', () => {
+    const pool = poolOf(100);
+    for (let iaid = 0; iaid < 1000; iaid += 1) pool.offer(`${mac(1)}/${iaid}`, 0, iaid, '');
+    expect(pool.counts(1000)).toMatchObject({ offered: 4 });
+    expect(pool.find(`${mac(1)}/999`, 1000)).toBeDefined();
+    // Those in use stay. The name without an interface is another client: its address was seen in the packet.
+    const bound = [996, 997, 998, 999].map((iaid) => pool.find(`${mac(1)}/${iaid}`, 1000)!.address);
+    for (const [index, address_] of bound.entries()) expect(pool.bind(`${mac(1)}/${996 + index}`, address_, 1000)).toBe(true);
+    expect(pool.offer(`${mac(1)}/5`, 0, 1001, '')).toBeUndefined();
+    expect(pool.bind(`${mac(1)}/5`, address(50), 1001)).toBe(false);
+    expect(take(pool, 1, 1001)).toBeDefined();
+  });
+  it('declined addresses of one machine count for all its interfaces', () => {
+    const pool = poolOf(100);
+    for (let iaid = 0; iaid < 100; iaid += 1) decline(pool, `${mac(1)}/${iaid}`, iaid);
+    expect(pool.counts(1000)).toMatchObject({ declined: 3 });
+  });
+});
+
+describe('a reserved address', () => {
+  const reservedPool = () => {
+    const reserved = new Map([
+      [mac(1), address(0)],
+      [mac(2), address(500)],
+    ]);
+    const pool = createPool<string>({ first: FIRST, last: FIRST + 1, excluded: [], leaseMs: LEASE, reserved }, [], 0, createLeaseChanges());
+    return reserveAddresses(pool, reserved, LEASE);
+  };
+  it('goes to its machine only, also one outside the range', () => {
+    const pool = reservedPool();
+    expect(take(pool, 5, 0)).toBe(address(1));
+    expect(take(pool, 6, 0)).toBeUndefined();
+    expect(pool.bind(mac(5), address(0), 0)).toBe(false);
+    expect([take(pool, 1, 0), take(pool, 2, 0)]).toEqual([address(0), address(500)]);
+    expect(pool.bind(mac(1), address(1), 0)).toBe(false);
+    expect(pool.counts(0)).toEqual({ free: 0, offered: 0, bound: 3, ended: 0, declined: 0 });
+    expect(pool.counts(LEASE)).toMatchObject({ bound: 0, ended: 3 });
+  });
+  it('stays with its machine after releases and declines that anybody may have sent', () => {
+    const pool = reservedPool();
+    take(pool, 1, 0);
+    pool.release(mac(1), address(0), 1);
+    expect(pool.decline(mac(1), address(0), 1)).toBe(true);
+    expect(take(pool, 1, 1)).toBe(address(0));
+  });
 });
 it('a machine that binds another address loses its first one', () => {
   const pool = poolOf(2);

@@ -205,6 +205,51 @@ describe('the DHCP service', () => {
     expect(lines().length).toBeLessThan(8);
   });
 
+  it('gives udhcpc an address in a flood of discoveries, and after one machine has declined every offer', async () => {
+    const script = join(lab.folder, 'flood.js');
+    // Each discovery of an invented machine stays without a request. One machine declines what it is offered, 300 times.
+    writeFileSync(
+      script,
+      `const { randomBytes } = require('node:crypto');
+       const socket = require('node:dgram').createSocket('udp4');
+       const packet = (mac, type, options = []) => {
+         const bytes = Buffer.alloc(300); bytes.set([1, 1, 6, 0]); randomBytes(4).copy(bytes, 4); bytes[10] = 0x80; mac.copy(bytes, 28);
+         bytes.set([0x63, 0x82, 0x53, 0x63, 53, 1, type, ...options, 255], 236); return bytes;
+       };
+       const send = (bytes) => new Promise((sent) => socket.send(bytes, 67, '255.255.255.255', sent));
+       const declining = Buffer.from('525400aa0077', 'hex');
+       const offers = [];
+       socket.on('message', (bytes) => bytes.subarray(28, 34).equals(declining) && bytes[242] === 2 && offers.push(bytes));
+       socket.bind(68, async () => {
+         socket.setBroadcast(true);
+         for (let n = 0; n < 300; n++) {
+           await send(packet(declining, 1));
+           for (let wait = 0; offers.length === 0 && wait < 200; wait++) await new Promise((turn) => setTimeout(turn, 5));
+           const offer = offers.shift();
+           if (!offer) { console.log('no offer'); break; }
+           const server = offer.subarray(offer.indexOf(Buffer.from([54, 4]), 240) + 2).subarray(0, 4);
+           await send(packet(declining, 4, [50, 4, ...offer.subarray(16, 20), 54, 4, ...server]));
+         }
+         require('node:fs').writeFileSync(${JSON.stringify(join(lab.folder, 'declined'))}, '');
+         for (let n = 0; n < 8000; n++) { await send(packet(randomBytes(6), 1)); if (n % 10 === 0) await new Promise((turn) => setTimeout(turn, 1)); }
+         socket.close();
+       });`,
+    );
+    await run('ip', ['-n', clients, 'route', 'add', 'default', 'dev', 'eth0']);
+    const flood = client(process.execPath, script);
+    await until(
+      240,
+      () => 'the machine has not declined its offers',
+      () => existsSync(join(lab.folder, 'declined')),
+    );
+    const addresses: (string | undefined)[] = [];
+    for (let round = 0; round < 3; round++) addresses.push(await udhcpc('eth0'));
+    expect(await flood).toBe('');
+    addresses.push(await udhcpc('eth0'));
+    await run('ip', ['-n', clients, 'route', 'del', 'default', 'dev', 'eth0']);
+    expect(addresses.filter((address) => !IN_RANGE.test(address ?? ''))).toEqual([]);
+  });
+
   it("sends a router advertisement without a default route when a client's interface comes up", async () => {
     const received = async (): Promise<number> =>
       Number(/Icmp6InRouterAdvertisements\s+(\d+)/.exec(await client('cat', '/proc/net/snmp6'))?.[1]);

@@ -1,6 +1,8 @@
-/** The TFTP service with clients that we did not write (curl, atftp, busybox): at full speed, and over a network that loses packets. */
-import { execFile } from 'node:child_process';
+/** The TFTP service with clients that we did not write (curl, atftp, busybox, tftp-hpa): at full speed, over a network that loses
+ * packets, and in a flood. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +43,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'curl, blocks of 512': (name, on, to) => ['curl', ['-sS', '-o', to, `tftp://127.0.0.1:${on}/${name}`]],
   'curl, blocks of 1428': (name, on, to) => ['curl', ['-sS', '--tftp-blksize', '1428', '-o', to, `tftp://127.0.0.1:${on}/${name}`]],
   'busybox, blocks of 1428': (name, on, to) => ['busybox', ['tftp', '-g', '-b', '1428', '-r', name, '-l', to, '127.0.0.1', `${on}`]],
+  'tftp-hpa': (name, on, to) => ['tftp', ['-m', 'binary', '127.0.0.1', `${on}`, '-c', 'get', name, to]],
   'atftp, window 16, blocks of 1428': (name, on, to) => [
     'atftp',
     ['-g', '-r', name, '-l', to, '--option', 'windowsize 16', '--option', 'blksize 1428', '127.0.0.1', `${on}`],
@@ -92,4 +95,40 @@ it('the TFTP service serves twenty clients at once', async () => {
     return sum(to);
   });
   expect(new Set(await Promise.all(all))).toEqual(new Set([sum(small)]));
+});
+
+/** Sends requests from 2000 addresses until it is killed, and answers nothing. */
+const FLOOD = `
+const { createSocket } = require('node:dgram');
+const port = Number(process.argv[1]);
+(async () => {
+  const sockets = [];
+  for (let n = 0; n < 2000; n++) {
+    const socket = createSocket('udp4');
+    await new Promise((bound) => socket.bind(0, \`127.9.\${n >> 7}.\${(n & 127) + 1}\`, bound));
+    sockets.push(socket);
+  }
+  process.stdout.write('ready');
+  for (let n = 0; ; n++) {
+    const request = Buffer.from(\`\\0\\x01large\\0octet\\0x\\0\${n}\\0\`, 'latin1');
+    await new Promise((sent) => sockets[n % sockets.length].send(request, port, '127.0.0.1', sent));
+    if (n % 10 === 0) await new Promise((pause) => setTimeout(pause, 1));
+  }
+})();`;
+describe('the TFTP service, in a flood of requests with forged sources,', () => {
+  let flood: ChildProcess;
+  beforeAll(async () => {
+    // Attackers would be on another host.
+    flood = spawn('nice', ['-n', '19', process.execPath, '-e', FLOOD, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(flood.stdout!, 'data');
+  });
+  afterAll(async () => {
+    const ended = once(flood, 'exit');
+    flood.kill('SIGKILL');
+    await ended;
+  });
+  it.each(['curl, blocks of 512', 'busybox, blocks of 1428', 'atftp, window 16, blocks of 1428', 'tftp-hpa'])(
+    'sends 1 MB to %s',
+    (client) => fetched(client, 'small', port),
+  );
 });

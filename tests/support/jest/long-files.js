@@ -20,6 +20,7 @@ module.exports = [
   'flows/resources/policy-table',
   'hostile/agents',
   'hostile/connections',
+  'hostile/datagrams',
   'hostile/events',
   'hostile/json',
   'hostile/logins',

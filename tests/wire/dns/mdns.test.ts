@@ -149,6 +149,20 @@ describe('mDNS responder', () => {
     await stop();
   });
 
+  it('responds to a hundred one-shot queries in a second, five of each source', async () => {
+    const { clock, socket, announced, stop } = await responder();
+    await announced();
+    const ask = (address: string): void => socket.receive(question(NAME, RECORD_TYPE.SRV), { address, port: 40_000 });
+    for (let n = 0; n < 10; n++) ask('192.0.2.200');
+    expect(socket.take()).toHaveLength(5);
+    for (let n = 2; n < 200; n++) ask(`192.0.2.${n}`);
+    expect(socket.take()).toHaveLength(95);
+    await clock.advance(1);
+    ask('192.0.2.9');
+    expect(socket.take()).toHaveLength(1);
+    await stop();
+  });
+
   it('responds to a probe for its name at once, at most four times a second', async () => {
     const { clock, socket, announced, stop } = await responder();
     await announced();
