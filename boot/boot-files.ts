@@ -42,6 +42,7 @@ interface FileSources {
   readonly local: LocalFiles;
 }
 
+const NOT_PERMITTED = 'the file is not permitted';
 /**
  * Opens the file that a record names by its path. The conductor has checked it against [conductor]file_url_allowed_paths, and recorded the
  * path behind all links: it must not have become a link since then. Undefined if there is no such file. Throws UpstreamError.
@@ -50,10 +51,10 @@ async function openRecorded({ own, byOptions }: LocalFiles, path: string): Promi
   if (byOptions.has(path)) return openFile(path);
   try {
     const real = await checkLocalFile(path, { allowed: ['/'], own });
-    if (real !== undefined && real !== path) throw new UpstreamError(`${path}: it is a link now`);
+    if (real !== undefined && real !== path) throw new UpstreamError(NOT_PERMITTED, `${path}: it is a link now`);
     return real === undefined ? undefined : await openReal(real);
   } catch (error) {
-    throw error instanceof FileRefused ? new UpstreamError(`${path}: ${error.message}`) : error;
+    throw error instanceof FileRefused ? new UpstreamError(NOT_PERMITTED, `${path}: ${error.message}`) : error;
   }
 }
 

@@ -47,7 +47,16 @@ interface CacheSetup {
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
 }
-export class UpstreamError extends Error {}
+export class UpstreamError extends Error {
+  /** @param message for whoever requests the file. @param detail for the log: it may name local paths */
+  constructor(
+    message: string,
+    readonly detail: string = message,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
 
 /** Stored beside a complete file. A file without metadata is removed at the next start. */
 interface CachedFileMetadata {
@@ -233,7 +242,7 @@ export async function openCache({ folder, maxBytes, options, glance, log, clock,
         const running = revalidating.get(url) ?? revalidate(state, url).finally(() => revalidating.delete(url));
         revalidating.set(url, running);
         entry = await running.catch((error: unknown) => {
-          throw error instanceof UpstreamError ? error : new UpstreamError(reasonOf(error), { cause: error });
+          throw error instanceof UpstreamError ? error : new UpstreamError(reasonOf(error), undefined, { cause: error });
         });
       }
       entry.usedAt = clock.now();

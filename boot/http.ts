@@ -229,7 +229,7 @@ function createHandler(
         log.info('HTTP boot: ended early', { ...where, error: reasonOf(error) });
         response.destroy();
       } else if (error instanceof UpstreamError) {
-        log.warn('HTTP boot: download failed', { ...where, error: error.message });
+        log.warn('HTTP boot: download failed', { ...where, error: error.detail });
         refuse(response, 502, error.message);
       } else if (isDatabaseDown(error)) {
         refuse(response, 503, reasonOf(error), { 'retry-after': String(RETRY_AFTER_SECONDS) });

@@ -1,9 +1,9 @@
 /**
  * Local files that users, or rows of the database, name. One function opens all of them: only regular files in the allowed folders, never
- * files of the server itself. The real path decides, and it is checked again after the open.
+ * files of the server itself. The real path decides, and that of the opened file must be the same.
  */
 import { constants } from 'node:fs';
-import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 
 export interface OpenFile {
@@ -75,14 +75,16 @@ export async function openLocalFile(path: string, rules: FileRules): Promise<Ope
   return openReal(real);
 }
 
+/** The real path of an opened file, from the kernel: the path may lead elsewhere since. Other systems than Linux look again by the path. */
+const openedPath = ({ handle, path }: OpenFile): Promise<string> => readlink(`/proc/self/fd/${handle.fd}`).catch(() => realpath(path));
+
 /** Opens a regular file by its real path, which was checked. Undefined: it is gone. Throws FileRefused if the path leads elsewhere now. */
 export async function openReal(real: string): Promise<OpenFile | undefined> {
   const file = await openFile(real, constants.O_NOFOLLOW);
   if (!file) return undefined;
   try {
-    // A folder of the path may have become a link since the check. Then the real path is another one, or names another file.
-    const [opened, named] = [await file.handle.stat(), await stat(real)];
-    if ((await realpath(real)) === real && opened.dev === named.dev && opened.ino === named.ino) return file;
+    // A folder of the path may have become a link since the check.
+    if ((await openedPath(file)) === real) return file;
     throw new FileRefused({ kind: 'outside' });
   } catch (error) {
     await file.handle.close();

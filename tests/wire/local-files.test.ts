@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import * as files from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileRefused, openLocalFile, openReal, refusalOf } from '../../wire/local-files';
@@ -79,5 +80,17 @@ describe('a path that changes after its check', () => {
     symlinkSync(state, part);
     await expect(openReal(join(part, 'secret'))).rejects.toThrow(FileRefused);
     rmSync(`${part}-away`, { recursive: true });
+  });
+  it('is refused when a folder was a link at the opening only', async () => {
+    renameSync(part, `${part}-away`);
+    symlinkSync(state, part);
+    // By the path, everything looks right again.
+    const spy = jest.spyOn(files, 'realpath').mockImplementation(async (path) => String(path));
+    try {
+      await expect(openReal(join(part, 'secret'))).rejects.toThrow(FileRefused);
+    } finally {
+      spy.mockRestore();
+      rmSync(`${part}-away`, { recursive: true });
+    }
   });
 });
