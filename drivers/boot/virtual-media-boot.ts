@@ -4,7 +4,7 @@
  */
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
-import { member, textsOf } from '../../wire/redfish';
+import { allowableValues, member } from '../../wire/redfish';
 import { apiUrlOf, ramdiskMode } from '../agent/ramdisk';
 import {
   canConfigure,
@@ -149,11 +149,12 @@ export const redfishVirtualMediaBoot: BootInterface = {
   },
 };
 
-/** Throws UnsupportedHardwareFeature unless the firmware offers HTTP boot. */
+/** Throws UnsupportedHardwareFeature when the firmware lists its boot targets, without HTTP boot. */
 const validateHttp = (task: Task): Promise<void> =>
   onSystem(task, undefined, async ({ body }) => {
-    const allowed = textsOf(member(body, 'Boot', 'BootSourceOverrideTarget@Redfish.AllowableValues')) ?? [];
-    if (!allowed.includes('UefiHttp')) throw new Fault('UnsupportedHardwareFeature', { node: task.node.uuid, feature: 'UefiHttp boot' });
+    const allowed = allowableValues(member(body, 'Boot'), 'BootSourceOverrideTarget');
+    if (allowed?.includes('UefiHttp') === false)
+      throw new Fault('UnsupportedHardwareFeature', { node: task.node.uuid, feature: 'UefiHttp boot' });
   });
 
 export const redfishHttpsBoot: BootInterface = {

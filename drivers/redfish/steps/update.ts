@@ -19,6 +19,7 @@ import {
   type RedfishResource,
 } from '../../../wire/redfish';
 import type { InterfacePeriodic, Task } from '../../interfaces';
+import { managersOf } from '../managers';
 import { redfishRequester, redfishSystem, systemOf, type SystemView } from '../target';
 
 /** The state of an update. `unreachable`: the service does not answer now; `gone`: it has forgotten the task. */
@@ -46,7 +47,7 @@ export async function simpleUpdate(task: Task, url: string): Promise<string | un
   if (service === undefined) throw missing('UpdateService/@odata.id', root);
   const action = actionOf(service, '#UpdateService.SimpleUpdate');
   if (action === undefined) throw missing('#UpdateService.SimpleUpdate', service);
-  const protocol = protocolFor(url, action.allowed('TransferProtocol'));
+  const protocol = protocolFor(url, await action.allowed(ask, 'TransferProtocol'));
   // A service with several systems must be told which one to update.
   const systems = linkOf(member(root.body, 'Systems'));
   const several = systems !== undefined && (await memberPaths(ask, systems)).length > 1;
@@ -94,8 +95,7 @@ const firstOf = (list: unknown): string | undefined => linkOf(listOf(list)[0]);
 export async function machineOf(task: Task, include: { readonly adapters: boolean }): Promise<MachineView> {
   const system = await systemOf(task);
   const { ask, body } = system;
-  const managed = firstOf(member(body, 'Links', 'ManagedBy'));
-  const manager = managed === undefined ? undefined : await readResource(ask, managed);
+  const [manager] = await managersOf(system);
   const housed = include.adapters ? firstOf(member(body, 'Links', 'Chassis')) : undefined;
   const adapters = housed === undefined ? undefined : await linkedCollection(ask, await readResource(ask, housed), 'NetworkAdapters');
   return { system, manager, adapters };
