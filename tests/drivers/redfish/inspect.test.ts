@@ -112,7 +112,7 @@ it('returns the inventory of a complete machine', async () => {
     kind: 'found',
     properties: { memory_mb: 98304, local_gb: 399 },
     capabilities: { boot_mode: 'uefi' },
-    essential: ['memory_mb', 'local_gb', 'cpu_arch'],
+    essential: ['memory_mb', 'local_gb'],
     hooks: ['validate-interfaces', 'ports', 'architecture'],
     pluginData: {
       parsed_lldp: { 0: { switch_chassis_id: 'c', switch_port_id: 'p', switch_system_name: 's', switch_vlan_id: 7 } },

@@ -100,6 +100,63 @@ describe('insertMedium', () => {
     await insertMedium(bench().task, 'CD', URL);
     expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL }, { Image: URL, ...added }]);
   });
+  it('waits for the medium when the BMC answers 202 without a task, and fails when it does not arrive', async () => {
+    drives(SYSTEM, { Cd: {} });
+    let arrivesAfter = 3;
+    works(({ method, path }) => {
+      if (path === insertAt(CD)) return { status: 202 };
+      if (method === 'GET' && path === CD && arrivesAfter-- === 0) drive(CD)['Inserted'] = true;
+      return undefined;
+    });
+    await insertMedium(bench().task, 'CD', URL);
+    expect(sent()).toHaveLength(1);
+    drive(CD)['Inserted'] = false;
+    await expect(insertMedium(bench().task, 'CD', URL)).rejects.toThrow(/^Timed out after \d+s waiting for virtual media to be mounted/);
+  });
+  it('reports the first cause, also of a service whose answers are no valid Redfish', async () => {
+    drives(SYSTEM, { A: {}, B: { actions: false } });
+    works(
+      ({ path }) =>
+        path === insertAt(`${SYSTEM}/VirtualMedia/A`) ? { status: 301, headers: { location: 'http://elsewhere.example/' } } : undefined,
+      'GET',
+    );
+    await expect(insertMedium(bench().task, 'CD', URL)).rejects.toThrow(/Error: .*answered with code 301 and leads to http:\/\/elsewhere/);
+  });
+  it('uses the drive as it is after an ejection', async () => {
+    drives(SYSTEM, { Cd: { image: 'http://old', actions: false } });
+    const etags: unknown[] = [];
+    let version = 1;
+    works(({ method, path, headers }) => {
+      drive(CD)['@odata.etag'] = `"${version}"`;
+      if (method !== 'PATCH' || path !== CD) return undefined;
+      etags.push(headers['if-match']);
+      version++;
+      return undefined;
+    }, 'GET, PATCH');
+    await insertMedium(bench().task, 'CD', URL);
+    expect(etags).toEqual(['"1"', '"2"']);
+  });
+  it.each([
+    ['HTTPS', { TransferProtocolType: 'HTTPS' }],
+    ['nfs', { TransferProtocolType: 'NFS' }],
+    ['', {}],
+    [null, {}],
+  ])('sends the vmedia_transport_protocol %j of the node', async (protocol, added) => {
+    drives(SYSTEM, { Cd: {} });
+    works();
+    const { task } = bench();
+    await task.save({ driver_info: { ...task.node.driver_info, vmedia_transport_protocol: protocol } });
+    await insertMedium(task, 'CD', URL);
+    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, ...added }]);
+  });
+  it.each(['ftp', 5])('refuses the vmedia_transport_protocol %j', async (protocol) => {
+    drives(SYSTEM, { Cd: {} });
+    works();
+    const { task } = bench();
+    await task.save({ driver_info: { ...task.node.driver_info, vmedia_transport_protocol: protocol } });
+    await expect(insertMedium(task, 'CD', URL)).rejects.toMatchObject({ name: 'InvalidParameterValue' });
+    expect(sent()).toEqual([]);
+  });
   it('sends credentials to the BMC', async () => {
     drives(SYSTEM, { Cd: {} });
     works();
