@@ -21,14 +21,21 @@ import { validateCapabilities } from '../common/capabilities';
 import { configdriveOf } from '../agent/configdrive';
 import { isFastTrack } from '../agent/fast-track';
 import { download } from '../common/images';
-import type { BootInterface, Task } from '../interfaces';
+import type { BootInterface, Property, Task } from '../interfaces';
 import { publish, publishMedium, unpublish } from '../common/media';
 import { canPowerOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
+import { transportProtocol, validateVirtualCd } from '../redfish/media-support';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 import { withoutEndSlashes } from '../../wire/urls';
 
 const TOKEN_BYTES = 32;
+const TRANSPORT: Readonly<Record<string, Property>> = {
+  vmedia_transport_protocol: {
+    description:
+      "The protocol by which the BMC gets the boot ISO: 'HTTP', 'HTTPS', 'NFS' or 'CIFS'. It is sent as TransferProtocolType. If not set, the BMC takes it from the URL.",
+  },
+};
 /** The roles that boot interfaces publish. Other media belong to users. */
 const ROLES: readonly MediumRole[] = ['boot', 'parameters', 'configdrive'];
 
@@ -107,13 +114,22 @@ const mustRunOn = ({ node }: Task): boolean => ramdiskMode(node) === 'rescue';
 const runsAlready = ({ node, driver }: Task): boolean =>
   node.provision_state === 'active' || (node.provision_state === 'adopting' && !driver.deploy.inMemory);
 
+const insertBootIso = async (task: Task, iso: BootIso): Promise<void> =>
+  insertMedium(task, 'CD', await urlFor(task, iso), { protocol: transportProtocol(task) });
+/** Throws also when the machine cannot boot from a virtual CD, which would otherwise show at the end of a long wait. */
+const withVirtualCd =
+  (check: (task: Task) => Promise<void>) =>
+  async (task: Task): Promise<void> => {
+    await check(task);
+    await validateVirtualCd(task);
+  };
 export const redfishVirtualMediaBoot: BootInterface = {
-  properties: isoProperties,
+  properties: { ...isoProperties, ...TRANSPORT },
   bootsInMemory: true,
   attachesConfigdrive: true,
-  validate,
-  validateInspection: async (task) => validateIso(task, 'deploy'),
-  validateRescue: async (task) => validateIso(task, 'rescue'),
+  validate: withVirtualCd(validate),
+  validateInspection: withVirtualCd(async (task) => validateIso(task, 'deploy')),
+  validateRescue: withVirtualCd(async (task) => validateIso(task, 'rescue')),
   prepareRamdisk: async (task, kernelArgs) => {
     const mode = ramdiskMode(task.node);
     if (await isFastTrack(task)) {
@@ -125,7 +141,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
     await syncBootMode(task);
     const iso = await ramdiskIso(task, mode, parameters);
     if (usesConfigViaRemovable(task)) await insertParameters(task, parameters);
-    await insertMedium(task, 'CD', await urlFor(task, iso));
+    await insertBootIso(task, iso);
     await setBootDevice(task, 'cdrom', false);
   },
   cleanUpRamdisk: async (task) => {
@@ -139,7 +155,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
     await syncBootMode(task);
     await configureSecureBoot(task);
     if (!task.driver.deploy.inMemory) return setBootDevice(task, 'disk', true);
-    await insertMedium(task, 'CD', await urlFor(task, await instanceIso(task)));
+    await insertBootIso(task, await instanceIso(task));
     await insertConfigdrive(task);
     await setBootDevice(task, 'cdrom', true);
   },

@@ -1,7 +1,6 @@
 /** Virtual media of Redfish BMCs (schema VirtualMedia): the drives, their content, inserting and ejecting. */
 import { Fault } from '../../model/errors';
 import type { MediumRole } from '../../model/records';
-import { repr } from '../../model/python';
 import { credentialsOf, withoutCredentials, type Credentials } from '../../model/urls';
 import {
   actionOf,
@@ -72,26 +71,20 @@ const ADDITIONS: readonly {
   { missing: /UserName|Password|requires the parameter User/i, adds: () => ({ UserName: 'none', Password: 'none' }) },
 ];
 
-const PROTOCOLS: readonly string[] = ['HTTP', 'HTTPS', 'NFS', 'CIFS'];
-/** TransferProtocolType of the node's own media (driver_info.vmedia_transport_protocol); undefined: not set. Throws InvalidParameterValue. */
-export function transportProtocol({ node }: Task): string | undefined {
-  const given = node.driver_info['vmedia_transport_protocol'] ?? undefined;
-  const protocol = typeof given === 'string' ? given.toUpperCase() : given;
-  if (protocol === undefined || protocol === '') return undefined;
-  if (typeof protocol === 'string' && PROTOCOLS.includes(protocol)) return protocol;
-  throw new Fault('InvalidParameterValue', {
-    message: `Node ${node.uuid} has the invalid value ${repr(given)} in driver_info/vmedia_transport_protocol. It should be one of ${PROTOCOLS.join(', ')}.`,
-  });
-}
-
 interface MediumToInsert {
   readonly type: MediaType;
   readonly url: string;
   readonly credentials: Credentials | undefined;
+  /** TransferProtocolType; undefined: the BMC takes it from the URL. */
+  readonly protocol: string | undefined;
 }
 /** Inserts into one drive. @returns false: the drive does not offer insertion. Throws RedfishError; a Fault when the medium does not arrive. */
-async function insertInto(task: Task, system: SystemView, drive: RedfishResource, { url, credentials }: MediumToInsert): Promise<boolean> {
-  const protocol = transportProtocol(task);
+async function insertInto(
+  task: Task,
+  system: SystemView,
+  drive: RedfishResource,
+  { url, credentials, protocol }: MediumToInsert,
+): Promise<boolean> {
   let parameters: Readonly<Record<string, unknown>> = {
     Image: url,
     ...(credentials ? { UserName: credentials.username, Password: credentials.password } : {}),
@@ -204,7 +197,12 @@ async function emptied(task: Task, system: SystemView, drives: readonly RedfishR
   return now;
 }
 /** Ejects the media in suitable drives, and inserts an image into the first drive that accepts it. Throws a Fault with the BMC's errors. */
-export async function insertMedium(task: Task, type: MediaType, url: string, credentials?: Credentials): Promise<void> {
+export async function insertMedium(
+  task: Task,
+  type: MediaType,
+  url: string,
+  { credentials, protocol }: { readonly credentials?: Credentials | undefined; readonly protocol?: string | undefined } = {},
+): Promise<void> {
   const errors: string[] = [];
   const inserted = await onSystem(task, 'Redfish insert virtual media', async (system) => {
     for (const group of usable(system, await drivesOf(system))) {
@@ -215,7 +213,7 @@ export async function insertMedium(task: Task, type: MediaType, url: string, cre
       );
       for (let tried = 1; tried <= TRIES; tried++) {
         try {
-          if (await insertIntoGroup(task, system, drives, { type, url, credentials }, errors)) return true;
+          if (await insertIntoGroup(task, system, drives, { type, url, credentials, protocol }, errors)) return true;
           break;
         } catch (error) {
           if (!isStatus(error) || (error.status ?? 0) < 500) throw error;
@@ -303,7 +301,7 @@ export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
     await unpublish(task, [device]);
     if (source === 'local')
       await insertMedium(task, MEDIA_TYPES[device], await publishMedium(task, device, { kind: 'image', source: given }));
-    else await insertMedium(task, MEDIA_TYPES[device], url, credentialsOf(given));
+    else await insertMedium(task, MEDIA_TYPES[device], url, { credentials: credentialsOf(given) });
   },
   detach: async (task, devices) => {
     await ejectMedia(

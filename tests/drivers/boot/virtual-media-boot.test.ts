@@ -64,7 +64,59 @@ const imageOf = (id: string): unknown => drives.at(`${SYSTEM}/VirtualMedia/${id}
 const contentOf = (media: TestTask['media'], role: string): MediumRecord['content'] | undefined => media.get(role)?.content;
 const boot = (): JsonObject => (service.resources[SYSTEM] as { readonly Boot: JsonObject }).Boot;
 
+describe('validation of the machine', () => {
+  const checks = ['validate', 'validateInspection', 'validateRescue'] as const;
+  const RESCUE = { ...KERNEL, rescue_kernel: file('kernel'), rescue_ramdisk: file('ramdisk') };
+  const check = (name: (typeof checks)[number], given: Given = {}): Promise<void> =>
+    redfishVirtualMediaBoot[name]!(
+      bench({ info: RESCUE, ...given, node: { boot_interface: 'redfish-virtual-media', ...given.node } }).task,
+    );
+  it.each(checks)('%s refuses a machine without a virtual CD drive', async (name) => {
+    await check(name);
+    drives.put(SYSTEM, { Usb: { types: ['USBStick'] } });
+    await expect(check(name)).rejects.toMatchObject({
+      name: 'InvalidParameterValue',
+      message: `The BMC of node ${NODE_UUID} has no virtual CD or DVD drive, which the boot interface redfish-virtual-media needs`,
+    });
+  });
+  const MANAGER = '/redfish/v1/Managers/1';
+  const isDell = (version: unknown): Given => {
+    (service.resources[SYSTEM] as Record<string, unknown>)['Links'] = { ManagedBy: [{ '@odata.id': MANAGER }] };
+    service.resources[MANAGER] = { ManagerType: 'BMC', FirmwareVersion: version };
+    return { node: { properties: { vendor: 'Dell Inc.' } } };
+  };
+  it.each(['6.10.30.00', '7.00.00.171', undefined, null])('accepts the version %s of a Dell BMC', (version) =>
+    check('validate', isDell(version)),
+  );
+  it.each(checks)('%s refuses an iDRAC that boots another medium', async (name) => {
+    for (const version of ['2.84.84.84', '5.10.50.00', '1.20.25.00'])
+      await expect(check(name, isDell(version))).rejects.toMatchObject({
+        name: 'InvalidParameterValue',
+        message: expect.stringContaining(
+          `The redfish-virtual-media boot interface is not suitable for node ${NODE_UUID} with vendor Dell Inc. and BMC version ${version}`,
+        ) as unknown,
+      });
+    await check(name, { ...isDell('5.10'), node: { properties: { vendor: 'Landell' } } });
+  });
+  it.each(['ftp', 5, ['HTTP']])('refuses the vmedia_transport_protocol %j', async (protocol) => {
+    await expect(check('validate', { info: { ...KERNEL, vmedia_transport_protocol: protocol } })).rejects.toThrow(
+      'vmedia_transport_protocol',
+    );
+  });
+});
+
 describe('ramdisk', () => {
+  it.each([
+    ['HTTPS', 'HTTPS'],
+    ['https', 'HTTPS'],
+    ['', undefined],
+    [null, undefined],
+  ])('the BMC is told the vmedia_transport_protocol %j', async (protocol, sent) => {
+    await redfishVirtualMediaBoot.prepareRamdisk(bench({ info: { ...KERNEL, vmedia_transport_protocol: protocol } }).task, {});
+    const insertion = service.asked.find(({ path }) => path.endsWith('InsertMedia'))!.body as JsonObject;
+    expect(insertion['TransferProtocolType']).toBe(sent);
+  });
+
   it('boots from a CD image built for the node with a pregenerated agent token', async () => {
     const { task, media, events, node } = bench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, { 'ipa-debug': '1' });

@@ -136,32 +136,11 @@ describe('insertMedium', () => {
     await insertMedium(bench().task, 'CD', URL);
     expect(etags).toEqual(['"1"', '"2"']);
   });
-  it.each([
-    ['HTTPS', { TransferProtocolType: 'HTTPS' }],
-    ['nfs', { TransferProtocolType: 'NFS' }],
-    ['', {}],
-    [null, {}],
-  ])('sends the vmedia_transport_protocol %j of the node', async (protocol, added) => {
+  it('sends credentials and the protocol to the BMC', async () => {
     drives(SYSTEM, { Cd: {} });
     works();
-    const { task } = bench();
-    await task.save({ driver_info: { ...task.node.driver_info, vmedia_transport_protocol: protocol } });
-    await insertMedium(task, 'CD', URL);
-    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, ...added }]);
-  });
-  it.each(['ftp', 5])('refuses the vmedia_transport_protocol %j', async (protocol) => {
-    drives(SYSTEM, { Cd: {} });
-    works();
-    const { task } = bench();
-    await task.save({ driver_info: { ...task.node.driver_info, vmedia_transport_protocol: protocol } });
-    await expect(insertMedium(task, 'CD', URL)).rejects.toMatchObject({ name: 'InvalidParameterValue' });
-    expect(sent()).toEqual([]);
-  });
-  it('sends credentials to the BMC', async () => {
-    drives(SYSTEM, { Cd: {} });
-    works();
-    await insertMedium(bench().task, 'CD', URL, { username: 'u', password: 'p' });
-    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, UserName: 'u', Password: 'p' }]);
+    await insertMedium(bench().task, 'CD', URL, { credentials: { username: 'u', password: 'p' }, protocol: 'HTTPS' });
+    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, UserName: 'u', Password: 'p', TransferProtocolType: 'HTTPS' }]);
   });
   it('changes the resource with PATCH if there is no action and PATCH is allowed', async () => {
     drives(SYSTEM, { Cd: { actions: false } });
