@@ -45,8 +45,8 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
   x86: 'i686',
   'x86-64': 'x86_64',
 };
-/** ProcessorArchitecture → cpu_arch, for processors without an InstructionSet. x86 and ARM are the 64-bit ones: no server has others. */
-const FAMILIES: Readonly<Record<string, string>> = { x86: 'x86_64', ARM: 'aarch64', Power: 'ppc64le', MIPS: 'mips64', 'IA-64': 'ia64' };
+/** ProcessorArchitecture → cpu_arch, for processors without an InstructionSet: of 64 bits, as those of all servers of today. */
+const FAMILIES: Readonly<Record<string, string>> = { x86: 'x86_64', ARM: 'aarch64', 'IA-64': 'ia64' };
 const BOOT_MODES: Readonly<Record<string, string>> = { UEFI: 'uefi', Legacy: 'bios' };
 const lookUp = (table: Readonly<Record<string, string>>, key: unknown): string | undefined =>
   typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined;

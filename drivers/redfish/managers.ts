@@ -1,6 +1,15 @@
 /** The managers (BMCs) of a system, wherever the service names them. */
-import { isStatus, linkOf, linkedCollection, listOf, member, readResource, rootPath, type RedfishResource } from '../../wire/redfish';
-import { withoutEndSlashes } from '../../wire/urls';
+import {
+  isStatus,
+  linkKey,
+  linkOf,
+  linkedCollection,
+  listOf,
+  member,
+  readResource,
+  rootPath,
+  type RedfishResource,
+} from '../../wire/redfish';
 import type { SystemView } from './target';
 
 /** More managers of one system are not read. */
@@ -16,10 +25,8 @@ const namedBy = ({ body }: SystemView): readonly string[] => {
 async function ofService(system: SystemView): Promise<readonly RedfishResource[]> {
   const { ask, target, path } = system;
   const managers = (await linkedCollection(ask, await readResource(ask, rootPath(target)), 'Managers')) ?? [];
-  const own = withoutEndSlashes(path);
-  const naming = managers.filter(({ body }) =>
-    linksOf(member(body, 'Links', 'ManagerForServers')).some((one) => withoutEndSlashes(one) === own),
-  );
+  const own = linkKey(path);
+  const naming = managers.filter(({ body }) => linksOf(member(body, 'Links', 'ManagerForServers')).some((one) => linkKey(one) === own));
   return naming.length > 0 || managers.length > 1 ? naming : managers;
 }
 

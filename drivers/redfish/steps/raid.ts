@@ -1,7 +1,7 @@
 /** RAID volumes of machines with a Redfish service. The service may carry out requests later, or at a restart. */
 import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
-import { RedfishError, isStatus, isUnseen, startedTask, type RedfishAnswer, type SendRedfishRequest } from '../../../wire/redfish';
+import { RedfishError, isStatus, isUnseen, linkKey, startedTask, type RedfishAnswer, type SendRedfishRequest } from '../../../wire/redfish';
 import { readTaskOrJob } from '../jobs';
 import { done, failed, type Outcome, type RaidInterface, type Step, type Task } from '../../interfaces';
 import { logicalDisks } from '../../agent/raid';
@@ -173,10 +173,10 @@ async function runningTasks(
 /** Whether a volume was created as the request demands. */
 function isCreated({ method, body }: PendingRequest, created: readonly Volume[]): boolean {
   const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
-    (one) => one['@odata.id'],
+    (one) => linkKey(one['@odata.id']),
   );
   const matches = ({ raidType, drives: has }: Volume): boolean =>
-    raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(path));
+    raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(linkKey(path)));
   return method === 'POST' && created.some(matches);
 }
 /** Drops requests whose volumes exist: the service accepted them, but the conductor died before it could save that. */

@@ -2,6 +2,7 @@
 import { bareTimestamp } from '../../../model/clock';
 import type { JsonObject } from '../../../model/records';
 import {
+  linkKey,
   linkOf,
   linkedCollection,
   listOf,
@@ -84,8 +85,8 @@ export async function drivesOf(
   storages: readonly Storage[],
   staying: readonly Volume[],
 ): Promise<readonly Drive[]> {
-  const taken = new Set(staying.flatMap(({ drives: paths }) => paths.map(withoutEndSlashes)));
-  const kept = new Set(staying.map(({ path }) => withoutEndSlashes(path)));
+  const taken = new Set(staying.flatMap(({ drives: paths }) => paths.map(linkKey)));
+  const kept = new Set(staying.map(({ path }) => linkKey(path)));
   const drives: Drive[] = [];
   for (const { id: controller, resource } of storages.filter((one) => one.makesRaid && one.volumes))
     for (const link of listOf(member(resource.body, 'Drives'))) {
@@ -95,9 +96,8 @@ export async function drivesOf(
       const bytes = member(drive?.body, 'CapacityBytes');
       if (!drive || typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes <= 0) continue;
       const [mediaType, protocol] = [textOf(member(drive.body, 'MediaType')), textOf(member(drive.body, 'Protocol'))];
-      const volumes = listOf(member(drive.body, 'Links', 'Volumes')).map((one) => withoutEndSlashes(linkOf(one) ?? ''));
-      const inUse =
-        taken.has(withoutEndSlashes(path)) || volumes.some((one) => kept.has(one)) || SPARES.includes(member(drive.body, 'HotspareType'));
+      const volumes = listOf(member(drive.body, 'Links', 'Volumes')).map((one) => linkKey(linkOf(one) ?? ''));
+      const inUse = taken.has(linkKey(path)) || volumes.some((one) => kept.has(one)) || SPARES.includes(member(drive.body, 'HotspareType'));
       drives.push({ path, id: idOf(drive), controller, mediaType: mediaType ?? null, protocol: protocol ?? null, bytes, inUse });
     }
   return drives;
