@@ -7,6 +7,7 @@ import {
   followTask,
   hasMessage,
   isStatus,
+  linkKey,
   linkedCollection,
   member,
   patchResource,
@@ -240,8 +241,9 @@ function notInserted(node: string, url: string, errors: readonly string[]): stri
 export async function ejectMedia(task: Task, types?: readonly MediaType[]): Promise<boolean> {
   return onSystem(task, 'Redfish eject virtual media', async (system) => {
     let found = false;
-    const drives = (await drivesOf(system)).flat();
-    for (const drive of drives) {
+    // A system and its manager may show the same drives.
+    const drives = new Map((await drivesOf(system)).flat().map((drive) => [linkKey(drive.path), drive]));
+    for (const drive of drives.values()) {
       if (!isInserted(drive) || (types && !types.some((type) => accepts(drive, type)))) continue;
       await eject(task, system, drive);
       found = true;

@@ -228,6 +228,14 @@ describe('insertMedium', () => {
 });
 
 describe('ejectMedia', () => {
+  it('ejects once from a drive that the system and its manager show', async () => {
+    managed();
+    drives(MANAGER, { Cd: { image: 'http://old' } });
+    (service.resources[SYSTEM] as Record<string, unknown>)['VirtualMedia'] = { '@odata.id': `${MANAGER}/VirtualMedia` };
+    works();
+    expect(await ejectMedia(bench().task)).toBe(true);
+    expect(sent()).toHaveLength(1);
+  });
   it('empties drives with the media type, of the system and its managers', async () => {
     managed();
     drives(SYSTEM, { Cd: { image: 'http://a' }, Usb: { types: ['USBStick'], image: 'http://b' } });
