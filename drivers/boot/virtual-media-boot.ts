@@ -22,7 +22,8 @@ import { configdriveOf } from '../agent/configdrive';
 import { isFastTrack } from '../agent/fast-track';
 import { download } from '../common/images';
 import type { BootInterface, Property, Task } from '../interfaces';
-import { publish, publishMedium, unpublish } from '../common/media';
+import { publish, publishMedium, publishOnShare, unpublish, unpublishFromShare } from '../common/media';
+import { shareFor } from '../common/media-shares';
 import { canPowerOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
 import { transportProtocol, validateVirtualCd } from '../redfish/media-support';
@@ -30,10 +31,12 @@ import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfis
 import { withoutEndSlashes } from '../../wire/urls';
 
 const TOKEN_BYTES = 32;
+/** driver_internal_info: the protocol by which the BMC got the boot ISO. */
+const PROTOCOL = 'vmedia_transport_protocol';
 const TRANSPORT: Readonly<Record<string, Property>> = {
   vmedia_transport_protocol: {
     description:
-      "The protocol by which the BMC gets the boot ISO: 'HTTP', 'HTTPS', 'NFS' or 'CIFS'. It is sent as TransferProtocolType. If not set, the BMC takes it from the URL.",
+      "The protocol by which the BMC gets the boot ISO: 'HTTP', 'HTTPS', 'NFS' or 'CIFS'. It is sent as TransferProtocolType. NFS and CIFS need the options of [nfs] or [cifs]. If not set, the BMC takes the protocol from the URL.",
   },
 };
 /** The roles that boot interfaces publish. Other media belong to users. */
@@ -106,6 +109,20 @@ async function ejectAll(task: Task): Promise<void> {
   const types: readonly MediaType[] = ['CD', ...(usesConfigViaRemovable(task) ? REMOVABLE : []), ...(stick ? (['USBStick'] as const) : [])];
   await ejectMedia(task, types);
   await unpublish(task, ROLES);
+  const protocol = task.node.driver_internal_info[PROTOCOL];
+  if (typeof protocol !== 'string') return;
+  const share = sharesOf(task, protocol);
+  if (share) await unpublishFromShare(task, share, 'boot');
+  await task.saveInternal({ [PROTOCOL]: undefined });
+}
+/** Undefined also for a share that is no longer configured. */
+function sharesOf(task: Task, protocol: string): ReturnType<typeof shareFor> {
+  try {
+    return shareFor(task, protocol);
+  } catch (error) {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
 }
 
 /** In the states of rescue and unrescue, a running rescue ramdisk or instance is not interrupted. */
@@ -114,8 +131,15 @@ const mustRunOn = ({ node }: Task): boolean => ramdiskMode(node) === 'rescue';
 const runsAlready = ({ node, driver }: Task): boolean =>
   node.provision_state === 'active' || (node.provision_state === 'adopting' && !driver.deploy.inMemory);
 
-const insertBootIso = async (task: Task, iso: BootIso): Promise<void> =>
-  insertMedium(task, 'CD', await urlFor(task, iso), { protocol: transportProtocol(task) });
+async function insertBootIso(task: Task, iso: BootIso): Promise<void> {
+  const protocol = transportProtocol(task);
+  const share = shareFor(task, protocol);
+  // Saved before the image is: then it is removed, whatever happens.
+  if (protocol !== undefined) await task.saveInternal({ [PROTOCOL]: protocol });
+  const content: MediumContent = iso.kind === 'elsewhere' ? { kind: 'image', source: iso.url } : iso;
+  const url = share === undefined ? await urlFor(task, iso) : await publishOnShare(task, share, 'boot', content);
+  await insertMedium(task, 'CD', url, { protocol, credentials: share?.credentials });
+}
 /** Throws also when the machine cannot boot from a virtual CD, which would otherwise show at the end of a long wait. */
 const withVirtualCd =
   (check: (task: Task) => Promise<void>) =>

@@ -2,6 +2,7 @@
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { member, textOf } from '../../wire/redfish';
+import { shareFor } from '../common/media-shares';
 import type { Task } from '../interfaces';
 import { managersOf } from './managers';
 import { onSystem, type SystemView } from './target';
@@ -40,7 +41,7 @@ async function checkDell(task: Task, system: SystemView): Promise<void> {
 
 /** Throws InvalidParameterValue when the machine cannot boot from a virtual CD. */
 export async function validateVirtualCd(task: Task): Promise<void> {
-  transportProtocol(task);
+  shareFor(task, transportProtocol(task));
   await onSystem(task, undefined, (system) => checkDell(task, system));
   if ((await typeOfDrive(task, ['CD'])) === undefined)
     throw invalid(

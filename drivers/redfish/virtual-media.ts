@@ -1,6 +1,7 @@
 /** Virtual media of Redfish BMCs (schema VirtualMedia): the drives, their content, inserting and ejecting. */
 import { Fault } from '../../model/errors';
 import type { MediumRole } from '../../model/records';
+import { repr } from '../../model/python';
 import { credentialsOf, withoutCredentials, type Credentials } from '../../model/urls';
 import {
   actionOf,
@@ -97,6 +98,11 @@ async function insertInto(
     if (!(await isPatched(system, drive))) return false;
     await follow(task, system, await patchResource(system.ask, drive, { ...parameters, Inserted: true, WriteProtected: true }), arrives);
   }
+  const offered = protocol === undefined ? undefined : await action?.allowed(system.ask, 'TransferProtocolType');
+  if (protocol !== undefined && offered?.includes(protocol) === false)
+    throw new Fault('InvalidParameterValue', {
+      message: `Node ${task.node.uuid} requested transport protocol ${protocol} via driver_info, but BMC only supports ${repr(offered)}.`,
+    });
   // Inserted and WriteProtected default to true, and some services refuse them.
   for (let retries = 0, done = !action; !done; retries++) {
     try {

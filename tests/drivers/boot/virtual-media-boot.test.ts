@@ -1,6 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -63,6 +63,53 @@ const bench = ({ info = KERNEL, node = {}, options = {}, driver = {}, services }
 const imageOf = (id: string): unknown => drives.at(`${SYSTEM}/VirtualMedia/${id}`)['Image'];
 const contentOf = (media: TestTask['media'], role: string): MediumRecord['content'] | undefined => media.get(role)?.content;
 const boot = (): JsonObject => (service.resources[SYSTEM] as { readonly Boot: JsonObject }).Boot;
+
+describe('shares', () => {
+  const info = (protocol: string): JsonObject => ({ ...KERNEL, vmedia_transport_protocol: protocol });
+  const share = join(folder, 'share');
+  const options = {
+    ...{ 'nfs.base_url': 'nfs://192.0.2.9/', 'nfs.share_path': share, 'cifs.base_url': 'cifs://192.0.2.9', 'cifs.share_path': share },
+    ...{ 'cifs.username': 'smith', 'cifs.password': 'secret' },
+  };
+  let boots: Server;
+  let http: string;
+  beforeEach(async () => {
+    boots = createServer((_, response) => response.writeHead(200, { 'content-length': 3 }).end('iso'));
+    await new Promise<void>((listening) => boots.listen(0, '127.0.0.1', listening));
+    http = `http://127.0.0.1:${(boots.address() as AddressInfo).port}`;
+  });
+  afterEach(() => new Promise((closed) => boots.close(closed)));
+  it.each<[string, string, object]>([
+    ['NFS', 'nfs', {}],
+    ['CIFS', 'cifs', { UserName: 'smith', Password: 'secret' }],
+  ])('%s: the image is on the share until the ramdisk is no longer needed', async (protocol, scheme, login) => {
+    const { task, node } = bench({ info: info(protocol), options: { ...options, 'deploy.http_url': http } });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    const insertion = service.asked.find(({ path }) => path.endsWith('InsertMedia'))!.body;
+    const name = `boot-${NODE_UUID}.iso`;
+    expect(insertion).toEqual({ Image: `${scheme}://192.0.2.9${share}/${name}`, TransferProtocolType: protocol, ...login });
+    expect([readdirSync(share), readFileSync(join(share, name), 'utf8')]).toEqual([[name], 'iso']);
+    await redfishVirtualMediaBoot.cleanUpRamdisk(task);
+    expect(readdirSync(share)).toEqual([]);
+    expect(node().driver_internal_info).not.toHaveProperty('vmedia_transport_protocol');
+  });
+  it('a share that is not configured, or a protocol that the BMC does not offer, is refused', async () => {
+    await expect(redfishVirtualMediaBoot.validate!(bench({ info: info('NFS') }).task)).rejects.toThrow(
+      `NFS transport protocol requested for node ${NODE_UUID} but [nfs]base_url and [nfs]share_path are not both configured.`,
+    );
+    const actions = drives.at(`${SYSTEM}/VirtualMedia/Cd`)['Actions'] as Record<string, Record<string, unknown>>;
+    actions['#VirtualMedia.InsertMedia']!['TransferProtocolType@Redfish.AllowableValues'] = ['HTTP', 'CIFS'];
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(bench({ info: info('HTTPS') }).task, {})).rejects.toThrow(
+      "requested transport protocol HTTPS via driver_info, but BMC only supports ['HTTP', 'CIFS'].",
+    );
+  });
+  it('a copy that fails leaves no file', async () => {
+    boots.removeAllListeners('request').on('request', (_, response: ServerResponse) => response.writeHead(500).end());
+    const { task } = bench({ info: info('NFS'), options: { ...options, 'deploy.http_url': http } });
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(task, {})).rejects.toThrow(`cannot be written to the share ${share}`);
+    expect(readdirSync(share)).toEqual([]);
+  });
+});
 
 describe('validation of the machine', () => {
   const checks = ['validate', 'validateInspection', 'validateRescue'] as const;
