@@ -172,10 +172,10 @@ const listOfChassis =
 /** @param place names a drive that has neither a name nor an identifier */
 const drive = (body: unknown, place: string, storage: string, system: SystemView): readonly [string, JsonObject] => {
   const fields = fieldsOf(DRIVE, body);
-  const name = fields['name'] ?? text(member(body, 'Id')) ?? place;
+  const name = text(member(body, 'Name')) ?? text(member(body, 'Id')) ?? place;
   // Some vendors leave the state out.
   const state = fields['state'] ?? (fields['health'] === null ? null : 'Enabled');
-  return [`${String(name)}:${storage}@${lastOf(system.path)}`, { ...fields, state }];
+  return [`${name}:${storage}@${lastOf(system.path)}`, { ...fields, state }];
 };
 /** SimpleStorage returns all drives of a controller in one response; Storage has a resource for each. */
 async function drives({ ask, system }: Machine): Promise<Sensors> {

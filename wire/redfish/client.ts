@@ -84,6 +84,13 @@ async function login(service: Service, state: TargetState, options: RedfishReque
   }
 }
 
+/** Whether a 403 stands. Some services answer so when the session has ended, others when the account may not do this. */
+function isFinal({ kind, forbidden }: Login, request: string, renewed: boolean): boolean {
+  if (kind !== 'session' || forbidden.has(request)) return true;
+  if (renewed && forbidden.size < MAX_FORBIDDEN) forbidden.add(request);
+  return renewed;
+}
+
 /**
  * Logins and connections to services, shared by all callers. Each service gets few concurrent requests; others wait.
  * @param options.maxSessions most logins to keep; above, the least recently used one is ended. 0: none is kept
@@ -160,13 +167,7 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
             });
           } catch (error) {
             if (!isStatus(error, 401, 403)) throw error;
-            // 403: some services answer so when the session has ended, others when the account may not do this.
-            const request = `${method} ${path}`;
-            if (error.status === 403 && (proof.kind !== 'session' || proof.forbidden.has(request))) throw error;
-            if (error.status === 403 && renewed) {
-              if (proof.forbidden.size < MAX_FORBIDDEN) proof.forbidden.add(request);
-              throw error;
-            }
+            if (error.status === 403 && isFinal(proof, `${method} ${path}`, renewed)) throw error;
             if (error.status === 403 && state.login === pending) startLogout({ login: pending, service: state.service });
             // The session has ended, or the password may be right next time.
             if (state.login === pending) state.login = undefined;

@@ -35,11 +35,17 @@ function headMender(): Transform {
   let head: Buffer | undefined = Buffer.alloc(0);
   return new Transform({
     transform(chunk: Buffer, _, done) {
-      if (head === undefined) return done(null, chunk);
+      if (head === undefined) {
+        done(null, chunk);
+        return;
+      }
       head = Buffer.concat([head, chunk]);
       const text = head.toString('latin1', 0, MAX_HEAD);
       const [end] = /\n\r?\n/.exec(text) ?? [];
-      if (end === undefined && head.length < MAX_HEAD) return done();
+      if (end === undefined && head.length < MAX_HEAD) {
+        done();
+        return;
+      }
       const length = end === undefined ? 0 : text.indexOf(end) + end.length;
       const rest = head.subarray(length);
       head = undefined;

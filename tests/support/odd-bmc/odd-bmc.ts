@@ -26,7 +26,7 @@ export interface OddMemory {
   /** Counts of what a behaviour counts, by its own names. */
   readonly counts: Map<string, number>;
   /** Adds one and returns the new count. */
-  count(name: string): number;
+  readonly count: (name: string) => number;
 }
 export interface OddBehaviour {
   /** Answers in place of the service; `dropped`: the connection ends without an answer; undefined: the service answers. */
@@ -42,7 +42,7 @@ interface OddBmc {
   readonly bmc: TestBmc;
   readonly url: string;
   readonly asked: readonly OddRequest[];
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 const LEFT_OUT = /^(?:connection|content-length|transfer-encoding|keep-alive|date)$/i;

@@ -22,7 +22,7 @@ async function toEnd(task: Task, bmc: TestBmc, step: Step, args: JsonObject): Pr
   }
   return outcome;
 }
-const { virtualMedia, getBootDevice, setBootDevice } = redfishManagement;
+const { virtualMedia } = redfishManagement;
 
 export type Operation = (task: Task, bmc: TestBmc) => Promise<unknown>;
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -44,12 +44,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     return { states, acted: bmc.acted };
   },
   'boot device': async (task, bmc) => {
-    await setBootDevice(task, 'pxe', false);
+    await redfishManagement.setBootDevice(task, 'pxe', false);
     const first = bmc.boot;
-    await setBootDevice(task, 'cdrom', false);
+    await redfishManagement.setBootDevice(task, 'cdrom', false);
     const second = bmc.boot;
-    await setBootDevice(task, 'disk', true);
-    return { first, second, third: bmc.boot, shown: await getBootDevice(task) };
+    await redfishManagement.setBootDevice(task, 'disk', true);
+    return { first, second, third: bmc.boot, shown: await redfishManagement.getBootDevice(task) };
   },
   media: async (task, bmc) => {
     const drives = (): unknown =>

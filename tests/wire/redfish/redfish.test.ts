@@ -296,7 +296,11 @@ describe('a service that drops connections', () => {
   };
   /** Requests until one meets a connection that was used already. */
   const untilDropped = async (pool: RedfishPool): Promise<void> => {
-    for (let answered = 0; service.asked.length <= answered; answered++) await get(pool, target());
+    let answered = 0;
+    while (service.asked.length <= answered) {
+      await get(pool, target());
+      answered++;
+    }
   };
   it('gets the request again at once, and a connection for each request from then on', async () => {
     drops();

@@ -124,7 +124,7 @@ describe('resource', () => {
       '/bad': { body: { Parameters: 'x' } },
     });
     const action = actionOf({ body }, '#A.Do');
-    const allowed = await Promise.all(['Kind', 'Empty', 'None', 'Not', 'Other'].map((name) => action?.allowed(ask, name)));
+    const allowed = await Promise.all(['Kind', 'Empty', 'None', 'Not', 'Other'].map(async (name) => action?.allowed(ask, name)));
     expect([action?.target, allowed]).toEqual(['/do', [['x'], ['y'], undefined, undefined, undefined]]);
     expect([actionOf({ body }, '#A.No'), actionOf({ body: null }, '#A.Do')]).toEqual([undefined, undefined]);
     for (const name of ['#A.Lost', '#A.Bad']) expect(await actionOf({ body }, name)!.allowed(ask, 'Kind')).toBeUndefined();
