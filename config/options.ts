@@ -585,6 +585,13 @@ export const OPTIONS = [
   { section: 'oidc', name: 'client_secret', kind: 'string', default: null, secret: true, ours: true, help: 'Secret of the client client_id. Default: none, for a public client.' },
   { section: 'oidc', name: 'scopes', kind: 'list', default: ['openid'], ours: true, help: 'Scopes that the page /ui requests when it logs users in. `openid` is required.' },
   { section: 'oidc', name: 'login_parameters', kind: 'dict', default: {}, ours: true, help: 'Additional parameters of log-ins at the page /ui, as name:value, for providers that issue JWTs only on request; for example resource:urn:bloomery.' },
+  // [nfs] and [cifs]
+  { section: 'nfs', name: 'base_url', kind: 'string', default: null, help: 'URL of the NFS server from which BMCs mount boot images (nfs://server). share_path and the file\'s name are added.' },
+  { section: 'nfs', name: 'share_path', kind: 'string', default: null, help: 'Folder into which the server writes boot images for NFS. It is mounted on each conductor.' },
+  { section: 'cifs', name: 'base_url', kind: 'string', default: null, help: 'URL of the CIFS server from which BMCs mount boot images (cifs://server). share_path and the file\'s name are added.' },
+  { section: 'cifs', name: 'share_path', kind: 'string', default: null, help: 'Folder into which the server writes boot images for CIFS. It is mounted on each conductor.' },
+  { section: 'cifs', name: 'username', kind: 'string', default: null, help: 'User name with which BMCs mount boot images by CIFS.' },
+  { section: 'cifs', name: 'password', kind: 'string', default: null, secret: true, help: 'Password with which BMCs mount boot images by CIFS.' },
   // [redfish]
   { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Upload images for virtual media from [deploy]http_url to Swift, and give BMCs a temporary URL: see [swift]. False: the HTTP boot service serves the images.' },
   { section: 'redfish', name: 'swift_container', kind: 'string', default: 'ironic_redfish_container', help: 'Swift container of images for virtual media.' },

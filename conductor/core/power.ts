@@ -50,10 +50,7 @@ async function order(task: NodeTask, target: Power, from: 'power on' | 'power of
     await waitFor(task, ends, limit);
   };
   if (ORDERS[target].ends === 'power on' && from === 'power off') return change('power on', 'power on', hard);
-  if (target !== 'soft rebooting' || driver.power.throughAgent)
-    return change(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
-  await change('soft power off', 'power off', soft);
-  await change('power on', 'power on', hard);
+  return change(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
 }
 
 const hasDedicatedPowerSupply = ({ driver_info: info }: Pick<NodeRecord, 'driver_info'>): boolean =>

@@ -1,4 +1,5 @@
 /** BMCs are slow, and some fail under two requests at once: background work sends one request at a time to each BMC. */
+import { isIPv6 } from 'node:net';
 import type { NodeRecord } from '../../model/records';
 
 export interface BmcTurns {
@@ -6,10 +7,15 @@ export interface BmcTurns {
   alone<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
+/** Host and port of a service, however its address is written. */
+function serviceOf(address: string): string {
+  const url = address.includes('://') ? address : `https://${isIPv6(address) ? `[${address}]` : address}`;
+  return URL.canParse(url) ? new URL(url).host : address.toLowerCase();
+}
 /** The name of a node's BMC: nodes may share a BMC. Reads of power states use the UUID instead: thousands of nodes may share an address. */
 export function bmcOf({ uuid, driver_info: info }: Pick<NodeRecord, 'uuid' | 'driver_info'>): string {
   const { redfish_address: redfish, ipmi_address: ipmi, ipmi_port: port } = info;
-  if (typeof redfish === 'string') return redfish.toLowerCase();
+  if (typeof redfish === 'string') return serviceOf(redfish);
   if (typeof ipmi === 'string') return `${ipmi.toLowerCase()} ${typeof port === 'number' || typeof port === 'string' ? port : ''}`;
   return `of ${uuid}`;
 }

@@ -1,6 +1,6 @@
 /** Inspection by the agent: boots the ramdisk, which posts its findings to `/v1/continue_inspection`. */
 import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { Fault, reasonOf } from '../../model/errors';
 import { isLoopback } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
@@ -60,7 +60,9 @@ export async function bmcAddresses(node: NodeRecord, task: Task): Promise<readon
     if (!key.endsWith('_address') || typeof value !== 'string' || value === '') continue;
     // With IPMI bridging, ipmi_address is the address of another machine's BMC.
     if (key.startsWith('ipmi_') && (key !== 'ipmi_address' || !['no', undefined].includes(bridging(node)))) continue;
-    const host = (URL.canParse(value) && value.includes('//') ? new URL(value).hostname : value).replace(/^\[|\]$/g, '');
+    // In its one canonical form (RFC 5952): the report has the address in this form too.
+    const url = value.includes('//') ? value : `http://${isIPv6(value) ? `[${value}]` : value}`;
+    const host = (URL.canParse(url) ? new URL(url).hostname : value).replace(/^\[|\]$/g, '');
     const addresses = isIP(host) ? [host] : [host, ...(await resolved(host, task))];
     for (const address of addresses) if (!isLoopback(address) && address !== 'localhost.localdomain') found.add(address);
   }

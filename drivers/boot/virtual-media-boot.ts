@@ -4,7 +4,7 @@
  */
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
-import { member, textsOf } from '../../wire/redfish';
+import { allowableValues, member } from '../../wire/redfish';
 import { apiUrlOf, ramdiskMode } from '../agent/ramdisk';
 import {
   canConfigure,
@@ -21,14 +21,24 @@ import { validateCapabilities } from '../common/capabilities';
 import { configdriveOf } from '../agent/configdrive';
 import { isFastTrack } from '../agent/fast-track';
 import { download } from '../common/images';
-import type { BootInterface, Task } from '../interfaces';
-import { publish, publishMedium, unpublish } from '../common/media';
+import type { BootInterface, Property, Task } from '../interfaces';
+import { publish, publishMedium, publishOnShare, unpublish, unpublishFromShare } from '../common/media';
+import { shareFor } from '../common/media-shares';
 import { canPowerOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
+import { transportProtocol, validateVirtualCd } from '../redfish/media-support';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 import { withoutEndSlashes } from '../../wire/urls';
 
 const TOKEN_BYTES = 32;
+/** driver_internal_info: the protocol by which the BMC got the boot ISO. */
+const PROTOCOL = 'vmedia_transport_protocol';
+const TRANSPORT: Readonly<Record<string, Property>> = {
+  vmedia_transport_protocol: {
+    description:
+      "The protocol by which the BMC gets the boot ISO: 'HTTP', 'HTTPS', 'NFS' or 'CIFS'. It is sent as TransferProtocolType. NFS and CIFS need the options of [nfs] or [cifs]. If not set, the BMC takes the protocol from the URL.",
+  },
+};
 /** The roles that boot interfaces publish. Other media belong to users. */
 const ROLES: readonly MediumRole[] = ['boot', 'parameters', 'configdrive'];
 
@@ -99,6 +109,20 @@ async function ejectAll(task: Task): Promise<void> {
   const types: readonly MediaType[] = ['CD', ...(usesConfigViaRemovable(task) ? REMOVABLE : []), ...(stick ? (['USBStick'] as const) : [])];
   await ejectMedia(task, types);
   await unpublish(task, ROLES);
+  const protocol = task.node.driver_internal_info[PROTOCOL];
+  if (typeof protocol !== 'string') return;
+  const share = sharesOf(task, protocol);
+  if (share) await unpublishFromShare(task, share, 'boot');
+  await task.saveInternal({ [PROTOCOL]: undefined });
+}
+/** Undefined also for a share that is no longer configured. */
+function sharesOf(task: Task, protocol: string): ReturnType<typeof shareFor> {
+  try {
+    return shareFor(task, protocol);
+  } catch (error) {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
 }
 
 /** In the states of rescue and unrescue, a running rescue ramdisk or instance is not interrupted. */
@@ -107,13 +131,29 @@ const mustRunOn = ({ node }: Task): boolean => ramdiskMode(node) === 'rescue';
 const runsAlready = ({ node, driver }: Task): boolean =>
   node.provision_state === 'active' || (node.provision_state === 'adopting' && !driver.deploy.inMemory);
 
+async function insertBootIso(task: Task, iso: BootIso): Promise<void> {
+  const protocol = transportProtocol(task);
+  const share = shareFor(task, protocol);
+  // Saved before the image is: then it is removed, whatever happens.
+  if (protocol !== undefined) await task.saveInternal({ [PROTOCOL]: protocol });
+  const content: MediumContent = iso.kind === 'elsewhere' ? { kind: 'image', source: iso.url } : iso;
+  const url = share === undefined ? await urlFor(task, iso) : await publishOnShare(task, share, 'boot', content);
+  await insertMedium(task, 'CD', url, { protocol, credentials: share?.credentials });
+}
+/** Throws also when the machine cannot boot from a virtual CD, which would otherwise show at the end of a long wait. */
+const withVirtualCd =
+  (check: (task: Task) => Promise<void>) =>
+  async (task: Task): Promise<void> => {
+    await check(task);
+    await validateVirtualCd(task);
+  };
 export const redfishVirtualMediaBoot: BootInterface = {
-  properties: isoProperties,
+  properties: { ...isoProperties, ...TRANSPORT },
   bootsInMemory: true,
   attachesConfigdrive: true,
-  validate,
-  validateInspection: async (task) => validateIso(task, 'deploy'),
-  validateRescue: async (task) => validateIso(task, 'rescue'),
+  validate: withVirtualCd(validate),
+  validateInspection: withVirtualCd(async (task) => validateIso(task, 'deploy')),
+  validateRescue: withVirtualCd(async (task) => validateIso(task, 'rescue')),
   prepareRamdisk: async (task, kernelArgs) => {
     const mode = ramdiskMode(task.node);
     if (await isFastTrack(task)) {
@@ -125,7 +165,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
     await syncBootMode(task);
     const iso = await ramdiskIso(task, mode, parameters);
     if (usesConfigViaRemovable(task)) await insertParameters(task, parameters);
-    await insertMedium(task, 'CD', await urlFor(task, iso));
+    await insertBootIso(task, iso);
     await setBootDevice(task, 'cdrom', false);
   },
   cleanUpRamdisk: async (task) => {
@@ -139,7 +179,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
     await syncBootMode(task);
     await configureSecureBoot(task);
     if (!task.driver.deploy.inMemory) return setBootDevice(task, 'disk', true);
-    await insertMedium(task, 'CD', await urlFor(task, await instanceIso(task)));
+    await insertBootIso(task, await instanceIso(task));
     await insertConfigdrive(task);
     await setBootDevice(task, 'cdrom', true);
   },
@@ -149,11 +189,12 @@ export const redfishVirtualMediaBoot: BootInterface = {
   },
 };
 
-/** Throws UnsupportedHardwareFeature unless the firmware offers HTTP boot. */
+/** Throws UnsupportedHardwareFeature when the firmware lists its boot targets, without HTTP boot. */
 const validateHttp = (task: Task): Promise<void> =>
   onSystem(task, undefined, async ({ body }) => {
-    const allowed = textsOf(member(body, 'Boot', 'BootSourceOverrideTarget@Redfish.AllowableValues')) ?? [];
-    if (!allowed.includes('UefiHttp')) throw new Fault('UnsupportedHardwareFeature', { node: task.node.uuid, feature: 'UefiHttp boot' });
+    const allowed = allowableValues(member(body, 'Boot'), 'BootSourceOverrideTarget');
+    if (allowed?.includes('UefiHttp') === false)
+      throw new Fault('UnsupportedHardwareFeature', { node: task.node.uuid, feature: 'UefiHttp boot' });
   });
 
 export const redfishHttpsBoot: BootInterface = {

@@ -5,6 +5,7 @@ import { deleteObject } from '../../wire/openstack/swift';
 import type { Upload } from '../../wire/keystone/exchange';
 import type { Task } from '../interfaces';
 import { openUrl } from './images';
+import { removeFromShare, writeToShare, type MediaShare } from './media-shares';
 import { reachableFrom } from './reach';
 import { putTemporaryObject } from './swift-objects';
 import { withoutEndSlashes } from '../../wire/urls';
@@ -34,15 +35,16 @@ const urlOf = (task: Task, medium: Address): string => urlBelow(urlForBmc(task),
 
 /** `boot-UUID.iso`: a node has one image of each role. */
 const objectName = (task: Task, role: MediumRole): string => NAMES[role].replace('.', `-${task.node.uuid}.`);
-/** Copies an image from the HTTP boot service, which generates it, to Swift. @throws Fault SwiftOperationError, MissingParameterValue */
+/** The image as the HTTP boot service generates it. */
+const generated = (task: Task, medium: Address) => (): Promise<Upload> =>
+  openUrl(urlBelow(withoutEndSlashes(task.options['deploy.http_url']), medium), task).catch((error: unknown) => {
+    // Without the cause, whose text has the token.
+    throw new Error(withoutTokens(reasonOf(error)));
+  });
+/** Copies an image to Swift. @throws Fault SwiftOperationError, MissingParameterValue */
 async function toSwift(task: Task, medium: Address, container: string): Promise<string> {
   const name = objectName(task, medium.role);
-  const source = urlBelow(withoutEndSlashes(task.options['deploy.http_url']), medium);
-  const data = (): Promise<Upload> =>
-    openUrl(source, task).catch((error: unknown) => {
-      // Without the cause, whose text has the token.
-      throw new Error(withoutTokens(reasonOf(error)));
-    });
+  const data = generated(task, medium);
   const url = await putTemporaryObject(task, { container, name, data, secondsToLive: task.options['redfish.swift_object_expiry_timeout'] });
   // BMCs check the name's extension.
   return `${url}&filename=${name}`;
@@ -65,6 +67,12 @@ export async function publishMedium(task: Task, role: MediumRole, content: Mediu
   // The row names the container before the upload begins: then `unpublish` also removes what a failed upload left.
   return toSwift(task, await serve(task, role, content, container), container);
 }
+/** As `publish`, for an image that the BMC mounts from a share. Throws DriverOperationError. */
+export async function publishOnShare(task: Task, share: MediaShare, role: MediumRole, content: MediumContent): Promise<string> {
+  return writeToShare(task, share, objectName(task, role), generated(task, await serve(task, role, content, null)));
+}
+export const unpublishFromShare = (task: Task, share: MediaShare, role: MediumRole): Promise<void> =>
+  removeFromShare(task, share, objectName(task, role));
 /** Stops serving the images, and deletes their copies in Swift. The row names the container: the options may have changed since. */
 export async function unpublish(task: Task, roles: readonly MediumRole[]): Promise<void> {
   for (const role of roles) {

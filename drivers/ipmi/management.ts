@@ -63,6 +63,10 @@ export const ipmiPower: PowerInterface = {
         return start();
       },
       'soft rebooting': async () => {
+        if (task.node.disable_power_off)
+          throw new Fault('DriverOperationError', {
+            message: `Node ${task.node.uuid} cannot be rebooted softly: IPMI has no soft reboot without a power off, which disable_power_off forbids`,
+          });
         await control(task, 'soft');
         await waitUntilOff(task, softLimit);
         return start();

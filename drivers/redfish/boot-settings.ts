@@ -1,6 +1,6 @@
 /** Boot device and boot mode of a machine with a Redfish service (ComputerSystem, property Boot). */
 import { Fault, reasonOf } from '../../model/errors';
-import { RedfishError, hasMessage, isStatus, linkOf, member, patchResource, readResource, textsOf } from '../../wire/redfish';
+import { RedfishError, allowableValues, hasMessage, isStatus, member, patchResource, readLinked, readResource } from '../../wire/redfish';
 import type { RedfishResource } from '../../wire/redfish';
 import { syncBootMode } from '../common/boot-settings';
 import type { ManagementInterface, Task } from '../interfaces';
@@ -22,18 +22,23 @@ const bootOf = (resource: Pick<RedfishResource, 'body'>, name: string): unknown 
 export const bootModeOfSystem = (system: SystemView): 'bios' | 'uefi' | null => lookUp(MODES, bootOf(system, 'BootSourceOverrideMode'));
 
 type BootChange = Readonly<Record<string, string | null>>;
+/** The system, and where it is changed: some services have a settings resource for some of the properties. */
+interface BootView {
+  readonly system: SystemView;
+  readonly settings: RedfishResource | undefined;
+}
+async function bootViewOf(system: SystemView): Promise<BootView> {
+  return { system, settings: await readLinked(system.ask, system, '@Redfish.Settings', 'SettingsObject') };
+}
 /** Writes each property where the service accepts it: in the settings resource if that shows it, otherwise on the system itself. */
-async function writeBoot(system: SystemView, change: BootChange): Promise<void> {
-  const { ask, body } = system;
-  const place = linkOf(member(body, '@Redfish.Settings', 'SettingsObject'));
-  const settings = place === undefined ? undefined : await readResource(ask, place);
+async function writeBoot({ system, settings }: BootView, change: BootChange): Promise<void> {
   const isSetting = (name: string): boolean => settings !== undefined && bootOf(settings, name) !== undefined;
   const parts = [
     [settings, Object.entries(change).filter(([name]) => isSetting(name))],
     [system, Object.entries(change).filter(([name]) => !isSetting(name))],
   ] as const;
   for (const [resource, entries] of parts)
-    if (resource && entries.length > 0) await patchResource(ask, resource, { Boot: Object.fromEntries(entries) });
+    if (resource && entries.length > 0) await patchResource(system.ask, resource, { Boot: Object.fromEntries(entries) });
 }
 
 /** BMCs refuse boot settings during POST: iLO with this message, others with these statuses. */
@@ -52,9 +57,12 @@ async function retryDuringPost(task: Task, work: () => Promise<void>): Promise<v
   }
 }
 
+/** The values that the service lists for a property of Boot, on the system or where it is changed; undefined: it lists none. */
+const allowedBoot = ({ system, settings }: BootView, name: string): readonly string[] | undefined =>
+  allowableValues(member(system.body, 'Boot'), name) ?? allowableValues(member(settings?.body, 'Boot'), name);
 /** The BootSourceOverrideTarget of a device. Throws RedfishError when the machine cannot boot from it. */
-function targetOf(system: SystemView, device: string, usbCd: boolean): string {
-  const allowed = textsOf(bootOf(system, 'BootSourceOverrideTarget@Redfish.AllowableValues'));
+function targetOf(view: BootView, device: string, usbCd: boolean): string {
+  const allowed = allowedBoot(view, 'BootSourceOverrideTarget');
   if (device === 'cdrom' && usbCd && allowed?.includes('UsbCd')) return 'UsbCd';
   const target = DEVICES[device]!;
   if (allowed === undefined || allowed.includes(target)) return target;
@@ -71,18 +79,27 @@ function httpUri(system: SystemView, target: string, url: string | undefined): B
 }
 async function writeDevice(task: Task, system: SystemView, device: string, enabled: 'Once' | 'Continuous'): Promise<void> {
   const { wholeBoot, alwaysEnabled, usbCd = false } = quirksOf(task.node);
-  const target = targetOf(system, device, usbCd);
+  const view = await bootViewOf(system);
   const mode = bootOf(system, 'BootSourceOverrideMode');
-  // Some services refuse a BootSourceOverrideEnabled that is already set. `Once` is sent again: a boot may have ended it since.
-  const unchanged = enabled === 'Continuous' && bootOf(system, 'BootSourceOverrideEnabled') === enabled && !alwaysEnabled && !wholeBoot;
+  // Some services refuse a BootSourceOverrideEnabled that is already set.
+  const unchanged = bootOf(system, 'BootSourceOverrideEnabled') === enabled && !alwaysEnabled && !wholeBoot;
   const change: BootChange = {
-    BootSourceOverrideTarget: target,
-    ...(unchanged ? {} : { BootSourceOverrideEnabled: enabled }),
+    BootSourceOverrideTarget: targetOf(view, device, usbCd),
     ...(wholeBoot ? { BootSourceOverrideMode: typeof mode === 'string' ? mode : 'UEFI' } : {}),
-    // The URL that a boot interface published. Without it, the firmware gets the URL from DHCP.
-    ...httpUri(system, target, device === 'uefihttp' ? await bootUrl(task) : undefined),
   };
-  await retryDuringPost(task, () => writeBoot(system, change));
+  // The URL that a boot interface published. Without it, the firmware gets the URL from DHCP.
+  const uri = httpUri(system, change['BootSourceOverrideTarget']!, device === 'uefihttp' ? await bootUrl(task) : undefined);
+  const write = (enabling: BootChange): Promise<void> => retryDuringPost(task, () => writeBoot(view, { ...change, ...enabling, ...uri }));
+  try {
+    await write(unchanged ? {} : { BootSourceOverrideEnabled: enabled });
+  } catch (error) {
+    // Some services accept no BootSourceOverrideEnabled, and boot once.
+    if (!isStatus(error, 400, 405) || enabled !== 'Once' || unchanged || wholeBoot) throw error;
+    await write({}).catch(() => {
+      throw error;
+    });
+    if (bootOf(await readResource(system.ask, system.path), 'BootSourceOverrideEnabled') === 'Disabled') throw error;
+  }
 }
 
 const SETTING = 'Redfish set boot device';
@@ -103,9 +120,11 @@ export async function repeatBootDevice(task: Task): Promise<void> {
 
 export const getBootDevice: ManagementInterface['getBootDevice'] = (task) =>
   onSystem(task, undefined, async (system) => {
-    const target = bootOf(system, 'BootSourceOverrideTarget');
+    const enabled = bootOf(system, 'BootSourceOverrideEnabled');
+    // A target that is left over has no effect.
+    const target = enabled === 'Disabled' ? undefined : bootOf(system, 'BootSourceOverrideTarget');
     const found = target === 'UsbCd' ? 'cdrom' : Object.entries(DEVICES).find(([, name]) => name === target)?.[0];
-    return { device: found ?? null, persistent: lookUp(PERSISTENCE, bootOf(system, 'BootSourceOverrideEnabled')) };
+    return { device: found ?? null, persistent: lookUp(PERSISTENCE, enabled) };
   });
 
 export const setBootDevice: ManagementInterface['setBootDevice'] = async (task, device, persistent) => {
@@ -131,7 +150,7 @@ export const bootMode: NonNullable<ManagementInterface['bootMode']> = {
   get: (task) => onSystem(task, undefined, async (system) => bootModeOfSystem(system)),
   supported: (task) =>
     onSystem(task, undefined, async (system) => {
-      const allowed = textsOf(bootOf(system, 'BootSourceOverrideMode@Redfish.AllowableValues'));
+      const allowed = allowableValues(member(system.body, 'Boot'), 'BootSourceOverrideMode');
       const modes = allowed?.map((name) => lookUp(MODES, name)).filter((mode) => mode !== null);
       return modes?.length ? modes : undefined;
     }),
@@ -146,7 +165,7 @@ export const bootMode: NonNullable<ManagementInterface['bootMode']> = {
         ? Object.entries(whole).map(([key, otherwise]) => [key, (bootOf(system, key) as string | null) ?? otherwise])
         : [];
       try {
-        await writeBoot(system, { BootSourceOverrideMode: name, ...(Object.fromEntries(rest) as BootChange) });
+        await writeBoot(await bootViewOf(system), { BootSourceOverrideMode: name, ...(Object.fromEntries(rest) as BootChange) });
       } catch (error) {
         // The service neither shows nor accepts a mode: there is nothing to set.
         if (isStatus(error) && typeof found !== 'string')

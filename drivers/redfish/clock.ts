@@ -2,17 +2,16 @@
 import { Fault } from '../../model/errors';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
-import { RedfishError, linkOf, listOf, member, patchResource, readResource, textOf, type RedfishResource } from '../../wire/redfish';
+import { RedfishError, member, patchResource, readResource, textOf, type RedfishResource } from '../../wire/redfish';
 import { type Outcome, type Step, type Task, done, failed } from '../interfaces';
+import { managersOf } from './managers';
 import { onSystem, type SystemView } from './target';
 
 /** The first Manager of the system. Throws RedfishError. */
-async function managerOf({ ask, body, path }: SystemView): Promise<RedfishResource> {
-  const link = listOf(member(body, 'Links', 'ManagedBy'))
-    .map(linkOf)
-    .find((one) => one !== undefined);
-  if (link === undefined) throw new RedfishError('protocol', `Couldn't find any Manager of ${path}`);
-  return readResource(ask, link);
+async function managerOf(system: SystemView): Promise<RedfishResource> {
+  const [manager] = await managersOf(system);
+  if (manager === undefined) throw new RedfishError('protocol', `Couldn't find any Manager of ${system.path}`);
+  return manager;
 }
 
 /** ISO 8601 in Redfish's form (DSP0266 §9.12): date, time and offset, UTC by default. Fractions of a second are dropped. */

@@ -4,8 +4,10 @@ import { redfishInventory } from './inventory';
 import { redfishReader } from './reader';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from './target';
 
-/** Without these properties the scheduler cannot choose the machine. */
-const ESSENTIAL = ['memory_mb', 'local_gb', 'cpu_arch'] as const;
+/** Without these properties the scheduler cannot choose the machine. Some services do not tell the architecture; then the node keeps its own. */
+const ESSENTIAL = ['memory_mb', 'local_gb'] as const;
+/** Hooks that fail without a network interface. Some services show none of the machine's. */
+const OF_INTERFACES: readonly string[] = ['validate-interfaces', 'ports', 'local-link-connection', 'physical-network'];
 
 export const redfishInspect: InspectInterface = {
   properties: REDFISH_PROPERTIES,
@@ -16,6 +18,10 @@ export const redfishInspect: InspectInterface = {
     onSystem(task, undefined, async ({ ask, body }) => {
       const { inventory, memoryMb, localGb, bootMode, lldp } = await redfishInventory(redfishReader(task, ask), body);
       if (localGb === 0) task.log.warn('The Redfish service names no disk of 4 GiB or more; the machine counts as without disks');
+      const hooks = task.options['redfish.inspection_hooks'];
+      const isBlind = inventory.interfaces.length === 0;
+      if (isBlind) task.log.warn('The Redfish service names no network interface with an address; no ports are created');
+      if (inventory.cpu?.architecture === '') task.log.warn('The Redfish service does not tell the architecture of the processors');
       return {
         kind: 'found',
         inventory,
@@ -23,7 +29,7 @@ export const redfishInspect: InspectInterface = {
         properties: { ...(memoryMb === undefined ? {} : { memory_mb: memoryMb }), local_gb: localGb },
         capabilities: bootMode === undefined ? {} : { boot_mode: bootMode },
         essential: ESSENTIAL,
-        hooks: task.options['redfish.inspection_hooks'],
+        hooks: isBlind ? hooks.filter((name) => !OF_INTERFACES.includes(name)) : hooks,
       } satisfies InspectionFindings;
     }),
   // `inspect` changes nothing, so there is nothing to revert.

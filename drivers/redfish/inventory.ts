@@ -45,6 +45,8 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
   x86: 'i686',
   'x86-64': 'x86_64',
 };
+/** ProcessorArchitecture → cpu_arch, for processors without an InstructionSet: of 64 bits, as those of all servers of today. */
+const FAMILIES: Readonly<Record<string, string>> = { x86: 'x86_64', ARM: 'aarch64', 'IA-64': 'ia64' };
 const BOOT_MODES: Readonly<Record<string, string>> = { UEFI: 'uefi', Legacy: 'bios' };
 const lookUp = (table: Readonly<Record<string, string>>, key: unknown): string | undefined =>
   typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined;
@@ -88,10 +90,15 @@ function statusOf(resource: unknown): JsonObject {
 const isCpu = (processor: unknown): boolean => ['CPU', undefined, null].includes(member(processor, 'ProcessorType') as string);
 async function cpuOf(reader: RedfishReader, system: unknown): Promise<JsonObject & { readonly architecture: string }> {
   const processors = (await reader.members(member(system, 'Processors'))).filter(isCpu);
-  const [first] = processors;
+  // The first socket may be empty.
+  const describes = (...names: readonly string[]) =>
+    processors.find((one) => names.every((name) => text(member(one, name)) !== undefined && member(one, 'Status', 'State') !== 'Absent'));
+  const first = describes('InstructionSet') ?? describes('ProcessorArchitecture') ?? describes('Model') ?? processors[0];
+  const architecture =
+    lookUp(ARCHITECTURES, member(first, 'InstructionSet')) ?? lookUp(FAMILIES, member(first, 'ProcessorArchitecture')) ?? '';
   return {
     count: processors.reduce<number>((sum, one) => sum + (whole(member(one, 'TotalThreads')) ?? 0), 0),
-    architecture: lookUp(ARCHITECTURES, member(first, 'InstructionSet')) ?? '',
+    architecture,
     ...known({ model_name: text(member(first, 'Model')), frequency: whole(member(first, 'MaxSpeedMHz')) }),
   };
 }

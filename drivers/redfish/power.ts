@@ -3,7 +3,7 @@ import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '..
 import type { MachineStatus, Power, PowerInterface, Task } from '../interfaces';
 import { waitUntilOff } from '../common/power-cycle';
 import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
-import { REDFISH_PROPERTIES, onSystem, redfishSystem, type SystemView } from './target';
+import { PASSING_PAUSE, PASSING_TRIES, REDFISH_PROPERTIES, isPassing, onSystem, redfishSystem, type SystemView } from './target';
 
 /** PowerState → the API's state. A machine in transition counts as arrived, as in Ironic. */
 const POWER_STATES: Readonly<Record<string, 'power on' | 'power off'>> = {
@@ -21,12 +21,15 @@ const RESETS = {
   softRestart: { types: ['GracefulRestart'], ends: undefined },
   nmi: { types: ['Nmi'], ends: undefined },
 } as const;
+const RESET = '#ComputerSystem.Reset';
 const HEALTH = ['OK', 'Warning', 'Critical'] as const;
 /** Milliseconds after a restart during which a machine may still report that it is on. */
 const RESTART_DELAY = 15_000;
 
-function powerOf({ body, path }: SystemView): 'power on' | 'power off' {
-  const state = member(body, 'PowerState');
+/** Null: some services show no state for a while, for instance during POST. Throws RedfishError for a state that no schema has. */
+function powerOf({ body, path }: SystemView): 'power on' | 'power off' | null {
+  const state = member(body, 'PowerState') ?? null;
+  if (state === null) return null;
   const known = typeof state === 'string' && Object.hasOwn(POWER_STATES, state) ? POWER_STATES[state] : undefined;
   if (!known) throw new RedfishError('protocol', `${path} gives no power state`);
   return known;
@@ -41,32 +44,37 @@ const saysItIs = (error: RedfishError, state: 'on' | 'off'): boolean =>
  * with 400 or 409. They also answer 409 to a request that comes too soon after the last one.
  */
 async function isThereAlready(task: Task, error: unknown, ends: 'power on' | 'power off' | undefined): Promise<boolean> {
-  if (ends === undefined || !isStatus(error, 400, 409)) return false;
-  return onSystem(task, undefined, async (system) => powerOf(system) === ends).catch(() =>
-    saysItIs(error, ends === 'power on' ? 'on' : 'off'),
-  );
+  if (ends === undefined || !(error instanceof RedfishError) || !isStatus(error, 400, 409)) return false;
+  const now = await onSystem(task, undefined, async (system) => powerOf(system)).catch(() => null);
+  return now === null ? saysItIs(error, ends === 'power on' ? 'on' : 'off') : now === ends;
+}
+
+/** The first of these ResetTypes that the service offers. Undefined: none. */
+async function offered({ ask, body }: SystemView, types: readonly string[]): Promise<string | undefined> {
+  const allowed = await actionOf({ body }, RESET)?.allowed(ask, 'ResetType');
+  return allowed ? types.find((one) => allowed.includes(one)) : types[0];
 }
 
 export async function reset(task: Task, system: SystemView, order: keyof typeof RESETS): Promise<void> {
   const { ask, path } = system;
   const { types, ends } = RESETS[order];
-  const action = actionOf(system, '#ComputerSystem.Reset');
-  const allowed = action?.allowed('ResetType');
-  const type = allowed ? types.find((one) => allowed.includes(one)) : types[0];
+  const type = await offered(system, types);
   if (type === undefined) throw new RedfishError('protocol', `${path} does not offer the reset type ${types.join(' or ')}`);
-  const place = action?.target ?? `${path}/Actions/ComputerSystem.Reset`;
+  const place = actionOf(system, RESET)?.target ?? `${path}/Actions/ComputerSystem.Reset`;
   const { options, clock, signal } = task;
   const tries = order === 'on' ? options['redfish.power_on_conflict_retry_attempts'] : 0;
-  for (let tried = 0; ; tried++) {
+  for (let tried = 0, passing = 0; ;) {
     try {
-      await ask('POST', place, { body: { ResetType: type } });
+      // A machine that is on or off already is so after a second request too.
+      await ask('POST', place, { body: { ResetType: type }, repeatable: ends !== undefined, impatient: true });
       return;
     } catch (error) {
       if (await isThereAlready(task, error, ends)) return;
+      const isShort = isPassing(error) && passing++ < PASSING_TRIES;
       // A service may refuse power on while a power off is still in progress.
       const mayPass = isStatus(error, 409, 503) || hasMessage(error, 'ActionParameterValueConflict');
-      if (!mayPass || tried >= tries) throw error;
-      await clock.sleep(options['redfish.power_on_conflict_retry_interval'] * 1000, signal);
+      if (!isShort && (!mayPass || tried++ >= tries)) throw error;
+      await clock.sleep(isShort ? PASSING_PAUSE : options['redfish.power_on_conflict_retry_interval'] * 1000, signal);
     }
   }
 }
@@ -112,6 +120,14 @@ export const redfishPower: PowerInterface = {
         return start();
       },
       'soft rebooting': async () => {
+        const { disable_power_off: mustStayOn } = task.node;
+        const restarts = await onSystem(task, undefined, (system) => offered(system, RESETS.softRestart.types));
+        // Without a graceful restart the machine must stop for a while. `reset` says why this one cannot be restarted.
+        if (restarts === undefined && !mustStayOn) {
+          await order('soft');
+          await waitUntilOff(task, timeoutSeconds ?? task.options['conductor.soft_power_off_timeout']);
+          return start();
+        }
         await repeatBootDevice(task);
         return order('softRestart');
       },

@@ -11,19 +11,14 @@ interface Quirks {
   /** The machine boots a virtual CD with the target UsbCd, if the service offers it. */
   readonly usbCd?: true;
 }
-/** Part of the vendor's name in lower case, or the whole name → its deviations. */
-const QUIRKS: readonly { readonly part?: string; readonly whole?: string; readonly quirks: Quirks }[] = [
-  { part: 'american megatrends international', quirks: { wholeBoot: true } },
-  { part: 'ami', quirks: { wholeBoot: true } },
-  { part: 'asrockrack', quirks: { wholeBoot: true } },
-  { part: 'redfish_compatible', quirks: { wholeBoot: true } },
-  { whole: 'supermicro', quirks: { alwaysEnabled: true, forgetsMode: true, usbCd: true } },
+/** The vendor's name → its deviations. */
+const QUIRKS: readonly { readonly vendor: RegExp; readonly quirks: Quirks }[] = [
+  { vendor: /\b(?:american megatrends international|ami|asrockrack|redfish_compatible)\b/i, quirks: { wholeBoot: true } },
+  { vendor: /^super ?micro\b/i, quirks: { alwaysEnabled: true, forgetsMode: true, usbCd: true } },
 ];
 
 export function quirksOf(node: NodeRecord): Quirks {
   const { vendor } = node.properties;
-  if (typeof vendor !== 'string') return {};
-  const name = vendor.toLowerCase();
-  const rows = QUIRKS.filter(({ part, whole }) => name === whole || (part !== undefined && name.includes(part)));
+  const rows = typeof vendor === 'string' ? QUIRKS.filter((row) => row.vendor.test(vendor)) : [];
   return Object.assign({}, ...rows.map(({ quirks }) => quirks)) as Quirks;
 }

@@ -62,7 +62,7 @@ const resetKeys =
       const action = actionOf(found, '#SecureBoot.ResetKeys');
       const why = (reason: string): RedfishError => failure(`Failed to reset secure boot keys on node ${uuid}: ${reason}`);
       if (!action) throw why(`The action #SecureBoot.ResetKeys is missing from the resource ${found.path}`);
-      const allowed = action.allowed('ResetKeysType');
+      const allowed = await action.allowed(system.ask, 'ResetKeysType');
       if (allowed && !allowed.includes(type)) throw why(`${found.path} does not offer ${type}`);
       await system.ask('POST', action.target, { body: { ResetKeysType: type } }).catch((error: unknown) => {
         throw error instanceof RedfishError ? why(error.message) : error;

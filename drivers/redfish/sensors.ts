@@ -17,6 +17,7 @@ import {
   type SendRedfishRequest,
   type RedfishResource,
 } from '../../wire/redfish';
+import { withoutEndSlashes } from '../../wire/urls';
 import type { Task } from '../interfaces';
 import { onSystem, type SystemView } from './target';
 
@@ -82,7 +83,9 @@ interface Machine {
   readonly chassis: RedfishResource | undefined;
   readonly log: Task['log'];
 }
-const idOf = (resource: RedfishResource | undefined): string => text(member(resource?.body, 'Id')) ?? resource?.path.split('/').pop() ?? '';
+/** The last part of a path. */
+const lastOf = (path: string): string => withoutEndSlashes(path).split('/').pop() ?? '';
+const idOf = (resource: RedfishResource | undefined): string => text(member(resource?.body, 'Id')) ?? lastOf(resource?.path ?? '');
 
 /** `ThermalSubsystem` has a resource for each fan, whose speed is a sensor's reading. */
 async function newerFans({ ask, chassis }: Machine, thermal: RedfishResource): Promise<Sensors> {
@@ -166,11 +169,13 @@ const listOfChassis =
     );
   };
 
-const drive = (body: unknown, storage: string, system: SystemView): readonly [string, JsonObject] => {
+/** @param place names a drive that has neither a name nor an identifier */
+const drive = (body: unknown, place: string, storage: string, system: SystemView): readonly [string, JsonObject] => {
   const fields = fieldsOf(DRIVE, body);
+  const name = text(member(body, 'Name')) ?? text(member(body, 'Id')) ?? place;
   // Some vendors leave the state out.
   const state = fields['state'] ?? (fields['health'] === null ? null : 'Enabled');
-  return [`${String(fields['name'])}:${storage}@${system.path.split('/').pop() ?? ''}`, { ...fields, state }];
+  return [`${name}:${storage}@${lastOf(system.path)}`, { ...fields, state }];
 };
 /** SimpleStorage returns all drives of a controller in one response; Storage has a resource for each. */
 async function drives({ ask, system }: Machine): Promise<Sensors> {
@@ -181,7 +186,7 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
         listOf(member(storage.body, 'Devices'))
           // A device without a capacity is an enclosure.
           .filter((device) => whole(member(device, 'CapacityBytes')))
-          .map((device) => drive(device, idOf(storage), system)),
+          .map((device, index) => drive(device, String(index), idOf(storage), system)),
       ),
     );
   const place = linkOf(member(system.body, 'Storage'));
@@ -190,7 +195,7 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
     for (const one of listOf(member(storage.body, 'Drives'))) {
       const path = linkOf(one);
       if (path === undefined || found.length >= MOST) continue;
-      found.push(drive((await readResource(ask, path)).body, idOf(storage), system));
+      found.push(drive((await readResource(ask, path)).body, lastOf(path), idOf(storage), system));
     }
   return named(found);
 }

@@ -6,6 +6,7 @@ import type { NodeRecord } from '../../model/records';
 import { str, toBoolean } from '../../model/python';
 import {
   RedfishError,
+  hasMessage,
   isStatus,
   linkOf,
   member,
@@ -13,6 +14,7 @@ import {
   readResource,
   rootPath,
   type RedfishAnswer,
+  type RequestDetails,
   type SendRedfishRequest,
   type RedfishMethod,
   type RedfishResource,
@@ -157,6 +159,20 @@ const mayRepeat = (error: RedfishError, method: RedfishMethod): boolean =>
   (error.retryAfterMs !== undefined && (error.status === 429 || error.status === 503)) ||
   (method === 'GET' && (error.kind === 'interrupted' || (error.status ?? 0) >= 500));
 
+/** Messages of services that are busy or not ready for a moment. They have done nothing, so any request may be repeated. */
+const PASSING: readonly { readonly message: string; readonly maker?: RegExp }[] = [
+  { message: 'SYS518' },
+  { message: 'InvalidOperationForSystemState', maker: /\biLO\b/i },
+  { message: 'ServiceTemporarilyUnavailable' },
+  { message: 'ServiceShuttingDown' },
+];
+/** Whether the service refused a request for the moment only. */
+export const isPassing = (error: unknown): error is RedfishError =>
+  isStatus(error) && PASSING.some(({ message, maker }) => hasMessage(error, message) && (maker?.test(error.messageIds.join(' ')) ?? true));
+/** How often a request that is refused for the moment is repeated, and the milliseconds before: sushy's values. */
+export const PASSING_TRIES = 10;
+export const PASSING_PAUSE = 3000;
+
 /**
  * One request to the node's service, repeated as [redfish]connection_attempts says, after the delay that the service gives, if any.
  * Throws the last attempt's RedfishError.
@@ -166,16 +182,20 @@ async function redfishRequest(
   target: RedfishTarget,
   method: RedfishMethod,
   path: string,
-  more: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> } = {},
+  { impatient, ...more }: RequestDetails = {},
 ): Promise<RedfishAnswer> {
   const { options, clock, signal, connections } = task;
   const timeoutMs = options['redfish.read_timeout'] * 1000;
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1, passing = 0; ;) {
     try {
       return await connections.redfish.request(target, method, path, { ...more, timeoutMs, signal });
     } catch (error) {
-      const again = error instanceof RedfishError && attempt < options['redfish.connection_attempts'] && mayRepeat(error, method);
-      if (!again) throw error;
+      if (!(error instanceof RedfishError)) throw error;
+      if (isPassing(error) && !impatient && passing++ < PASSING_TRIES) {
+        await clock.sleep(error.retryAfterMs ?? PASSING_PAUSE, signal);
+        continue;
+      }
+      if (attempt++ >= options['redfish.connection_attempts'] || !mayRepeat(error, method)) throw error;
       await clock.sleep(Math.max(error.retryAfterMs ?? options['redfish.connection_retry_interval'] * 1000, 100), signal);
     }
   }

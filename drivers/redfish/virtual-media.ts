@@ -1,24 +1,27 @@
 /** Virtual media of Redfish BMCs (schema VirtualMedia): the drives, their content, inserting and ejecting. */
 import { Fault } from '../../model/errors';
 import type { MediumRole } from '../../model/records';
+import { repr } from '../../model/python';
 import { credentialsOf, withoutCredentials, type Credentials } from '../../model/urls';
 import {
   actionOf,
   followTask,
   hasMessage,
   isStatus,
+  linkKey,
   linkedCollection,
-  listOf,
   member,
   patchResource,
   readResource,
+  isUnseen,
   RedfishError,
-  textOf,
   textsOf,
+  type RedfishAnswer,
   type RedfishResource,
 } from '../../wire/redfish';
 import type { ManagementInterface, Task, VirtualMediaType } from '../interfaces';
 import { publishMedium, unpublish, withoutTokens } from '../common/media';
+import { managersOf } from './managers';
 import { onSystem, type SystemView } from './target';
 
 /** MediaTypes of the schema. */
@@ -31,20 +34,6 @@ const typesOf = ({ body }: RedfishResource): readonly string[] => textsOf(member
 const accepts = (drive: RedfishResource, type: MediaType): boolean => typesOf(drive).some((one) => ACCEPTED_TYPES[type].includes(one));
 const isInserted = ({ body }: RedfishResource): boolean => member(body, 'Inserted') === true;
 
-/** The system's managers that the service returns. */
-async function managersOf(system: SystemView): Promise<readonly RedfishResource[]> {
-  const found: RedfishResource[] = [];
-  for (const link of listOf(member(system.body, 'Links', 'ManagedBy')).slice(0, 8)) {
-    const path = textOf(member(link, '@odata.id'));
-    if (path === undefined) continue;
-    try {
-      found.push(await readResource(system.ask, path));
-    } catch (error) {
-      if (!isStatus(error, 404)) throw error;
-    }
-  }
-  return found;
-}
 /** The drives of the system and of each manager. */
 async function drivesOf(system: SystemView): Promise<readonly (readonly RedfishResource[])[]> {
   const own = await linkedCollection(system.ask, system, 'VirtualMedia');
@@ -59,11 +48,16 @@ const usable = (system: SystemView, groups: readonly (readonly RedfishResource[]
 /** Attempts, and milliseconds between them, for BMCs that still work on the last ejection. */
 const TRIES = 3;
 const PAUSE_MS = 3000;
+/** Reads of a drive after an ejection before its medium counts as still inserted. */
+const EMPTY_READS = 5;
 /** Some BMCs upload the image over their own, slow network. */
 const TASK_MS = 600_000;
 
-const follow = async (task: Task, system: SystemView, answer: Awaited<ReturnType<SystemView['ask']>>): Promise<unknown> =>
-  followTask(system.ask, answer, { clock: task.clock, signal: task.signal, timeoutMs: TASK_MS });
+/** Follows the task of a change. A service that names none shows the drive's new state some time later. */
+async function follow(task: Task, system: SystemView, answer: RedfishAnswer, arrives: () => Promise<void>): Promise<void> {
+  await followTask(system.ask, answer, { clock: task.clock, signal: task.signal, timeoutMs: TASK_MS });
+  if (isUnseen(answer)) await arrives();
+}
 
 /** Whether the drive is changed by PATCH, as in services older than the action InsertMedia. */
 const isPatched = async (system: SystemView, drive: RedfishResource): Promise<boolean> =>
@@ -79,29 +73,41 @@ const ADDITIONS: readonly {
   { missing: /UserName|Password|requires the parameter User/i, adds: () => ({ UserName: 'none', Password: 'none' }) },
 ];
 
-/** Inserts into one drive. Throws RedfishError; of kind `protocol` when the drive does not allow it. */
+interface MediumToInsert {
+  readonly type: MediaType;
+  readonly url: string;
+  readonly credentials: Credentials | undefined;
+  /** TransferProtocolType; undefined: the BMC takes it from the URL. */
+  readonly protocol: string | undefined;
+}
+/** Inserts into one drive. @returns false: the drive does not offer insertion. Throws RedfishError; a Fault when the medium does not arrive. */
 async function insertInto(
   task: Task,
   system: SystemView,
   drive: RedfishResource,
-  url: string,
-  credentials: Credentials | undefined,
-): Promise<void> {
+  { url, credentials, protocol }: MediumToInsert,
+): Promise<boolean> {
   let parameters: Readonly<Record<string, unknown>> = {
     Image: url,
     ...(credentials ? { UserName: credentials.username, Password: credentials.password } : {}),
+    ...(protocol === undefined ? {} : { TransferProtocolType: protocol }),
   };
+  const arrives = (): Promise<void> => untilInserted(task, system, drive);
   const action = actionOf(drive, '#VirtualMedia.InsertMedia');
   if (!action) {
-    if (!(await isPatched(system, drive))) throw new RedfishError('protocol', `${drive.path} does not offer to insert media`);
-    await follow(task, system, await patchResource(system.ask, drive, { ...parameters, Inserted: true, WriteProtected: true }));
-    return;
+    if (!(await isPatched(system, drive))) return false;
+    await follow(task, system, await patchResource(system.ask, drive, { ...parameters, Inserted: true, WriteProtected: true }), arrives);
   }
+  const offered = protocol === undefined ? undefined : await action?.allowed(system.ask, 'TransferProtocolType');
+  if (protocol !== undefined && offered?.includes(protocol) === false)
+    throw new Fault('InvalidParameterValue', {
+      message: `Node ${task.node.uuid} requested transport protocol ${protocol} via driver_info, but BMC only supports ${repr(offered)}.`,
+    });
   // Inserted and WriteProtected default to true, and some services refuse them.
-  for (let retries = 0; ; retries++) {
+  for (let retries = 0, done = !action; !done; retries++) {
     try {
-      await follow(task, system, await system.ask('POST', action.target, { body: parameters }));
-      return;
+      await follow(task, system, await system.ask('POST', action!.target, { body: parameters }), arrives);
+      done = true;
     } catch (error) {
       const refused = isStatus(error) && (error.status ?? 500) < 500;
       const lacking =
@@ -111,25 +117,39 @@ async function insertInto(
       parameters = { ...parameters, ...lacking.adds(url) };
     }
   }
+  if (task.options['redfish.enable_vmedia_insert_polling']) await arrives();
+  return true;
 }
 
+/** Reads the drive again until it is empty. @returns whether it is */
+async function becomesEmpty({ clock, signal }: Task, system: SystemView, drive: RedfishResource): Promise<boolean> {
+  for (let reads = 1; isInserted(await readResource(system.ask, drive.path)); reads++) {
+    if (reads >= EMPTY_READS) return false;
+    await clock.sleep(PAUSE_MS, signal);
+  }
+  return true;
+}
 async function eject(task: Task, system: SystemView, drive: RedfishResource): Promise<void> {
+  const still = new RedfishError('protocol', `${drive.path} still has its medium after an ejection`);
+  const arrives = async (): Promise<void> => {
+    if (!(await becomesEmpty(task, system, drive))) throw still;
+  };
   const action = actionOf(drive, '#VirtualMedia.EjectMedia');
   if (!action) {
     if (!(await isPatched(system, drive))) throw new RedfishError('protocol', `${drive.path} does not offer to eject media`);
-    await follow(task, system, await patchResource(system.ask, drive, { Image: null, Inserted: false }));
+    await follow(task, system, await patchResource(system.ask, drive, { Image: null, Inserted: false }), arrives);
     return;
   }
   try {
-    // The action has no parameters, but some services require an empty object.
-    const answer = await system.ask('POST', action.target).catch((error: unknown) => {
+    // The action has no parameters, but some services require an empty object. Ejecting twice does no harm.
+    const answer = await system.ask('POST', action.target, { repeatable: true }).catch((error: unknown) => {
       if (!isStatus(error, 400, 415)) throw error;
-      return system.ask('POST', action.target, { body: {} });
+      return system.ask('POST', action.target, { body: {}, repeatable: true });
     });
-    await follow(task, system, answer);
+    await follow(task, system, answer, arrives);
   } catch (error) {
-    // The medium may have been out already, or is out in spite of the error.
-    if (!isStatus(error) || isInserted(await readResource(system.ask, drive.path))) throw error;
+    // The medium may have been out already, or goes out in spite of the error. Services show the old state for a while.
+    if (!isStatus(error) || !(await becomesEmpty(task, system, drive))) throw error;
   }
 }
 
@@ -143,18 +163,15 @@ async function insertIntoGroup(
   task: Task,
   system: SystemView,
   drives: readonly RedfishResource[],
-  medium: { readonly type: MediaType; readonly url: string; readonly credentials: Credentials | undefined },
+  medium: MediumToInsert,
   errors: string[],
 ): Promise<boolean> {
-  for (const drive of drives.filter((one) => accepts(one, medium.type))) {
+  for (const drive of drives) {
     try {
-      await insertInto(task, system, drive, medium.url, medium.credentials);
-      await untilInserted(task, system, drive);
-      return true;
+      if (await insertInto(task, system, drive, medium)) return true;
     } catch (error) {
       if (!tryNext(error)) throw error;
-      // A drive that does not offer insertion is not an error to report.
-      if (error.kind !== 'protocol') errors.push(withoutTokens(error.message));
+      errors.push(withoutTokens(error.message));
     }
   }
   return false;
@@ -162,7 +179,6 @@ async function insertIntoGroup(
 
 /** Throws a Fault when the BMC does not confirm the insertion in time. */
 async function untilInserted({ clock, signal, options, node }: Task, system: SystemView, drive: RedfishResource): Promise<void> {
-  if (!options['redfish.enable_vmedia_insert_polling']) return;
   const seconds = options['redfish.vmedia_insert_timeout'];
   const until = clock.now() + seconds * 1000;
   while (!isInserted(await readResource(system.ask, drive.path))) {
@@ -174,25 +190,44 @@ async function untilInserted({ clock, signal, options, node }: Task, system: Sys
   }
 }
 
+/** Ejects the media in these drives. @returns the drives as they are then: their actions and ETags may have changed */
+async function emptied(task: Task, system: SystemView, drives: readonly RedfishResource[]): Promise<readonly RedfishResource[]> {
+  const now: RedfishResource[] = [];
+  for (const drive of drives) {
+    if (isInserted(drive))
+      await eject(task, system, drive).catch((error: unknown) => {
+        if (!(error instanceof RedfishError)) throw error;
+        task.log.warn('Cannot eject the previous medium of a virtual drive', { drive: drive.path, reason: withoutTokens(error.message) });
+      });
+    now.push(isInserted(drive) ? await readResource(system.ask, drive.path) : drive);
+  }
+  return now;
+}
 /** Ejects the media in suitable drives, and inserts an image into the first drive that accepts it. Throws a Fault with the BMC's errors. */
-export async function insertMedium(task: Task, type: MediaType, url: string, credentials?: Credentials): Promise<void> {
+export async function insertMedium(
+  task: Task,
+  type: MediaType,
+  url: string,
+  { credentials, protocol }: { readonly credentials?: Credentials | undefined; readonly protocol?: string | undefined } = {},
+): Promise<void> {
   const errors: string[] = [];
   const inserted = await onSystem(task, 'Redfish insert virtual media', async (system) => {
     for (const group of usable(system, await drivesOf(system))) {
-      for (const drive of group.filter((one) => accepts(one, type) && isInserted(one))) {
-        await eject(task, system, drive).catch((error: unknown) => {
-          if (!(error instanceof RedfishError)) throw error;
-          task.log.warn('Cannot eject the previous medium of a virtual drive', { drive: drive.path, reason: withoutTokens(error.message) });
-        });
-      }
+      let drives = await emptied(
+        task,
+        system,
+        group.filter((one) => accepts(one, type)),
+      );
       for (let tried = 1; tried <= TRIES; tried++) {
         try {
-          if (await insertIntoGroup(task, system, group, { type, url, credentials }, errors)) return true;
+          if (await insertIntoGroup(task, system, drives, { type, url, credentials, protocol }, errors)) return true;
           break;
         } catch (error) {
           if (!isStatus(error) || (error.status ?? 0) < 500) throw error;
           errors.push(withoutTokens(error.message));
-          if (tried < TRIES) await task.clock.sleep(PAUSE_MS, task.signal);
+          if (tried === TRIES) break;
+          await task.clock.sleep(PAUSE_MS, task.signal);
+          drives = await Promise.all(drives.map(({ path }) => readResource(system.ask, path)));
         }
       }
     }
@@ -212,8 +247,9 @@ function notInserted(node: string, url: string, errors: readonly string[]): stri
 export async function ejectMedia(task: Task, types?: readonly MediaType[]): Promise<boolean> {
   return onSystem(task, 'Redfish eject virtual media', async (system) => {
     let found = false;
-    const drives = (await drivesOf(system)).flat();
-    for (const drive of drives) {
+    // A system and its manager may show the same drives.
+    const drives = new Map((await drivesOf(system)).flat().map((drive) => [linkKey(drive.path), drive]));
+    for (const drive of drives.values()) {
       if (!isInserted(drive) || (types && !types.some((type) => accepts(drive, type)))) continue;
       await eject(task, system, drive);
       found = true;
@@ -243,11 +279,11 @@ async function listMedia(
   );
   if (drives.length === 0) throw new Fault('InvalidParameterValue', { message: 'No suitable virtual media device found' });
   return drives.map((drive) => {
-    const [image, inserted] = [textOf(member(drive.body, 'Image')), member(drive.body, 'Inserted')];
+    const [image, inserted] = [member(drive.body, 'Image'), member(drive.body, 'Inserted')];
     return {
       media_types: typesOf(drive),
       inserted: typeof inserted === 'boolean' ? inserted : null,
-      image: image === undefined ? null : withoutTokens(image),
+      image: typeof image === 'string' ? withoutTokens(image) : null,
     };
   });
 }
@@ -273,7 +309,7 @@ export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
     await unpublish(task, [device]);
     if (source === 'local')
       await insertMedium(task, MEDIA_TYPES[device], await publishMedium(task, device, { kind: 'image', source: given }));
-    else await insertMedium(task, MEDIA_TYPES[device], url, credentialsOf(given));
+    else await insertMedium(task, MEDIA_TYPES[device], url, { credentials: credentialsOf(given) });
   },
   detach: async (task, devices) => {
     await ejectMedia(

@@ -146,6 +146,16 @@ describe('vendor quirks', () => {
     expect(changes()[0]).toMatchObject({ Boot: { BootSourceOverrideTarget: 'UsbCd' } });
     expect(await redfishManagement.getBootDevice(task)).toEqual({ device: 'cdrom', persistent: false });
   });
+  it.each([
+    ['AMI', true],
+    ['Ami Corp.', true],
+    ['American Megatrends International LLC.', true],
+    ['Dynamics Corporation', false],
+    ['Miami Servers', false],
+  ])('the vendor %s gets all boot settings together: %s', async (vendor, whole) => {
+    await redfishManagement.setBootDevice(of(vendor).task, 'pxe', false);
+    expect('BootSourceOverrideMode' in (changes()[0] as { Boot: object }).Boot).toBe(whole);
+  });
   it('detectVendor returns the vendor of the service root, or the manufacturer of the system', async () => {
     expect(await redfishManagement.detectVendor!(bench().task)).toBeUndefined();
     resource()['Manufacturer'] = 'Maker' as never;
@@ -176,7 +186,7 @@ describe('UEFI HTTP boot', () => {
     await redfishManagement.setBootDevice(task, 'pxe', false);
     expect(changes()).toEqual([
       { Boot: { ...uefiHttp, HttpBootUri: url } },
-      { Boot: { BootSourceOverrideTarget: 'Pxe', BootSourceOverrideEnabled: 'Once', HttpBootUri: null } },
+      { Boot: { BootSourceOverrideTarget: 'Pxe', HttpBootUri: null } },
     ]);
   });
   it('setBootDevice without a published medium leaves the URL to DHCP, and with one requires HttpBootUri', async () => {

@@ -57,6 +57,8 @@ export interface Machine {
   onVolume?: true;
   /** Whether the BMC follows power orders. */
   followsPowerOrders: boolean;
+  /** The power interface has a soft reboot. */
+  rebootsSoftly?: true;
 }
 export const newMachine = (changes: Partial<Machine> = {}): Machine => ({
   power: 'power off',
@@ -275,7 +277,7 @@ export function interfacesOf(
         bmc: { description: 'Address of the BMC. Required.', required: true },
         password: { description: 'Password of the BMC.', secret: true },
       },
-      supported: ['power on', 'power off', 'rebooting', 'soft power off'],
+      supported: ['power on', 'power off', 'rebooting', 'soft power off', ...(machine.rebootsSoftly ? (['soft rebooting'] as const) : [])],
       get: async (task: Task) => {
         const broken = machine.broken.get('get power');
         if (broken) throw broken;

@@ -1,15 +1,15 @@
 /** Redfish client (DSP0266): reuses connections and logins; session or basic authentication. */
-import type { Agent } from 'undici';
 import { RedfishError, isStatus } from './errors';
 import { linkOf, member } from './json';
 import {
-  agentFor,
+  connectionsFor,
   exchange,
   rootPath,
   type RedfishAnswer,
   type RedfishMethod,
   type RedfishRequestOptions,
   type RedfishTarget,
+  type Service,
 } from './transport';
 
 export interface RedfishPool {
@@ -25,6 +25,8 @@ export interface RedfishPool {
 const CONNECT_TIMEOUT = 30_000;
 /** Milliseconds for the request that ends a session. */
 const LOGOUT_TIMEOUT = 2000;
+/** Remembered requests that an account may not make. Above, each of them opens a session. */
+const MAX_FORBIDDEN = 100;
 
 /** How requests to one target authenticate. */
 interface Login {
@@ -32,9 +34,12 @@ interface Login {
   readonly headers: Readonly<Record<string, string>>;
   /** The session's own path, for ending it. */
   readonly session?: string | undefined;
+  /** Requests that were answered with 403 when the session was new: their 403 is no sign that it has ended. */
+  readonly forbidden: Set<string>;
 }
 interface TargetState {
   readonly target: RedfishTarget;
+  service?: Promise<Service> | undefined;
   login?: Promise<Login> | undefined;
   /** A session was opened once. After that, a failure does not lead to basic authentication. */
   hadSession?: true;
@@ -43,30 +48,32 @@ interface TargetState {
 
 const basic = ({ username = '', password = '' }: RedfishTarget): Login => ({
   kind: 'basic',
+  forbidden: new Set(),
   headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
 });
 
 /** Opens a session (DSP0266 §13.3.4) at the path in the service root. */
-async function openSession(agent: Agent, target: RedfishTarget, options: RedfishRequestOptions): Promise<Login> {
+async function openSession(service: Service, options: RedfishRequestOptions): Promise<Login> {
+  const { target } = service;
   // Some services require authentication even for their root.
-  const root = await exchange(agent, target, 'GET', rootPath(target), options).catch((error: unknown) => {
+  const root = await exchange(service, 'GET', rootPath(target), options).catch((error: unknown) => {
     if (isStatus(error)) return undefined;
     throw error;
   });
   const sessions = linkOf(member(root?.body, 'Links', 'Sessions')) ?? `${rootPath(target)}SessionService/Sessions`;
   const body = { UserName: target.username ?? '', Password: target.password ?? '' };
-  const answer = await exchange(agent, target, 'POST', sessions, { ...options, body });
+  const answer = await exchange(service, 'POST', sessions, { ...options, body, repeatable: true });
   const token = answer.headers['x-auth-token'];
   if (token === undefined) throw new RedfishError('protocol', `${target.address} opened a session without a token`);
-  return { kind: 'session', headers: { 'x-auth-token': token }, session: answer.location ?? linkOf(answer.body) };
+  return { kind: 'session', headers: { 'x-auth-token': token }, session: answer.location ?? linkOf(answer.body), forbidden: new Set() };
 }
 
-async function login(agent: Agent, state: TargetState, options: RedfishRequestOptions): Promise<Login> {
+async function login(service: Service, state: TargetState, options: RedfishRequestOptions): Promise<Login> {
   const { target } = state;
-  if (target.username === undefined) return { kind: 'none', headers: {} };
+  if (target.username === undefined) return { kind: 'none', headers: {}, forbidden: new Set() };
   if (target.authType === 'basic') return basic(target);
   try {
-    const session = await openSession(agent, target, options);
+    const session = await openSession(service, options);
     state.hadSession = true;
     return session;
   } catch (error) {
@@ -77,33 +84,47 @@ async function login(agent: Agent, state: TargetState, options: RedfishRequestOp
   }
 }
 
+/** Whether a 403 stands. Some services answer so when the session has ended, others when the account may not do this. */
+function isFinal({ kind, forbidden }: Login, request: string, renewed: boolean): boolean {
+  if (kind !== 'session' || forbidden.has(request)) return true;
+  if (renewed && forbidden.size < MAX_FORBIDDEN) forbidden.add(request);
+  return renewed;
+}
+
 /**
  * Logins and connections to services, shared by all callers. Each service gets few concurrent requests; others wait.
  * @param options.maxSessions most logins to keep; above, the least recently used one is ended. 0: none is kept
  */
 export function createRedfishPool(options: { readonly maxSessions?: number; readonly connectTimeoutMs?: number } = {}): RedfishPool {
   const { maxSessions = 1000, connectTimeoutMs = CONNECT_TIMEOUT } = options;
-  const agents = new Map<string, Promise<Agent>>();
+  const agents = new Map<string, ReturnType<typeof connectionsFor>>();
   const logins = new Map<string, TargetState>();
   /** Logouts in progress. */
   const logouts = new Set<Promise<void>>();
   let closed = false;
 
-  const agentOf = (target: RedfishTarget): Promise<Agent> => {
+  const connectionsOf = (target: RedfishTarget): ReturnType<typeof connectionsFor> => {
     const key = JSON.stringify([target.verifyCa, target.tls]);
-    const agent = agents.get(key) ?? agentFor(target, connectTimeoutMs);
-    agents.set(key, agent);
+    const connections = agents.get(key) ?? connectionsFor(target, connectTimeoutMs);
+    agents.set(key, connections);
     // Certificates that cannot be read now may be readable next time.
-    agent.catch(() => agents.delete(key));
-    return agent;
+    connections.catch(() => agents.delete(key));
+    return connections;
   };
-  const logout = async ({ target, login: pending }: TargetState): Promise<void> => {
-    const ended = await pending?.catch(() => undefined);
-    if (ended?.session === undefined) return;
+  const serviceOf = (state: TargetState): Promise<Service> => {
+    const { target } = state;
+    const service = (state.service ??= connectionsOf(target).then((connections) => ({ ...connections, target })));
+    service.catch(() => (state.service = undefined));
+    return service;
+  };
+  const logout = async (state: Pick<TargetState, 'login' | 'service'>): Promise<void> => {
+    const ended = await state.login?.catch(() => undefined);
+    const service = await state.service?.catch(() => undefined);
+    if (ended?.session === undefined || service === undefined) return;
     const bounds = { headers: ended.headers, timeoutMs: LOGOUT_TIMEOUT };
-    await exchange(await agentOf(target), target, 'DELETE', ended.session, bounds).catch(() => undefined);
+    await exchange(service, 'DELETE', ended.session, bounds).catch(() => undefined);
   };
-  const startLogout = (state: TargetState): void => {
+  const startLogout = (state: Pick<TargetState, 'login' | 'service'>): void => {
     const done = logout(state).finally(() => logouts.delete(done));
     logouts.add(done);
   };
@@ -129,23 +150,25 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
   return {
     request: async (target, method, path, requestOptions) => {
       if (closed) throw new RedfishError('closed', 'the Redfish client is closed');
-      const agent = await agentOf(target);
       const { state, exit } = enter(target);
       try {
+        const service = await serviceOf(state);
         for (let renewed = false; ; renewed = true) {
           // Without the caller's signal: other requests may wait for the same login.
-          const pending = (state.login ??= login(agent, state, { timeoutMs: requestOptions.timeoutMs }));
+          const pending = (state.login ??= login(service, state, { timeoutMs: requestOptions.timeoutMs }));
           const proof = await pending.catch((error: unknown) => {
             if (state.login === pending) state.login = undefined;
             throw error;
           });
           try {
-            return await exchange(agent, target, method, path, {
+            return await exchange(service, method, path, {
               ...requestOptions,
               headers: { ...requestOptions.headers, ...proof.headers },
             });
           } catch (error) {
-            if (!isStatus(error, 401)) throw error;
+            if (!isStatus(error, 401, 403)) throw error;
+            if (error.status === 403 && isFinal(proof, `${method} ${path}`, renewed)) throw error;
+            if (error.status === 403 && state.login === pending) startLogout({ login: pending, service: state.service });
             // The session has ended, or the password may be right next time.
             if (state.login === pending) state.login = undefined;
             if (proof.kind !== 'session' || renewed) throw error;
@@ -159,7 +182,10 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
       closed = true;
       await Promise.all([...[...logins.values()].map(logout), ...logouts]);
       logins.clear();
-      await Promise.all([...agents.values()].map(async (agent) => (await agent.catch(() => undefined))?.destroy()));
+      for (const connections of agents.values()) {
+        const made = await connections.catch(() => undefined);
+        await Promise.all([made?.agent.destroy(), made?.freshAgent.destroy()]);
+      }
       agents.clear();
     },
   };

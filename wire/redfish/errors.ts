@@ -1,5 +1,5 @@
 /** Failures of a Redfish service as one kind of Error, with the service's own messages. */
-import { listOf, member, textOf } from './json';
+import { member, textOf, textsOf } from './json';
 
 /**
  * `unreachable` nothing was sent; `untrusted` nothing was sent, because of the service's certificate; `interrupted` no complete response,
@@ -55,14 +55,17 @@ export function echoesOf(secrets: readonly (string | undefined)[]): Echoes | und
   return { pattern: new RegExp(escaped.join('|'), 'gu'), written: texts.map((text) => JSON.stringify(text).slice(1, -1)) };
 }
 /** Members with texts for people. */
-const MESSAGE = /^(?:code|message|messageargs|messageid|resolution)$/i;
+const MESSAGE = /^(?:code|message|messageargs|messageid|relatedproperties|resolution)$/i;
 /** A copy whose messages have stars in place of the secrets. */
 export function withoutEchoes(value: unknown, pattern: RegExp, isMessage = false): unknown {
   if (typeof value === 'string') return isMessage ? value.replace(pattern, '******') : value;
   if (Array.isArray(value)) return value.map((item) => withoutEchoes(item, pattern, isMessage));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, withoutEchoes(item, pattern, isMessage || MESSAGE.test(key))]),
+    Object.entries(value).map(([key, item]) => {
+      const isText = MESSAGE.test(key) || (key === 'error' && typeof item === 'string');
+      return [key, withoutEchoes(item, pattern, isMessage || isText)];
+    }),
   );
 }
 
@@ -70,27 +73,72 @@ export function withoutEchoes(value: unknown, pattern: RegExp, isMessage = false
 const MAX_CHARACTERS = 1000;
 /** Messages that are read of one response. */
 const MAX_MESSAGES = 20;
+/** Characters of a name that a message tells. */
+const MAX_NAME = 200;
+
+/** A message of ExtendedInfo, of a Task or of a Bios resource. */
+interface RedfishMessage {
+  /** The registry key. */
+  readonly id: string | undefined;
+  readonly text: string | undefined;
+}
+const shortTextOf = (value: unknown): string | undefined => textOf(value)?.slice(0, MAX_CHARACTERS);
+/** A list, or the one member of a list that was left out. */
+const manyOf = (value: unknown): readonly unknown[] => (typeof value === 'object' && value !== null ? [value].flat() : []);
 
 /** The messages of ExtendedInfo or of a Task: text and registry key, as far as present. */
-export function messagesOf(list: unknown): readonly { readonly id: string | undefined; readonly text: string | undefined }[] {
-  return listOf(list)
+export function messagesOf(list: unknown): readonly RedfishMessage[] {
+  return manyOf(list)
     .slice(0, MAX_MESSAGES)
-    .map((info) => ({
-      id: textOf(member(info, 'MessageId'))?.slice(0, MAX_CHARACTERS),
-      text: textOf(member(info, 'Message'))?.slice(0, MAX_CHARACTERS),
-    }));
+    .map((info) => ({ id: shortTextOf(member(info, 'MessageId')), text: shortTextOf(member(info, 'Message')) }));
 }
-/** Code and message of an error response, with the messages of its ExtendedInfo (DSP0266 §8.6). */
+/** The text of a message. Names that only its arguments or its related properties tell follow in brackets. */
+function wordsOf(info: unknown): string | undefined {
+  const text = shortTextOf(member(info, 'Message')) ?? shortTextOf(member(info, 'MessageId'));
+  const names = [member(info, 'MessageArgs'), member(info, 'RelatedProperties')]
+    .flatMap((list) => textsOf(list) ?? [])
+    .slice(0, MAX_MESSAGES)
+    .map((name) => name.replace(/^#?\//, '').slice(0, MAX_NAME))
+    .filter((name, index, all) => name !== '' && text?.includes(name) !== true && all.indexOf(name) === index);
+  if (names.length === 0) return text;
+  return `${text === undefined ? '' : `${text} `}(${names.join(', ')})`;
+}
+
+const EXTENDED = '@Message.ExtendedInfo';
+/** The ExtendedInfo of an object (DSP0266 §9.5.11.2): its own, and that beside its properties, which some services send instead. */
+function extendedOf(value: unknown): readonly unknown[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  const properties = Object.keys(value).filter((name) => name !== EXTENDED && name.endsWith(EXTENDED));
+  return [
+    ...manyOf(member(value, EXTENDED)),
+    ...properties.slice(0, MAX_MESSAGES).flatMap((name) => {
+      const about = { RelatedProperties: [name.slice(0, -EXTENDED.length)] };
+      return manyOf(member(value, name)).map((info) =>
+        textsOf(member(info, 'RelatedProperties')) ? info : { ...(info as object), ...about },
+      );
+    }),
+  ];
+}
+/**
+ * Code and message of an error response, with the messages of its ExtendedInfo (DSP0266 §8.6). Services also send ExtendedInfo as one object,
+ * without `error` around it, or beside a property; and `error` as a text.
+ */
 export function errorWords(body: unknown): { readonly words: string; readonly messageIds: readonly string[] } {
   const error = member(body, 'error');
-  const extended = messagesOf(member(error, '@Message.ExtendedInfo'));
-  const [code, message] = [textOf(member(error, 'code')), textOf(member(error, 'message'))];
+  const extended = [...extendedOf(error), ...extendedOf(body)].slice(0, MAX_MESSAGES);
+  const [code, message] = [
+    textOf(member(error, 'code')),
+    textOf(member(error, 'message')) ?? textOf(error) ?? textOf(member(body, 'message')),
+  ];
   const more = extended
-    .map(({ id, text }) => text ?? id)
+    .map(wordsOf)
     .filter((one) => one !== undefined && one !== message)
     .join(' ');
+  const main = [code, message].filter((one) => one !== undefined).join(': ');
+  const words = main === '' ? more || 'unknown error' : `${main}${more === '' ? '' : ` Extended information: ${more}`}`;
+  const ids = [code, ...extended.map((info) => textOf(member(info, 'MessageId')))];
   return {
-    words: `${code ?? 'unknown error'}: ${message ?? ''}${more === '' ? '' : ` Extended information: ${more}`}`.slice(0, MAX_CHARACTERS),
-    messageIds: [code?.slice(0, MAX_CHARACTERS), ...extended.map(({ id }) => id)].filter((id) => id !== undefined),
+    words: words.slice(0, MAX_CHARACTERS),
+    messageIds: ids.flatMap((id) => (id === undefined ? [] : [id.slice(0, MAX_CHARACTERS)])),
   };
 }

@@ -1,17 +1,19 @@
 /** The Redfish client's exports for drivers. */
 export { createRedfishPool, type RedfishPool } from './client';
 export { RedfishError, hasMessage, isStatus, messagesOf } from './errors';
-export { linkOf, listOf, member, textOf, textsOf } from './json';
+export { linkKey, linkOf, listOf, member, textOf, textsOf } from './json';
 export {
   actionOf,
+  allowableValues,
   collection,
   linkedCollection,
   memberPaths,
   patchResource,
   readLinked,
   readResource,
+  type RequestDetails,
   type SendRedfishRequest,
   type RedfishResource,
 } from './resources';
-export { followTask, readTask, startedTask } from './tasks';
+export { followTask, isUnseen, readTask, startedTask } from './tasks';
 export { rootPath, type RedfishAnswer, type RedfishMethod, type RedfishTarget } from './transport';

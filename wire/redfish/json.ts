@@ -1,4 +1,5 @@
 /** Reads values of a service's response, which may be anything. */
+import { withoutEndSlashes } from '../urls';
 
 /** A member of a JSON object, by its path; undefined for anything else. */
 export const member = (value: unknown, ...names: readonly string[]): unknown =>
@@ -8,6 +9,11 @@ export const member = (value: unknown, ...names: readonly string[]): unknown =>
   );
 /** The path of a link: `{ "@odata.id": "/redfish/…" }`. */
 export const linkOf = (value: unknown): string | undefined => textOf(member(value, '@odata.id'));
+/**
+ * What two links to the same resource have in common: services write their own links with and without a host, a slash at the end, and in
+ * upper and lower case. For comparison only.
+ */
+export const linkKey = (link: string): string => withoutEndSlashes(link.replace(/^https?:\/\/[^/]*/i, '')).toLowerCase();
 /** A text that is not empty. */
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 /** A list; empty for anything else. */

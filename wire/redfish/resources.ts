@@ -7,11 +7,15 @@ import { linkOf, listOf, member, textOf, textsOf } from './json';
 import type { RedfishAnswer, RedfishMethod } from './transport';
 
 /** Sends one request to a service. Login, timeout and retries are up to the implementation. */
-export type SendRedfishRequest = (
-  method: RedfishMethod,
-  path: string,
-  more?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
-) => Promise<RedfishAnswer>;
+export type SendRedfishRequest = (method: RedfishMethod, path: string, more?: RequestDetails) => Promise<RedfishAnswer>;
+export interface RequestDetails {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sending it twice does no harm. Always so for all methods but POST. */
+  readonly repeatable?: boolean;
+  /** The caller repeats a request that the service refuses for the moment, so this refusal is thrown at once. */
+  readonly impatient?: true;
+}
 
 /** A resource as it was when read. */
 export interface RedfishResource {
@@ -104,29 +108,69 @@ export async function linkedCollection(
 }
 
 /**
- * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, and
- * at last not at all. The response may start a task (`startedTask`).
+ * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, then as it
+ * is now, and at last not at all. Some services demand one (428) and show none. The response may start a task (`startedTask`).
  */
-export async function patchResource(ask: SendRedfishRequest, { path, etag }: RedfishResource, body: unknown): Promise<RedfishAnswer> {
-  const forms = etag === undefined ? [] : etag.startsWith('W/') ? [etag, etag.slice(2)] : [etag];
-  for (const form of forms)
+export async function patchResource(ask: SendRedfishRequest, resource: RedfishResource, body: unknown): Promise<RedfishAnswer> {
+  const { path, etag } = resource;
+  const send = (form?: string): Promise<RedfishAnswer> =>
+    ask('PATCH', path, { body, ...(form === undefined ? {} : { headers: { 'if-match': form } }) });
+  /** Undefined: the service answers 412. */
+  const attempt = async (form: string): Promise<RedfishAnswer | undefined> => {
     try {
-      return await ask('PATCH', path, { body, headers: { 'if-match': form } });
+      return await send(form);
     } catch (error) {
-      if (!isStatus(error, 412)) throw error;
+      if (isStatus(error, 412)) return undefined;
+      throw error;
     }
-  return ask('PATCH', path, { body });
+  };
+  if (etag !== undefined) {
+    const strong = etag.startsWith('W/') ? etag.slice(2) : undefined;
+    const answer = (await attempt(etag)) ?? (strong === undefined ? undefined : await attempt(strong));
+    if (answer) return answer;
+    const { etag: now } = await readResource(ask, path);
+    const renewed = now === undefined || now === etag ? undefined : await attempt(now);
+    if (renewed) return renewed;
+  }
+  try {
+    return await send();
+  } catch (error) {
+    if (!isStatus(error, 428)) throw error;
+    return send('*');
+  }
+}
+
+/** The values that an object lists for its member of this name; undefined: none are listed, and the standard's may all be possible. */
+export function allowableValues(object: unknown, name: string): readonly string[] | undefined {
+  const values = textsOf(member(object, `${name}@Redfish.AllowableValues`));
+  return values?.length ? values : undefined;
 }
 
 interface RedfishAction {
   readonly target: string;
-  /** The allowed values of a parameter, if the service lists them. */
-  allowed(parameter: string): readonly string[] | undefined;
+  /** The allowed values of a parameter, from the action or its ActionInfo (DSP0266 §9.5.6.5); undefined: the service lists none. */
+  allowed(ask: SendRedfishRequest, parameter: string): Promise<readonly string[] | undefined>;
 }
 /** An action of a resource, such as `#ComputerSystem.Reset` or `#UpdateService.SimpleUpdate`; undefined: not offered. */
 export function actionOf({ body }: Pick<RedfishResource, 'body'>, name: string): RedfishAction | undefined {
   const action = member(body, 'Actions', name);
   const target = textOf(member(action, 'target'));
   if (target === undefined) return undefined;
-  return { target, allowed: (parameter) => textsOf(member(action, `${parameter}@Redfish.AllowableValues`)) };
+  return {
+    target,
+    allowed: async (ask, parameter) => {
+      const listed = allowableValues(action, parameter);
+      const info = textOf(member(action, '@Redfish.ActionInfo'));
+      if (listed || info === undefined) return listed;
+      try {
+        const { body: described } = await ask('GET', info);
+        const found = listOf(member(described, 'Parameters')).find((one) => member(one, 'Name') === parameter);
+        const values = textsOf(member(found, 'AllowableValues'));
+        return values?.length ? values : undefined;
+      } catch (error) {
+        if (isStatus(error) || (error instanceof RedfishError && error.kind === 'protocol')) return undefined;
+        throw error;
+      }
+    },
+  };
 }

@@ -66,13 +66,12 @@ function progressOf({ status, headers, body }: RedfishAnswer): TaskProgress {
   };
 }
 
-/** The path of the task monitor; undefined: the operation has finished. Throws RedfishError for a 202 without a monitor. */
+/** The path of the task monitor; undefined: the operation has finished, or (`isUnseen`) the service does not say where its task can be seen. */
 export function startedTask({ status, location, body }: RedfishAnswer): string | undefined {
-  if (status !== 202) return undefined;
-  const monitor = location ?? textOf(member(body, 'TaskMonitor')) ?? linkOf(body);
-  if (monitor !== undefined) return monitor;
-  throw new RedfishError('protocol', 'the service answered 202 and did not say where its task can be seen');
+  return status === 202 ? (location ?? textOf(member(body, 'TaskMonitor')) ?? linkOf(body)) : undefined;
 }
+/** The operation goes on, and no task shows when it ends. Its effect must be read. */
+export const isUnseen = (answer: RedfishAnswer): boolean => answer.status === 202 && startedTask(answer) === undefined;
 
 /** The state of a task, by the path of its monitor or of the Task. Throws RedfishError when it cannot be read. */
 export async function readTask(ask: SendRedfishRequest, monitor: string): Promise<TaskProgress> {
@@ -91,7 +90,7 @@ export async function readTask(ask: SendRedfishRequest, monitor: string): Promis
 /** Milliseconds between polls, unless the service demands others. */
 const PAUSES = [500, 1000, 1000, 2000, 3000, 5000] as const;
 /**
- * Waits until a started operation has ended. A response other than 202 is returned at once.
+ * Waits until a started operation has ended. A response that names no task is returned at once.
  * @param options.progress called at each poll
  * @returns the operation's own response, or its Task's; for a forgotten task the first response
  * @throws RedfishError kind `task` when it failed or did not end within `timeoutMs`; the signal's reason

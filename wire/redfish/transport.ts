@@ -1,10 +1,12 @@
 /** One HTTP exchange with a Redfish service, over undici: bounded in time, size and redirects; failures as RedfishError. */
+import type { ConnectionOptions } from 'node:tls';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { Agent, buildConnector } from 'undici';
 import { readAuthorities } from '../authorities';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
 import { echoesOf, withoutEchoes, RedfishError, errorWords, type Echoes } from './errors';
+import { lenientRequest } from './lenient';
 
 export interface RedfishTarget {
   /** scheme://host[:port][/prefix] */
@@ -29,6 +31,8 @@ export interface RedfishRequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Sending it twice does no harm. Always so for all methods but POST. */
+  readonly repeatable?: boolean;
 }
 export type RedfishMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -56,17 +60,34 @@ async function certificates(path: string): Promise<string[]> {
   }
 }
 
-/** Connections to all services with the same certificate rules. */
-export async function agentFor({ verifyCa, tls }: RedfishTarget, connectTimeoutMs: number): Promise<Agent> {
-  const options = {
-    timeout: connectTimeoutMs,
-    maxCachedSessions: TLS_SESSIONS,
+/** The connections to all services with the same certificate rules. */
+interface ServiceConnections {
+  readonly agent: Agent;
+  /** Without reuse of connections. */
+  readonly freshAgent: Agent;
+  readonly tls: ConnectionOptions;
+}
+export async function connectionsFor({ verifyCa, tls }: RedfishTarget, connectTimeoutMs: number): Promise<ServiceConnections> {
+  const options: ConnectionOptions = {
     rejectUnauthorized: verifyCa !== false,
     ...(typeof verifyCa === 'string' ? { ca: await certificates(verifyCa) } : {}),
     ...(tls?.minVersion ? { minVersion: tls.minVersion } : {}),
     ...(tls?.ciphers ? { ciphers: tls.ciphers } : {}),
   };
-  return new Agent({ connections: CONNECTIONS, connect: buildConnector(options) });
+  const connect = buildConnector({ ...options, timeout: connectTimeoutMs, maxCachedSessions: TLS_SESSIONS } as buildConnector.BuildOptions);
+  return {
+    agent: new Agent({ connections: CONNECTIONS, connect }),
+    freshAgent: new Agent({ connections: CONNECTIONS, connect, pipelining: 0 }),
+    tls: options,
+  };
+}
+/** A service, and what its answers have taught about it. */
+export interface Service extends ServiceConnections {
+  readonly target: RedfishTarget;
+  /** It drops connections that are used again. Each request has its own then. */
+  dropsConnections?: true;
+  /** Its HTTP is malformed ([decision 0017](../../docs/decisions/0017-malformed-http-of-bmcs.md)). */
+  isMalformed?: true;
 }
 
 /** Connection errors before anything was sent. */
@@ -87,8 +108,14 @@ function connectionError(url: string, error: unknown): RedfishError {
   return new RedfishError(kind, `Unable to connect to ${url}. Error: ${why}`, { cause: error });
 }
 
-async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown): Promise<Buffer> {
-  const parts: Buffer[] = [];
+/** A response whose body is not read yet. */
+interface Answered {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+async function read(body: AsyncIterable<Uint8Array>, url: string, encoding: unknown): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
   let size = 0;
   for await (const part of body) {
     size += part.length;
@@ -110,8 +137,8 @@ async function parsed(bytes: Uint8Array, status: number, url: string): Promise<u
   try {
     return await parseJson(bytes, JSON_LIMITS.bmc);
   } catch (error) {
-    if (error instanceof JsonLimitError) throw new RedfishError('protocol', `${url} answered with more than is read: ${error.message}`);
     if (status >= 300) return undefined;
+    if (error instanceof JsonLimitError) throw new RedfishError('protocol', `${url} answered with more than is read: ${error.message}`);
     throw new RedfishError('protocol', `the response of ${url} is not valid JSON`, { cause: error });
   }
 }
@@ -123,10 +150,15 @@ export function retryAfter(value: string | undefined, now: number): number | und
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER);
 }
 
-/** Links come from the service. They must not send the credentials to another host. */
-function checkedPath(path: string, origin: string): string {
-  if (/^\/(?!\/)[\x21-\x7e]*$/.test(path)) return path;
-  throw new RedfishError('protocol', `${origin} gave a link that is not a path: ${path.slice(0, 200)}`);
+/** What a path has no place for; services write some of it into their links. */
+const UNESCAPED = /[^\x21-\x7e]/gu;
+/** Links come from the service. They must not send the credentials to another host. Some are URLs of the service itself. */
+function checkedPath(link: string, origin: string): string {
+  const { hostname } = new URL(origin);
+  const own = /^https?:/i.test(link) && URL.canParse(link) && new URL(link).hostname === hostname;
+  const path = own ? `${new URL(link).pathname}${new URL(link).search}` : link.trim();
+  if (/^\/(?!\/)\P{Cc}*$/u.test(path) && !/\p{Surrogate}/u.test(path)) return path.replace(UNESCAPED, encodeURIComponent);
+  throw new RedfishError('protocol', `${origin} gave a link that is not a path: ${link.slice(0, 200)}`);
 }
 /** The path of a Location on the same service, whatever its host; undefined: not a URL. */
 function locationPath(location: string, url: string): string | undefined {
@@ -162,18 +194,28 @@ export async function evaluate(
   return { status, headers, body, ...(location === undefined ? {} : { location }) };
 }
 
+/** The connection ended before the first byte of an answer. */
+const DROPPED = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/;
+/** Notes what a failure teaches about the service. Whether the request may succeed now. */
+function learn(service: Service, error: unknown): boolean {
+  const { name, code = '' } = error as { readonly name?: string; readonly code?: string };
+  if (name === 'HTTPParserError' && !service.isMalformed) return (service.isMalformed = true);
+  if (DROPPED.test(code) && !service.dropsConnections) return (service.dropsConnections = true);
+  return false;
+}
+
 /**
  * Sends one request, without login. Follows redirects on the same host only (GET: all; others: 307 and 308).
- * @param path absolute on the service's host, as links are; a fragment is not sent
+ * @param path absolute on the service's host, as links are, or a URL of this host; a fragment is not sent
  * @throws RedfishError; the signal's reason
  */
 export async function exchange(
-  agent: Agent,
-  target: RedfishTarget,
+  service: Service,
   method: RedfishMethod,
   path: string,
-  { body, headers = {}, timeoutMs, signal }: RedfishRequestOptions,
+  { body, headers = {}, timeoutMs, signal, repeatable = method !== 'POST' }: RedfishRequestOptions,
 ): Promise<RedfishAnswer> {
+  const { target } = service;
   const { origin } = new URL(target.address);
   const first = checkedPath(path, origin).replace(/#.*/, '');
   signal?.throwIfAborted();
@@ -183,23 +225,36 @@ export async function exchange(
   const echoes = echoesOf([target.password, headers['x-auth-token'], headers['authorization']?.replace('Basic ', '')]);
   const late = new RedfishError('interrupted', `Unable to connect to ${origin}${first}. Error: no answer within ${timeoutMs / 1000} s`);
   const timer = setTimeout(() => stop.abort(late), timeoutMs);
+  const content = body === undefined ? null : JSON.stringify(body);
 
-  const once = async (at: string, more: Readonly<Record<string, string>>): Promise<RedfishAnswer> => {
-    const url = `${origin}${at}`;
-    const answer: Dispatcher.ResponseData = await agent.request({
-      ...{ origin, path: at, method, signal: stop.signal, headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+  const send = (at: string, more: Readonly<Record<string, string>>): Promise<Answered> => {
+    const request = {
+      ...{ origin, path: at, method, signal: stop.signal, body: content },
       headers: {
         accept: 'application/json',
         // Some services give compressed responses weak ETags, which they then do not accept.
         'accept-encoding': 'identity',
         'odata-version': '4.0',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(content === null ? {} : { 'content-type': 'application/json' }),
         ...headers,
         ...more,
       },
-      body: body === undefined ? null : JSON.stringify(body),
+    };
+    if (service.isMalformed) return lenientRequest(request, service.tls);
+    const agent = service.dropsConnections ? service.freshAgent : service.agent;
+    return agent.request({ ...request, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
+  };
+  const once = async (at: string, more: Readonly<Record<string, string>>): Promise<RedfishAnswer> => {
+    const url = `${origin}${at}`;
+    const answer = await send(at, more).catch((error: unknown) => {
+      if (stop.signal.aborted || !learn(service, error) || !repeatable) throw error;
+      return send(at, more);
     });
-    const bytes = await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']);
+    const bytes = await read(answer.body, url, answer.headers['content-encoding']).catch((error: unknown) => {
+      // The status alone says that the request failed.
+      if (stop.signal.aborted || answer.statusCode < 400) throw error;
+      return Buffer.alloc(0);
+    });
     return evaluate(method, url, answer.statusCode, answer.headers, bytes, echoes);
   };
 
@@ -218,8 +273,9 @@ export async function exchange(
       }
     }
   } catch (error) {
-    if (error === late || error instanceof RedfishError || (signal?.aborted && error === signal.reason)) throw error;
-    throw connectionError(`${origin}${at}`, error);
+    // The lenient reader fails with an error of its own when it is aborted.
+    if (stop.signal.aborted) throw stop.signal.reason;
+    throw error instanceof RedfishError ? error : connectionError(`${origin}${at}`, error);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', aborted);

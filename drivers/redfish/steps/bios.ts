@@ -28,6 +28,8 @@ interface RequestedSettings {
   readonly requested_bios_attrs?: Attributes;
   /** When the BIOS last applied settings before this request. */
   readonly settings_time: string | null;
+  /** What BootProgress showed of the running machine before this request, if that was no end of a boot. */
+  readonly boot_progress?: string;
 }
 const requested = ({ node }: Task): RequestedSettings | undefined => node.driver_internal_info[STATE] as RequestedSettings | undefined;
 
@@ -70,6 +72,12 @@ const waiting = ({ options }: Task): Outcome => {
   const pollEvery = options['redfish.firmware_update_status_interval'];
   return { kind: 'wait', ...(pollEvery > 0 ? { pollEvery } : {}) };
 };
+const progressOf = ({ body }: SystemView): string | undefined => textOf(member(body, 'BootProgress', 'LastState'))?.slice(0, 100);
+/** Of a machine that is on. */
+function progressBefore({ system }: BiosView): Pick<RequestedSettings, 'boot_progress'> {
+  const progress = progressOf(system);
+  return progress !== undefined && member(system.body, 'PowerState') === 'On' ? { boot_progress: progress } : {};
+}
 const timeOf = ({ bios }: BiosView): string | null => textOf(member(bios.body, '@Redfish.Settings', 'Time'))?.slice(0, 100) ?? null;
 /** Saves the state on the node before the restart, so that another conductor can continue. */
 async function restart(task: Task, state: RequestedSettings): Promise<Outcome> {
@@ -105,7 +113,12 @@ async function apply(task: Task, settings: unknown): Promise<Outcome> {
     const body = { Attributes: attributes, ...(onReset ? { '@Redfish.SettingsApplyTime': preferred } : {}) };
     await patchResource(view.system.ask, view.settings, body);
     await tryToSave(task);
-    return restart(task, { reboot_requested: true, requested_bios_attrs: readable(attributes, registry), settings_time: timeOf(view) });
+    return restart(task, {
+      reboot_requested: true,
+      requested_bios_attrs: readable(attributes, registry),
+      settings_time: timeOf(view),
+      ...progressBefore(view),
+    });
   });
 }
 
@@ -123,7 +136,7 @@ const reset = (task: Task): Promise<Outcome> =>
       if (!isStatus(error, 400, 415)) throw error;
       await ask('POST', action.target);
     }
-    return restart(task, { reboot_requested: true, settings_time: timeOf(view) });
+    return restart(task, { reboot_requested: true, settings_time: timeOf(view), ...progressBefore(view) });
   });
 
 /** Saves the settings in the database. A failure does not fail the step. */
@@ -139,6 +152,17 @@ async function tryToSave(task: Task): Promise<void> {
 
 /** BootProgress.LastState after the BIOS has finished. */
 const STARTED: readonly string[] = ['OSBootStarted', 'OSRunning'];
+/** BootProgress.LastState before that. */
+const BEFORE_END: readonly string[] = [
+  'None',
+  'PrimaryProcessorInitializationStarted',
+  'BusInitializationStarted',
+  'MemoryInitializationStarted',
+  'SecondaryProcessorInitializationStarted',
+  'PCIResourceConfigStarted',
+  'SystemHardwareInitializationComplete',
+  'SetupEntered',
+];
 /** Messages of the BIOS about settings that it did not apply. Messages are ignored unless their time (settings_time) is newer. */
 function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   if (timeOf(view) === since) return [];
@@ -150,17 +174,25 @@ function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   });
 }
 
+/** Whether the machine has come so far that its settings can be judged. */
+function hasStarted(task: Task, { boot_progress: before }: RequestedSettings, progress: string | undefined, isApplied: boolean): boolean {
+  // The agent's return shows it, whatever the service says.
+  if (hasAgent(task)) return isAgentBack(task);
+  if (progress === undefined || STARTED.includes(progress)) return true;
+  // Some services show the same of every machine that runs. Others show nothing new: then the applied settings show that the BIOS has run.
+  return progress === before || (isApplied && !BEFORE_END.includes(progress));
+}
+
 /** Polls after the restart: checks that the machine has started, and that the settings are in effect. */
 async function afterRestart(task: Task): Promise<Outcome> {
   const state = requested(task);
   if (!state) return done;
   const quiet: Outcome = { kind: 'wait', quiet: true };
   let view: BiosView | undefined;
+  let progress: string | undefined;
   try {
     const system = await systemOf(task);
-    const progress = textOf(member(system.body, 'BootProgress', 'LastState'));
-    if (progress !== undefined && !STARTED.includes(progress)) return progress === 'None' ? quiet : { kind: 'wait' };
-    if (!isAgentBack(task)) return quiet;
+    progress = progressOf(system);
     view = await biosOf(system);
   } catch (error) {
     if (!(error instanceof RedfishError)) throw error;
@@ -168,6 +200,8 @@ async function afterRestart(task: Task): Promise<Outcome> {
   }
   if (!view) return quiet;
   const left = unapplied(state.requested_bios_attrs ?? {}, currentOf(view), pendingOf(view));
+  const isApplied = state.requested_bios_attrs !== undefined && Object.keys(left).length === 0;
+  if (!hasStarted(task, state, progress, isApplied)) return progress === undefined || progress === 'None' ? quiet : { kind: 'wait' };
   if (Object.keys(left).length > 0) {
     const errors = errorsOfBios(view, state.settings_time);
     // Without an agent nothing shows that the machine has started: the BIOS may still be working.

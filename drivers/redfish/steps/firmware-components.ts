@@ -9,18 +9,25 @@ import { machineOf, type MachineView } from './update';
 const MOST_CHARACTERS = 255;
 const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_CHARACTERS) ?? null;
 
+/** Words that some services show in place of a version that they do not know. */
+const NO_VERSION = /^(?:nil|null|none|n\/?a|unknown|undefined|not available)$/i;
+const version = (value: unknown): string | null => {
+  const found = text(value)?.trim() ?? '';
+  return found === '' || NO_VERSION.test(found) ? null : found;
+};
+
 /** An adapter has one row, for the firmware package of its controllers. Of several packages the last one counts. */
 function ofAdapter({ body: adapter }: RedfishResource): readonly FirmwareComponent[] {
   const serial = text(member(adapter, 'SerialNumber'));
   const name = serial ?? text(member(adapter, 'Id'));
   if (name === null) return [];
   return listOf(member(adapter, 'Controllers'))
-    .map((controller) => text(member(controller, 'FirmwarePackageVersion')))
-    .filter((version) => version !== null)
+    .map((controller) => version(member(controller, 'FirmwarePackageVersion')))
+    .filter((found) => found !== null)
     .slice(-1)
-    .map((version) => ({
+    .map((found) => ({
       component: `nic:${name}`.slice(0, MOST_CHARACTERS),
-      current_version: version,
+      current_version: found,
       vendor: text(member(adapter, 'Manufacturer')),
       model: text(member(adapter, 'Model')),
       serial_number: serial,
@@ -42,8 +49,8 @@ async function machine(task: Task): Promise<MachineView> {
 export async function firmwareComponents(task: Task): Promise<readonly FirmwareComponent[]> {
   try {
     const { system, manager, adapters = [] } = await machine(task);
-    const bios = text(member(system.body, 'BiosVersion'));
-    const bmc = text(member(manager?.body, 'FirmwareVersion'));
+    const bios = version(member(system.body, 'BiosVersion'));
+    const bmc = version(member(manager?.body, 'FirmwareVersion'));
     const found: FirmwareComponent[] = [];
     const unnamed = { vendor: null, model: null, serial_number: null };
     if (bios !== null) found.push({ component: 'bios', current_version: bios, ...unnamed });

@@ -9,11 +9,26 @@ import { isAgentBack, rebootForStep } from '../../common/reboot-step';
 import { firmwareUrl, forgetFirmwareFiles } from './firmware-files';
 import { firmwareImages, type FirmwareImage } from './firmware-settings';
 import { redfishFault } from '../target';
-import { discardFailedUpdates, simpleUpdate, updateFailure, updateState, warnOfGoneTask } from './update';
+import {
+  FORGOTTEN,
+  discardFailedUpdates,
+  resultByVersions,
+  simpleUpdate,
+  updateFailure,
+  updateState,
+  versionsDigest,
+  type UpdateState,
+} from './update';
 
 interface Update extends FirmwareImage {
   /** Where the service reports progress; absent: it installed the image at once. */
   readonly task_monitor?: string;
+  /** The update goes on, and no task shows it. */
+  readonly unseen?: boolean;
+  /** `versionsDigest` before the update. */
+  readonly versions_before?: string;
+  /** Since when the task is gone. */
+  readonly gone?: string;
   /** When the wait after the update began. Absent: the service has not finished yet. */
   readonly wait_start_time?: string;
 }
@@ -31,10 +46,13 @@ async function forget(task: Task): Promise<void> {
 async function start(task: Task, images: readonly Update[]): Promise<Outcome> {
   const [{ url, checksum, source, wait }, ...rest] = images as readonly [Update, ...Update[]];
   const place = await firmwareUrl(task, url, { checksum, ...(source === undefined ? {} : { source }) });
-  const monitor = await simpleUpdate(task, place);
+  const versions = await versionsDigest(task);
+  const { monitor, unseen } = await simpleUpdate(task, place);
   const current: Update = {
     ...{ url, checksum, ...(source === undefined ? {} : { source }), ...(wait === undefined ? {} : { wait }) },
     ...(monitor === undefined ? {} : { task_monitor: monitor }),
+    ...(unseen ? { unseen } : {}),
+    ...(versions === undefined ? {} : { versions_before: versions }),
   };
   // Saved before the restart: a machine that installs firmware must not be restarted twice.
   await task.saveInternal({ [UPDATES]: [current, ...rest] });
@@ -57,13 +75,25 @@ async function poll(task: Task): Promise<Outcome> {
     const left = (wait ?? 0) - (task.clock.now() - instantOf(since)) / 1000;
     return left > 0 ? { kind: 'wait', pollEvery: Math.max(1, left) } : next(task);
   }
-  const state = await updateState(task, current.task_monitor);
+  const state: UpdateState = current.unseen ? { kind: 'gone' } : await updateState(task, current.task_monitor);
   if (state.kind === 'running' || state.kind === 'unreachable') return pollLater(task);
   if (state.kind === 'failed') {
     await forget(task);
     return failed(updateFailure(task, url, state.messages));
   }
-  if (state.kind === 'gone') warnOfGoneTask(task, url);
+  if (state.kind === 'gone') {
+    const gone = current.gone ?? bareTimestamp(task.clock.now());
+    const seconds = (task.clock.now() - instantOf(gone)) / 1000;
+    const result = await resultByVersions(task, url, current.versions_before, seconds);
+    if (result === 'failed') {
+      await forget(task);
+      return failed(updateFailure(task, url, [FORGOTTEN]));
+    }
+    if (result === 'open') {
+      if (current.gone === undefined) await task.saveInternal({ [UPDATES]: [{ ...current, gone }, ...rest] });
+      return pollLater(task);
+    }
+  }
   if (wait === undefined) return next(task);
   await task.saveInternal({ [UPDATES]: [{ ...current, wait_start_time: bareTimestamp(task.clock.now()) }, ...rest] });
   return { kind: 'wait', pollEvery: wait };

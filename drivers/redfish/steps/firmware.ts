@@ -4,6 +4,7 @@
  */
 import { bareTimestamp, instantOf } from '../../../model/clock';
 import { reasonOf } from '../../../model/errors';
+import { withoutCredentials } from '../../../model/urls';
 import { RedfishError, listOf } from '../../../wire/redfish';
 import { failed, done, type FirmwareInterface, type Outcome, type SavedKind, type Step, type Task } from '../../interfaces';
 import { firmwareComponents } from './firmware-components';
@@ -17,7 +18,9 @@ import {
   simpleUpdate,
   updateFailure,
   updateState,
-  warnOfGoneTask,
+  FORGOTTEN,
+  resultByVersions,
+  versionsDigest,
   type UpdateState,
 } from './update';
 
@@ -36,6 +39,12 @@ interface Update extends FirmwareSetting {
   /** Network adapters: since when the task is in state Starting. */
   readonly starting?: string | undefined;
   readonly version_before?: string;
+  /** The update goes on, and no task shows it. */
+  readonly unseen?: boolean;
+  /** `versionsDigest` before the update. */
+  readonly versions_before?: string;
+  /** Since when the task is gone. */
+  readonly gone?: string;
   /** Consecutive good responses. */
   readonly good?: number;
   /** An agent ran on the machine, and must be back before the step ends. */
@@ -72,10 +81,13 @@ async function start(task: Task, updates: readonly Update[]): Promise<Outcome> {
   const [{ component, url, wait }, ...rest] = updates as readonly [Update, ...Update[]];
   const before = component === 'bmc' ? await bmcVersion(task) : undefined;
   const withAgent = updatesOf(task)[0]?.with_agent ?? task.node.driver_internal_info['agent_url'] !== undefined;
-  const monitor = await simpleUpdate(task, await firmwareUrl(task, url));
+  const versions = await versionsDigest(task);
+  const { monitor, unseen } = await simpleUpdate(task, await firmwareUrl(task, url));
   const current: Update = {
     ...{ component, url, ...(wait === undefined ? {} : { wait }) },
     ...(monitor === undefined ? {} : { task_monitor: monitor }),
+    ...(unseen ? { unseen } : {}),
+    ...(versions === undefined ? {} : { versions_before: versions }),
     phase: 'task',
     since: now(task),
     with_agent: withAgent,
@@ -147,11 +159,20 @@ async function reboot(task: Task): Promise<void> {
   await task.power('rebooting', task.options['redfish.firmware_update_reboot_delay']);
 }
 
+/** An update without a task gets the time of a restart for the download, which nothing shows. */
+async function stateOf(task: Task, { unseen, since, task_monitor: monitor }: Update): Promise<UpdateState> {
+  if (!unseen) return updateState(task, monitor);
+  const left = secondsSince(task, since) < task.options['redfish.firmware_update_reboot_delay'];
+  return left ? { kind: 'running', state: undefined, percent: undefined } : { kind: 'gone' };
+}
 async function pollTask(task: Task, update: Update): Promise<Outcome> {
-  const state = await updateState(task, update.task_monitor);
+  const state = await stateOf(task, update);
   if (state.kind === 'failed') return fails(task, updateFailure(task, update.url, state.messages));
   if (state.kind === 'unreachable') task.log.warn('the service does not report the state of a firmware update', { reason: state.reason });
-  if (state.kind === 'gone') warnOfGoneTask(task, update.url);
+  if (state.kind === 'gone' && update.gone === undefined) {
+    task.log.warn('the task of a firmware update is gone', { firmware: withoutCredentials(update.url) });
+    await note(task, { gone: now(task) });
+  }
   if (state.kind === 'running') await reportProgress(task, state.percent);
   const verdict = await judgeOf(update.component)(task, update, state);
   if (verdict.kind === 'wait') {
@@ -208,7 +229,12 @@ async function settling(task: Task): Promise<Outcome> {
 }
 
 async function next(task: Task): Promise<Outcome> {
-  const rest = updatesOf(task).slice(1);
+  const [current, ...rest] = updatesOf(task);
+  if (current?.gone !== undefined) {
+    const result = await resultByVersions(task, current.url, current.versions_before, secondsSince(task, current.gone));
+    if (result === 'failed') return fails(task, updateFailure(task, current.url, [FORGOTTEN]));
+    if (result === 'open') return waitFor(task.options['redfish.firmware_update_validation_interval']);
+  }
   if (rest.length > 0) return start(task, rest);
   // Each restart removes `agent_url`; the agent's first heartbeat sets it again.
   if (updatesOf(task)[0]?.with_agent && task.node.driver_internal_info['agent_url'] === undefined) return pollLater(task);

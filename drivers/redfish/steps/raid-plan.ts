@@ -28,6 +28,8 @@ export interface Drive {
   /** SAS, SATA, … */
   readonly protocol: string | null;
   readonly bytes: number;
+  /** A volume that stays has it, or it is a hot spare. */
+  readonly inUse?: boolean;
 }
 export interface PlannedVolume {
   readonly request: RequestedDisk;
@@ -193,7 +195,7 @@ function byKind(drives: readonly Drive[]): readonly Drive[][] {
 export function planVolumes(requests: readonly RequestedDisk[], drives: readonly Drive[]): readonly PlannedVolume[] {
   const hasDrives = (disk: RequestedDisk): boolean => disk.physical_disks !== undefined;
   const placed: PlannedVolume[] = [];
-  let free: Free = new Map(drives.map(({ path, bytes }) => [path, bytes]));
+  let free: Free = new Map(drives.map(({ path, bytes, inUse }) => [path, inUse ? 0 : bytes]));
   const placeNamed = (disk: RequestedDisk): void => {
     const put = place(disk, named(disk, drives), free);
     placed.push(put.volume);

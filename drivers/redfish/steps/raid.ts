@@ -1,7 +1,8 @@
 /** RAID volumes of machines with a Redfish service. The service may carry out requests later, or at a restart. */
 import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
-import { RedfishError, isStatus, readTask, startedTask, type SendRedfishRequest } from '../../../wire/redfish';
+import { RedfishError, isStatus, isUnseen, linkKey, startedTask, type RedfishAnswer, type SendRedfishRequest } from '../../../wire/redfish';
+import { readTaskOrJob } from '../jobs';
 import { done, failed, type Outcome, type RaidInterface, type Step, type Task } from '../../interfaces';
 import { logicalDisks } from '../../agent/raid';
 import { hasAgent, isAgentBack, rebootForStep } from '../../common/reboot-step';
@@ -32,6 +33,8 @@ interface Work {
   readonly reboot?: boolean;
   /** The restart has happened, so the agent must come back. */
   readonly rebooted?: boolean;
+  /** Accepted requests of which no task shows the end: the volumes show it. */
+  readonly unseen?: readonly PendingRequest[];
   /** To be created after the deletion. */
   readonly then_create?: Selection;
   /** Paths of the volumes that existed before. */
@@ -58,37 +61,55 @@ function grouped(requests: readonly (readonly [string, PendingRequest])[]): Work
   return Object.fromEntries(names.map((name) => [name, requests.filter(([one]) => one === name).map(([, request]) => request)]));
 }
 
-/** The requests that create target_raid_config. Throws when the drives do not suffice. */
-async function creation(task: Task, ask: SendRedfishRequest, storages: readonly Storage[], { root, others }: Selection): Promise<Work> {
-  const drives = await drivesOf(ask, storages);
+/**
+ * The requests that create target_raid_config. Throws when the drives do not suffice.
+ * @param deletes the present volumes are deleted before
+ */
+async function creation(
+  task: Task,
+  ask: SendRedfishRequest,
+  storages: readonly Storage[],
+  { root, others }: Selection,
+  deletes = false,
+): Promise<Work> {
+  const known = await existingVolumes(ask, storages);
+  const drives = await drivesOf(ask, storages, deletes ? [] : known.filter(isRaid));
   const planned = planVolumes(requestedDisks(task.node.target_raid_config), drives);
   const selected = planned.filter(({ request }) => (request.is_root_volume ? root : others));
   const requests = selected.map((volume): readonly [string, PendingRequest] => {
     const owner = storages.find(({ id }) => id === volume.drives[0]!.controller)!.volumes!;
     return [volume.drives[0]!.controller, { method: 'POST', path: owner.path, body: applied(newVolume(volume), owner.applyTime) }];
   });
-  const known = await existingVolumes(ask, storages);
   return { operation: 'create', pending: grouped(requests), task_monitor_uri: [], known: known.map(({ path }) => path) };
 }
+/** Other volumes are drives that the service shows as volumes too. */
+const isRaid = ({ raidType }: Volume): boolean => raidType !== undefined;
 function deletion(volumes: readonly Volume[]): Work {
-  const raids = volumes.filter(({ raidType }) => raidType !== undefined);
-  const requests = raids.map(({ path, storage }): readonly [string, PendingRequest] => [
-    storage.id,
-    { method: 'DELETE', path, ...(storage.volumes?.applyTime ? { body: applied({}, storage.volumes.applyTime) } : {}) },
-  ]);
+  const requests = volumes
+    .filter(isRaid)
+    .map(({ path, storage }): readonly [string, PendingRequest] => [
+      storage.id,
+      { method: 'DELETE', path, ...(storage.volumes?.applyTime ? { body: applied({}, storage.volumes.applyTime) } : {}) },
+    ]);
   return { operation: 'delete', pending: grouped(requests), task_monitor_uri: [], known: volumes.map(({ path }) => path) };
 }
 
-/** Sends a request and returns the monitor of its task, if any. A volume that is gone needs no deletion. */
-async function send(ask: SendRedfishRequest, { method, path, body }: PendingRequest): Promise<string | undefined> {
+/** How the service took a request: `over`; a task's monitor; or `unseen`, which is accepted without a task. */
+type Sent = 'over' | 'unseen' | { readonly monitor: string };
+function takenAs(answer: RedfishAnswer): Sent {
+  const monitor = startedTask(answer);
+  return monitor === undefined ? (isUnseen(answer) ? 'unseen' : 'over') : { monitor };
+}
+/** Sends a request. A volume that is gone needs no deletion. */
+async function send(ask: SendRedfishRequest, { method, path, body }: PendingRequest): Promise<Sent> {
   try {
-    return startedTask(await ask(method, path, body === undefined ? {} : { body }));
+    return takenAs(await ask(method, path, body === undefined ? {} : { body }));
   } catch (error) {
     if (method !== 'DELETE' || !isStatus(error)) throw error;
-    if (error.status === 404) return undefined;
+    if (error.status === 404) return 'over';
     // Some services (Dell) offer an apply time, and refuse it here.
     if (body === undefined || !error.message.includes(APPLY_TIME)) throw error;
-    return startedTask(await ask(method, path));
+    return takenAs(await ask(method, path));
   }
 }
 
@@ -99,14 +120,14 @@ async function sendPending(task: Task, ask: SendRedfishRequest, from: Work): Pro
     for (let busy = false; !busy;) {
       const [request, ...rest] = work.pending[controller] ?? [];
       if (!request) break;
-      const monitor = await send(ask, request);
-      busy = monitor !== undefined;
+      const sent = await send(ask, request);
+      busy = sent !== 'over';
       work = {
         ...work,
         pending: { ...work.pending, [controller]: rest },
-        ...(monitor === undefined
-          ? {}
-          : { task_monitor_uri: [...work.task_monitor_uri, monitor], ...(isImmediate(request) ? {} : { reboot: true }) }),
+        ...(sent === 'unseen' ? { unseen: [...(work.unseen ?? []), request] } : {}),
+        ...(typeof sent === 'object' ? { task_monitor_uri: [...work.task_monitor_uri, sent.monitor] } : {}),
+        ...(busy && !isImmediate(request) ? { reboot: true } : {}),
       };
       await save(task, work);
     }
@@ -142,11 +163,39 @@ async function runningTasks(
 ): Promise<readonly string[] | { readonly failure: string }> {
   const running: string[] = [];
   for (const monitor of monitors) {
-    const current = await readTask(ask, monitor);
+    const current = await readTaskOrJob(ask, monitor);
     if (current.kind === 'failed') return { failure: `task ${monitor} ended as ${current.state ?? 'failed'}: ${current.messages}` };
     if (current.kind === 'running') running.push(monitor);
   }
   return running;
+}
+
+/** Whether a volume was created as the request demands. */
+function isCreated({ method, body }: PendingRequest, created: readonly Volume[]): boolean {
+  const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
+    (one) => linkKey(one['@odata.id']),
+  );
+  const matches = ({ raidType, drives: has }: Volume): boolean =>
+    raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(linkKey(path)));
+  return method === 'POST' && created.some(matches);
+}
+/** Drops requests whose volumes exist: the service accepted them, but the conductor died before it could save that. */
+async function withoutAccepted(ask: SendRedfishRequest, storages: readonly Storage[], work: Work): Promise<Work> {
+  const created = (await existingVolumes(ask, storages)).filter(({ path }) => !work.known.includes(path));
+  const pending = Object.entries(work.pending).map(
+    ([name, requests]) => [name, requests.filter((request) => !isCreated(request, created))] as const,
+  );
+  return { ...work, pending: Object.fromEntries(pending) };
+}
+/** The accepted requests without a task whose effect the volumes do not show yet. */
+async function stillUnseen(task: Task, { unseen = [], known }: Work): Promise<readonly PendingRequest[]> {
+  if (unseen.length === 0) return unseen;
+  const system = await systemOf(task);
+  const now = await existingVolumes(system.ask, await storagesOf(system));
+  const created = now.filter(({ path }) => !known.includes(path));
+  return unseen.filter((request) =>
+    request.method === 'POST' ? !isCreated(request, created) : now.some(({ path }) => path === request.path),
+  );
 }
 
 /** Continues the work on the node as far as possible now. Throws RedfishError, Fault. */
@@ -171,6 +220,12 @@ async function advance(task: Task, ask: SendRedfishRequest, begun: Work): Promis
       await save(task, work);
     }
     if (running.length > 0) return waiting(task, work, !moved);
+    const unseen = await stillUnseen(task, work);
+    if (unseen.length < (work.unseen?.length ?? 0)) {
+      work = { ...work, unseen };
+      await save(task, work);
+    }
+    if (unseen.length > 0) return waiting(task, work, true);
     if (hasPending(work)) work = await sendPending(task, ask, work);
     else if (work.then_create) {
       const system = await systemOf(task);
@@ -188,23 +243,6 @@ async function advance(task: Task, ask: SendRedfishRequest, begun: Work): Promis
 
 const CREATING = 'Redfish RAID create configuration';
 const DELETING = 'Redfish RAID delete configuration';
-
-/** Drops requests whose volumes exist: the service accepted them, but the conductor died before it could save that. */
-async function withoutAccepted(ask: SendRedfishRequest, storages: readonly Storage[], work: Work): Promise<Work> {
-  const created = (await existingVolumes(ask, storages)).filter(({ path }) => !work.known.includes(path));
-  const isCreated = ({ method, body }: PendingRequest): boolean => {
-    const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
-      (one) => one['@odata.id'],
-    );
-    const matches = ({ raidType, drives: has }: Volume): boolean =>
-      raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(path));
-    return method === 'POST' && created.some(matches);
-  };
-  const pending = Object.entries(work.pending).map(
-    ([name, requests]) => [name, requests.filter((request) => !isCreated(request))] as const,
-  );
-  return { ...work, pending: Object.fromEntries(pending) };
-}
 
 /** Begins the work, or continues the work of a conductor that died. */
 const begin = (
@@ -233,7 +271,7 @@ async function create(task: Task, config: unknown, args: JsonObject, defaults: {
   return begin(task, CREATING, async (ask, storages) => {
     if (args['delete_existing'] !== true) return creation(task, ask, storages, selection);
     // If the new volumes are not possible, nothing is deleted.
-    await creation(task, ask, storages, selection);
+    await creation(task, ask, storages, selection, true);
     return { ...deletion(await existingVolumes(ask, storages)), then_create: selection };
   });
 }

@@ -2,6 +2,7 @@
 import { bareTimestamp } from '../../../model/clock';
 import type { JsonObject } from '../../../model/records';
 import {
+  linkKey,
   linkOf,
   linkedCollection,
   listOf,
@@ -73,8 +74,19 @@ export async function storagesOf({ ask, ...system }: SystemView): Promise<readon
 }
 
 const MAX_DRIVES = 512;
-/** The drives that volumes can consist of. A drive without a size cannot be used. */
-export async function drivesOf(ask: SendRedfishRequest, storages: readonly Storage[]): Promise<readonly Drive[]> {
+/** HotspareType of a drive that replaces a failed one. */
+const SPARES: readonly unknown[] = ['Global', 'Chassis', 'Dedicated'];
+/**
+ * The drives that volumes can consist of. A drive without a size cannot be used.
+ * @param staying RAID volumes whose drives are not free
+ */
+export async function drivesOf(
+  ask: SendRedfishRequest,
+  storages: readonly Storage[],
+  staying: readonly Volume[],
+): Promise<readonly Drive[]> {
+  const taken = new Set(staying.flatMap(({ drives: paths }) => paths.map(linkKey)));
+  const kept = new Set(staying.map(({ path }) => linkKey(path)));
   const drives: Drive[] = [];
   for (const { id: controller, resource } of storages.filter((one) => one.makesRaid && one.volumes))
     for (const link of listOf(member(resource.body, 'Drives'))) {
@@ -84,7 +96,9 @@ export async function drivesOf(ask: SendRedfishRequest, storages: readonly Stora
       const bytes = member(drive?.body, 'CapacityBytes');
       if (!drive || typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes <= 0) continue;
       const [mediaType, protocol] = [textOf(member(drive.body, 'MediaType')), textOf(member(drive.body, 'Protocol'))];
-      drives.push({ path, id: idOf(drive), controller, mediaType: mediaType ?? null, protocol: protocol ?? null, bytes });
+      const volumes = listOf(member(drive.body, 'Links', 'Volumes')).map((one) => linkKey(linkOf(one) ?? ''));
+      const inUse = taken.has(linkKey(path)) || volumes.some((one) => kept.has(one)) || SPARES.includes(member(drive.body, 'HotspareType'));
+      drives.push({ path, id: idOf(drive), controller, mediaType: mediaType ?? null, protocol: protocol ?? null, bytes, inUse });
     }
   return drives;
 }

@@ -1,13 +1,14 @@
 /** The UpdateService of a machine's Redfish service: requests an update, reads its state, and reads what may be unavailable meanwhile. */
+import { createHash } from 'node:crypto';
 import { reasonOf } from '../../../model/errors';
 import { withoutCredentials } from '../../../model/urls';
 import {
   RedfishError,
   actionOf,
+  isUnseen,
   linkOf,
   linkedCollection,
   listOf,
-  readTask,
   member,
   memberPaths,
   messagesOf,
@@ -19,9 +20,11 @@ import {
   type RedfishResource,
 } from '../../../wire/redfish';
 import type { InterfacePeriodic, Task } from '../../interfaces';
+import { readTaskOrJob } from '../jobs';
+import { managersOf } from '../managers';
 import { redfishRequester, redfishSystem, systemOf, type SystemView } from '../target';
 
-/** The state of an update. `unreachable`: the service does not answer now; `gone`: it has forgotten the task. */
+/** The state of an update. `unreachable`: the service does not answer now; `gone`: it has forgotten the task, or never named one. */
 export type UpdateState =
   | { readonly kind: 'unreachable'; readonly reason: string }
   | { readonly kind: 'gone' | 'done' }
@@ -38,15 +41,20 @@ function protocolFor(url: string, allowed: readonly string[] | undefined): strin
   return allowed === undefined ? scheme : [scheme, 'HTTP'].find((one) => allowed.includes(one));
 }
 
-/** Makes the service fetch and apply the file. Returns the task's monitor; undefined: done already. @throws RedfishError */
-export async function simpleUpdate(task: Task, url: string): Promise<string | undefined> {
+/** How the service has taken an update. Without a monitor: it is done, or goes on unseen. */
+interface StartedUpdate {
+  readonly monitor?: string;
+  readonly unseen?: true;
+}
+/** Makes the service fetch and apply the file. @throws RedfishError */
+export async function simpleUpdate(task: Task, url: string): Promise<StartedUpdate> {
   const { ask, target, path } = await systemOf(task);
   const root = await readResource(ask, rootPath(target));
   const service = await readLinked(ask, root, 'UpdateService');
   if (service === undefined) throw missing('UpdateService/@odata.id', root);
   const action = actionOf(service, '#UpdateService.SimpleUpdate');
   if (action === undefined) throw missing('#UpdateService.SimpleUpdate', service);
-  const protocol = protocolFor(url, action.allowed('TransferProtocol'));
+  const protocol = protocolFor(url, await action.allowed(ask, 'TransferProtocol'));
   // A service with several systems must be told which one to update.
   const systems = linkOf(member(root.body, 'Systems'));
   const several = systems !== undefined && (await memberPaths(ask, systems)).length > 1;
@@ -55,7 +63,9 @@ export async function simpleUpdate(task: Task, url: string): Promise<string | un
     ...(protocol === undefined ? {} : { TransferProtocol: protocol }),
     ...(several ? { Targets: [path] } : {}),
   };
-  return startedTask(await ask('POST', action.target, { body }));
+  const answer = await ask('POST', action.target, { body });
+  const monitor = startedTask(answer);
+  return monitor === undefined ? (isUnseen(answer) ? { unseen: true } : {}) : { monitor };
 }
 
 /** A failed task's messages, as Ironic reports them: each message's text, or its MessageId where the text says nothing. */
@@ -69,7 +79,7 @@ export async function updateState(task: Task, monitor: string | undefined): Prom
   if (monitor === undefined) return { kind: 'done' };
   const { target } = await redfishSystem(task);
   try {
-    const { kind, state, percent, messages, answer } = await readTask(redfishRequester(task, target), monitor);
+    const { kind, state, percent, messages, answer } = await readTaskOrJob(redfishRequester(task, target), monitor);
     if (kind === 'running') return { kind, state, percent };
     return kind === 'failed' ? { kind, messages: answer ? wordsOf(answer.body) : [messages] } : { kind };
   } catch (error) {
@@ -94,8 +104,7 @@ const firstOf = (list: unknown): string | undefined => linkOf(listOf(list)[0]);
 export async function machineOf(task: Task, include: { readonly adapters: boolean }): Promise<MachineView> {
   const system = await systemOf(task);
   const { ask, body } = system;
-  const managed = firstOf(member(body, 'Links', 'ManagedBy'));
-  const manager = managed === undefined ? undefined : await readResource(ask, managed);
+  const [manager] = await managersOf(system);
   const housed = include.adapters ? firstOf(member(body, 'Links', 'Chassis')) : undefined;
   const adapters = housed === undefined ? undefined : await linkedCollection(ask, await readResource(ask, housed), 'NetworkAdapters');
   return { system, manager, adapters };
@@ -116,9 +125,49 @@ export async function bmcVersion(task: Task): Promise<string | undefined> {
 /** Why an update step failed, in Ironic's words. */
 export const updateFailure = ({ node }: Task, url: string, messages: readonly string[]): string =>
   `Firmware update failed for node ${node.uuid}, firmware ${withoutCredentials(url)}. Error: ${messages.join(',  ')}`;
-/** An update whose task the service has forgotten counts as done, as in Ironic. */
-export const warnOfGoneTask = ({ log }: Task, url: string): void =>
-  log.warn('the task of a firmware update is gone; the update counts as done', { firmware: withoutCredentials(url) });
+/** Firmware of one inventory that is read. */
+const MAX_ITEMS = 256;
+/**
+ * A digest of all firmware versions that the service shows; undefined: it shows none. After an update whose task is gone, another digest shows
+ * that the update took place.
+ */
+export async function versionsDigest(task: Task): Promise<string | undefined> {
+  try {
+    const { system, manager } = await machineOf(task, { adapters: false });
+    const { ask, target } = system;
+    const service = await readLinked(ask, await readResource(ask, rootPath(target)), 'UpdateService');
+    const items = service === undefined ? [] : ((await linkedCollection(ask, service, 'FirmwareInventory')) ?? []);
+    const shown = [
+      ['bios', textOf(member(system.body, 'BiosVersion'))],
+      ['bmc', textOf(member(manager?.body, 'FirmwareVersion'))],
+      ...items.slice(0, MAX_ITEMS).map(({ path, body }) => [path, textOf(member(body, 'Version'))]),
+    ].filter(([, version]) => version !== undefined);
+    return shown.length === 0 ? undefined : createHash('sha256').update(JSON.stringify(shown)).digest('base64url');
+  } catch (error) {
+    if (!(error instanceof RedfishError)) throw error;
+    task.log.debug('the service does not show the versions of its firmware', { reason: reasonOf(error) });
+    return undefined;
+  }
+}
+/**
+ * The result of an update whose task is gone, by the versions. `open`: they are the old ones still, and may change yet.
+ * @param since seconds since the task is gone
+ */
+export async function resultByVersions(
+  task: Task,
+  url: string,
+  before: string | undefined,
+  since: number,
+): Promise<'done' | 'open' | 'failed'> {
+  const now = before === undefined ? undefined : await versionsDigest(task);
+  if (now === undefined)
+    task.log.warn('the task of a firmware update is gone, and no version shows its result; the update counts as done', {
+      firmware: withoutCredentials(url),
+    });
+  if (now !== before || now === undefined) return 'done';
+  return since < task.options['redfish.firmware_update_resource_validation_timeout'] ? 'open' : 'failed';
+}
+export const FORGOTTEN = 'the service has forgotten the task of the update, and shows no new version';
 
 /** Discards the remaining updates (a key of driver_internal_info) of a failed step, so that they do not continue by themselves. */
 export const discardFailedUpdates = (

@@ -1,6 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -64,7 +64,106 @@ const imageOf = (id: string): unknown => drives.at(`${SYSTEM}/VirtualMedia/${id}
 const contentOf = (media: TestTask['media'], role: string): MediumRecord['content'] | undefined => media.get(role)?.content;
 const boot = (): JsonObject => (service.resources[SYSTEM] as { readonly Boot: JsonObject }).Boot;
 
+describe('shares', () => {
+  const info = (protocol: string): JsonObject => ({ ...KERNEL, vmedia_transport_protocol: protocol });
+  const share = join(folder, 'share');
+  const options = {
+    ...{ 'nfs.base_url': 'nfs://192.0.2.9/', 'nfs.share_path': share, 'cifs.base_url': 'cifs://192.0.2.9', 'cifs.share_path': share },
+    ...{ 'cifs.username': 'smith', 'cifs.password': 'secret' },
+  };
+  let boots: Server;
+  let http: string;
+  beforeEach(async () => {
+    boots = createServer((_, response) => response.writeHead(200, { 'content-length': 3 }).end('iso'));
+    await new Promise<void>((listening) => boots.listen(0, '127.0.0.1', listening));
+    http = `http://127.0.0.1:${(boots.address() as AddressInfo).port}`;
+  });
+  afterEach(() => new Promise((closed) => boots.close(closed)));
+  it.each<[string, string, object]>([
+    ['NFS', 'nfs', {}],
+    ['CIFS', 'cifs', { UserName: 'smith', Password: 'secret' }],
+  ])('%s: the image is on the share until the ramdisk is no longer needed', async (protocol, scheme, login) => {
+    const { task, node } = bench({ info: info(protocol), options: { ...options, 'deploy.http_url': http } });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    const insertion = service.asked.find(({ path }) => path.endsWith('InsertMedia'))!.body;
+    const name = `boot-${NODE_UUID}.iso`;
+    expect(insertion).toEqual({ Image: `${scheme}://192.0.2.9${share}/${name}`, TransferProtocolType: protocol, ...login });
+    expect([readdirSync(share), readFileSync(join(share, name), 'utf8')]).toEqual([[name], 'iso']);
+    await redfishVirtualMediaBoot.cleanUpRamdisk(task);
+    expect(readdirSync(share)).toEqual([]);
+    expect(node().driver_internal_info).not.toHaveProperty('vmedia_transport_protocol');
+  });
+  it('a share that is not configured, or a protocol that the BMC does not offer, is refused', async () => {
+    await expect(redfishVirtualMediaBoot.validate!(bench({ info: info('NFS') }).task)).rejects.toThrow(
+      `NFS transport protocol requested for node ${NODE_UUID} but [nfs]base_url and [nfs]share_path are not both configured.`,
+    );
+    const actions = drives.at(`${SYSTEM}/VirtualMedia/Cd`)['Actions'] as Record<string, Record<string, unknown>>;
+    actions['#VirtualMedia.InsertMedia']!['TransferProtocolType@Redfish.AllowableValues'] = ['HTTP', 'CIFS'];
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(bench({ info: info('HTTPS') }).task, {})).rejects.toThrow(
+      "requested transport protocol HTTPS via driver_info, but BMC only supports ['HTTP', 'CIFS'].",
+    );
+  });
+  it('a copy that fails leaves no file', async () => {
+    boots.removeAllListeners('request').on('request', (_, response: ServerResponse) => response.writeHead(500).end());
+    const { task } = bench({ info: info('NFS'), options: { ...options, 'deploy.http_url': http } });
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(task, {})).rejects.toThrow(`cannot be written to the share ${share}`);
+    expect(readdirSync(share)).toEqual([]);
+  });
+});
+
+describe('validation of the machine', () => {
+  const checks = ['validate', 'validateInspection', 'validateRescue'] as const;
+  const RESCUE = { ...KERNEL, rescue_kernel: file('kernel'), rescue_ramdisk: file('ramdisk') };
+  const check = (name: (typeof checks)[number], given: Given = {}): Promise<void> =>
+    redfishVirtualMediaBoot[name]!(
+      bench({ info: RESCUE, ...given, node: { boot_interface: 'redfish-virtual-media', ...given.node } }).task,
+    );
+  it.each(checks)('%s refuses a machine without a virtual CD drive', async (name) => {
+    await check(name);
+    drives.put(SYSTEM, { Usb: { types: ['USBStick'] } });
+    await expect(check(name)).rejects.toMatchObject({
+      name: 'InvalidParameterValue',
+      message: `The BMC of node ${NODE_UUID} has no virtual CD or DVD drive, which the boot interface redfish-virtual-media needs`,
+    });
+  });
+  const MANAGER = '/redfish/v1/Managers/1';
+  const isDell = (version: unknown): Given => {
+    (service.resources[SYSTEM] as Record<string, unknown>)['Links'] = { ManagedBy: [{ '@odata.id': MANAGER }] };
+    service.resources[MANAGER] = { ManagerType: 'BMC', FirmwareVersion: version };
+    return { node: { properties: { vendor: 'Dell Inc.' } } };
+  };
+  it.each(['6.10.30.00', '7.00.00.171', undefined, null])('accepts the version %s of a Dell BMC', (version) =>
+    check('validate', isDell(version)),
+  );
+  it.each(checks)('%s refuses an iDRAC that boots another medium', async (name) => {
+    for (const version of ['2.84.84.84', '5.10.50.00', '1.20.25.00'])
+      await expect(check(name, isDell(version))).rejects.toMatchObject({
+        name: 'InvalidParameterValue',
+        message: expect.stringContaining(
+          `The redfish-virtual-media boot interface is not suitable for node ${NODE_UUID} with vendor Dell Inc. and BMC version ${version}`,
+        ) as unknown,
+      });
+    await check(name, { ...isDell('5.10'), node: { properties: { vendor: 'Landell' } } });
+  });
+  it.each(['ftp', 5, ['HTTP']])('refuses the vmedia_transport_protocol %j', async (protocol) => {
+    await expect(check('validate', { info: { ...KERNEL, vmedia_transport_protocol: protocol } })).rejects.toThrow(
+      'vmedia_transport_protocol',
+    );
+  });
+});
+
 describe('ramdisk', () => {
+  it.each([
+    ['HTTPS', 'HTTPS'],
+    ['https', 'HTTPS'],
+    ['', undefined],
+    [null, undefined],
+  ])('the BMC is told the vmedia_transport_protocol %j', async (protocol, sent) => {
+    await redfishVirtualMediaBoot.prepareRamdisk(bench({ info: { ...KERNEL, vmedia_transport_protocol: protocol } }).task, {});
+    const insertion = service.asked.find(({ path }) => path.endsWith('InsertMedia'))!.body as JsonObject;
+    expect(insertion['TransferProtocolType']).toBe(sent);
+  });
+
   it('boots from a CD image built for the node with a pregenerated agent token', async () => {
     const { task, media, events, node } = bench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, { 'ipa-debug': '1' });

@@ -187,6 +187,11 @@ describe('power', () => {
     await ipmiPower.set(task, state);
     expect(sent).toEqual(expected);
   });
+  it('set to "soft rebooting" is refused where the machine must not be off', async () => {
+    const { task, sent } = bench({ node: { disable_power_off: true } });
+    await expect(ipmiPower.set(task, 'soft rebooting')).rejects.toThrow('which disable_power_off forbids');
+    expect(sent).toEqual([]);
+  });
   it('get fails on an empty response', async () => {
     await expect(ipmiPower.get(bench({ answer: () => Buffer.alloc(0) }).task)).rejects.toMatchObject({ status: 500 });
   });

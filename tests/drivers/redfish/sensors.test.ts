@@ -187,6 +187,10 @@ it('reads drives from SimpleStorage, else from Storage, and omits enclosures', a
   put(`${SYSTEM}/Storage/1`, { Id: 'RAID', Drives: [link(`${SYSTEM}/Storage/1/Drives/1`), 5] });
   put(`${SYSTEM}/Storage/1/Drives/1`, { Name: 'd1', CapacityBytes: 7, Status: { State: 'Absent', Health: null } });
   expect((await read())['Drive']).toEqual({ 'd1:RAID@1': { name: 'd1', model: null, capacity_bytes: 7, state: 'Absent', health: null } });
+  put(`${SYSTEM}/Storage/1/Drives/1`, { Id: 'Disk.0', Name: null });
+  expect(Object.keys((await read())['Drive'] as object)).toEqual(['Disk.0:RAID@1']);
+  put(`${SYSTEM}/Storage/1/Drives/1`, {});
+  expect(Object.keys((await read())['Drive'] as object)).toEqual(['1:RAID@1']);
 });
 
 it('reads the other kinds when one fails, and fails when the service is unavailable', async () => {

@@ -100,11 +100,47 @@ describe('insertMedium', () => {
     await insertMedium(bench().task, 'CD', URL);
     expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL }, { Image: URL, ...added }]);
   });
-  it('sends credentials to the BMC', async () => {
+  it('waits for the medium when the BMC answers 202 without a task, and fails when it does not arrive', async () => {
+    drives(SYSTEM, { Cd: {} });
+    let arrivesAfter = 3;
+    works(({ method, path }) => {
+      if (path === insertAt(CD)) return { status: 202 };
+      if (method === 'GET' && path === CD && arrivesAfter-- === 0) drive(CD)['Inserted'] = true;
+      return undefined;
+    });
+    await insertMedium(bench().task, 'CD', URL);
+    expect(sent()).toHaveLength(1);
+    drive(CD)['Inserted'] = false;
+    await expect(insertMedium(bench().task, 'CD', URL)).rejects.toThrow(/^Timed out after \d+s waiting for virtual media to be mounted/);
+  });
+  it('reports the first cause, also of a service whose answers are no valid Redfish', async () => {
+    drives(SYSTEM, { A: {}, B: { actions: false } });
+    works(
+      ({ path }) =>
+        path === insertAt(`${SYSTEM}/VirtualMedia/A`) ? { status: 301, headers: { location: 'http://elsewhere.example/' } } : undefined,
+      'GET',
+    );
+    await expect(insertMedium(bench().task, 'CD', URL)).rejects.toThrow(/Error: .*answered with code 301 and leads to http:\/\/elsewhere/);
+  });
+  it('uses the drive as it is after an ejection', async () => {
+    drives(SYSTEM, { Cd: { image: 'http://old', actions: false } });
+    const etags: unknown[] = [];
+    let version = 1;
+    works(({ method, path, headers }) => {
+      drive(CD)['@odata.etag'] = `"${version}"`;
+      if (method !== 'PATCH' || path !== CD) return undefined;
+      etags.push(headers['if-match']);
+      version++;
+      return undefined;
+    }, 'GET, PATCH');
+    await insertMedium(bench().task, 'CD', URL);
+    expect(etags).toEqual(['"1"', '"2"']);
+  });
+  it('sends credentials and the protocol to the BMC', async () => {
     drives(SYSTEM, { Cd: {} });
     works();
-    await insertMedium(bench().task, 'CD', URL, { username: 'u', password: 'p' });
-    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, UserName: 'u', Password: 'p' }]);
+    await insertMedium(bench().task, 'CD', URL, { credentials: { username: 'u', password: 'p' }, protocol: 'HTTPS' });
+    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, UserName: 'u', Password: 'p', TransferProtocolType: 'HTTPS' }]);
   });
   it('changes the resource with PATCH if there is no action and PATCH is allowed', async () => {
     drives(SYSTEM, { Cd: { actions: false } });
@@ -192,6 +228,14 @@ describe('insertMedium', () => {
 });
 
 describe('ejectMedia', () => {
+  it('ejects once from a drive that the system and its manager show', async () => {
+    managed();
+    drives(MANAGER, { Cd: { image: 'http://old' } });
+    (service.resources[SYSTEM] as Record<string, unknown>)['VirtualMedia'] = { '@odata.id': `${MANAGER}/VirtualMedia` };
+    works();
+    expect(await ejectMedia(bench().task)).toBe(true);
+    expect(sent()).toHaveLength(1);
+  });
   it('empties drives with the media type, of the system and its managers', async () => {
     managed();
     drives(SYSTEM, { Cd: { image: 'http://a' }, Usb: { types: ['USBStick'], image: 'http://b' } });

@@ -29,6 +29,15 @@ it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([
   expect(await node(uuid)).toMatchObject({ ...after, target_power_state: null, last_error: null, reservation: null });
 });
 
+it.each([false, true])('leaves a soft reboot to the driver, also if the machine must not be off (%s)', async (stays) => {
+  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', rebootsSoftly: true }) });
+  const { uuid } = await enrol({ provision_state: 'manageable', disable_power_off: stays });
+  await conductor.setPower(uuid, 'soft rebooting');
+  await conductor.idle();
+  expect(machine.orders).toEqual(['soft rebooting']);
+  expect(await node(uuid)).toMatchObject({ power_state: 'power on', target_power_state: null, last_error: null });
+});
+
 it('removes the data of the agent when the machine goes off, but not a token in its boot medium', async () => {
   const { conductor, enrol, node } = await start({ machine: newMachine({ power: 'power on' }) });
   const agent = { agent_url: 'http://192.0.2.50:9999', agent_secret_token: 'x', agent_version: '1', kept: 1 };

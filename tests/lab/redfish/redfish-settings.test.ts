@@ -187,7 +187,7 @@ describe('virtual media', () => {
 
   it('insertMedium inserts an image, write-protected, from a server that requires a user name and a password', async () => {
     const { task } = openTask();
-    await insertMedium(task, 'CD', image, { username: 'smith', password: PASSWORD });
+    await insertMedium(task, 'CD', image, { credentials: { username: 'smith', password: PASSWORD } });
     expect(await shown()).toMatchObject({ Image: image, Inserted: true, WriteProtected: true, UserName: 'smith' });
     expect(await redfishMedia.get(task)).toContainEqual({ media_types: ['CD', 'DVD'], inserted: true, image });
     expect(await isReadOnly('cdrom')).toBe(true);
@@ -198,7 +198,7 @@ describe('virtual media', () => {
     ['without credentials', undefined],
     ['with a wrong password', { username: 'smith', password: 'wrong' }],
   ])('insertMedium fails %s for a server that requires a password', async (_, credentials) => {
-    const refused = insertMedium(openTask().task, 'CD', image, credentials);
+    const refused = insertMedium(openTask().task, 'CD', image, { credentials });
     await expect(refused).rejects.toThrow(/got error 401 from the server/);
     expect(await shown()).toMatchObject({ Inserted: false });
   });

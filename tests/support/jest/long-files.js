@@ -7,6 +7,7 @@ const path = require('node:path');
 const TESTS = path.join(__dirname, '../..');
 module.exports = [
   'boot/tftp',
+  'drivers/redfish/odd-bmcs',
   'flows/hardware/redfish-firmware',
   'flows/hardware/redfish-settings',
   'flows/inspection/discoverd',

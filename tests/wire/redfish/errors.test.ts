@@ -55,6 +55,7 @@ it('withoutEchoes masks secrets of the request in error messages only', () => {
       '@Message.ExtendedInfo': [{ Message: 'not ******, passXword', MessageArgs: ['******', 'abc', { deep: '******' }], Id: 'pass.word' }],
     },
   });
+  expect(withoutEchoes({ error: 'not pass.word' }, pattern)).toEqual({ error: 'not ******' });
   expect(withoutEchoes('pass.word', pattern)).toBe('pass.word');
   expect(withoutEchoes({ Resolution: 'pass.word', messageid: 'pass.word', CodeName: 'pass.word' }, pattern)).toEqual({
     ...{ Resolution: '******', messageid: '******', CodeName: 'pass.word' },
@@ -64,7 +65,7 @@ it('withoutEchoes masks secrets of the request in error messages only', () => {
 });
 
 it.each<[string, unknown, string, readonly string[]]>([
-  ['no body', undefined, 'unknown error: ', []],
+  ['no body', undefined, 'unknown error', []],
   [
     'code and message',
     { error: { code: 'Base.1.GeneralError', message: 'It failed.' } },
@@ -83,7 +84,36 @@ it.each<[string, unknown, string, readonly string[]]>([
     'c: m Extended information: b x',
     ['c', 'a', 'b'],
   ],
-  ['values of other types', { error: { code: 5, message: ['m'], '@Message.ExtendedInfo': 'text' } }, 'unknown error: ', []],
+  ['values of other types', { error: { code: 5, message: ['m'], '@Message.ExtendedInfo': 'text' } }, 'unknown error', []],
+  [
+    'ExtendedInfo as one object',
+    { error: { '@Message.ExtendedInfo': { MessageId: 'Base.1.8.PropertyMissing', Message: 'It is missing.' } } },
+    'It is missing.',
+    ['Base.1.8.PropertyMissing'],
+  ],
+  ['ExtendedInfo without error around it', { '@Message.ExtendedInfo': [{ MessageId: 'a', Message: 'text' }] }, 'text', ['a']],
+  [
+    'ExtendedInfo beside a property',
+    { 'Image@Message.ExtendedInfo': [{ MessageId: 'Base.1.13.PropertyValueFormatError', Message: 'The value is wrong.' }] },
+    'The value is wrong. (Image)',
+    ['Base.1.13.PropertyValueFormatError'],
+  ],
+  [
+    'names in MessageArgs and RelatedProperties alone',
+    {
+      error: {
+        code: 'c',
+        '@Message.ExtendedInfo': [
+          { MessageId: 'Base.1.18.ActionParameterMissing', MessageArgs: ['InsertMedia', 'TransferProtocolType', 5] },
+          { Message: 'UserName is missing', MessageArgs: ['UserName'], RelatedProperties: ['#/UserName', '/Password', ''] },
+        ],
+      },
+    },
+    'c Extended information: Base.1.18.ActionParameterMissing (InsertMedia, TransferProtocolType) UserName is missing (Password)',
+    ['c', 'Base.1.18.ActionParameterMissing'],
+  ],
+  ['a text as error', { error: 'No such thing.' }, 'No such thing.', []],
+  ['a message without error around it', { message: 'No such thing.' }, 'No such thing.', []],
   ['a long code', { error: { code: 'c'.repeat(2000), message: '' } }, 'c'.repeat(1000), ['c'.repeat(1000)]],
 ])('errorWords of an error with %s', (_, body, words, messageIds) => {
   expect(errorWords(body)).toEqual({ words, messageIds });

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { ownCertificate } from '../../../wire/http/certificate';
 import { createRedfishPool, RedfishError, rootPath, type RedfishPool, type RedfishTarget } from '../../../wire/redfish';
-import { SYSTEM, redfishError, redfishService, type RedfishService } from './service';
+import { SYSTEM, redfishError, redfishService, type RedfishReply, type RedfishService } from './service';
 import { until } from '../../support/until';
 
 let service: RedfishService;
@@ -218,13 +220,172 @@ describe('failures', () => {
     await expect(waiting).rejects.toThrow('enough');
     await expect(get(poolOf(), target(), SYSTEM, { signal: stop.signal })).rejects.toThrow('enough');
   });
-  it.each(['http://evil.example/x', '//evil.example/x', 'redfish/v1', '/a b', '/a\r\nX: y', ''])(
+  it.each(['http://evil.example/x', '//evil.example/x', 'redfish/v1', '/a\r\nX: y', '/a\ud800', 'ftp://127.0.0.1/x', ''])(
     'the path %j is rejected',
     async (path) => {
       expect((await failure(get(poolOf(), target(), path))).kind).toBe('protocol');
       expect(service.asked).toEqual([]);
     },
   );
+});
+
+describe('links', () => {
+  it.each([
+    ['/redfish/v1/Chassis/Power Board', '/redfish/v1/Chassis/Power%20Board'],
+    [' /redfish/v1/Systems/1 ', SYSTEM],
+    ['/redfish/v1/Größe%20', '/redfish/v1/Gr%C3%B6%C3%9Fe%20'],
+    ['http://127.0.0.1/redfish/v1/Systems/1?a=b', `${SYSTEM}?a=b`],
+    ['https://127.0.0.1:8443/redfish/v1/Systems/1', SYSTEM],
+  ])('%j is read as the path %s of this service', async (link, path) => {
+    service.reply = () => ({ status: 200, body: {} });
+    await get(poolOf(), target(), link);
+    expect(words()).toEqual([`GET ${path}`]);
+  });
+});
+
+describe('lost sessions', () => {
+  const refuse = (status: number): RedfishReply => ({ status, body: redfishError('no') });
+  it('a 403 opens a session once, and ends the old one', async () => {
+    const { valid } = withSessions();
+    const pool = poolOf();
+    await get(pool, target(user));
+    valid.clear();
+    const { reply } = service;
+    service.reply = (asked, response) => {
+      const said = reply(asked, response);
+      return typeof said === 'object' && said.status === 401 ? refuse(403) : said;
+    };
+    expect((await get(pool, target(user))).status).toBe(200);
+    await until('the old session ends', async () => words().includes('DELETE /redfish/v1/SessionService/Sessions/1'));
+    expect(valid.size).toBe(1);
+  });
+  it('a 403 that a new session gets too is final, and opens no further sessions', async () => {
+    withSessions();
+    const { reply } = service;
+    service.reply = (asked, response) => (asked.path === '/forbidden' ? refuse(403) : reply(asked, response));
+    const pool = poolOf();
+    for (let tries = 0; tries < 5; tries++) expect((await failure(get(pool, target(user), '/forbidden'))).status).toBe(403);
+    expect(words().filter((word) => word.startsWith('POST'))).toHaveLength(2);
+  });
+  it.each(['session', 'basic'] as const)('with %s authentication, a 401 with a body that breaks off is a 401', async (authType) => {
+    withSessions();
+    const { reply } = service;
+    service.reply = (asked, response) => {
+      if (asked.path !== '/broken') return reply(asked, response);
+      response.writeHead(401, { 'content-length': 100 }).write('{');
+      setImmediate(() => response.destroy());
+      return 'hang';
+    };
+    expect(await failure(get(poolOf(), target({ ...user, authType }), '/broken'))).toMatchObject({ kind: 'status', status: 401 });
+  });
+});
+
+describe('a service that drops connections', () => {
+  /** Drops the second request of each connection, before it is answered. */
+  const drops = (): void => {
+    const used = new WeakSet<object>();
+    service.reply = (_, response) => {
+      const { socket } = response;
+      if (socket === null || !used.has(socket)) {
+        used.add(socket!);
+        return { status: 200, body: {} };
+      }
+      socket.destroy();
+      return 'hang';
+    };
+  };
+  /** Requests until one meets a connection that was used already. */
+  const untilDropped = async (pool: RedfishPool): Promise<void> => {
+    let answered = 0;
+    while (service.asked.length <= answered) {
+      await get(pool, target());
+      answered++;
+    }
+  };
+  it('gets the request again at once, and a connection for each request from then on', async () => {
+    drops();
+    const pool = poolOf();
+    await untilDropped(pool);
+    const before = service.asked.length;
+    for (let requests = 0; requests < 3; requests++) await get(pool, target());
+    expect(service.asked.slice(before - 1).map(({ headers }) => headers.connection)).toEqual(['close', 'close', 'close', 'close']);
+  });
+  it.each([
+    [false, 'interrupted'],
+    [true, undefined],
+  ])('gets a POST again only if it is repeatable (%s)', async (repeatable, kind) => {
+    const pool = poolOf();
+    const send = (): Promise<unknown> => pool.request(target(), 'POST', '/x', { timeoutMs: 20_000, repeatable });
+    service.reply = (_, response) => (service.asked.length === 1 ? (response.destroy(), 'hang') : { status: 204 });
+    const result = await send().catch((error: unknown) => (error as RedfishError).kind);
+    expect(typeof result === 'string' ? result : undefined).toBe(kind);
+    expect(service.asked).toHaveLength(repeatable ? 2 : 1);
+  });
+});
+
+describe('malformed HTTP', () => {
+  const BODY = '{"a":1}';
+  let answers: string[];
+  let bytes: (body: string) => string;
+  let malformed: Server;
+  const listening = async (server: Server): Promise<string> => {
+    malformed = server;
+    server.on('connection', (socket) => socket.on('error', () => {}));
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  const answer = (socket: Socket): void =>
+    void socket
+      .on('error', () => {})
+      .once('data', (data: Buffer) => {
+        answers.push(data.toString().split('\r\n', 1)[0]!);
+        socket.end(bytes(BODY), 'latin1');
+      });
+  beforeEach(() => {
+    answers = [];
+    bytes = (body) => `HTTP/1.1 200 OK\r\n X-Odd: 1\r\nName : x\nContent-Length : ${body.length}\r\n\r\n${body}`;
+  });
+  afterEach(() => new Promise((done) => malformed.close(done)));
+  it('is read again with a lenient reader, which later requests use at once', async () => {
+    const address = `http://${await listening(createServer(answer))}`;
+    const pool = poolOf();
+    expect((await get(pool, target({ address }))).body).toEqual({ a: 1 });
+    expect((await pool.request(target({ address }), 'POST', '/x', { timeoutMs: 20_000, body: { b: 2 } })).headers).toMatchObject({
+      'x-odd': '1',
+      name: 'x',
+    });
+    expect(answers).toEqual([`GET ${SYSTEM} HTTP/1.1`, `GET ${SYSTEM} HTTP/1.1`, 'POST /x HTTP/1.1']);
+  });
+  it('is not read again for a POST, which may have been carried out', async () => {
+    const address = `http://${await listening(createServer(answer))}`;
+    expect((await failure(poolOf().request(target({ address }), 'POST', '/x', { timeoutMs: 20_000 }))).kind).toBe('interrupted');
+    expect(answers).toEqual(['POST /x HTTP/1.1']);
+  });
+  it('is read over TLS', async () => {
+    const { certificate, privateKey } = ownCertificate('127.0.0.1', 'bmc', Date.now(), randomBytes);
+    const server = createTlsServer({ cert: certificate, key: privateKey }, answer);
+    const address = `https://${await listening(server)}`;
+    expect((await get(poolOf(), target({ address, verifyCa: false }))).body).toEqual({ a: 1 });
+  });
+  it.each([
+    ['a head without an end', () => `HTTP/1.1 200 OK\r\n X: ${'x'.repeat(100_000)}`],
+    ['an answer that is no HTTP', () => '220 mail ready\r\n\r\n'],
+    ['a body that breaks off', () => `HTTP/1.1 200 OK\r\n X: 1\r\nContent-Length: 100\r\n\r\n{`],
+  ])('%s is an interrupted request', async (_, made) => {
+    bytes = made;
+    const address = `http://${await listening(createServer(answer))}`;
+    expect((await failure(get(poolOf(), target({ address })))).kind).toBe('interrupted');
+  });
+  it('ends with its time limit, and with the signal', async () => {
+    let asked = 0;
+    const address = `http://${await listening(createServer((socket) => void socket.once('data', () => (asked++ === 0 ? socket.end(bytes(BODY)) : undefined))))}`;
+    const pool = poolOf();
+    expect((await failure(get(pool, target({ address }), SYSTEM, { timeoutMs: 200 }))).message).toContain('no answer within 0.2 s');
+    const stop = new AbortController();
+    const waiting = get(pool, target({ address }), SYSTEM, { signal: stop.signal });
+    setTimeout(() => stop.abort(new Error('enough')), 30);
+    await expect(waiting).rejects.toThrow('enough');
+  });
 });
 
 describe('redirect', () => {

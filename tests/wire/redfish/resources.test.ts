@@ -8,6 +8,7 @@ import {
   patchResource,
   readLinked,
   readResource,
+  isUnseen,
   startedTask,
 } from '../../../wire/redfish';
 import { askOf, clockOf, type AskedOf } from './ask';
@@ -82,18 +83,51 @@ describe('resource', () => {
   });
   it.each<[string | undefined, readonly (string | undefined)[]]>([
     [undefined, [undefined]],
-    ['"1"', ['"1"', undefined]],
-    ['W/"1"', ['W/"1"', '"1"', undefined]],
-  ])('patchResource with the ETag %s omits If-Match after status 412', async (etag, expected) => {
-    const { ask, asked } = askOf({}, ({ headers }) => ({ status: headers?.['if-match'] === undefined ? 204 : 412 }));
+    ['"1"', ['"1"', 'read', '"now"', undefined]],
+    ['"now"', ['"now"', 'read', undefined]],
+    ['W/"1"', ['W/"1"', '"1"', 'read', '"now"', undefined]],
+  ])('patchResource with the ETag %s reads it again after status 412, and at last omits If-Match', async (etag, expected) => {
+    const { ask, asked } = askOf({}, ({ method, headers }) =>
+      method === 'GET' ? { headers: { etag: '"now"' } } : { status: headers?.['if-match'] === undefined ? 204 : 412 },
+    );
     expect((await patchResource(ask, { path: '/r', body: {}, etag }, { a: 1 })).status).toBe(204);
-    expect(asked.map(({ headers }) => headers?.['if-match'])).toEqual(expected);
+    expect(asked.map(({ method, headers }) => (method === 'GET' ? 'read' : headers?.['if-match']))).toEqual(expected);
   });
-  it('actionOf returns the target and the allowable values of parameters', () => {
-    const body = { Actions: { '#A.Do': { target: '/do', 'Kind@Redfish.AllowableValues': ['x', 5] }, '#A.No': { target: 7 } } };
+  it('patchResource uses the ETag of now if the resource has changed', async () => {
+    const { ask, asked } = askOf({}, ({ method, headers }) =>
+      method === 'GET' ? { headers: { etag: '"2"' } } : { status: headers?.['if-match'] === '"2"' ? 200 : 412 },
+    );
+    expect((await patchResource(ask, { path: '/r', body: {}, etag: '"1"' }, { a: 1 })).status).toBe(200);
+    expect(asked).toHaveLength(3);
+  });
+  it('patchResource sends If-Match: * where the service demands a precondition and shows no ETag', async () => {
+    const { ask, asked } = askOf({}, ({ headers }) => ({ status: headers?.['if-match'] === undefined ? 428 : 204 }));
+    expect((await patchResource(ask, { path: '/r', body: {}, etag: undefined }, { a: 1 })).status).toBe(204);
+    expect(asked.map(({ headers }) => headers?.['if-match'])).toEqual([undefined, '*']);
+  });
+  it('actionOf returns the target, and the allowable values of parameters from the action or its ActionInfo', async () => {
+    const body = {
+      Actions: {
+        '#A.Do': {
+          ...{ target: '/do', 'Kind@Redfish.AllowableValues': ['x', 5], 'Empty@Redfish.AllowableValues': [] },
+          '@Redfish.ActionInfo': '/info',
+        },
+        '#A.No': { target: 7 },
+        '#A.Lost': { target: '/lost', '@Redfish.ActionInfo': '/none' },
+        '#A.Bad': { target: '/bad', '@Redfish.ActionInfo': '/bad' },
+      },
+    };
+    const { ask } = askOf({
+      '/info': {
+        body: { Parameters: [{ Name: 'Empty', AllowableValues: ['y', 1] }, 5, { Name: 'None', AllowableValues: [] }, { Name: 'Not' }] },
+      },
+      '/bad': { body: { Parameters: 'x' } },
+    });
     const action = actionOf({ body }, '#A.Do');
-    expect([action?.target, action?.allowed('Kind'), action?.allowed('Other')]).toEqual(['/do', ['x'], undefined]);
+    const allowed = await Promise.all(['Kind', 'Empty', 'None', 'Not', 'Other'].map(async (name) => action?.allowed(ask, name)));
+    expect([action?.target, allowed]).toEqual(['/do', [['x'], ['y'], undefined, undefined, undefined]]);
     expect([actionOf({ body }, '#A.No'), actionOf({ body: null }, '#A.Do')]).toEqual([undefined, undefined]);
+    for (const name of ['#A.Lost', '#A.Bad']) expect(await actionOf({ body }, name)!.allowed(ask, 'Kind')).toBeUndefined();
   });
 });
 
@@ -108,8 +142,12 @@ describe('task', () => {
   ])('startedTask of the response %j is %s', (answer, expected) => {
     expect(startedTask({ status: 0, headers: {}, body: undefined, ...answer })).toBe(expected);
   });
-  it('startedTask fails if a 202 response names no task', () => {
-    expect(() => startedTask({ ...started, location: undefined as never })).toThrow('did not say where its task can be seen');
+  it.each([
+    [{ ...started, location: undefined as never }, undefined, true],
+    [started, '/monitor', false],
+    [{ ...started, status: 204 }, undefined, false],
+  ])('of the response %j, startedTask is %s and isUnseen is %s', (answer, monitor, unseen) => {
+    expect([startedTask(answer), isUnseen(answer)]).toEqual([monitor, unseen]);
   });
   it.each<[string, AskedOf, Partial<TaskProgress>]>([
     ['a monitor of a running task', { status: 202 }, { kind: 'running' }],

@@ -257,6 +257,35 @@ describe('apply_configuration', () => {
       expect([state, await poll(task)]).toEqual([state, outcome]);
     }
   });
+  it.each(['None', 'OEM', 'SystemHardwareInitializationComplete'])(
+    'does not wait for the end of the boot if BootProgress always shows %s',
+    async (state) => {
+      bios.progress(state);
+      const { task } = bench();
+      await apply(task, named({ NumCores: 12 }));
+      // Nothing shows yet that the BIOS has run.
+      expect((await poll(task)).kind).toBe('wait');
+      bios.restart();
+      expect(await poll(task)).toEqual({ kind: 'done' });
+    },
+  );
+  it('takes settings in effect for the end of the boot if BootProgress shows none of its stages', async () => {
+    const { task } = bench();
+    await apply(task, named({ NumCores: 12 }));
+    bios.progress('OEM');
+    expect((await poll(task)).kind).toBe('wait');
+    bios.restart();
+    expect(await poll(task)).toEqual({ kind: 'done' });
+  });
+  it('takes the return of the agent for the end of the boot, whatever BootProgress shows', async () => {
+    const { task } = bench({ agent: true });
+    await apply(task, named({ NumCores: 12 }));
+    bios.restart();
+    bios.progress('SystemHardwareInitializationComplete');
+    expect(await poll(task)).toMatchObject({ kind: 'wait' });
+    await task.saveInternal({ agent_url: 'http://192.0.2.50:9999' });
+    expect(await poll(task)).toEqual({ kind: 'done' });
+  });
   it('fails with the messages of the BIOS', async () => {
     const { task } = bench();
     await apply(task, named({ NumCores: 12 }));

@@ -95,6 +95,12 @@ const running = (state: string): void => void (taskState = { TaskState: state, T
 const reboots = ({ events }: Bench): number => events.filter((event) => event === 'power: rebooting').length;
 const kept = ({ node }: Bench): unknown => node().driver_internal_info['redfish_fw_updates'];
 
+it.each(['nil', 'N/A', 'null', 'Unknown', ' ', ''])('an adapter with the version %j has none', async (version) => {
+  service.resources[ADAPTER] = { Id: '1', SerialNumber: 'S1', Controllers: [{ FirmwarePackageVersion: version }] };
+  Object.assign(service.resources[MANAGER] as object, { FirmwareVersion: version });
+  expect((await redfishFirmware.components!(bench().task)).map(({ component }) => component)).toEqual(['bios']);
+});
+
 it('reports the percentage of a running task that has one', async () => {
   const one = bench();
   await update(one, { component: 'bmc', wait: 1 });
@@ -187,12 +193,45 @@ describe('bios', () => {
     expect((await end(made)).outcome).toEqual({ kind: 'done' });
     expect(reboots(made)).toBe(1);
   });
-  it('is applied by a reboot and succeeds if its task no longer exists', async () => {
+  const newVersion = (): void => void Object.assign(service.resources[SYSTEM] as object, { BiosVersion: '1.1' });
+  const forgotten = {
+    kind: 'failed',
+    reason: expect.stringMatching(/Error: the service has forgotten the task of the update, and shows no new version$/) as unknown,
+  };
+  it('is applied by a reboot and succeeds if its task no longer exists, but its version is another one', async () => {
     const made = bench();
     await update(made, { component: 'bios' });
     taskState = undefined;
-    expect((await end(made)).outcome).toEqual({ kind: 'done' });
+    expect((await end(made, (look) => (look === 5 ? newVersion() : undefined))).outcome).toEqual({ kind: 'done' });
     expect(reboots(made)).toBe(1);
+  });
+  it('fails if its task no longer exists, and its version remains', async () => {
+    const made = bench();
+    await update(made, { component: 'bios' });
+    taskState = undefined;
+    expect((await end(made)).outcome).toEqual(forgotten);
+    expect(kept(made)).toBeUndefined();
+  });
+  it('succeeds if its task no longer exists, and the service shows no versions', async () => {
+    const made = bench();
+    delete (service.resources[SYSTEM] as Record<string, unknown>)['BiosVersion'];
+    delete (service.resources[MANAGER] as Record<string, unknown>)['FirmwareVersion'];
+    await update(made, { component: 'bios' });
+    taskState = undefined;
+    expect((await end(made)).outcome).toEqual({ kind: 'done' });
+  });
+  it('is judged by its version if the service names no task', async () => {
+    const { reply } = service;
+    service.reply = (asked, response) => (asked.method === 'POST' && asked.path === UPDATE ? { status: 202 } : reply(asked, response));
+    const made = bench();
+    await update(made, { component: 'bios' });
+    const { outcome, at } = await end(made, (look) => (look === 8 ? newVersion() : undefined));
+    expect([outcome, reboots(made)]).toEqual([{ kind: 'done' }, 1]);
+    // The download, which nothing shows, gets its time before the reboot.
+    expect(at.length).toBeGreaterThan(6);
+    const other = bench();
+    await update(other, { component: 'bios' });
+    expect((await end(other)).outcome).toEqual(forgotten);
   });
   it('waits for the requested time after the task', async () => {
     const made = bench();
@@ -421,7 +460,7 @@ describe('management.update_firmware', () => {
     ];
     expect(await images.run(one.task, { firmware_images: files })).toEqual({ kind: 'wait', pollEvery: 60 });
     expect(reboots(one)).toBe(1);
-    expect(updates(one)).toEqual([{ ...files[0], task_monitor: MONITOR }, files[1]]);
+    expect(updates(one)).toMatchObject([{ ...files[0], task_monitor: MONITOR }, files[1]]);
     const { outcome, at } = await end(one, (look) => running(look < 2 ? 'Running' : 'Completed'), images);
     expect(outcome.kind).toBe('done');
     expect(at).toEqual([60, 120, 210, 270]);
@@ -431,6 +470,19 @@ describe('management.update_firmware', () => {
       { ImageURI: FILE, TransferProtocol: 'HTTP' },
       { ImageURI: 'http://files.example/2.bin', TransferProtocol: 'HTTP' },
     ]);
+  });
+
+  it.each<[boolean, string]>([
+    [true, 'done'],
+    [false, 'failed'],
+  ])('with a task that is gone, and a new version: %s, is %s', async (isNew, kind) => {
+    const one = bench();
+    await images.run(one.task, { firmware_images: [{ url: FILE, checksum: 'x' }] });
+    taskState = undefined;
+    if (isNew) Object.assign(service.resources[MANAGER] as object, { FirmwareVersion: '5.1' });
+    const { outcome } = await end(one, () => {}, images);
+    expect(outcome.kind).toBe(kind);
+    expect(updates(one)).toBeUndefined();
   });
 
   it('serves a local file after the check of its checksum, until the update has ended', async () => {

@@ -94,7 +94,12 @@ describe('power', () => {
     (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
     expect(await redfishPower.get(bench().task)).toBe(expected);
   });
-  it.each([undefined, null, 'Paused', {}, 'toString'])('get fails on PowerState %j', async (state) => {
+  it.each([undefined, null])('get of PowerState %j returns null: some services show none for a while', async (state) => {
+    (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
+    expect(await redfishPower.get(bench().task)).toBeNull();
+    expect((await redfishPower.getStatus!(bench().task)).power).toBeNull();
+  });
+  it.each(['Paused', {}, 'toString'])('get fails on PowerState %j', async (state) => {
     (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
     await expect(redfishPower.get(bench().task)).rejects.toMatchObject({ status: 500 });
   });
@@ -105,9 +110,20 @@ describe('power', () => {
     ['rebooting', {}, ['ForceOff', 'On']],
     ['rebooting', { disable_power_off: true }, ['ForceRestart']],
     ['soft rebooting', {}, ['GracefulRestart']],
+    ['soft rebooting', { disable_power_off: true }, ['GracefulRestart']],
   ])('set to "%s" of a machine with %j sends the expected reset types', async (state, node, expected) => {
     await redfishPower.set(bench({ node }).task, state);
     expect(changes()).toEqual(expected.map((ResetType) => ({ ResetType })));
+  });
+  it('set to "soft rebooting" without GracefulRestart shuts the machine down and starts it, if it may be off', async () => {
+    reset()['ResetType@Redfish.AllowableValues'] = ['On', 'GracefulShutdown', 'ForceOff'];
+    await redfishPower.set(bench().task, 'soft rebooting');
+    const sent = changes();
+    expect(sent).toEqual([{ ResetType: 'GracefulShutdown' }, { ResetType: 'On' }]);
+    await expect(redfishPower.set(bench({ node: { disable_power_off: true } }).task, 'soft rebooting')).rejects.toMatchObject({
+      message: expect.stringContaining('does not offer the reset type GracefulRestart') as unknown,
+    });
+    expect(changes()).toEqual(sent);
   });
   it('set uses an equivalent reset type that the service offers, or fails', async () => {
     reset()['ResetType@Redfish.AllowableValues'] = ['ForceOn', 'ForceOff'];
@@ -194,10 +210,32 @@ describe('boot device', () => {
     system()['Boot'] = undefined as never;
     expect(await redfishManagement.getBootDevice(bench().task)).toEqual({ device: null, persistent: null });
   });
-  it('set does not repeat the value of BootSourceOverrideEnabled', async () => {
-    system()['Boot']!['BootSourceOverrideEnabled'] = 'Continuous';
-    await redfishManagement.setBootDevice(bench().task, 'disk', true);
+  it('get returns null for the target that a disabled override left over', async () => {
+    Object.assign(system()['Boot']!, { BootSourceOverrideEnabled: 'Disabled', BootSourceOverrideTarget: 'Pxe' });
+    expect(await redfishManagement.getBootDevice(bench().task)).toEqual({ device: null, persistent: null });
+  });
+  it.each([
+    ['Continuous', true],
+    ['Once', false],
+  ])('set does not repeat the value %s of BootSourceOverrideEnabled', async (enabled, persistent) => {
+    system()['Boot']!['BootSourceOverrideEnabled'] = enabled;
+    await redfishManagement.setBootDevice(bench().task, 'disk', persistent);
     expect(changes()).toEqual([{ Boot: { BootSourceOverrideTarget: 'Hdd' } }]);
+  });
+  it('set without BootSourceOverrideEnabled, after a refusal, counts only if the override is in effect', async () => {
+    service.reply = ({ method, body }) =>
+      method === 'PATCH' && JSON.stringify(body).includes('Once') ? { status: 400, body: redfishError('no Once') } : undefined;
+    await expect(redfishManagement.setBootDevice(bench().task, 'pxe', false)).rejects.toThrow('no Once');
+    expect(changes()).toHaveLength(2);
+  });
+  it('set takes the offered targets from the settings resource if the system has none', async () => {
+    const settings = `${SYSTEM}/Settings`;
+    system()['@Redfish.Settings'] = { SettingsObject: { '@odata.id': settings } };
+    system()['Boot']!['BootSourceOverrideTarget@Redfish.AllowableValues'] = [];
+    service.resources[settings] = {
+      Boot: { BootSourceOverrideTarget: 'None', 'BootSourceOverrideTarget@Redfish.AllowableValues': ['Pxe'] },
+    };
+    await expect(redfishManagement.setBootDevice(bench().task, 'cdrom', false)).rejects.toThrow('the system can boot from Pxe only');
   });
   it('set rejects unknown devices and those that the service does not offer', async () => {
     await expect(redfishManagement.setBootDevice(bench().task, 'floppy', false)).rejects.toMatchObject({ status: 400 });
@@ -227,6 +265,11 @@ describe('boot device', () => {
     const { task, node } = bench();
     await redfishManagement.setBootDevice(task, 'disk', true);
     expect(node().driver_internal_info['redfish_boot_device']).toBe('disk');
+    service.asked.length = 0;
+    await redfishPower.set(task, 'power on');
+    expect(changes()).toEqual([{ Boot: { BootSourceOverrideTarget: 'Hdd' } }, { ResetType: 'On' }]);
+    // A start has ended it.
+    system()['Boot'] = { BootSourceOverrideEnabled: 'Disabled', BootSourceOverrideTarget: 'None' };
     service.asked.length = 0;
     await redfishPower.set(task, 'power on');
     const once = { Boot: { BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Once' } };
@@ -278,7 +321,7 @@ describe('connection errors', () => {
     });
     expect(slept).toEqual([7000, 7000]);
   });
-  it('in the middle of a response are retried for GET but not for POST', async () => {
+  it('in the middle of a response are repeated at once for GET, and not for POST', async () => {
     let broken = 0;
     service.reply = ({ method }, response) => {
       if (method === 'GET' && broken++ > 0) return undefined;
@@ -287,7 +330,7 @@ describe('connection errors', () => {
     };
     const { task, slept } = bench();
     await expect(redfishPower.set(task, 'power off')).rejects.toMatchObject({ status: 500 });
-    expect(slept.length).toBe(1);
+    expect(slept.length).toBe(0);
     expect(changes().length).toBe(1);
   });
   it('with status 503 are retried after Retry-After, even for POST', async () => {

@@ -189,6 +189,66 @@ describe('steps', () => {
     expect(await ended).toMatchObject(outcome);
     expect(sent().filter((one) => one.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
   });
+  it('use no drive of an existing volume, and no hot spare', async () => {
+    const { task } = bench();
+    await run(task, 'create');
+    end('Completed');
+    await poll(task);
+    await expect(run(task, 'create')).rejects.toThrow('failed to find matching physical disks for all logical disks');
+    const named = disk('1', 10, { controller: 'S', physical_disks: ['a', 'b'] });
+    await expect(run(bench([named]).task, 'create')).rejects.toThrow('The physical disk space (0 bytes) is not enough');
+    expect(sent()).toHaveLength(1);
+    // The volume names its drives, or the drives their volume.
+    const volume = service.resources[`${VOLUMES}/1`] as Record<string, unknown>;
+    delete volume['Links'];
+    for (const id of ['a', 'b']) Object.assign(service.resources[`/d/${id}`] as object, { Links: { Volumes: [link(`${VOLUMES}/1/`)] } });
+    await expect(run(task, 'create')).rejects.toThrow('failed to find matching physical disks');
+    // A drive that is shown as a volume is free.
+    delete volume['RAIDType'];
+    expect(await run(task, 'create')).toMatchObject({ kind: 'wait' });
+  });
+  it('use no hot spare', async () => {
+    Object.assign(service.resources['/d/b'] as object, { HotspareType: 'Global' });
+    await expect(run(bench().task, 'create')).rejects.toThrow('failed to find matching physical disks');
+  });
+  it('follow the volumes where the service names no task', async () => {
+    const { task, node, events } = bench();
+    const { reply } = service;
+    let late: (() => void) | undefined;
+    service.reply = (asked, response) => {
+      if (asked.method !== 'POST' && asked.method !== 'DELETE') return reply(asked, response);
+      late = () => void reply(asked, response);
+      return { status: 202 };
+    };
+    expect(await run(task, 'create')).toMatchObject({ kind: 'wait' });
+    expect(events).toEqual(['power: rebooting']);
+    expect(await poll(task)).toMatchObject({ kind: 'wait', quiet: true });
+    late!();
+    expect(await poll(task)).toEqual({ kind: 'done' });
+    expect(node().raid_config['logical_disks']).toHaveLength(1);
+    expect(await run(task, 'delete')).toMatchObject({ kind: 'wait' });
+    expect(await poll(task)).toMatchObject({ kind: 'wait', quiet: true });
+    late!();
+    expect(await poll(task)).toEqual({ kind: 'done' });
+    expect(node().raid_config['logical_disks']).toEqual([]);
+  });
+  it.each<[string, Outcome['kind']]>([
+    ['Completed', 'done'],
+    ['CompletedWithErrors', 'failed'],
+    ['Failed', 'failed'],
+    ['Scheduled', 'wait'],
+  ])('follow the job of a task that is gone: %s', async (state, kind) => {
+    const { task } = bench();
+    const { reply } = service;
+    service.reply = (asked, response) => {
+      if (asked.method === 'POST') return { status: 202, headers: { location: '/redfish/v1/TaskService/Tasks/JID_123' } };
+      return asked.path.endsWith('/Oem/Dell/Jobs/JID_123')
+        ? { status: 200, body: { JobState: state, Message: 'why' } }
+        : reply(asked, response);
+    };
+    await run(task, 'create');
+    expect((await poll(task)).kind).toBe(kind);
+  });
   it('create no volume twice after a restart of the conductor', async () => {
     const { task, node } = bench();
     await run(task, 'create');
