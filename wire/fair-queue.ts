@@ -17,6 +17,7 @@ interface FairQueue<Item> {
 }
 const emptyGroup = <Item>(): Group<Item> => ({ size: 0, groups: new Map(), items: [] });
 
+/** @internal */
 export function createFairQueue<Item>(most: number): FairQueue<Item> {
   const root = emptyGroup<Item>();
 

@@ -9,7 +9,11 @@ import type { ApiContext, Request } from './handler';
 type Checked = Pick<Request, 'caller' | 'permission'>;
 type WithAuth = { readonly auth: Pick<ApiContext['auth'], 'allowed'> };
 
-/** The operations without a policy: everybody who is authenticated may use them, and some of them need no authentication (public-paths.ts). */
+/**
+ * The operations without a policy: everybody who is authenticated may use them, and some of them need no authentication (public-paths.ts).
+ *
+ * @internal
+ */
 export const PUBLIC_OPERATIONS: readonly string[] = ['showRoot', 'showVersion', 'showDocument', 'showDocsPage', 'showDocsAsset'];
 
 /** Policies that depend on the projects of a resource: handlers check them, with the resource. The dispatcher checks all others. */

@@ -21,7 +21,7 @@ import { isOfOwnPage } from '../http/cors';
 import { Unauthenticated } from '../http/errors';
 import { sourceOf } from '../http/source';
 import { targetOf } from '../http/target';
-import { requirePolicy } from '../resource/access';
+import { createConsoleRights } from './console-rights';
 
 interface ConsoleParts {
   readonly options: Options;
@@ -38,13 +38,8 @@ interface ConsoleParts {
 
 const PATH = '/ui/console/';
 const PROTOCOL = 'bloomery.console';
-/** A browser cannot set headers of a WebSocket, so the CSRF token is one of the protocols that it offers. */
-const CSRF_PREFIX = 'csrf.';
 /** Consoles of this process that are open at once, in all and of a user. Only users with the right to the console have one. */
 const OPEN: ShareLimits = shareLimits(200, null);
-/** Openings whose user is not known yet, in all and of a source. */
-const OPENING: ShareLimits = { inAll: 50, ofSource: 8 };
-const AUTHORISE_TIMEOUT_MS = 10_000;
 /** Bytes. The page sends what a user types or pastes in pieces of at most this size. */
 const LARGEST_FRAME = 16 * 1024;
 /** Bytes of output that wait for the browser. Above it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
@@ -171,7 +166,7 @@ function join(client: WebSocket, line: Socket, onTraffic: () => void): void {
 }
 
 export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
-  const { options, sessions, store, conductor, log, clock, stopping } = parts;
+  const { options, conductor, log, clock, stopping } = parts;
   const limits = { idle: options['console.terminal_timeout'], session: options['console.max_session_time'] };
   const sockets = new WebSocketServer({
     noServer: true,
@@ -182,21 +177,9 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
   });
   // Each console listens to the end of the server.
   setMaxListeners(0, stopping);
-  const [opening, open] = [createShares(OPENING), createShares(OPEN)];
+  const rights = createConsoleRights(parts);
+  const open = createShares(OPEN);
 
-  /** @returns the user. @throws Unauthenticated, Fault */
-  async function authorise(request: IncomingMessage, uuid: string): Promise<string | null> {
-    const { headers } = request;
-    const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
-    const csrf = offered.find((name) => name.startsWith(CSRF_PREFIX))?.slice(CSRF_PREFIX.length) ?? '';
-    // Checked as a PUT, because only requests that change something need the CSRF token.
-    const source = sourceOf(request, options);
-    const caller = await sessions.auth.identify({ ...headers, 'x-csrf-token': csrf }, `/v1/nodes/${uuid}/states/console`, 'PUT', source);
-    const node = await store.nodes.find(uuid);
-    if (!sessions.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: uuid });
-    requirePolicy(caller, sessions, 'node:get_console', node);
-    return caller.user;
-  }
   /** @throws Error with a message for the user */
   async function addressOf(uuid: string): Promise<{ readonly host: string; readonly port: number }> {
     const info = await conductor.consoleInfo(uuid);
@@ -221,7 +204,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     try {
       line = await connectTo(await addressOf(uuid), gone.signal);
       let last = clock.now();
-      const parts = { clock, limits, lastTraffic: () => last, authorise: () => authorise(request, uuid), signal: gone.signal };
+      const parts = { clock, limits, lastTraffic: () => last, authorise: () => rights.check(request, uuid), signal: gone.signal };
       watch(client, parts).catch(() => {});
       join(client, line, () => (last = clock.now()));
       client.resume();
@@ -235,31 +218,11 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     }
   }
 
-  /** @returns the user. @throws Unauthenticated, Fault; also if the answer takes too long */
-  async function authoriseInTime(request: IncomingMessage, uuid: string, source: string): Promise<string | null> {
-    const late = new AbortController();
-    // The place is free when the work has ended, so that the work of refused openings is bounded too.
-    const authorised = authorise(request, uuid).finally(() => opening.give(source, 1));
-    const timeout = clock.sleep(AUTHORISE_TIMEOUT_MS, late.signal).then(() => {
-      throw new Unauthenticated(503, 'The user cannot be checked now.');
-    });
-    try {
-      return await Promise.race([authorised, timeout]);
-    } finally {
-      timeout.catch(() => {});
-      authorised.catch(() => {});
-      late.abort();
-    }
-  }
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, uuid: string): Promise<void> {
     const source = sourceOf(request, options);
-    if (!opening.take(source, 1)) {
-      refuse(socket, 503);
-      return;
-    }
     let user: string | null;
     try {
-      user = await authoriseInTime(request, uuid, source);
+      user = await rights.checkOpening(request, uuid);
     } catch (error) {
       if (statusOf(error) === 500) log.error('a console in the browser failed', { node: uuid, error: reasonOf(error) });
       log.info('a console in the browser was refused', { node: uuid, status: statusOf(error), source });

@@ -93,7 +93,7 @@ export function locateImage(href: string, options: FileOptions | null): ImageSou
 }
 
 /** As `checkLocation`. For images in Glance: throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. */
-export async function checkImage(source: ImageSource, task: GlanceTask): Promise<ImageSource> {
+async function checkImage(source: ImageSource, task: GlanceTask): Promise<ImageSource> {
   if (source.kind !== 'glance') return checkLocation(source, task);
   await findImage(task, source.id);
   return source;

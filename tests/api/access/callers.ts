@@ -12,7 +12,7 @@ export interface TestCaller extends Scope {
   readonly name: string;
 }
 /** The projects of nodes, and of callers. */
-export const [OWNER, LESSEE, OTHER, SERVICES] = ['p-owner', 'p-lessee', 'p-other', 'p-services'] as const;
+export const [OWNER, LESSEE, SERVICES] = ['p-owner', 'p-lessee', 'p-services'] as const;
 
 const ROLES = ['admin', 'manager', 'member', 'reader', 'service'];
 const each = (of: string, roles: readonly string[], scope: Omit<Scope, 'roles'>): readonly TestCaller[] =>
@@ -21,7 +21,7 @@ export const CALLERS: readonly TestCaller[] = [
   ...each('the system', ROLES, { system: true }),
   ...each('the owner', ROLES, { project: OWNER }),
   ...each('the lessee', ROLES, { project: LESSEE }),
-  ...each('another project', ['admin', 'reader'], { project: OTHER }),
+  ...each('another project', ['admin', 'reader'], { project: 'p-other' }),
   ...each('the services', ['service', 'admin'], { project: SERVICES }),
   ...each('the project None', ['admin'], { project: 'None' }),
   ...each('a domain', ['admin'], { domain: 'd' }),

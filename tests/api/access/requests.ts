@@ -26,7 +26,7 @@ export const thingsOf = (kind: Kind): Things =>
   Object.fromEntries(NAMES.map((name, index) => [name, uuid(kind, index)])) as Record<(typeof NAMES)[number], string>;
 
 /** `allowed`: the handler is reached, and succeeds or is stopped where it would change something. */
-export type Outcome = 'allowed' | 403 | 404;
+type Outcome = 'allowed' | 403 | 404;
 export interface Row {
   readonly name: string;
   readonly method: string;

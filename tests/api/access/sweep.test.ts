@@ -32,7 +32,7 @@ import { useDatabase } from '../../support/database';
 import { optionsOf } from '../../support/options';
 import { CALLERS, LESSEE, OWNER, rolesFile, SERVICES, type TestCaller } from './callers';
 import { may } from './expected';
-import { rowsOf, thingsOf, type Kind, type Outcome, type Row } from './requests';
+import { rowsOf, thingsOf, type Kind, type Row } from './requests';
 
 const database = useDatabase();
 const document = loadDocument();
@@ -116,30 +116,30 @@ async function seed(): Promise<void> {
   const store = database.store();
   const registered = { hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE }, address: null, instance: 'i' };
   await store.conductors.register(registered, null);
-  const fake = createFakeConductor(database.store).from({} as never);
+  const fake = createFakeConductor(() => database.store());
   const shared = thingsOf('owned');
   await store.chassis.create({ uuid: shared.chassis });
   await store.deployTemplates.create({
     uuid: shared.template,
     name: 'CUSTOM_T',
     steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, priority: 1 }],
-  } as never);
+  });
   await store.inspectionRules.create({
     uuid: shared.rule,
     conditions: [],
     actions: [{ op: 'fail', args: { msg: 'x' } }],
     phase: 'main',
-  } as never);
+  });
   await store.images.create({ uuid: shared.image, name: 'image', image_source: 'http://192.0.2.1/i' });
   for (const kind of ['owned', 'unowned'] as const) {
     const { node, port, portgroup, connector, target, allocation, runbook, history } = thingsOf(kind);
     const [owner, lessee] = kind === 'owned' ? [OWNER, LESSEE] : [null, null];
-    await fake.createNode({ uuid: node, driver: 'fake-hardware', provision_state: 'enroll', owner, lessee, name: kind } as never);
-    await store.ports.create({ uuid: port, node_uuid: node, address: `52:54:00:00:01:0${kind.length - 5}` } as never);
-    await store.portgroups.create({ uuid: portgroup, node_uuid: node, mode: 'active-backup' } as never);
-    await store.volumeConnectors.create({ uuid: connector, node_uuid: node, type: 'ip', connector_id: node } as never);
-    await store.volumeTargets.create({ uuid: target, node_uuid: node, volume_type: 'iscsi', volume_id: node, boot_index: 0 } as never);
-    await store.allocations.create({ uuid: allocation, state: 'active', resource_class: 'small', owner, node_uuid: node } as never);
+    await fake.createNode({ uuid: node, driver: 'fake-hardware', provision_state: 'enroll', owner, lessee, name: kind });
+    await store.ports.create({ uuid: port, node_uuid: node, address: `52:54:00:00:01:0${kind.length - 5}` });
+    await store.portgroups.create({ uuid: portgroup, node_uuid: node, mode: 'active-backup' });
+    await store.volumeConnectors.create({ uuid: connector, node_uuid: node, type: 'ip', connector_id: node });
+    await store.volumeTargets.create({ uuid: target, node_uuid: node, volume_type: 'iscsi', volume_id: node, boot_index: 0 });
+    await store.allocations.create({ uuid: allocation, state: 'active', resource_class: 'small', owner, node_uuid: node });
     await database
       .query('UPDATE nodes SET allocation_uuid = $2, traits = $3 WHERE uuid = $1', [node, allocation, '{CUSTOM_A}'])
       .catch(() => []);
@@ -149,13 +149,13 @@ async function seed(): Promise<void> {
       owner,
       steps: [STEP],
       traits: ['CUSTOM_B'],
-    } as never);
+    });
     await store.history.create({
       ...{ uuid: history, node_uuid: node, conductor: null, user: null, event_type: 'x', severity: 'INFO' },
       event: 'e',
-    } as never);
+    });
     await store.biosSettings.put(node, [{ name: 'setting', value: 'on' }]);
-    await store.inventories.put(node, { inventory: {}, plugin_data: {} } as never);
+    await store.inventories.put(node, { inventory: { interfaces: [] }, plugin_data: {} });
     await store.hardware.putToken(node, 'hash', 'operator');
     const record = (await import('node:zlib')).gzipSync('{}');
     await store.hardware.put(node, { digest: 'd', record, bootId: null }, false);
@@ -202,7 +202,7 @@ function ask(
     sent.end(text);
   });
 }
-const outcomeOf = ({ status, text }: Reply, also: readonly number[] = []): Outcome | string => {
+const outcomeOf = ({ status, text }: Reply, also: readonly number[] = []): string | number => {
   if (status < 300 || text.includes(REACHED) || also.includes(status)) return 'allowed';
   return status === 403 || status === 404 ? status : `${status} ${text}`;
 };
