@@ -2,8 +2,9 @@
 import type { InventoryDisk, JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
 import { installBootEntry } from './disk/efi';
-import { rootDisk } from './disk/root';
-import { AgentError, type ErrorType, reasonOf } from './system/errors';
+import { rootDisk } from '../model/agent/root-disk';
+import { AgentError, type ErrorType } from '../model/agent/errors';
+import { reasonOf } from '../model/errors';
 import { bootMode, readInventory } from './inventory/inventory';
 import { collectLogs } from './logs';
 import { disksOf, type Machine, openDisk, syncDisks } from './machine';

@@ -1,8 +1,8 @@
 /** In-band inspection: posts the inventory and the collectors' data to the inspection URLs. */
 import type { JsonObject } from '../model/records';
 import type { Api, InspectionData } from './api';
-import { rootDisk } from './disk/root';
-import { reasonOf } from './system/errors';
+import { rootDisk } from '../model/agent/root-disk';
+import { reasonOf } from '../model/errors';
 import { COLLECTORS } from './collectors';
 import { readInventory } from './inventory/inventory';
 import { receiveLldp, type Tlvs } from './inventory/lldp';

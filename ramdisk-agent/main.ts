@@ -8,7 +8,7 @@ import type { Log } from '../model/log';
 import { findService, mdnsInterfaces } from '../wire/dns/mdns';
 import { firstFrames } from '../wire/sockets/packet-socket';
 import { runAgent } from './agent';
-import { reasonOf } from './system/errors';
+import { reasonOf } from '../model/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
 import type { Machine } from './machine';

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { isObject } from '../model/json';
 import { readConfigDrive } from './config-drive';
-import { reasonOf } from './system/errors';
+import { reasonOf } from '../model/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
 import { cached, readHardware } from './record-hardware';

@@ -1,9 +1,11 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { InventoryDisk, JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata } from './disk/erase';
-import { rootDisk, usableDisks } from './disk/root';
+import { rootDisk, usableDisks } from '../model/agent/root-disk';
 import { writeImage } from './disk/write';
-import { AgentError, reasonOf } from './system/errors';
+import { readWriteArguments } from '../model/agent/write-arguments';
+import { AgentError } from '../model/agent/errors';
+import { reasonOf } from '../model/errors';
 import type { ReportProgress } from './system/progress';
 import { disksOf, type Machine, openDisk } from './machine';
 
@@ -122,16 +124,4 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
   } finally {
     await device.close();
   }
-}
-
-/** The config drive is beside the image or, from older conductors, inside its description; empty means none. Throws InvalidCommandParamsError. */
-function readWriteArguments(args: JsonObject): { readonly image: JsonObject; readonly configDrive: string | null } {
-  const refuse = (text: string): AgentError => new AgentError('InvalidCommandParamsError', text);
-  const image = args['image_info'];
-  if (typeof image !== 'object' || image === null) throw refuse("write_image needs 'image_info'.");
-  const { urls, configdrive } = image as JsonObject;
-  if (!Array.isArray(urls) || urls.length === 0) throw refuse("Image 'urls' must be a list with at least one element.");
-  const configDrive = args['configdrive'] ?? configdrive ?? '';
-  if (typeof configDrive !== 'string') throw refuse("'configdrive' must be a string: base64 of a gzipped volume, or its URL.");
-  return { image: image as JsonObject, configDrive: configDrive === '' ? null : configDrive };
 }

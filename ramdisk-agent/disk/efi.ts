@@ -1,7 +1,7 @@
 /** UEFI: an entry in the firmware's boot order for the image's boot loader. */
 import { mkdtemp, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { AgentError } from '../system/errors';
+import { AgentError } from '../../model/agent/errors';
 import type { Run } from '../system/run';
 import type { Device } from './device';
 import { EFI_SYSTEM, partitionPath, readPartitions } from './partitions';

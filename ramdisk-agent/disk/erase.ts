@@ -1,7 +1,8 @@
 /** Erases disks by the best method that the disk supports, from one table. */
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
-import { AgentError, reasonOf } from '../system/errors';
+import { AgentError } from '../../model/agent/errors';
+import { reasonOf } from '../../model/errors';
 import type { Tree } from '../system/tree';
 import { numberIn } from '../system/tree';
 import type { Run } from '../system/run';

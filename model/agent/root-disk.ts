@@ -1,7 +1,8 @@
 /** Selects the disk for the image, and the disks that may be changed. */
-import { matchDisks, parseHints } from '../../model/hints';
-import type { InventoryDisk, JsonObject } from '../../model/records';
-import { AgentError, reasonOf } from '../system/errors';
+import { matchDisks, parseHints } from '../hints';
+import type { InventoryDisk, JsonObject } from '../records';
+import { AgentError } from './errors';
+import { reasonOf } from '../errors';
 
 /** The least size, in bytes, of a root disk that is chosen without hints. */
 const SMALLEST_ROOT = 4 * 2 ** 30;
