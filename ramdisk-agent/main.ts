@@ -44,6 +44,7 @@ async function main(): Promise<void> {
     machine: architecture(),
     hostname,
     bootInterface: parameters.bootInterface,
+    bootedFromMedium: parameters.bootMethod === 'vmedia',
     parameters,
     frames: firstFrames,
     findService: (service, signal) => findService(service, { interfaces: mdnsInterfaces(), ...MDNS_PATIENCE, clock: systemClock, signal }),

@@ -115,7 +115,16 @@ export async function record(words: readonly string[]): Promise<void> {
   const recording: Recording = {
     pace: { intervalMs: interval * 1000, jitter: numberOf('jitter', given.jitter, 0, 1) },
     identity,
-    read: () => readHardware({ tree: host, run: runCached, addresses: () => ({}), machine: machine(), hostname, bootInterface: null }),
+    read: () =>
+      readHardware({
+        tree: host,
+        run: runCached,
+        addresses: () => ({}),
+        machine: machine(),
+        hostname,
+        bootInterface: null,
+        bootedFromMedium: false,
+      }),
     bootId: host.text('/proc/sys/kernel/random/boot_id'),
     trust: { insecure: false, ...(given.ca === undefined ? {} : { ca: readGiven('ca', given.ca) }) },
     clock: systemClock,

@@ -317,7 +317,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/sockets',
   ],
   'ramdisk-agent/build': [],
-  'ramdisk-agent/disk': ['model', 'model/agent', 'ramdisk-agent/system', 'wire/images'],
+  'ramdisk-agent/disk': ['model', 'model/agent', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire/images'],
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
   'ramdisk-agent/system': ['wire'],

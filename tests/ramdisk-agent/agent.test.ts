@@ -110,6 +110,7 @@ function boot(
     machine: 'x86_64',
     hostname: () => 'localhost',
     bootInterface: MAC,
+    bootedFromMedium: false,
     parameters: parseParameters(
       `ipa-api-url=${url} BOOTIF=01-${MAC.replaceAll(':', '-')} ipa-listen-host=127.0.0.1 ipa-listen-port=${port} ${commandLine}`,
     ),
