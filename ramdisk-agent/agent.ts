@@ -15,6 +15,8 @@ import { inspect } from './inspection';
 import { readInterfaces } from './inventory/interfaces';
 import { type Machine, waitForRootDisk } from './machine';
 import { plainMac } from './parameters';
+import { setClock } from './set-clock';
+import { joinPaths } from './system/multipath';
 import { serve } from './server';
 
 const VERSION = 'bloomery-agent 1';
@@ -29,7 +31,9 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     signal.throwIfAborted();
     log.warn(`${reasonOf(error)}`);
   });
+  await joinPaths(machine, signal);
   await waitForAddress(machine, signal);
+  await setClock(machine, signal);
 
   const { apiUrls, inspectionUrls } = await endpoints(machine, signal);
   const server = api({

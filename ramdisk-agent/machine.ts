@@ -18,6 +18,8 @@ export interface Machine extends HostEnvironment {
   readonly frames: Frames;
   /** Looks up a service by multicast DNS; undefined: not found. */
   readonly findService: (service: string, signal: AbortSignal) => Promise<DiscoveredService | undefined>;
+  /** The time of an NTP server, milliseconds of the Unix epoch. */
+  readonly ntpTime: (server: string, signal: AbortSignal) => Promise<number>;
   readonly clock: Clock;
   readonly log: BufferedLog;
   readonly fetching: Fetching;

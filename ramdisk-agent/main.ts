@@ -14,6 +14,7 @@ import { consoleLog } from './log';
 import type { Machine } from './machine';
 import { dhcpv6 } from './network/dhcpv6-command';
 import { network } from './network/network';
+import { timeOf } from './network/sntp';
 import { mediumWords, parseParameters } from './parameters';
 import { record } from './record';
 import { run } from './system/run';
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
     parameters,
     frames: firstFrames,
     findService: (service, signal) => findService(service, { interfaces: mdnsInterfaces(), ...MDNS_PATIENCE, clock: systemClock, signal }),
+    ntpTime: (server, signal) => timeOf(server, { random: randomBytes, monotonic: () => performance.now(), signal }),
     clock: systemClock,
     log,
     fetching: {

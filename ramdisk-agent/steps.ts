@@ -118,6 +118,7 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
       permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
       rescan: () => rescan(run, disk.name),
       newGuid: machine.newUuid,
+      conversion: { run, temporary: machine.temporary },
       progress,
       clock,
       log,

@@ -320,7 +320,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/disk': ['model', 'model/agent', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire/images'],
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
-  'ramdisk-agent/system': ['wire'],
+  'ramdisk-agent/system': ['model', 'wire'],
   simulator: [],
   'simulator/bmc': ['model', 'simulator/http'],
   'simulator/fleet': [

@@ -14,6 +14,7 @@ import { readConfigDrive } from '../../model/agent/write-arguments';
 import { writeConfigDrive } from './configdrive';
 import type { Device } from './device';
 import { type Download, type Fetching, openImage, requestsFor } from './download';
+import { type DriveConversion, volumeFor } from './fat-drive';
 import { formatOf, HEAD_LENGTH, withDeferredHead, type ImageWriter, rawWriter, type Sink, wipeEdges } from './image';
 import { diskIdentifier, readPartitions, repairGpt } from './partitions';
 import { qcow2Writer } from './qcow2';
@@ -31,6 +32,7 @@ interface WriteOptions {
   /** Makes the kernel read the partition table again. */
   readonly rescan: () => Promise<void>;
   readonly newGuid: () => string;
+  readonly conversion: Omit<DriveConversion, 'now'>;
   readonly progress: ReportProgress;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,7 +47,8 @@ export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   const { image, device, fetching, log } = options;
   const requests = requestsFor(image, fetching);
   const checksum = await expectedChecksum(image, options.md5Allowed, requests);
-  const volume = options.configDrive === null ? null : await readConfigDrive(options.configDrive, requests.fetchText);
+  const given = options.configDrive === null ? null : await readConfigDrive(options.configDrive, requests.fetchText);
+  const volume = given && (await volumeFor(device.sectorSize, given, { ...options.conversion, now: options.clock.now() }));
 
   await wipeEdges(device);
   try {

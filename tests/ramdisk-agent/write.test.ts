@@ -98,6 +98,7 @@ async function write(image: JsonObject, more: Partial<WriteOptions> = {}, size =
     rescan: async () => {
       rescans++;
     },
+    conversion: { run: async () => Promise.reject(new Error('no mount')), temporary: '/nowhere' },
     newGuid: () => '99999999-8888-7777-6666-555555555555',
     progress: (percent) => percents.push(percent),
     clock: { now: () => 0, sleep: async () => {} },
