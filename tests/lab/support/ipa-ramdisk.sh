@@ -17,7 +17,7 @@ version=$(ls "$kernel/lib/modules")
 
 packages=(python3 udev kmod util-linux mount iproute2 lshw ethtool dmidecode pciutils gdisk parted qemu-utils mdadm efibootmgr dosfstools
   ifupdown ifenslave vlan ipmitool file hdparm nvme-cli smartmontools multipath-tools genisoimage e2fsprogs psmisc procps libc-bin coreutils dash sed grep tar gzip)
-sum=$({ cat "$0"; echo "$version"; ls "$site"; } | sha256sum | cut -d' ' -f1)
+sum=$({ cat "$0" "$project/ramdisk-agent/build/multipath.conf"; echo "$version"; ls "$site"; } | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then exit 0; fi
 
 mkdir -p "$out"
@@ -47,6 +47,8 @@ printf 'root:x:0:0:root:/root:/bin/sh\n' > "$tree/etc/passwd"
 printf '%s\n' root:x:0: disk:x:6: kmem:x:15: tty:x:5: dialout:x:20: video:x:44: audio:x:29: lp:x:7: cdrom:x:24: tape:x:26: \
   input:x:104: kvm:x:105: render:x:106: sgx:x:107: > "$tree/etc/group"
 cp /bin/busybox "$tree/bin/busybox"
+# As mpathconf(8), which this agent runs on other distributions, writes it.
+cp "$project/ramdisk-agent/build/multipath.conf" "$tree/etc/multipath.conf"
 chroot "$tree" /sbin/ldconfig # pyudev finds libudev by its cache
 
 modules=(virtio_pci virtio_net e1000 bonding 8021q virtio_blk virtio_rng virtio_scsi sd_mod ahci nvme megaraid_sas mptsas xhci_pci usb_storage
