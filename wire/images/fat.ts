@@ -6,6 +6,7 @@
 /** Bytes. */
 const USUAL_SECTOR = 512;
 const LARGEST_CLUSTER = 65536;
+const FIRST_DATE = Date.UTC(1980, 0, 1);
 const RESERVED = 1;
 const COPIES = 2;
 const ENTRY = 32;
@@ -222,7 +223,8 @@ function entry(name: string, attributes: number, cluster: number, size: number, 
   const row = Buffer.alloc(ENTRY);
   row.write(name, 0, 11, 'latin1');
   row.writeUInt8(attributes, 11);
-  const date = new Date(now);
+  // FAT §6.1: no date before 1980, which a machine without a battery may have.
+  const date = new Date(Math.max(now, FIRST_DATE));
   const day = ((date.getUTCFullYear() - 1980) << 9) | ((date.getUTCMonth() + 1) << 5) | date.getUTCDate();
   const time = (date.getUTCHours() << 11) | (date.getUTCMinutes() << 5) | (date.getUTCSeconds() >> 1);
   for (const at of [16, 18, 24]) row.writeUInt16LE(day, at);

@@ -88,6 +88,10 @@ it.each([
   expect(image.readUInt16LE(11)).toBe(4096);
   expect(read(image)).toEqual({ label: 'CONFIG-2', kind, files: texts });
 });
+it('fatImage dates files of a machine with a wrong clock to 1980', () => {
+  const files = { A: Buffer.from('a') };
+  expect(read(fatImage({ label: 'X', files, now: 0 })).files).toEqual({ A: 'a' });
+});
 it('fatLayout returns the places of files whose content is not given', () => {
   const bytes = Buffer.from('e'.repeat(5000));
   const whole = fatImage({ label: 'ESP', files: { 'EFI/X': bytes }, now: NOW });
