@@ -126,7 +126,7 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
   );
   const qemu = spawn('qemu-system-x86_64', [
     ...['-machine', 'q35,accel=tcg', '-cpu', 'max', '-m', String(memoryMiB), '-smp', '1', '-nodefaults', '-display', 'none', '-no-reboot'],
-    ...['-serial', `file:${consoleFile}`, '-append', ['console=ttyS0', ...toApi, ...words].join(' ')],
+    ...['-serial', `file:${consoleFile}`, '-append', ['console=ttyS0', 'no_timer_check', ...toApi, ...words].join(' ')],
     ...['-kernel', join(root, '.cache/ramdisk/vmlinuz'), '-initrd', initrd],
     ...['-netdev', `user,id=n,hostfwd=tcp:127.0.0.1:${agentPort}-:9999`, '-device', `virtio-net-pci,netdev=n,mac=${MAC}`],
     ...more,
