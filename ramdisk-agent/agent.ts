@@ -29,7 +29,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   // Slow controllers show their disks late.
   await waitForRootDisk(machine, signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    log.warn(`${reasonOf(error)}`);
+    log.warn(reasonOf(error));
   });
   await joinPaths(machine, signal);
   await waitForAddress(machine, signal);

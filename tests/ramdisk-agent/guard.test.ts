@@ -90,7 +90,7 @@ it('openToWrite refuses media of the ramdisk and write-protected disks by their 
   const medium = { ...nothing, media: [disk.name], protectsShared: false };
   await expect(openToWrite(disk, medium)).rejects.toMatchObject({
     type: 'ProtectedDeviceError',
-    message: expect.stringContaining(disk.name),
+    message: expect.stringContaining(disk.name) as string,
   });
   const readOnly = { ...nothing, tree: tree(fileTree({ 'sys/block/sdx/ro': '1\n' })) };
   await expect(openToWrite({ ...disk, name: '/dev/sdx' }, readOnly)).rejects.toThrow('Device /dev/sdx is write-protected');

@@ -186,7 +186,10 @@ it('downloads again after a wrong checksum, and asks the checksum file again', a
   older[3 * MiB] = 1;
   let [tries, asked] = [0, 0];
   served['/disk.raw'] = (response, request) => bytes(++tries === 1 ? older : disk)(response, request);
-  served['/sums'] = (response, request) => (asked++, bytes(`${sha('sha256', disk)}  disk.raw\n`)(response, request));
+  served['/sums'] = (response, request) => {
+    asked++;
+    bytes(`${sha('sha256', disk)}  disk.raw\n`)(response, request);
+  };
   const { device, result } = await write({ os_hash_value: `${url}/sums` });
   await result;
   expect([tries, asked]).toEqual([2, 2]);

@@ -113,11 +113,9 @@ it(
     expect(inventory.memory?.physical_mb).toBe(512);
     expect(inventory.interfaces).toMatchObject([{ mac_address: MAC, ipv4_address: '10.0.2.15', driver: 'virtio_net', has_carrier: true }]);
     const bySerial = new Map(inventory.disks!.map((disk) => [disk.serial, disk]));
-    expect([...bySerial.keys()].sort()).toEqual(
-      ['MEGA1', 'MPT1', 'MULTI1', 'NVME1', 'SATA1', 'SCSI1', 'USB1', 'V4K1', 'VIRTIO1', 'VMFS1'].map((one) =>
-        one === 'MULTI1' ? expect.stringContaining('5000c500a1b2c3d8') : one,
-      ),
-    );
+    const single = ['MEGA1', 'MPT1', 'NVME1', 'SATA1', 'SCSI1', 'USB1', 'V4K1', 'VIRTIO1', 'VMFS1'];
+    expect(inventory.disks).toHaveLength(single.length + 1);
+    expect([...bySerial.keys()]).toEqual(expect.arrayContaining(single));
     expect(bySerial.get('NVME1')).toMatchObject({ name: '/dev/nvme0n1', tran: 'nvme', rotational: false, size: 5 * GiB });
     const ata = { tran: 'sata', wwn: '0x5000c500a1b2c3d4', vendor: 'ATA', model: 'Disk With More Than 16 Letters' };
     expect(bySerial.get('SATA1')).toMatchObject({ ...ata, by_path: expect.stringMatching(/-ata-\d+\.0$/) as string });
