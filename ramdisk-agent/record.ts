@@ -21,7 +21,7 @@ const HELP = `bloomery-agent record: tells the bare metal service what hardware 
   --ca FILE            certificates of the authorities to trust, PEM (default: the usual ones)
   --interval SECONDS   between two pushes (default: what the config drive says, else 300)
   --jitter PART        of the interval by which it varies, from 0 to 1 (default: 0.3)
-  --root FOLDER        where /sys, /proc and /dev of the host are (default: /)
+  --root FOLDER        where /sys, /proc, /dev and /run/udev of the host are (default: /)
   --once               push once, and say by the exit status whether it was taken
   --help
 `;
