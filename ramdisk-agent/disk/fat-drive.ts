@@ -28,7 +28,7 @@ export async function volumeFor(sectorSize: number, volume: Buffer, { run, tempo
   const [file, mounted] = [`${folder}.img`, folder];
   try {
     await writeFile(file, volume);
-    await run('mount', ['-o', 'loop,ro', file, mounted]);
+    await mount(run, file, mounted);
     try {
       return fatImage({ label: LABEL, files: await filesBelow(mounted, volume.length), sectorSize, now });
     } finally {
@@ -41,6 +41,21 @@ export async function volumeFor(sectorSize: number, volume: Buffer, { run, tempo
     await rm(folder, { recursive: true, force: true });
     await rm(file, { force: true });
   }
+}
+
+/** The kernel loads the driver of a file system only for its name. */
+const KINDS = ['iso9660', 'vfat'];
+async function mount(run: Run, file: string, folder: string): Promise<void> {
+  const failures: string[] = [];
+  for (const kind of KINDS) {
+    try {
+      await run('mount', ['-t', kind, '-o', 'loop,ro', file, folder]);
+      return;
+    } catch (error) {
+      failures.push(reasonOf(error));
+    }
+  }
+  throw new Error(failures.join('; '));
 }
 
 /** Path with slashes → content. Links are left out, since FAT has none. */

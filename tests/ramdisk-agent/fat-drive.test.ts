@@ -37,8 +37,18 @@ it('volumeFor makes a FAT volume config-2 with sectors of 4096 bytes, and leaves
   expect(volume.toString('latin1', 43, 54)).toBe('CONFIG-2   ');
   expect(volume.length % 4096).toBe(0);
   expect([volume.includes('{"uuid":"x"}'), volume.includes('root:')]).toEqual([true, false]);
-  expect(given.ran).toEqual(['mount -o loop,ro /drive.img /drive', 'umount /drive']);
+  expect(given.ran).toEqual(['mount -t iso9660 -o loop,ro /drive.img /drive', 'umount /drive']);
   expect(readdirSync(given.temporary)).toEqual([]);
+});
+
+it('volumeFor converts a FAT volume too', async () => {
+  const given = mounting({ A: 'a' });
+  const run: typeof given.run = async (program, args) => {
+    if (args.includes('iso9660')) throw new Error('wrong type');
+    return given.run(program, args);
+  };
+  expect((await volumeFor(4096, iso, { ...given, run })).includes('A          ')).toBe(true);
+  expect(given.ran[0]).toBe('mount -t vfat -o loop,ro /drive.img /drive');
 });
 
 it.each<[string, ReturnType<typeof mounting>]>([
