@@ -39,6 +39,8 @@ it(
       disks
         .map(({ name, by_path: path, hctl, ...rest }) => ({
           ...rest,
+          // lsblk before 2.39 knows no transport of virtio.
+          tran: name.startsWith('/dev/vd') ? 'virtio' : rest['tran'],
           kind: name.replace(/\w(?=\d*$)/, ''),
           hctl: hctl?.replace(/^\d+/, 'H') ?? null,
           by_path: path?.replace('/virtio-pci-', '/pci-').replace(/-ata-(\d+)$/, '-ata-$1.0') ?? null,
