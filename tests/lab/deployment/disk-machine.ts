@@ -47,8 +47,8 @@ interface ImageApi {
   /** Milliseconds since the epoch. */
   firstCall(): number | undefined;
 }
-/** Answers an agent as Ironic does, and serves the image at /image. */
-export async function startImageApi(image: Buffer): Promise<ImageApi> {
+/** Answers an agent as Ironic does, and serves the images at /images/NAME. */
+export async function startImageApi(images: Readonly<Record<string, Buffer>>): Promise<ImageApi> {
   const posted: Posted[] = [];
   let firstCall: number | undefined;
   const config = { heartbeat_timeout: 300, agent_token: TOKEN, tls_min_version: '1.3' };
@@ -64,7 +64,8 @@ export async function startImageApi(image: Buffer): Promise<ImageApi> {
     incoming.on('data', (part: Buffer) => parts.push(part));
     incoming.on('end', () => {
       const path = incoming.url!.split('?')[0]!;
-      if (path === '/image') return response.writeHead(200, { 'content-length': image.length }).end(image);
+      const image = images[path.replace('/images/', '')];
+      if (image) return response.writeHead(200, { 'content-length': image.length }).end(image);
       posted.push({ path, body: parts.length > 0 ? (JSON.parse(Buffer.concat(parts).toString()) as JsonObject) : {} });
       const [status, body] = answers[path] ?? [404, {}];
       return response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -88,7 +89,8 @@ interface DiskMachineOptions {
 }
 export interface DiskMachine {
   readonly process: ChildProcess;
-  readonly imageUrl: string;
+  /** Where the agent reaches the API. */
+  readonly url: string;
   firstCall(): number | undefined;
   /** What the machine wrote on its serial line. */
   console(): string;
@@ -135,7 +137,7 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
   const bodyOf = (path: string): JsonObject | undefined => api?.posted.find((one) => one.path === path)?.body;
   return {
     process: qemu,
-    imageUrl: `${url}/image`,
+    url,
     firstCall: () => api?.firstCall(),
     console: () => readFileSync(consoleFile, 'latin1'),
     bodyOf,

@@ -18,7 +18,7 @@ afterAll(async () => {
 async function disksOf(initrd: string, memoryMiB: number): Promise<readonly InventoryDisk[]> {
   const folder = mkdtempSync(join(tmpdir(), 'disk-names-'));
   folders.push(folder);
-  const api = await startImageApi(Buffer.alloc(0));
+  const api = await startImageApi({});
   const machine = await startDiskMachine(api, { folder, initrd, memoryMiB, words: [], more: [], prepare: () => {} });
   machines.push(machine);
   await machine.waitFor('/v1/continue_inspection');

@@ -27,11 +27,12 @@ let folder: string;
 let bmc: IpmiSim;
 let machine: DiskMachine;
 let startedAt: number;
-let image: Buffer;
+/** Bytes of a sector → the image. */
+let images: Readonly<Record<string, Buffer>>;
 
-/** A whole-disk image for sectors of 4096 bytes: a GPT with one partition. */
-async function imageWith4k(): Promise<Buffer> {
-  const [path, size, sectorSize] = [join(folder, 'image-4k'), 8 * MiB, 4096];
+/** A whole-disk image for sectors of that size: a GPT with one partition from 1 to 4 MiB. */
+async function imageFor(sectorSize: number): Promise<Buffer> {
+  const [path, size] = [join(folder, `image-${sectorSize}`), 8 * MiB];
   writeFileSync(path, Buffer.alloc(size));
   const device = await openDevice({ path, size, sectorSize, mode: 'write' });
   const mbr = Buffer.alloc(512);
@@ -40,8 +41,14 @@ async function imageWith4k(): Promise<Buffer> {
   mbr.writeUInt32LE(size / sectorSize - 1, 458);
   mbr.writeUInt16LE(0xaa55, 510);
   await device.write(mbr, 0);
-  const empty = { diskGuid: GUID, firstUsable: 6, arrayLba: 2, entrySize: 128, array: Buffer.alloc(128 * 128) };
-  const linux = { type: '0fc63daf-8483-4772-8e79-3d69d8477de4', guid: GUID, first: 256, last: 1023, name: 'root' };
+  const empty = { diskGuid: GUID, firstUsable: 2 + 16384 / sectorSize, arrayLba: 2, entrySize: 128, array: Buffer.alloc(128 * 128) };
+  const linux = {
+    type: '0fc63daf-8483-4772-8e79-3d69d8477de4',
+    guid: GUID,
+    first: MiB / sectorSize,
+    last: (4 * MiB) / sectorSize - 1,
+    name: 'root',
+  };
   await writeGpt(device, withEntry(empty, linux).gpt);
   await device.write(Buffer.from('the system'), MiB);
   await device.close();
@@ -58,8 +65,8 @@ function configDrive(): Buffer {
 beforeAll(async () => {
   await buildRamdisk();
   folder = mkdtempSync(join(tmpdir(), 'ramdisk-'));
-  image = await imageWith4k();
-  const api = await startImageApi(image);
+  images = { 512: await imageFor(512), 4096: await imageFor(4096) };
+  const api = await startImageApi(images);
   const machinePort = await freePort();
   const control = { name: 'ramdisk', macs: [MAC], isOn: () => true, act: async () => {}, boot: () => NO_BOOT, setBoot: () => {} };
   bmc = await startIpmiSim(control, { address: BMC_ADDRESS, port: 16230, folder, machinePort });
@@ -170,16 +177,21 @@ it(
   'the ramdisk writes an image and its config drive on disks with sectors of 4096 bytes, and on a multipath device',
   async () => {
     const drive = gzipSync(configDrive()).toString('base64');
-    const sum = createHash('sha256').update(image).digest('hex');
-    const info = { id: 'i', urls: [machine.imageUrl], disk_format: 'raw', os_hash_algo: 'sha256', os_hash_value: sum };
-    const write = (hints: JsonObject, args: JsonObject): Promise<JsonObject> =>
-      command('deploy.execute_deploy_step', {
-        step: { step: 'write_image', interface: 'deploy', args },
+    const write = (hints: JsonObject, sectorSize: number): Promise<JsonObject> => {
+      const sum = createHash('sha256').update(images[sectorSize]!).digest('hex');
+      const urls = [`${machine.url}/images/${sectorSize}`];
+      const info = { id: 'i', urls, disk_format: 'raw', os_hash_algo: 'sha256', os_hash_value: sum };
+      return command('deploy.execute_deploy_step', {
+        step: { step: 'write_image', interface: 'deploy', args: { image_info: info, configdrive: drive } },
         node: { properties: { root_device: hints } },
         ports: [],
       });
-    expect(await write({ serial: 'V4K1' }, { image_info: info, configdrive: drive })).toMatchObject({ command_status: 'SUCCEEDED' });
-    expect(await write({ serial: 'VMFS1' }, { image_info: info })).toMatchObject({ command_error: { type: 'ProtectedDeviceError' } });
+    };
+    expect(await write({ serial: 'V4K1' }, 4096)).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(await write({ name: '/dev/dm-0' }, 512)).toMatchObject({ command_error: null, command_status: 'SUCCEEDED' });
+    expect(await write({ serial: 'VMFS1' }, 512)).toMatchObject({ command_error: { type: 'ProtectedDeviceError' } });
+    execFileSync('sync');
+    expect(textAt('multipath', MiB)).toBe('the sy');
   },
   PATIENCE * 1000,
 );
