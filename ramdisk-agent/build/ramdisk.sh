@@ -69,10 +69,10 @@ tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvm
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
-rules="55-dm.rules 56-dm-mpath.rules 60-multipath.rules 60-persistent-storage-dm.rules 95-dm-notify.rules"
+rules="55-dm.rules 56-dm-mpath.rules 60-kpartx.rules 60-multipath.rules 60-persistent-storage-dm.rules 95-dm-notify.rules"
 plugins=$(find "$multipath" -path '*/lib/multipath/*.so')
 files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules.d/60-cdrom_id.rules rules.d/60-persistent-storage.rules)
-  $(for rule in $rules; do find "$multipath" -path "*/lib/udev/rules.d/$rule"; done) $plugins"
+  $(for rule in $rules; do find "$multipath" -path "*/lib/udev/rules.d/$rule"; done) $(find "$multipath" -path '*/lib/udev/kpartx_id') $plugins"
 koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
 sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" "$node" "$koffi" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)

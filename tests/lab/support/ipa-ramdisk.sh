@@ -47,6 +47,8 @@ printf 'root:x:0:0:root:/root:/bin/sh\n' > "$tree/etc/passwd"
 printf '%s\n' root:x:0: disk:x:6: kmem:x:15: tty:x:5: dialout:x:20: video:x:44: audio:x:29: lp:x:7: cdrom:x:24: tape:x:26: \
   input:x:104: kvm:x:105: render:x:106: sgx:x:107: > "$tree/etc/group"
 cp /bin/busybox "$tree/bin/busybox"
+# Debian's multipath-tools bring rules of sg3-utils, which cut the models of ATA disks to 16 letters. Other distributions do not need them.
+rm -f "$tree"/usr/lib/udev/rules.d/*-sg3_*.rules "$tree"/lib/udev/rules.d/*-sg3_*.rules
 # As mpathconf(8), which this agent runs on other distributions, writes it.
 cp "$project/ramdisk-agent/build/multipath.conf" "$tree/etc/multipath.conf"
 chroot "$tree" /sbin/ldconfig # pyudev finds libudev by its cache
