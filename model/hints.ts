@@ -2,7 +2,6 @@
  * Root device hints select the disk for an image. `properties.root_device` (or `instance_info.root_device`) contains them as
  * {name: expression}. A disk must match every hint. The error messages are Ironic's.
  */
-import type { InventoryDisk } from './records';
 
 /** Hint → the type of its values. `size` is in GiB. */
 const KINDS = {
@@ -69,8 +68,14 @@ export function parseHints(value: unknown): DeviceHints {
   return Object.entries(value).map(([name, expression]) => parseHint(name as HintName, expression));
 }
 
+/** What hints compare: the members of an inventory's disk. A member may be a list of names, one of which must match. */
+export interface HintedDisk {
+  readonly name: string;
+  readonly size: number;
+  readonly [more: string]: unknown;
+}
 /** The disks that match every hint, in the given order. */
-export const matchDisks = (disks: readonly InventoryDisk[], hints: DeviceHints): readonly InventoryDisk[] =>
+export const matchDisks = <D extends HintedDisk>(disks: readonly D[], hints: DeviceHints): readonly D[] =>
   disks.filter((disk) => hints.every((hint) => matches(disk, hint)));
 
 function parseHint(name: HintName, expression: unknown): Hint {
@@ -105,9 +110,8 @@ function checkNumbers(name: HintName, operator: string, values: readonly string[
   }
 }
 
-function matches(disk: InventoryDisk, { name, operator, values }: Hint): boolean {
+function matches(disk: HintedDisk, { name, operator, values }: Hint): boolean {
   const actual = name === 'size' ? disk.size / 2 ** 30 : disk[name];
-  // A multipath disk may have several serials and names; one of them must match.
   return (Array.isArray(actual) ? (actual as unknown[]) : [actual]).some((one) => {
     if (typeof one !== 'string' && typeof one !== 'number' && typeof one !== 'boolean') return false;
     const text = String(one).trim().toLowerCase();

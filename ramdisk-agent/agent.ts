@@ -3,18 +3,20 @@ import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { lookup as resolve } from 'node:dns/promises';
 import type { SecureVersion } from 'node:tls';
-import type { InventoryDisk } from '../model/records';
 import { type Api, api, type LookupAnswer } from './api';
 import { ownCertificate } from '../wire/http/certificate';
 import { runner } from './commands';
 import { endpoints } from './endpoints';
-import { AgentError, reasonOf } from './system/errors';
+import { AgentError } from '../model/agent/errors';
+import { reasonOf } from '../model/errors';
 import { commandsOf } from './extensions';
 import { createHeartbeatSchedule } from './heartbeat';
 import { inspect } from './inspection';
 import { readInterfaces } from './inventory/interfaces';
-import { disksOf, type Machine } from './machine';
+import { type Machine, waitForRootDisk } from './machine';
 import { plainMac } from './parameters';
+import { setClock } from './set-clock';
+import { joinPaths } from './system/multipath';
 import { serve } from './server';
 
 const VERSION = 'bloomery-agent 1';
@@ -24,8 +26,14 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   const { parameters, clock, log } = machine;
   const startedAt = clock.now();
   await clock.sleep(parameters.hardwareDelay * 1000, signal);
-  await waitForDisk(machine, signal);
+  // Slow controllers show their disks late.
+  await waitForRootDisk(machine, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    log.warn(reasonOf(error));
+  });
+  await joinPaths(machine, signal);
   await waitForAddress(machine, signal);
+  await setClock(machine, signal);
 
   const { apiUrls, inspectionUrls } = await endpoints(machine, signal);
   const server = api({
@@ -81,14 +89,6 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     listening.closeAllConnections();
   });
   await commands.idle();
-}
-
-/** Waits for slow controllers, which show their disks late. If there is still no disk after all attempts, the agent continues. */
-async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void> {
-  const { diskWaitAttempts, diskWaitDelay } = machine.parameters;
-  const any = (): InventoryDisk | undefined => disksOf(machine).find((disk) => disk.size > 0);
-  for (let attempt = 1; attempt < diskWaitAttempts && !any(); attempt++) await machine.clock.sleep(diskWaitDelay * 1000, signal);
-  if (!any()) machine.log.warn('No disk was found');
 }
 
 /** Router advertisements are faster than DHCP, so an interface that has only an IPv6 address counts as ready only after this time. */

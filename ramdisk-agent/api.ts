@@ -1,6 +1,6 @@
 /** The agent's requests to the bare metal API: version, lookup, heartbeat, inspection data. */
 import type { Inventory, JsonObject } from '../model/records';
-import { AgentError } from './system/errors';
+import { AgentError } from '../model/agent/errors';
 import { ask, type HttpAnswer, type HttpRequest, type Trust } from './system/http';
 
 /** The newest minor version whose features the agent uses (agent_verify_ca). */

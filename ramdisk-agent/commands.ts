@@ -1,7 +1,8 @@
 /** Runs the conductor's commands one at a time, and stores their results. */
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
-import { AgentError, type ErrorBody, reasonOf, toBody } from './system/errors';
+import { AgentError, type ErrorBody, toBody } from '../model/agent/errors';
+import { reasonOf } from '../model/errors';
 import type { ReportProgress } from './system/progress';
 
 export interface Command {

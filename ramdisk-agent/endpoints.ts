@@ -1,6 +1,6 @@
 /** The URLs of the API and the introspection service: from the command line, or by multicast DNS if configured. */
 import { urlOf, type DiscoveredService } from '../wire/dns/mdns';
-import { AgentError } from './system/errors';
+import { AgentError } from '../model/agent/errors';
 import type { Machine } from './machine';
 
 const BY_MDNS = 'mdns';

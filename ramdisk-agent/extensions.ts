@@ -1,12 +1,14 @@
 /** The commands of the agent's API: extension.name → function. */
-import type { InventoryDisk, JsonObject } from '../model/records';
+import type { JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
 import { installBootEntry } from './disk/efi';
-import { rootDisk } from './disk/root';
-import { AgentError, type ErrorType, reasonOf } from './system/errors';
+import { openToRead } from './disk/guard';
+import { rootDisk } from '../model/agent/root-disk';
+import { AgentError, type ErrorType } from '../model/agent/errors';
+import { reasonOf } from '../model/errors';
 import { bootMode, readInventory } from './inventory/inventory';
 import { collectLogs } from './logs';
-import { disksOf, type Machine, openDisk, syncDisks } from './machine';
+import { disksOf, type Machine, syncDisks } from './machine';
 import { openForRescue } from './rescue';
 import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
 
@@ -104,10 +106,10 @@ function checkVersion(given: unknown): void {
 async function installBootloader(machine: Machine, params: JsonObject): Promise<null> {
   if (bootMode(machine.tree) === 'bios') return null;
   const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
-  const disk: InventoryDisk = rootDisk(disksOf(machine), machine.state.node);
-  const device = await openDisk(machine, disk);
+  const disk = rootDisk(disksOf(machine), machine.state.node);
+  const device = await openToRead(disk);
   try {
-    const loader = await installBootEntry(device, machine.run, machine.temporary);
+    const loader = await installBootEntry(device, machine.run, machine.tree, machine.temporary);
     machine.log.info(`The firmware boots ${loader.path} of ${disk.name} as ${loader.label}`);
   } catch (error) {
     if (ignore !== true) throw error;

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
-import { reasonOf } from './system/errors';
+import { reasonOf } from '../model/errors';
 
 interface HeartbeatSchedule {
   /** Requests a heartbeat soon, whatever the interval. */

@@ -1,11 +1,11 @@
 /** In-band inspection: posts the inventory and the collectors' data to the inspection URLs. */
 import type { JsonObject } from '../model/records';
 import type { Api, InspectionData } from './api';
-import { rootDisk } from './disk/root';
-import { reasonOf } from './system/errors';
+import { rootDisk } from '../model/agent/root-disk';
+import { reasonOf } from '../model/errors';
 import { COLLECTORS } from './collectors';
 import { readInventory } from './inventory/inventory';
-import { receiveLldp, type Tlvs } from './inventory/lldp';
+import { receiveLldp, stopFirmwareAgents, type Tlvs } from './inventory/lldp';
 import { collectLogs } from './logs';
 import type { Machine } from './machine';
 import { MANAGER } from './steps';
@@ -46,6 +46,7 @@ async function gather(machine: Machine, signal: AbortSignal): Promise<Inspection
 
   // Switches send LLDP about every 30 s, so it is received while the rest is read.
   const listens = parameters.collectLldp || collectors.includes('lldp');
+  if (listens) await stopFirmwareAgents(machine);
   const receive = (): Promise<Readonly<Record<string, Tlvs>>> => receiveLldp(machine, parameters.lldpTimeout * 1000, signal);
   const none: Readonly<Record<string, Tlvs>> = {};
   const [inventory, received] = await Promise.all([

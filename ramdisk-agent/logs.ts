@@ -1,6 +1,6 @@
 /** Logs for troubleshooting: a gzipped tar archive, base64 encoded. */
 import { gzipSync } from 'node:zlib';
-import { reasonOf } from './system/errors';
+import { reasonOf } from '../model/errors';
 import type { Run } from './system/run';
 
 /** File in the archive → the program with its content. */

@@ -1,20 +1,25 @@
 /** The context of commands and steps: the machine, and its node. */
+import { rootDisk } from '../model/agent/root-disk';
 import type { Clock } from '../model/clock';
-import type { InventoryDisk, JsonObject } from '../model/records';
+import { reasonOf } from '../model/errors';
+import type { JsonObject } from '../model/records';
 import type { DiscoveredService } from '../wire/dns/mdns';
-import { type Device, openDevice } from './disk/device';
+import type { Device } from './disk/device';
 import type { Fetching } from './disk/download';
-import { readDisks } from './inventory/disks';
+import { openToWrite, protectsShared } from './disk/guard';
+import { findDisks, type FoundDisk, mediaOf } from './inventory/disks';
 import type { HostEnvironment } from './inventory/inventory';
 import type { Frames } from './inventory/lldp';
 import type { BufferedLog } from './log';
-import type { Parameters } from './parameters';
+import type { Parameters as Settings } from './parameters';
 
 export interface Machine extends HostEnvironment {
-  readonly parameters: Parameters;
+  readonly parameters: Settings;
   readonly frames: Frames;
   /** Looks up a service by multicast DNS; undefined: not found. */
   readonly findService: (service: string, signal: AbortSignal) => Promise<DiscoveredService | undefined>;
+  /** The time of an NTP server, milliseconds of the Unix epoch. */
+  readonly ntpTime: (server: string, signal: AbortSignal) => Promise<number>;
   readonly clock: Clock;
   readonly log: BufferedLog;
   readonly fetching: Fetching;
@@ -37,11 +42,34 @@ interface MachineState {
   partitionUuids: JsonObject | null;
 }
 
-/** The machine's disks, read again at each call, since erasing and writing change them. */
-export const disksOf = (machine: Machine): readonly InventoryDisk[] => readDisks(machine.tree);
+/** The machine's disks without media of the ramdisk, read again at each call, since erasing and writing change them. */
+export const disksOf = (machine: Machine): readonly FoundDisk[] => findDisks(machine);
 
-export const openDisk = (machine: Machine, disk: InventoryDisk): Promise<Device> =>
-  openDevice({ path: disk.name, size: disk.size, sectorSize: Number(disk['logical_sectors'] ?? 512), run: machine.run });
+/** Throws what openToWrite throws: the disk may hold shared storage. */
+export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[0]): Promise<Device> =>
+  openToWrite(disk, {
+    tree: machine.tree,
+    run: machine.run,
+    media: mediaOf(machine),
+    protectsShared: protectsShared(machine.parameters.guardSharedStorage, machine.state.node),
+  });
+
+/**
+ * The disk for the image, for which it waits: controllers and arrays may show it late. Throws DeviceNotFound after all attempts. Before the
+ * lookup the node has no hints, and any disk that is large enough will do.
+ */
+export async function waitForRootDisk(machine: Machine, signal?: AbortSignal): Promise<FoundDisk> {
+  const { diskWaitAttempts, diskWaitDelay } = machine.parameters;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return rootDisk(disksOf(machine), machine.state.node);
+    } catch (error) {
+      if (attempt >= diskWaitAttempts) throw error;
+      machine.log.debug(`${reasonOf(error)} Attempt ${attempt} of ${diskWaitAttempts}`);
+      await machine.clock.sleep(diskWaitDelay * 1000, signal);
+    }
+  }
+}
 
 /** Flushes all writes to the disks. */
 export async function syncDisks(machine: Machine): Promise<void> {

@@ -8,12 +8,13 @@ import type { Log } from '../model/log';
 import { findService, mdnsInterfaces } from '../wire/dns/mdns';
 import { firstFrames } from '../wire/sockets/packet-socket';
 import { runAgent } from './agent';
-import { reasonOf } from './system/errors';
+import { reasonOf } from '../model/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
 import type { Machine } from './machine';
 import { dhcpv6 } from './network/dhcpv6-command';
 import { network } from './network/network';
+import { timeOf } from './network/sntp';
 import { mediumWords, parseParameters } from './parameters';
 import { record } from './record';
 import { run } from './system/run';
@@ -44,9 +45,11 @@ async function main(): Promise<void> {
     machine: architecture(),
     hostname,
     bootInterface: parameters.bootInterface,
+    bootedFromMedium: parameters.bootMethod === 'vmedia',
     parameters,
     frames: firstFrames,
     findService: (service, signal) => findService(service, { interfaces: mdnsInterfaces(), ...MDNS_PATIENCE, clock: systemClock, signal }),
+    ntpTime: (server, signal) => timeOf(server, { random: randomBytes, monotonic: () => performance.now(), signal }),
     clock: systemClock,
     log,
     fetching: {

@@ -47,6 +47,12 @@ const ROWS = {
   imageRetries: { parameter: 'ipa-image-download-connection-retries', kind: 'number', default: 9 },
   imageRetryInterval: { parameter: 'ipa-image-download-connection-retry-interval', kind: 'number', default: 10 },
   ignoreBootloaderFailure: { parameter: 'ipa-ignore-bootloader-failure', kind: 'flag', default: false },
+  /** Shared storage is neither erased nor overwritten (disk/guard.ts). */
+  guardSharedStorage: { parameter: 'ipa-guard-special-filesystems', kind: 'flag', default: true },
+  /** `vmedia`: the ramdisk comes from virtual media. */
+  bootMethod: { parameter: 'boot_method', kind: 'text', default: null },
+  /** Its time is taken before the first TLS connection. */
+  ntpServer: { parameter: 'ipa-ntp-server', kind: 'text', default: null },
   debug: { parameter: 'ipa-debug', kind: 'flag', default: false },
   /** MAC address of the interface that the machine booted from, `01-aa-…` or plain. */
   bootInterface: { parameter: 'BOOTIF', kind: 'text', default: null },

@@ -2,6 +2,7 @@
 import type { Clock } from '../model/clock';
 import type { HardwareRecord } from '../model/hardware';
 import type { InventoryDisk, JsonObject } from '../model/records';
+import { transport } from './inventory/disks';
 import { readPciDevices } from './inventory/interfaces';
 import { bootMode, readInventory, type HostEnvironment } from './inventory/inventory';
 import { readSmbios } from './inventory/smbios';
@@ -10,8 +11,13 @@ import type { Run } from './system/run';
 
 /** Virtual disks, and transports of network disks: a host gets and loses them without any change of hardware. */
 const VIRTUAL = /^\/dev\/(md|rbd|drbd|zd|bcache|nullb)/;
-const REMOTE: readonly unknown[] = ['iscsi', 'fc'];
-const isHardware = ({ name, tran }: InventoryDisk & { readonly tran?: unknown }): boolean => !VIRTUAL.test(name) && !REMOTE.includes(tran);
+const REMOTE: readonly (string | null)[] = ['iscsi', 'fc', 'fcoe'];
+function isHardware(tree: Tree, { name }: InventoryDisk): boolean {
+  const own = name.replace('/dev/', '').replaceAll('/', '!');
+  // The transport of a multipath device is that of its paths.
+  const paths = tree.list(`/sys/block/${own}/slaves`);
+  return !VIRTUAL.test(name) && ![own, ...paths].some((one) => REMOTE.includes(transport(tree, one)));
+}
 const firmwareOf = (tree: Tree, { name }: InventoryDisk): string | null => {
   const base = `/sys/block/${name.replace('/dev/', '').replaceAll('/', '!')}/device`;
   return tree.text(`${base}/firmware_rev`) ?? tree.text(`${base}/rev`);
@@ -60,7 +66,7 @@ export async function readHardware(environment: HostEnvironment): Promise<Hardwa
   const firmware = await Promise.all(interfaces.map(({ name }) => interfaceFirmware(environment.run, name)));
   const { modules } = readSmbios(tree.bytes('/sys/firmware/dmi/tables/DMI'));
   const hardware = {
-    disks: found.disks.filter(isHardware).map((disk) => ({ ...disk, firmware: firmwareOf(tree, disk) })),
+    disks: found.disks.filter((disk) => isHardware(tree, disk)).map((disk) => ({ ...disk, firmware: firmwareOf(tree, disk) })),
     interfaces: interfaces.map(({ name, mac_address, vendor, product, pci_address, driver, client_id }, index) => ({
       ...{ name, mac_address: ownAddress(tree, name) ?? mac_address },
       ...{ vendor, product, pci_address, driver, client_id, firmware: firmware[index] },

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { isObject } from '../model/json';
 import { readConfigDrive } from './config-drive';
-import { reasonOf } from './system/errors';
+import { reasonOf } from '../model/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
 import { cached, readHardware } from './record-hardware';
@@ -21,7 +21,7 @@ const HELP = `bloomery-agent record: tells the bare metal service what hardware 
   --ca FILE            certificates of the authorities to trust, PEM (default: the usual ones)
   --interval SECONDS   between two pushes (default: what the config drive says, else 300)
   --jitter PART        of the interval by which it varies, from 0 to 1 (default: 0.3)
-  --root FOLDER        where /sys, /proc and /dev of the host are (default: /)
+  --root FOLDER        where /sys, /proc, /dev and /run/udev of the host are (default: /)
   --once               push once, and say by the exit status whether it was taken
   --help
 `;
@@ -115,7 +115,16 @@ export async function record(words: readonly string[]): Promise<void> {
   const recording: Recording = {
     pace: { intervalMs: interval * 1000, jitter: numberOf('jitter', given.jitter, 0, 1) },
     identity,
-    read: () => readHardware({ tree: host, run: runCached, addresses: () => ({}), machine: machine(), hostname, bootInterface: null }),
+    read: () =>
+      readHardware({
+        tree: host,
+        run: runCached,
+        addresses: () => ({}),
+        machine: machine(),
+        hostname,
+        bootInterface: null,
+        bootedFromMedium: false,
+      }),
     bootId: host.text('/proc/sys/kernel/random/boot_id'),
     trust: { insecure: false, ...(given.ca === undefined ? {} : { ca: readGiven('ca', given.ca) }) },
     clock: systemClock,

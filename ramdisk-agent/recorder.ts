@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import type { Clock } from '../model/clock';
 import { digestOf, type HardwareRecord } from '../model/hardware';
 import type { Log } from '../model/log';
-import { reasonOf } from './system/errors';
+import { reasonOf } from '../model/errors';
 import { ask, type HttpAnswer, type Trust } from './system/http';
 
 interface Pace {

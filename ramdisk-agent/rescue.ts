@@ -1,7 +1,7 @@
 /** The agent's last command of a rescue: creates the user `rescue` with the password. Then the agent ends, and the user can log in. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AgentError } from './system/errors';
+import { AgentError } from '../model/agent/errors';
 
 /** A crypt(5) hash: method, parameters and salt, hash. It has no colon and no line end, which would break the line in /etc/shadow. */
 const HASH = /^\$[a-z0-9]{1,8}\$[./A-Za-z0-9$,=*-]{8,500}$/;

@@ -7,7 +7,8 @@ import type { Log } from '../model/log';
 import { isSameSecret } from '../model/masks';
 import type { OwnCertificate } from '../wire/http/certificate';
 import type { Runner } from './commands';
-import { AgentError, reasonOf } from './system/errors';
+import { AgentError } from '../model/agent/errors';
+import { reasonOf } from '../model/errors';
 
 interface ServerOptions {
   readonly host: string;

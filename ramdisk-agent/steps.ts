@@ -1,11 +1,15 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
-import type { InventoryDisk, JsonObject } from '../model/records';
-import { type Erasing, eraseDisk, eraseMetadata } from './disk/erase';
-import { rootDisk, usableDisks } from './disk/root';
+import type { JsonObject } from '../model/records';
+import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
+import { isReadOnly } from './disk/guard';
+import { usableDisks } from '../model/agent/root-disk';
 import { writeImage } from './disk/write';
-import { AgentError, reasonOf } from './system/errors';
+import { readWriteArguments } from '../model/agent/write-arguments';
+import { AgentError } from '../model/agent/errors';
+import { reasonOf } from '../model/errors';
+import { type FoundDisk, mediaOf } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
-import { disksOf, type Machine, openDisk } from './machine';
+import { disksOf, type Machine, openDisk, waitForRootDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
 interface StepRow {
@@ -60,20 +64,23 @@ async function eraseEach(
   atOnce: number,
   progress: (percent: number) => void,
 ): Promise<null> {
+  const { run, tree, random, log } = machine;
   const disks = usableDisks(disksOf(machine), machine.state.node);
+  for (const name of mediaOf(machine)) log.info(`Skipping erase of virtual media device ${name}`);
+  // One protected disk stops the step before it changes another.
+  for (const disk of disks) if (!isReadOnly(tree, disk)) await (await openDisk(machine, disk)).close();
   const percents = new Map<string, number>(disks.map((disk) => [disk.name, 0]));
   const failures: string[] = [];
-  const one = async (disk: InventoryDisk): Promise<void> => {
+  const one = async (disk: FoundDisk): Promise<void> => {
     const report = (percent: number): void => {
       percents.set(disk.name, percent);
       progress([...percents.values()].reduce((sum, each) => sum + each, 0) / disks.length);
     };
-    const { run, tree, random, log } = machine;
-    const erasing = {
+    const erasing: Erasing = {
       disk,
       settings: eraseSettings(machine),
-      open: (which: InventoryDisk) => openDisk(machine, which),
-      run,
+      open: (which) => openDisk(machine, which),
+      query: run,
       tree,
       random,
       log,
@@ -96,7 +103,7 @@ async function eraseEach(
 async function writeStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
   const { parameters, state, clock, log, fetching, run } = machine;
   const { image, configDrive } = readWriteArguments(args);
-  const disk = rootDisk(disksOf(machine), state.node);
+  const disk = await waitForRootDisk(machine);
   const formats = state.config['permitted_image_formats'];
   const device = await openDisk(machine, disk);
   try {
@@ -109,10 +116,9 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
       retryIntervalMs: parameters.imageRetryInterval * 1000,
       md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
       permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
-      rescan: async () => {
-        await run('blockdev', ['--rereadpt', disk.name]);
-      },
+      rescan: () => rescan(run, disk.name),
       newGuid: machine.newUuid,
+      conversion: { run, temporary: machine.temporary },
       progress,
       clock,
       log,
@@ -122,16 +128,4 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
   } finally {
     await device.close();
   }
-}
-
-/** The config drive is beside the image or, from older conductors, inside its description; empty means none. Throws InvalidCommandParamsError. */
-function readWriteArguments(args: JsonObject): { readonly image: JsonObject; readonly configDrive: string | null } {
-  const refuse = (text: string): AgentError => new AgentError('InvalidCommandParamsError', text);
-  const image = args['image_info'];
-  if (typeof image !== 'object' || image === null) throw refuse("write_image needs 'image_info'.");
-  const { urls, configdrive } = image as JsonObject;
-  if (!Array.isArray(urls) || urls.length === 0) throw refuse("Image 'urls' must be a list with at least one element.");
-  const configDrive = args['configdrive'] ?? configdrive ?? '';
-  if (typeof configDrive !== 'string') throw refuse("'configdrive' must be a string: base64 of a gzipped volume, or its URL.");
-  return { image: image as JsonObject, configDrive: configDrive === '' ? null : configDrive };
 }

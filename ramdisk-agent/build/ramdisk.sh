@@ -6,16 +6,18 @@
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR is up to date with the sources.
-# Debian packages: busybox-static cpio kmod zstd binutils hdparm nvme-cli ipmitool efibootmgr dmidecode (and apt itself).
+# Debian packages: busybox-static cpio kmod zstd binutils hdparm nvme-cli ipmitool efibootmgr dmidecode udev
+# (and apt itself). Those of multipath are unpacked too: installed, they would start a service on this host.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
 out=${1:-$project/.cache/ramdisk}
 kernel=$project/.cache/kernel
+multipath=$project/.cache/multipath
 node=$(node -p process.execPath)
 
 missing=
-for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux; do
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev; do
   PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
 done
 if [ -n "$missing" ]; then
@@ -44,14 +46,36 @@ if [ ! -d "$kernel/boot" ]; then
   mv -T "$work/kernel" "$kernel" 2> /dev/null || [ -d "$kernel/boot" ]
 fi
 version=$(ls "$kernel/lib/modules")
+if [ ! -d "$multipath" ]; then
+  apt-cache show multipath-tools > /dev/null 2>&1 || apt-get -qq update
+  packages="multipath-tools kpartx dmsetup"
+  # shellcheck disable=SC2086
+  libraries=$(apt-cache depends $packages | awk '$1 == "Depends:" && $2 ~ /^lib/ && $2 != "libc6" {print $2}' | sort -u)
+  mkdir "$work/multipath"
+  chmod 755 "$work" "$work/multipath"
+  # shellcheck disable=SC2086
+  if ! (cd "$work/multipath" && apt-get -qq download $packages $libraries 2> ../apt.log && for deb in ./*.deb; do dpkg -x "$deb" root; done); then
+    cat "$work/apt.log" >&2
+    echo "Debian's packages of multipath-tools could not be fetched" >&2
+    exit 1
+  fi
+  mv -T "$work/multipath/root" "$multipath" 2> /dev/null || [ -d "$multipath" ]
+fi
 
 # The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
-tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard)"
+tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
+  $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
+# What goes below /lib: udev's helpers and rules for disks, and what multipath loads
+udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
+rules="55-dm.rules 56-dm-mpath.rules 60-kpartx.rules 60-multipath.rules 60-persistent-storage-dm.rules 95-dm-notify.rules"
+plugins=$(find "$multipath" -path '*/lib/multipath/*.so')
+files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules.d/60-cdrom_id.rules rules.d/60-persistent-storage.rules)
+  $(for rule in $rules; do find "$multipath" -path "*/lib/udev/rules.d/$rule"; done) $(find "$multipath" -path '*/lib/udev/kpartx_id') $plugins"
 koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$node" "$koffi" $tools <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" "$node" "$koffi" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -76,9 +100,14 @@ for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybo
 for tool in $tools; do
   [ "$tool" = /bin/busybox ] || install -D --strip "$tool" "$root/bin/$(basename "$tool")"
 done
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard} "$koffi"; do
-  ldd "$program" | { grep -oE '/[^ ]+' || true; }
-done | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root$library"; done
+ln -s udevadm "$root/bin/systemd-udevd"
+for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
+install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
+search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard,udevadm,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
+  # ldd fails for plugins, which take some symbols from their program.
+  { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
+done | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
 
 # Modules with their dependencies
 mkdir -p "$root/lib/modules/$version"

@@ -1,27 +1,11 @@
 /** The config drive: an ISO 9660 or FAT volume called config-2, which the deployed system reads at its first boot. */
-import { gunzipSync } from 'node:zlib';
-import { AgentError } from '../system/errors';
+import { AgentError } from '../../model/agent/errors';
 import type { Device } from './device';
 import { addAtEnd, type Partition, readPartitions } from './partitions';
 
 const MiB = 2 ** 20;
 const LARGEST = 64 * MiB;
 const LABEL = 'config-2';
-
-/** `text`: base64 of the gzipped volume, or the URL of such a text. */
-export async function readConfigDrive(text: string, fetchText: (url: string) => Promise<string>): Promise<Buffer> {
-  const encoded = /^https?:\/\//.test(text) ? await fetchText(text) : text;
-  try {
-    return gunzipSync(Buffer.from(encoded.trim(), 'base64'), { maxOutputLength: LARGEST });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
-      throw new AgentError('DeploymentError', 'Config drive size exceeds maximum limit of 64MiB.', { cause: error });
-    }
-    throw new AgentError('DeploymentError', 'Config drive is not base64 encoded gzip content or the content is malformed.', {
-      cause: error,
-    });
-  }
-}
 
 /** Writes the volume to the image's config drive partition, or to a new one at the disk's end. */
 export async function writeConfigDrive(device: Device, volume: Buffer, guid: string): Promise<Partition> {

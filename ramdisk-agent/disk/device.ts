@@ -13,6 +13,8 @@ export interface Device {
   /** Rejects beyond the disk's end. */
   write(bytes: Uint8Array, position: number): Promise<void>;
   zero(position: number, length: number): Promise<void>;
+  /** Runs a program that changes the disk. It gets the disk's path as its last argument. */
+  command(program: string, args: readonly string[]): Promise<string>;
   /** Waits until all writes are on the disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -21,6 +23,7 @@ interface DeviceOptions {
   readonly path: string;
   readonly size: number;
   readonly sectorSize: number;
+  readonly mode: 'read' | 'write';
   /** With `run`, the kernel writes long ranges of zeros (blkdiscard --zeroout), by the disk's own function if possible. */
   readonly run?: Run;
 }
@@ -31,8 +34,9 @@ const ZEROS = Buffer.alloc(MiB);
 const LONG = 4 * MiB;
 const ALIGNMENT = 4096;
 
-export async function openDevice({ path, size, sectorSize, run }: DeviceOptions): Promise<Device> {
-  const file = await open(path, 'r+');
+/** Only disk/guard.ts and tests call it. */
+export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOptions): Promise<Device> {
+  const file = await open(path, mode === 'read' ? 'r' : 'r+');
   const write = async (bytes: Uint8Array, position: number): Promise<void> => {
     if (position < 0 || position + bytes.length > size)
       throw new Error(`${path} ends at ${size}: cannot write ${bytes.length} bytes at ${position}`);
@@ -73,6 +77,10 @@ export async function openDevice({ path, size, sectorSize, run }: DeviceOptions)
       if (!kernelDoes) return writeZeros(position, length);
       await writeZeros(position, start - position);
       await writeZeros(end, position + length - end);
+    },
+    async command(program, args) {
+      if (run === undefined || mode === 'read') throw new Error(`${path} is not open for ${program}`);
+      return run(program, [...args, path], { timeoutMs: DAY });
     },
     flush: () => file.sync(),
     close: () => file.close(),

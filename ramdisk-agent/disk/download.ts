@@ -1,6 +1,8 @@
 /** Downloads the URLs of a deployment: the image as a stream, small texts whole. */
+import type { ChecksumRequests } from '../../model/agent/checksum';
 import type { JsonObject } from '../../model/records';
-import { AgentError, reasonOf } from '../system/errors';
+import { AgentError } from '../../model/agent/errors';
+import { reasonOf } from '../../model/errors';
 import { ask, open, type Trust } from '../system/http';
 
 export interface Fetching {
@@ -24,7 +26,7 @@ export async function openImage(image: JsonObject, fetching: Fetching): Promise<
   const failures: string[] = [];
   for (const url of urls) {
     try {
-      const answer = await open({ ...fetching, method: 'GET', url, headers: authorization(image) });
+      const { answer } = await open({ ...fetching, method: 'GET', url, headers: authorization(image) });
       if (answer.statusCode === 200) {
         const length = answer.headers['content-length'];
         return { url, length: length === undefined ? null : Number(length), chunks: answer, close: () => answer.destroy() };
@@ -41,13 +43,30 @@ export async function openImage(image: JsonObject, fetching: Fetching): Promise<
   );
 }
 
-export async function fetchText(url: string, image: JsonObject, fetching: Fetching): Promise<string> {
-  const answer = await ask({ ...fetching, method: 'GET', url, headers: authorization(image) }).catch((error: unknown) => {
+/** Bytes: base64 of a config drive of 64 MiB that gzip does not make smaller. */
+const LARGEST_TEXT = 96 * 2 ** 20;
+
+async function fetchText(url: string, image: JsonObject, fetching: Fetching): Promise<string> {
+  const answer = await ask({ ...fetching, method: 'GET', url, headers: authorization(image) }, LARGEST_TEXT).catch((error: unknown) => {
     throw new AgentError('ImageDownloadError', `URL: ${url}. Error: ${reasonOf(error)}`, { cause: error });
   });
   if (answer.status !== 200) throw new AgentError('ImageDownloadError', `Received status code ${answer.status} from ${url}, expected 200`);
   return answer.text;
 }
+
+/** Where the redirects of a URL end. */
+async function targetOf(url: string, image: JsonObject, fetching: Fetching): Promise<string> {
+  // Servers may refuse HEAD, and signed URLs are valid for one method.
+  const opened = await open({ ...fetching, method: 'GET', url, headers: authorization(image) });
+  opened.answer.destroy();
+  return opened.url;
+}
+
+/** Requests for what belongs to the image: checksum files, config drives. */
+export const requestsFor = (image: JsonObject, fetching: Fetching): ChecksumRequests => ({
+  fetchText: (url) => fetchText(url, image, fetching),
+  targetOf: (url) => targetOf(url, image, fetching),
+});
 
 /** HTTP basic authentication, or the server's prepared header (base64), if the image requires one. */
 function authorization(image: JsonObject): Record<string, string> {

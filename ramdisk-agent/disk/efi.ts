@@ -1,8 +1,9 @@
 /** UEFI: an entry in the firmware's boot order for the image's boot loader. */
 import { mkdtemp, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { AgentError } from '../system/errors';
+import { AgentError } from '../../model/agent/errors';
 import type { Run } from '../system/run';
+import type { Tree } from '../system/tree';
 import type { Device } from './device';
 import { EFI_SYSTEM, partitionPath, readPartitions } from './partitions';
 
@@ -29,20 +30,21 @@ const LOADERS = [
  * Makes the image's loader the first entry of the boot order. Throws DeviceNotFound without an EFI system partition, and
  * CommandExecutionError when the firmware refuses. `temporary`: a folder for temporary directories.
  */
-export async function installBootEntry(device: Device, run: Run, temporary: string): Promise<Loader> {
+export async function installBootEntry(device: Device, run: Run, tree: Tree, temporary: string): Promise<Loader> {
   const table = await readPartitions(device);
   const system = table?.partitions.find((partition) => partition.type === EFI_SYSTEM[table.label]);
   if (!system) {
     const text = `No EFI partition could be detected on device ${device.path}. Are you using a UEFI-compatible image?`;
     throw new AgentError('DeviceNotFound', text);
   }
+  const { partition, disk } = pathsOf(tree, device.path);
   try {
-    const loader = await mounted(run, partitionPath(device.path, system.number), temporary, findLoader);
+    const loader = await mounted(run, partition(system.number), temporary, findLoader);
     if (!loader) throw new Error('its EFI system partition has no boot loader');
     for (const [, entry, label] of (await run('efibootmgr', [])).matchAll(/^Boot([0-9A-F]{4})\*? +([^\t\n]*)/gm)) {
       if (label === loader.label) await run('efibootmgr', ['--quiet', '--delete-bootnum', '--bootnum', entry!]);
     }
-    const which = ['--disk', device.path, '--part', String(system.number), '--label', loader.label, '--loader', loader.path];
+    const which = ['--disk', disk, '--part', String(system.number), '--label', loader.label, '--loader', loader.path];
     await run('efibootmgr', ['--quiet', '--create', ...which]);
     return loader;
   } catch (error) {
@@ -50,6 +52,19 @@ export async function installBootEntry(device: Device, run: Run, temporary: stri
       cause: error,
     });
   }
+}
+
+interface Paths {
+  readonly partition: (number: number) => string;
+  /** The disk that the firmware knows. */
+  readonly disk: string;
+}
+/** The partitions of a multipath device are devices by themselves, and the firmware knows only its paths. */
+function pathsOf(tree: Tree, disk: string): Paths {
+  const base = `/sys/block/${disk.slice('/dev/'.length)}`;
+  const [name, path] = [tree.text(`${base}/dm/name`), tree.list(`${base}/slaves`)[0]];
+  if (name === null || path === undefined) return { disk, partition: (number) => partitionPath(disk, number) };
+  return { disk: `/dev/${path}`, partition: (number) => `/dev/mapper/${name}-part${number}` };
 }
 
 async function mounted<T>(run: Run, partition: string, temporary: string, work: (directory: string) => Promise<T>): Promise<T> {

@@ -32,17 +32,22 @@ export async function readPartitions(device: Device): Promise<PartitionTable | n
     return { label: 'dos', partitions: [...primary, ...(await readLogical(device, primary))] };
   const gpt = await readGpt(device);
   if (!gpt) return null;
-  const { sectorSize } = device;
-  return {
-    label: 'gpt',
-    partitions: entriesOf(gpt).map(({ number, first, last, type, name }) => ({
-      number,
-      start: first * sectorSize,
-      size: (last - first + 1) * sectorSize,
-      type,
-      name,
-    })),
-  };
+  return { label: 'gpt', partitions: partitionsIn(gpt, device) };
+}
+const partitionsIn = (gpt: NonNullable<Awaited<ReturnType<typeof readGpt>>>, { sectorSize }: Device): readonly Partition[] =>
+  entriesOf(gpt).map(({ number, first, last, type, name }) => ({
+    number,
+    start: first * sectorSize,
+    size: (last - first + 1) * sectorSize,
+    type,
+    name,
+  }));
+
+/** All partitions that any table on the disk names, also tables that count no longer: a GPT without its protective MBR. */
+export async function partitionsForGuard(device: Device): Promise<readonly Partition[]> {
+  const counted = (await readPartitions(device))?.partitions ?? [];
+  const gpt = await readGpt(device);
+  return gpt ? [...counted, ...partitionsIn(gpt, device)] : counted;
 }
 
 /** The path of a partition's device: /dev/sda1, or /dev/nvme0n1p1 for a disk whose name ends with a digit. */

@@ -6,12 +6,15 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
 import type { JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
-import { AgentError, reasonOf } from '../system/errors';
+import { AgentError } from '../../model/agent/errors';
+import { reasonOf } from '../../model/errors';
 import type { ReportProgress } from '../system/progress';
-import { type Checksum, expectedChecksum } from './checksum';
-import { readConfigDrive, writeConfigDrive } from './configdrive';
+import { type Checksum, expectedChecksum } from '../../model/agent/checksum';
+import { readConfigDrive } from '../../model/agent/write-arguments';
+import { writeConfigDrive } from './configdrive';
 import type { Device } from './device';
-import { type Download, type Fetching, fetchText, openImage } from './download';
+import { type Download, type Fetching, openImage, requestsFor } from './download';
+import { type DriveConversion, volumeFor } from './fat-drive';
 import { formatOf, HEAD_LENGTH, withDeferredHead, type ImageWriter, rawWriter, type Sink, wipeEdges } from './image';
 import { diskIdentifier, readPartitions, repairGpt } from './partitions';
 import { qcow2Writer } from './qcow2';
@@ -29,6 +32,7 @@ interface WriteOptions {
   /** Makes the kernel read the partition table again. */
   readonly rescan: () => Promise<void>;
   readonly newGuid: () => string;
+  readonly conversion: Omit<DriveConversion, 'now'>;
   readonly progress: ReportProgress;
   readonly clock: Clock;
   readonly log: Log;
@@ -41,18 +45,14 @@ interface WriteResult {
 /** Throws AgentError with the reason. */
 export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   const { image, device, fetching, log } = options;
-  if (image['image_type'] === 'partition') {
-    throw new AgentError('InvalidImage', 'partition images are not supported: the image has to be one of a whole disk');
-  }
-  const text = (url: string): Promise<string> => fetchText(url, image, fetching);
-  const checksum = await expectedChecksum(image, options.md5Allowed, text);
-  const volume = options.configDrive === null ? null : await readConfigDrive(options.configDrive, text);
+  const requests = requestsFor(image, fetching);
+  const checksum = await expectedChecksum(image, options.md5Allowed, requests);
+  const given = options.configDrive === null ? null : await readConfigDrive(options.configDrive, requests.fetchText);
+  const volume = given && (await volumeFor(device.sectorSize, given, { ...options.conversion, now: options.clock.now() }));
 
   await wipeEdges(device);
-  const sink = withDeferredHead(device);
   try {
-    await stream(options, sink, checksum);
-    await sink.commit();
+    await stream(options, checksum);
     await finish(options, volume);
   } catch (error) {
     await wipeEdges(device);
@@ -79,15 +79,20 @@ async function finish({ device, rescan, newGuid }: WriteOptions, volume: Buffer 
   await rescan();
 }
 
-/** Repeats the whole download after network errors. An incorrect image is not downloaded again. */
-async function stream(options: WriteOptions, sink: Sink, checksum: Checksum): Promise<void> {
+/** After these errors the download is repeated: a network or a server may have had a fault. */
+const REPEATED: readonly string[] = ['ImageDownloadError', 'ImageChecksumError'];
+/** Repeats the whole download, and that of a checksum file, in which the server may meanwhile list another version of the image. */
+async function stream(options: WriteOptions, known: Checksum): Promise<void> {
+  let checksum = known;
   for (let attempt = 0; ; attempt++) {
     try {
+      const sink = withDeferredHead(options.device);
+      if (attempt > 0) checksum = await expectedChecksum(options.image, options.md5Allowed, requestsFor(options.image, options.fetching));
       await streamOnce(options, sink, checksum);
+      await sink.commit();
       return;
     } catch (error) {
-      const network = error instanceof AgentError && error.type === 'ImageDownloadError';
-      if (!network || attempt >= options.retries) throw error;
+      if (!(error instanceof AgentError && REPEATED.includes(error.type)) || attempt >= options.retries) throw error;
       options.log.warn(`${reasonOf(error)}; attempt ${attempt + 1} of ${options.retries + 1}`);
       await options.clock.sleep(options.retryIntervalMs, options.fetching.signal);
     }

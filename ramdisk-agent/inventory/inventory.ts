@@ -1,7 +1,7 @@
 /** The hardware in the server's form: the inventory and further keys. */
 import type { Inventory, InventoryDisk, JsonObject } from '../../model/records';
 import type { Run } from '../system/run';
-import { readDisks } from './disks';
+import { findDisks, inventoried } from './disks';
 import { type Addresses, readInterfaces } from './interfaces';
 import { readCpu, readMemory } from './processor';
 import { readSmbios } from './smbios';
@@ -15,6 +15,8 @@ export interface HostEnvironment {
   /** uname -m */
   readonly machine: string;
   readonly hostname: () => string;
+  /** The parameter boot_method is vmedia. */
+  readonly bootedFromMedium: boolean;
   /** BOOTIF, unchanged. */
   readonly bootInterface: string | null;
 }
@@ -25,7 +27,7 @@ export async function readInventory(environment: HostEnvironment): Promise<Inven
   return {
     interfaces: readInterfaces(tree, environment.addresses()),
     cpu: readCpu(tree, environment.machine),
-    disks: readDisks(tree),
+    disks: findDisks(environment).map(inventoried),
     memory: readMemory(tree, smbios.physical_mb),
     ...(await readBmc(environment)),
     system_vendor: {

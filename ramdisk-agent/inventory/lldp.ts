@@ -1,6 +1,10 @@
 /** LLDP information of switches (IEEE 802.1AB-2016), as in inventories: each TLV as its type and its value in hexadecimal. */
-import { type Addresses, isPhysical, readInterfaces } from './interfaces';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
 import type { Tree } from '../system/tree';
+import { type Addresses, isPhysical, readInterfaces } from './interfaces';
 
 export type Tlvs = readonly (readonly [number, string])[];
 /** Receives the first frame of a protocol at each interface; interfaces without a frame within `timeoutMs` are missing. */
@@ -47,4 +51,25 @@ export async function receiveLldp(
       return [name, frame === undefined ? [] : tlvsOf(frame)];
     }),
   );
+}
+
+const DEBUG = '/sys/kernel/debug/i40e';
+/** Stops the LLDP agent in the firmware of Intel's X710 family (i40e): it takes all LLDP frames, so that the kernel receives none. */
+export async function stopFirmwareAgents({
+  tree,
+  root,
+  log,
+}: {
+  readonly tree: Tree;
+  readonly root: string;
+  readonly log: Log;
+}): Promise<void> {
+  for (const card of tree.list(DEBUG)) {
+    try {
+      await writeFile(join(root, DEBUG, card, 'command'), 'lldp stop', { flag: 'r+' });
+      log.info(`The LLDP agent of ${card} is stopped`);
+    } catch (error) {
+      log.warn(`The LLDP agent of ${card} cannot be stopped: ${reasonOf(error)}`);
+    }
+  }
 }

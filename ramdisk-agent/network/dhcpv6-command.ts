@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { NetworkInterfaceInfo } from 'node:os';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import { reasonOf } from '../system/errors';
+import { reasonOf } from '../../model/errors';
 import type { Run } from '../system/run';
 import { maintainAddress, type Dhcpv6Link, type Lease } from './dhcpv6';
 

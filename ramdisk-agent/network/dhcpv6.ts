@@ -2,7 +2,7 @@
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { codeOf, decode6, duidOfMac, encode6, MESSAGE6, NO_ASSOCIATIONS, STATUS6, type Dhcpv6Message } from '../../wire/dhcp/dhcpv6';
-import { reasonOf } from '../system/errors';
+import { reasonOf } from '../../model/errors';
 
 export interface Dhcpv6Link {
   /** Sends a message to all DHCPv6 servers of the link. */

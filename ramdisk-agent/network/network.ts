@@ -5,7 +5,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { numberIn, type Tree } from '../system/tree';
 import { isPhysical } from '../inventory/interfaces';
-import { reasonOf } from '../system/errors';
+import { reasonOf } from '../../model/errors';
 import type { Run } from '../system/run';
 import { neededMacs, type NetworkOperation, type NetworkPlan, planNetwork } from './plan';
 

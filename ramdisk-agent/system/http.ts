@@ -30,26 +30,32 @@ const MOST_REDIRECTS = 5;
 /** The response to `ask` must be complete within this multiple of `timeoutMs`. */
 const LONGEST_RESPONSE = 4;
 
-/** Rejects without a response, and for one that is very slow or larger than 8 MiB. An error status (400 and more) does not reject. */
-export async function ask(request: HttpRequest): Promise<HttpAnswer> {
+/** Rejects without a response, and for one that is very slow or larger than `largest` bytes. An error status (400 and more) does not reject. */
+export async function ask(request: HttpRequest, largest = LARGEST_ANSWER): Promise<HttpAnswer> {
   const limited = timeoutSignal(LONGEST_RESPONSE * request.timeoutMs, ...(request.signal ? [request.signal] : []));
-  const answer = await open({ ...request, signal: limited });
+  const { answer } = await open({ ...request, signal: limited });
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of answer as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > LARGEST_ANSWER) throw new Error(`The answer of ${request.url} is larger than ${LARGEST_ANSWER} bytes`);
+    if (size > largest) throw new Error(`The answer of ${request.url} is larger than ${largest} bytes`);
     parts.push(part);
   }
   return { status: answer.statusCode ?? 0, headers: answer.headers, text: Buffer.concat(parts).toString('utf8') };
 }
 
+interface Opened {
+  readonly answer: IncomingMessage;
+  /** The URL that answered, after redirects. */
+  readonly url: string;
+}
 /** Follows redirects. Resolves when the headers have arrived; the caller reads or destroys the body. */
-export async function open(request: HttpRequest, redirects = MOST_REDIRECTS): Promise<IncomingMessage> {
+export async function open(request: HttpRequest, redirects = MOST_REDIRECTS): Promise<Opened> {
   const answer = await once(request);
   const { location } = answer.headers;
   const status = answer.statusCode ?? 0;
-  if (![301, 302, 303, 307, 308].includes(status) || location === undefined || !['GET', 'HEAD'].includes(request.method)) return answer;
+  if (![301, 302, 303, 307, 308].includes(status) || location === undefined || !['GET', 'HEAD'].includes(request.method))
+    return { answer, url: request.url };
   answer.destroy();
   if (redirects === 0) throw new Error(`Too many redirects from ${request.url}`);
   const url = new URL(location, request.url);

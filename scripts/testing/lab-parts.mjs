@@ -14,6 +14,7 @@ export const PARTS = {
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
+  'deployment/disk-names': { groups: ['machines', 'python', 'ramdisk', 'agent'], seconds: 240, pypi: true, rare: true },
   'deployment/disk': { groups: ['image', 'machines'], seconds: 11 },
   'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
@@ -29,7 +30,7 @@ export const PARTS = {
   },
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
-  'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk'], seconds: 58 },
+  'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk', 'image'], seconds: 150 },
   'deployment/static-addresses': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
     seconds: 600,

@@ -1,9 +1,8 @@
 /** The command API of a simulated agent. */
-import { reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import { COMMANDS, type AgentCommand, type AgentHost } from './agent-commands';
 import { AGENT_VERSION } from './agent-client';
-import { AgentError } from './image';
+import { toBody } from '../../model/agent/errors';
 
 export interface AgentAnswer {
   readonly status: number;
@@ -94,9 +93,7 @@ async function execute(host: AgentHost, command: AgentCommand, params: JsonObjec
     record.command_result = await command.run(host, params);
     record.command_status = 'SUCCEEDED';
   } catch (error) {
-    const known =
-      error instanceof AgentError ? error : new AgentError('CommandExecutionError', 500, 'Command execution failed', reasonOf(error));
-    record.command_error = { type: known.type, code: known.code, message: known.message, details: known.details };
+    record.command_error = { ...toBody(error) };
     record.command_status = 'FAILED';
   }
 }

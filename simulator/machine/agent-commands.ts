@@ -2,7 +2,10 @@
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
-import { AgentError, chooseDisk, fetchImage, unpackConfigDrive, type DiskContent } from './image';
+import { AgentError } from '../../model/agent/errors';
+import { rootDisk, usableDisks } from '../../model/agent/root-disk';
+import { readWriteArguments } from '../../model/agent/write-arguments';
+import { fetchContent, type DiskContent } from './image';
 import type { HttpClient } from '../http';
 
 /** The parts of an agent and its machine that commands use. */
@@ -42,8 +45,8 @@ const VERSION = { [MANAGER]: '1.0' };
 const LEAVE_DELAY_MS = 50;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
-const erase = async (host: AgentHost): Promise<null> => {
-  for (const { name } of host.inventory.disks ?? []) host.setContent(name, undefined);
+const erase = async (host: AgentHost, params: JsonObject): Promise<null> => {
+  for (const { name } of usableDisks(host.inventory.disks ?? [], object(params['node']))) host.setContent(name, undefined);
   return null;
 };
 
@@ -59,17 +62,13 @@ const STEPS: readonly AgentStep[] = [
       image_info: { description: 'The image, as standby.prepare_image has it', required: true },
       configdrive: { description: 'Base64 of gzip, or a URL', required: false },
     },
-    run: async (host, params, { image_info: image, configdrive }) => {
-      const info = object(image);
-      const disks = host.inventory.disks ?? [];
-      const disk = chooseDisk(disks, object(params['node']));
-      host.setContent(disk, undefined);
-      if (host.failWriteImage !== undefined)
-        throw new AgentError('ImageWriteError', 500, 'Error writing image to device', host.failWriteImage);
-      const written = await fetchImage(info, disks.find(({ name }) => name === disk)!.size, host.http, host.signal);
-      const configDrive = await unpackConfigDrive(configdrive ?? info['configdrive'], host.http, host.signal);
-      host.setContent(disk, { ...written, configDrive });
-      return `prepare_image: image (${String(info['id'])}) written to device ${disk} `;
+    run: async (host, params, args) => {
+      const { image, configDrive } = readWriteArguments(args);
+      const disk = rootDisk(host.inventory.disks ?? [], object(params['node']));
+      host.setContent(disk.name, undefined);
+      if (host.failWriteImage !== undefined) throw new AgentError('ImageWriteError', host.failWriteImage);
+      host.setContent(disk.name, await fetchContent(image, configDrive, disk, host.http, host.signal));
+      return `prepare_image: image (${String(image['id'])}) written to device ${disk.name} `;
     },
   },
 ];
@@ -95,13 +94,7 @@ const stepCommands = (kind: StepKind): Readonly<Record<string, AgentCommand>> =>
     run: async (host, params) => {
       const { args, ...step } = object(params['step']);
       const known = STEPS.find((one) => one.step === step['step'] && one.priority[kind] !== undefined);
-      if (!known)
-        throw new AgentError(
-          'InvalidCommandParamsError',
-          400,
-          'Invalid command parameters',
-          `Unknown ${kind} step: ${String(step['step'])}`,
-        );
+      if (!known) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(step['step'])}`);
       return { [`${kind}_result`]: await known.run(host, params, object(args)), [`${kind}_step`]: step };
     },
   },

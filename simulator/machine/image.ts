@@ -1,21 +1,12 @@
 /** Writes an image as the agent does: downloads the whole image and verifies its checksum. Only the write is simulated, by a record. */
 import { createHash, type Hash } from 'node:crypto';
-import { gunzipSync } from 'node:zlib';
-import { matchDisks, parseHints } from '../../model/hints';
+import { expectedChecksum, type ChecksumRequests } from '../../model/agent/checksum';
+import { AgentError } from '../../model/agent/errors';
+import { readConfigDrive } from '../../model/agent/write-arguments';
+import { reasonOf } from '../../model/errors';
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import type { HttpClient } from '../http';
 
-/** The error of an agent's failed command (`command_error`). */
-export class AgentError extends Error {
-  constructor(
-    readonly type: string,
-    readonly code: number,
-    message: string,
-    readonly details: string,
-  ) {
-    super(message);
-  }
-}
 /** The content of a disk. */
 export interface DiskContent {
   readonly url: string;
@@ -27,60 +18,86 @@ export interface DiskContent {
   readonly configDrive: Buffer | undefined;
 }
 
-const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
-const string = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-const MIN_ROOT_DISK = 4 * 2 ** 30;
-const MAX_CONFIG_DRIVE = 64 * 2 ** 20;
+type Answer = Awaited<ReturnType<HttpClient['request']>>;
+const MOST_REDIRECTS = 5;
+/** Bytes of a checksum file or an encoded config drive. */
+const LARGEST_TEXT = 96 * 2 ** 20;
 
-/** The name of the disk for the image: the smallest one of at least 4 GiB that the node's hints allow. */
-export function chooseDisk(disks: readonly InventoryDisk[], node: JsonObject): string {
-  const hints = object(node['instance_info'])['root_device'] ?? object(node['properties'])['root_device'];
-  const suitable = matchDisks(disks, parseHints(hints))
-    .filter(({ size }) => size >= MIN_ROOT_DISK)
-    .sort((a, b) => a.size - b.size);
-  if (!suitable[0])
-    throw new AgentError(
-      'DeviceNotFound',
-      404,
-      'Error finding the disk or partition device to deploy the image onto',
-      `No suitable device was found for deployment using these hints ${JSON.stringify(hints ?? {})}`,
-    );
-  return suitable[0].name;
+/** Follows redirects. @returns the answer, and the URL that gave it */
+async function follow(http: HttpClient, start: string, signal: AbortSignal): Promise<{ answer: Answer; url: string }> {
+  let url = start;
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    const answer = await http.request(url, { signal });
+    const location = answer.status >= 300 && answer.status < 400 ? answer.header('location') : undefined;
+    if (location === undefined) return { answer, url };
+    await answer.drain();
+    url = new URL(location, url).href;
+  }
+  throw new Error(`Too many redirects from ${start}`);
 }
 
-/** Downloads and verifies the image of `image_info`. @throws AgentError with the real agent's words */
-export async function fetchImage(
-  info: JsonObject,
-  diskSize: number,
+function requestsBy(http: HttpClient, signal: AbortSignal): ChecksumRequests {
+  return {
+    fetchText: async (url) => {
+      const failed = (reason: string): AgentError => new AgentError('ImageDownloadError', reason);
+      const { answer } = await follow(http, url, signal).catch((error: unknown) => {
+        throw failed(`URL: ${url}. Error: ${reasonOf(error)}`);
+      });
+      if (answer.status !== 200) {
+        await answer.drain();
+        throw failed(`Received status code ${answer.status} from ${url}, expected 200`);
+      }
+      const parts: Buffer[] = [];
+      let size = 0;
+      for await (const part of answer.body) {
+        size += part.length;
+        if (size > LARGEST_TEXT) throw failed(`The answer of ${url} is larger than ${LARGEST_TEXT} bytes`);
+        parts.push(part);
+      }
+      return Buffer.concat(parts).toString('utf8');
+    },
+    targetOf: async (url) => {
+      const aborted = new AbortController();
+      const found = await follow(http, url, AbortSignal.any([signal, aborted.signal]));
+      aborted.abort();
+      return found.url;
+    },
+  };
+}
+
+/** Downloads and verifies the image, and the config drive. @throws AgentError */
+export async function fetchContent(
+  image: JsonObject,
+  configDrive: string | null,
+  disk: InventoryDisk,
   http: HttpClient,
   signal: AbortSignal,
-): Promise<Omit<DiskContent, 'configDrive'>> {
-  const id = String(info['id']);
-  const expected = await expectedChecksum(info, http, signal);
+): Promise<DiskContent> {
+  const requests = requestsBy(http, signal);
+  const expected = await expectedChecksum(image, true, requests);
+  const volume = configDrive === null ? undefined : await readConfigDrive(configDrive, requests.fetchText);
+  const id = String(image['id']);
   const reasons: string[] = [];
-  for (const url of Array.isArray(info['urls']) ? info['urls'].map(String) : []) {
-    const answer = await http.request(url, { signal }).catch((error: unknown) => {
-      reasons.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
+  for (const url of (image['urls'] as readonly unknown[]).map(String)) {
+    const found = await follow(http, url, signal).catch((error: unknown) => {
+      reasons.push(`URL: ${url}. Error: ${reasonOf(error)}`);
     });
-    if (!answer) continue;
-    if (answer.status !== 200) {
-      await answer.drain();
-      reasons.push(`${url}: status code ${answer.status}`);
+    if (!found) continue;
+    if (found.answer.status !== 200) {
+      await found.answer.drain();
+      reasons.push(`Received status code ${found.answer.status} from ${url}, expected 200`);
       continue;
     }
-    const hashes = [createHash('sha256'), ...(expected ? [createHash(expected.algorithm)] : [])];
-    const size = await hashAll(answer.body, hashes, diskSize, id);
-    const [sha256, sum] = hashes.map((hash) => hash.digest('hex'));
-    if (expected && sum !== expected.value)
-      throw new AgentError(
-        'ImageChecksumError',
-        500,
-        'Error verifying image checksum',
-        `Image failed to verify against checksum. location: ${url}; image ID: ${id}; image checksum: ${expected.value}; verification checksum: ${sum!}`,
-      );
-    return { url, size, sha256: sha256! };
+    const hashes = [createHash('sha256'), createHash(expected.algorithm)] as const;
+    const size = await hashAll(found.answer.body, hashes, disk.size, id);
+    const [sha256, sum] = [hashes[0].digest('hex'), hashes[1].digest('hex')];
+    if (sum !== expected.value) {
+      const text = `Image failed to verify against checksum. location: ${disk.name}; image ID: ${id}; image checksum: ${expected.value}; verification checksum: ${sum}`;
+      throw new AgentError('ImageChecksumError', text);
+    }
+    return { url, size, sha256, configDrive: volume };
   }
-  throw new AgentError('ImageDownloadError', 500, 'Error downloading image', `Download of image ${id} failed: ${reasons.join('; ')}`);
+  throw new AgentError('ImageDownloadError', `Download of image ${id} failed: ${reasons.join('; ')}`);
 }
 
 async function hashAll(body: AsyncIterable<Buffer>, hashes: readonly Hash[], diskSize: number, id: string): Promise<number> {
@@ -90,41 +107,8 @@ async function hashAll(body: AsyncIterable<Buffer>, hashes: readonly Hash[], dis
     const virtual = size === 0 && chunk.length >= 32 && chunk.readUInt32BE(0) === 0x514649fb ? Number(chunk.readBigUInt64BE(24)) : 0;
     size += chunk.length;
     if (Math.max(size, virtual) > diskSize)
-      throw new AgentError(
-        'ImageWriteError',
-        500,
-        'Error writing image to device',
-        `Image ${id} is larger than the disk of ${diskSize} bytes`,
-      );
+      throw new AgentError('ImageWriteError', `Image ${id} is larger than the disk of ${diskSize} bytes`);
     for (const hash of hashes) hash.update(chunk);
   }
   return size;
-}
-
-/** From `os_hash_*`, else from `checksum`: a value, whose length gives the algorithm, or the URL of a file with the value. */
-async function expectedChecksum(
-  info: JsonObject,
-  http: HttpClient,
-  signal: AbortSignal,
-): Promise<{ algorithm: string; value: string } | undefined> {
-  const [algorithm, hash] = [string(info['os_hash_algo']), string(info['os_hash_value'])];
-  if (algorithm && hash) return { algorithm, value: hash };
-  let value = string(info['checksum']);
-  if (value === undefined) return undefined;
-  if (/^https?:/.test(value)) value = (await (await http.request(value, { signal })).text()).trim().split(/\s+/)[0]!;
-  const known = { 32: 'md5', 40: 'sha1', 64: 'sha256', 128: 'sha512' }[value.length];
-  if (!known) throw new AgentError('ImageChecksumError', 500, 'Error verifying image checksum', `Unable to tell the algorithm of ${value}`);
-  return { algorithm: known, value };
-}
-
-/** @param source base64 of gzip, or a URL of such a text */
-export async function unpackConfigDrive(source: unknown, http: HttpClient, signal: AbortSignal): Promise<Buffer | undefined> {
-  let text = string(source);
-  if (text === undefined) return undefined;
-  if (/^https?:/.test(text)) text = await (await http.request(text, { signal })).text();
-  try {
-    return gunzipSync(Buffer.from(text, 'base64'), { maxOutputLength: MAX_CONFIG_DRIVE });
-  } catch (error) {
-    throw new AgentError('InstanceDeployFailure', 500, 'Failed to create config drive', String(error));
-  }
 }

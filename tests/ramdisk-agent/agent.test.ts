@@ -1,6 +1,6 @@
 /** The whole agent in one process: a machine made of files, an API that answers as Ironic's, commands over its real HTTPS. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { request } from 'node:https';
@@ -110,11 +110,13 @@ function boot(
     machine: 'x86_64',
     hostname: () => 'localhost',
     bootInterface: MAC,
+    bootedFromMedium: false,
     parameters: parseParameters(
       `ipa-api-url=${url} BOOTIF=01-${MAC.replaceAll(':', '-')} ipa-listen-host=127.0.0.1 ipa-listen-port=${port} ${commandLine}`,
     ),
     frames: async () => new Map(),
     findService: async () => undefined,
+    ntpTime: async () => Promise.reject(new Error('no NTP')),
     clock: { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 50, signal) },
     log: { ...silentLog, child: () => machine.log, text: () => 'the log\n' },
     fetching: { trust: { insecure: false }, timeoutMs: 20_000, signal: new AbortController().signal },
@@ -262,6 +264,21 @@ it('reports failed collectors, and posts the data of the others', async () => {
   expect(body).not.toHaveProperty('data');
 });
 
+it('stops the LLDP agent in the firmware of i40e before it listens', async () => {
+  let told = '';
+  const { machine } = boot(
+    `ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-collect-lldp=1 ipa-hardware-initialization-delay=5`,
+    {
+      frames: async () => ((told = readFileSync(join(machine.root, 'sys/kernel/debug/i40e/0000:01:00.0/command'), 'utf8')), new Map()),
+    },
+  );
+  const card = join(machine.root, 'sys/kernel/debug/i40e/0000:01:00.0');
+  mkdirSync(card, { recursive: true });
+  writeFileSync(join(card, 'command'), '');
+  await report();
+  expect(told).toBe('lldp stop');
+});
+
 it.each<[number, number]>([
   [409, 5],
   [503, 5],
@@ -376,6 +393,68 @@ it('erase_devices_metadata erases metadata as a clean step', async () => {
   });
   expect(ran.some((one) => one.startsWith('blockdev --rereadpt'))).toBe(true);
   expect((await start(disk)).subarray(0, 1000).every((byte) => byte === 0)).toBe(true);
+});
+
+it.each(['erase_devices_metadata', 'erase_devices'])('%s erases nothing when one disk is shared storage', async (step) => {
+  const { machine, disk, port } = boot('');
+  await until('a heartbeat', () => beats() > 0);
+  // A second disk, which comes last: a LUN with VMFS.
+  const lun = join(machine.root, 'lun');
+  writeFileSync(lun, '');
+  truncateSync(lun, 5 * GiB);
+  const name = `..${lun}`.replaceAll('/', '!');
+  mkdirSync(join(machine.root, 'sys/block', name), { recursive: true });
+  writeFileSync(join(machine.root, 'sys/block', name, 'size'), String((5 * GiB) / 512));
+  const [file, first] = [await open(lun, 'r+'), await open(disk, 'r+')];
+  await file.write(Buffer.from('0dd001c0', 'hex'), 0, 4, 2 ** 20);
+  await first.write(Buffer.from('data'), 0, 4, 0);
+  await Promise.all([file.close(), first.close()]);
+  const params = { step: { step, interface: 'deploy' }, node: { uuid: 'the-node' }, ports: [] };
+  expect(await command(port, 'clean.execute_clean_step', params)).toMatchObject({
+    command_status: 'FAILED',
+    command_error: { type: 'ProtectedDeviceError', details: expect.stringContaining('VMware VMFS volume located on device') as string },
+  });
+  expect((await start(disk)).toString('latin1', 0, 4)).toBe('data');
+  if (step === 'erase_devices') return;
+  const allowed = { ...params, node: { uuid: 'the-node', driver_info: { wipe_special_filesystems: true } } };
+  expect(await command(port, 'clean.execute_clean_step', allowed)).toMatchObject({ command_status: 'SUCCEEDED' });
+});
+
+it('writes the image to the disk of the hints, for which it waits', async () => {
+  const { machine, port } = boot('ipa-disk-wait-attempts=50');
+  await until('a heartbeat', () => beats() > 0);
+  const late = join(machine.root, 'late');
+  writeFileSync(late, '');
+  truncateSync(late, 5 * GiB);
+  const node = { uuid: 'the-node', properties: { root_device: { serial: 'LATE' } } };
+  const info = { id: 'x', urls: [`${url}/image`], disk_format: 'raw', checksum: createHash('sha256').update(image).digest('hex') };
+  const params = { step: { step: 'write_image', interface: 'deploy', args: { image_info: info } }, node, ports: [] };
+  await command(port, 'deploy.execute_deploy_step', params, false);
+  await delay(100);
+  const block = join(machine.root, 'sys/block', `..${late}`.replaceAll('/', '!'));
+  mkdirSync(join(block, 'device'), { recursive: true });
+  writeFileSync(join(block, 'device/serial'), 'LATE');
+  writeFileSync(join(block, 'size'), String((5 * GiB) / 512));
+  const before = beats();
+  await until('the end', () => beats() > before);
+  expect((await start(late)).equals(image)).toBe(true);
+});
+
+it('sets the clock before its first request', async () => {
+  const order: string[] = [];
+  answers['/'] = () => (order.push('request'), [200, { default_version: { version: '1.115' } }]);
+  boot('ipa-ntp-server=ntp.example', {
+    ntpTime: async (server) => (order.push(server), 1_704_067_200_400),
+    run: async (program, args) => (order.push([program, ...args].join(' ')), ''),
+  });
+  await until('a heartbeat', () => beats() > 0);
+  expect(order.slice(0, 4)).toEqual(['ntp.example', 'date -u -s @1704067200', 'hwclock -w -u', 'request']);
+});
+
+it('goes on when the clock cannot be set', async () => {
+  boot('ipa-ntp-server=ntp.example');
+  await until('a heartbeat', () => beats() > 0);
+  expect(ran).toEqual([]);
 });
 
 it('returns its logs and its inventory', async () => {

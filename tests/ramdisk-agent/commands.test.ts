@@ -1,6 +1,6 @@
 import { silentLog } from '../../model/log';
 import { type Commands, runner } from '../../ramdisk-agent/commands';
-import { AgentError } from '../../ramdisk-agent/system/errors';
+import { AgentError } from '../../model/agent/errors';
 
 function make(): {
   readonly runs: ReturnType<typeof runner>;

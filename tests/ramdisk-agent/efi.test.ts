@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findLoader, installBootEntry } from '../../ramdisk-agent/disk/efi';
+import { tree } from '../../ramdisk-agent/system/tree';
 import { fileDevice, fileTree, folder } from './support';
 
 const csv = (text: string): Buffer => Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from(text, 'utf16le')]);
@@ -23,6 +24,8 @@ async function install(
   partitionType: number,
   files: readonly string[],
   answers: Readonly<Record<string, string>>,
+  path = '/dev/sda',
+  sysfs: Readonly<Record<string, string>> = { empty: '' },
 ): Promise<{ result: unknown; ran: string[] }> {
   const device = await fileDevice(10 * 2 ** 20);
   const mbr = Buffer.alloc(512);
@@ -34,7 +37,7 @@ async function install(
   const ran: string[] = [];
   const temporary = folder();
   const result: unknown = await installBootEntry(
-    { ...device, path: '/dev/sda' },
+    { ...device, path },
     async (program, args) => {
       const command = [program, ...args]
         .join(' ')
@@ -53,6 +56,7 @@ async function install(
       if (answers[program] === undefined) throw new Error(`${program}: failed`);
       return answers[program];
     },
+    tree(fileTree(sysfs)),
     temporary,
   ).catch((error: unknown) => error);
   return { result, ran };
@@ -69,6 +73,13 @@ it('installBootEntry creates an entry for the loader, and deletes older ones wit
     'efibootmgr --quiet --delete-bootnum --bootnum 0003',
     'efibootmgr --quiet --create --disk /dev/sda --part 1 --label bloomery --loader \\EFI\\BOOT\\BOOTX64.EFI',
   ]);
+});
+
+it('installBootEntry names a path of a multipath device to the firmware, and mounts the partition that kpartx made', async () => {
+  const sysfs = { 'sys/block/dm-0/dm/name': 'mpatha\n', 'sys/block/dm-0/slaves/sdb/x': '', 'sys/block/dm-0/slaves/sdc/x': '' };
+  const { ran } = await install(0xef, ['EFI/BOOT/BOOTX64.EFI'], { mount: '', umount: '', efibootmgr: '' }, '/dev/dm-0', sysfs);
+  expect(ran[0]).toBe('mount -t vfat -o ro /dev/mapper/mpatha-part1 /tmp/esp');
+  expect(ran.at(-1)).toContain('--disk /dev/sdb --part 1');
 });
 
 it.each<[string, Parameters<typeof install>, object]>([

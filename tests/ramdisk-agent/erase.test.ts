@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { silentLog } from '../../model/log';
-import type { InventoryDisk, JsonObject } from '../../model/records';
-import { eraseDisk, eraseMetadata } from '../../ramdisk-agent/disk/erase';
+import type { JsonObject } from '../../model/records';
+import { type Erasing, eraseDisk, eraseMetadata } from '../../ramdisk-agent/disk/erase';
 import { tree } from '../../ramdisk-agent/system/tree';
 import { fileDevice, fileTree, isFull } from './support';
 
@@ -27,8 +27,8 @@ interface Erased {
   readonly percents: readonly number[];
 }
 async function erase(
-  disk: Partial<InventoryDisk>,
-  answers: Readonly<Record<string, string | Error>>,
+  disk: Partial<Erasing['disk']>,
+  answers: Readonly<Record<string, string | Error | ((ran: readonly string[]) => string | Error)>>,
   settings: JsonObject = {},
   attributes: Readonly<Record<string, string>> = {},
   work = eraseDisk,
@@ -41,18 +41,20 @@ async function erase(
   const given = Object.fromEntries(
     Object.entries(attributes).map(([attribute, value]) => [`sys/block/${name.slice(5)}/${attribute}`, value]),
   );
+  const run = async (program: string, args: readonly string[]): Promise<string> => {
+    const command = [program, ...args].join(' ');
+    if (!/^(hdparm -I|nvme id-ctrl)/.test(command)) ran.push(command);
+    const given = answers[command] ?? answers[program];
+    const answer = typeof given === 'function' ? given(ran) : given;
+    if (answer === undefined) throw new Error(`${program}: not found`);
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
   const error: unknown = await work({
-    disk: { name, size: SIZE, ...disk },
+    disk: { name, size: SIZE, tran: null, logical_sectors: 512, ...disk },
     settings,
-    open: async () => ({ ...device, close: async () => {} }),
-    run: async (program, args) => {
-      const command = [program, ...args].join(' ');
-      if (!/^(hdparm -I|nvme id-ctrl)/.test(command)) ran.push(command);
-      const answer = answers[command] ?? answers[program];
-      if (answer === undefined) throw new Error(`${program}: not found`);
-      if (answer instanceof Error) throw answer;
-      return answer;
-    },
+    open: async () => ({ ...device, close: async () => {}, command: (program, args) => run(program, [...args, name]) }),
+    query: run,
     tree: tree(fileTree({ empty: '', ...given })),
     random: randomBytes,
     progress: (percent) => percents.push(percent),
@@ -72,12 +74,12 @@ it.each<[string, Parameters<typeof erase>, readonly string[]]>([
   [
     'NVMe, cryptographic',
     [nvme, { 'nvme id-ctrl /dev/nvme0n1 --output-format=json': '{"oacs":2,"fna":4}', nvme: '' }],
-    ['nvme format /dev/nvme0n1 --ses 2 --force'],
+    ['nvme format --ses 2 --force /dev/nvme0n1'],
   ],
   [
     'NVMe, user data',
     [nvme, { 'nvme id-ctrl /dev/nvme0n1 --output-format=json': '{"oacs":6,"fna":0}', nvme: '' }],
-    ['nvme format /dev/nvme0n1 --ses 1 --force'],
+    ['nvme format --ses 1 --force /dev/nvme0n1'],
   ],
   [
     'NVMe without format, with write-zeroes support',
@@ -143,13 +145,33 @@ it.each<[string, Parameters<typeof erase>, RegExp]>([
   [
     'a disk that stays locked',
     [sata, { 'hdparm -I /dev/sda': identify('supported', 'enabled', 'locked', 'not\tfrozen'), hdparm: '' }],
-    /still has its security enabled/,
+    /security password that the agent does not know/,
   ],
   ['a read-only disk', [{}, {}, {}, { ro: '1\n' }], /flagged read-only/],
 ])('eraseDisk fails for %s', async (_, given, reason) => {
   const { error, zeroed } = await erase(...given);
   expect(error).toMatchObject({ type: 'BlockDeviceEraseError', message: expect.stringMatching(reason) as string });
   expect(zeroed).toBe(false);
+});
+
+it('eraseDisk removes the password after an ATA erasure that failed, and goes on where that is allowed', async () => {
+  const LOCKED = identify('supported', 'enabled', 'locked', 'not\tfrozen');
+  const UNLOCKED = identify('supported', 'enabled', 'not\tlocked', 'not\tfrozen');
+  const answers = {
+    'hdparm -I /dev/sda': (ran: readonly string[]) => {
+      if (ran.at(-1)?.includes('--security-disable')) return identify(...CLEAN);
+      if (ran.at(-1)?.includes('--security-unlock')) return UNLOCKED;
+      return ran.length > 0 ? LOCKED : identify(...CLEAN);
+    },
+    'hdparm --user-master u --security-erase NULL /dev/sda': new Error('I/O error'),
+    hdparm: '',
+  };
+  const commands = ['--security-set-pass', '--security-erase', '--security-unlock', '--security-disable'];
+  const ran = commands.map((command) => `hdparm --user-master u ${command} NULL /dev/sda`);
+  const failed = await erase(sata, answers);
+  expect(failed).toMatchObject({ error: { type: 'BlockDeviceEraseError' }, ran, zeroed: false });
+  const overwritten = await erase(sata, answers, { agent_continue_if_secure_erase_failed: true });
+  expect(overwritten).toMatchObject({ error: undefined, ran, zeroed: true });
 });
 
 it('eraseDisk skips a read-only disk with agent_erase_skip_read_only', async () => {
@@ -172,10 +194,10 @@ it('eraseMetadata erases only the first and last MiB of the disk and of its part
   await device.write(table, 0);
   const ran: string[] = [];
   await eraseMetadata({
-    disk: { name: '/dev/sda', size: 20 * MiB },
+    disk: { name: '/dev/sda', size: 20 * MiB, tran: null, logical_sectors: 512 },
     settings: {},
     open: async () => ({ ...device, close: async () => {} }),
-    run: async (program, args) => {
+    query: async (program, args) => {
       ran.push([program, ...args].join(' '));
       return '';
     },

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { readDisks } from '../../ramdisk-agent/inventory/disks';
 import { readInterfaces, readPciDevices } from '../../ramdisk-agent/inventory/interfaces';
 import { bootMode, readInventory } from '../../ramdisk-agent/inventory/inventory';
 import { readCpu, readMemory } from '../../ramdisk-agent/inventory/processor';
@@ -221,112 +220,6 @@ it('readPciDevices returns devices with all attributes', () => {
   ]);
 });
 
-describe('readDisks', () => {
-  const disk = (name: string, path: string, files: Readonly<Record<string, string | Buffer>>): Record<string, string | Buffer> => ({
-    [`sys/block/${name}`]: `->..${path}/block/${name}`,
-    [`sys${path}/block/${name}/size`]: '8388608\n',
-    [`sys${path}/block/${name}/queue/rotational`]: '0\n',
-    [`sys${path}/block/${name}/queue/logical_block_size`]: '512\n',
-    [`sys${path}/block/${name}/queue/physical_block_size`]: '4096\n',
-    ...Object.fromEntries(Object.entries(files).map(([file, content]) => [`sys${path}/block/${name}/${file}`, content])),
-  });
-  const pci = '/devices/pci0000:00/0000:00:1f.2';
-  it.each<[string, Record<string, string | Buffer>, object]>([
-    [
-      'virtio',
-      disk('vda', '/devices/pci0000:00/0000:00:02.0/virtio1', { serial: 'SER1\n', 'device/vendor': '0x1af4\n' }),
-      {
-        name: '/dev/vda',
-        serial: 'SER1',
-        vendor: '0x1af4',
-        model: null,
-        tran: 'virtio',
-        by_path: '/dev/disk/by-path/pci-0000:00:02.0',
-        wwn: null,
-        hctl: null,
-      },
-    ],
-    [
-      'SATA',
-      {
-        ...disk('sda', `${pci}/ata3/host2/target2:0:0/2:0:0:0`, {
-          'queue/rotational': '1\n',
-          'device/model': 'QEMU HARDDISK   \n',
-          'device/vendor': 'ATA     \n',
-          'device/vpd_pg80': Buffer.from('\0\x80\0\x08  S0001 ', 'latin1'),
-          'device/wwid': 'naa.5000c500a1b2c3d4\n',
-          'device/scsi_device/2:0:0:0/x': '',
-        }),
-        [`sys${pci}/ata3/ata_port/ata3/port_no`]: '3\n',
-      },
-      {
-        name: '/dev/sda',
-        rotational: true,
-        model: 'QEMU HARDDISK',
-        vendor: 'ATA',
-        serial: 'S0001',
-        wwn: '0x5000c500a1b2c3d4',
-        wwn_with_extension: '0x5000c500a1b2c3d4',
-        wwn_vendor_extension: null,
-        hctl: '2:0:0:0',
-        tran: 'sata',
-        by_path: '/dev/disk/by-path/pci-0000:00:1f.2-ata-3',
-      },
-    ],
-    [
-      'SAS behind a RAID controller',
-      disk('sdb', '/devices/pci0000:00/0000:02:00.0/host0/target0:2:1/0:2:1:0', {
-        'device/wwid': 'naa.600508b1001c1234abcd567890abcdef\n',
-      }),
-      {
-        wwn: '0x600508b1001c1234',
-        wwn_with_extension: '0x600508b1001c1234abcd567890abcdef',
-        wwn_vendor_extension: '0xabcd567890abcdef',
-        tran: null,
-        by_path: '/dev/disk/by-path/pci-0000:02:00.0-scsi-0:2:1:0',
-      },
-    ],
-    [
-      'NVMe',
-      disk('nvme0n1', '/devices/pci0000:00/0000:00:04.0/nvme/nvme0', {
-        'device/serial': 'NV1                 \n',
-        'device/model': 'QEMU NVMe Ctrl   \n',
-        wwid: 'nvme.1b36-4e5631-51454d55-00000001\n',
-      }),
-      {
-        name: '/dev/nvme0n1',
-        serial: 'NV1',
-        model: 'QEMU NVMe Ctrl',
-        tran: 'nvme',
-        by_path: '/dev/disk/by-path/pci-0000:00:04.0-nvme-1',
-        wwn: 'nvme.1b36-4e5631-51454d55-00000001',
-      },
-    ],
-    [
-      'USB',
-      {
-        ...disk('sdc', '/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0', {
-          'device/wwid': 't10.ATA whatever',
-        }),
-        'sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/serial': 'USB7\n',
-      },
-      { serial: 'USB7', tran: 'usb', by_path: '/dev/disk/by-path/pci-0000:00:14.0-usb-0:1:1.0-scsi-0:0:0:0', wwn: null },
-    ],
-  ])('reads the attributes of a disk: %s', (_, files, expected) => {
-    expect(readDisks(of(files))).toMatchObject([{ size: 4294967296, logical_sectors: 512, physical_sectors: 4096, ...expected }]);
-  });
-  it('omits optical, loop, RAM, empty and hidden devices', () => {
-    const files = {
-      ...disk('sr0', '/devices/x', {}),
-      ...disk('loop0', '/devices/x', {}),
-      ...disk('zram0', '/devices/x', {}),
-      ...disk('sdd', '/devices/x', { size: '0\n' }),
-      ...disk('nvme0c0n1', '/devices/x', { hidden: '1\n' }),
-    };
-    expect(readDisks(of(files))).toEqual([]);
-  });
-});
-
 describe('readInventory and its parts', () => {
   const around = (
     files: Readonly<Record<string, string | Buffer>>,
@@ -338,6 +231,7 @@ describe('readInventory and its parts', () => {
     machine: 'x86_64',
     hostname: () => 'machine-7',
     bootInterface: '01-52-54-00-aa-bb-cc',
+    bootedFromMedium: false,
   });
   it('readInventory returns every part, even of an empty file tree', async () => {
     expect(await readInventory(around({ empty: '' }))).toMatchObject({

@@ -48,7 +48,15 @@ const FILES: Readonly<Record<string, string>> = {
 const said = async (program: string): Promise<string> =>
   program === 'ethtool' ? 'driver: igb\nfirmware-version: 3.25, 0x800005cf \n' : 'IP Address  : 192.0.2.9\n';
 const around = (files: Readonly<Record<string, string>>, run = said) => ({
-  ...{ tree: tree(fileTree(files)), run, addresses: () => ({}), machine: 'x86_64', hostname: () => 'host', bootInterface: null },
+  ...{
+    tree: tree(fileTree(files)),
+    run,
+    addresses: () => ({}),
+    machine: 'x86_64',
+    hostname: () => 'host',
+    bootInterface: null,
+    bootedFromMedium: false,
+  },
 });
 
 describe('what the recorder reads', () => {

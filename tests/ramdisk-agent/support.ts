@@ -33,7 +33,7 @@ export async function fileDevice(size: number, sectorSize = 512): Promise<Device
   const path = join(folder(), 'disk');
   writeFileSync(path, '');
   truncateSync(path, size);
-  const device = await openDevice({ path, size, sectorSize });
+  const device = await openDevice({ path, size, sectorSize, mode: 'write' });
   opened.push(device);
   return device;
 }

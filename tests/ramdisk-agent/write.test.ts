@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
-import { expectedChecksum } from '../../ramdisk-agent/disk/checksum';
+import { expectedChecksum } from '../../model/agent/checksum';
 import type { Device } from '../../ramdisk-agent/disk/device';
 import { formatOf, HEAD_LENGTH } from '../../ramdisk-agent/disk/image';
 import { readPartitions } from '../../ramdisk-agent/disk/partitions';
@@ -98,6 +98,7 @@ async function write(image: JsonObject, more: Partial<WriteOptions> = {}, size =
     rescan: async () => {
       rescans++;
     },
+    conversion: { run: async () => Promise.reject(new Error('no mount')), temporary: '/nowhere' },
     newGuid: () => '99999999-8888-7777-6666-555555555555',
     progress: (percent) => percents.push(percent),
     clock: { now: () => 0, sleep: async () => {} },
@@ -180,6 +181,30 @@ it('downloads from the beginning again after a broken connection', async () => {
   expect((await device.read(0, disk.length)).equals(disk)).toBe(true);
 });
 
+it('downloads again after a wrong checksum, and asks the checksum file again', async () => {
+  const older = Buffer.from(disk);
+  older[3 * MiB] = 1;
+  let [tries, asked] = [0, 0];
+  served['/disk.raw'] = (response, request) => bytes(++tries === 1 ? older : disk)(response, request);
+  served['/sums'] = (response, request) => {
+    asked++;
+    bytes(`${sha('sha256', disk)}  disk.raw\n`)(response, request);
+  };
+  const { device, result } = await write({ os_hash_value: `${url}/sums` });
+  await result;
+  expect([tries, asked]).toEqual([2, 2]);
+  expect((await device.read(0, disk.length)).equals(disk)).toBe(true);
+});
+
+it('verifies a redirected image by a checksum file with the name of the target', async () => {
+  served['/latest'] = (response) => response.writeHead(302, { location: '/disk.raw' }).end();
+  served['/sums'] = bytes(`${sha('sha256', disk)}  disk.raw\n`);
+  await (
+    await write({ urls: [`${url}/latest`], os_hash_value: `${url}/sums` })
+  ).result;
+  expect(requests.filter((path) => path === '/latest')).toHaveLength(2);
+});
+
 const broken: Answer = (response) => {
   response.writeHead(200, { 'content-length': disk.length });
   response.write(disk.subarray(0, 3 * MiB), () => response.destroy());
@@ -233,7 +258,6 @@ it.each<[string, () => JsonObject, string, RegExp]>([
     'InvalidImage',
     /Detected image format was vmdk/,
   ],
-  ['a partition image', () => ({ image_type: 'partition' }), 'InvalidImage', /partition images are not supported/],
   ['an image without a partition table', image(noTable), 'DeploymentError', /Unable to find a valid partition table/],
   ['an image without partitions', image(noPartitions), 'DeploymentError', /No partitions found on the device/],
   ['an empty image', image(Buffer.alloc(0)), 'DeploymentError', /Unable to find a valid partition table/],
@@ -241,7 +265,7 @@ it.each<[string, () => JsonObject, string, RegExp]>([
   const { device, result, rescans } = await write(given());
   await expect(result).rejects.toMatchObject({ type, message: expect.stringMatching(reason) as string });
   // A command that is refused before anything is fetched leaves the disk unchanged.
-  const left = type === 'InvalidCommandParamsError' || given()['image_type'] === 'partition' ? 0x55 : 0;
+  const left = type === 'InvalidCommandParamsError' ? 0x55 : 0;
   for (const position of [0, 15 * MiB]) expect(isFull(await device.read(position, MiB), left)).toBe(true);
   expect(rescans()).toBe(0);
 });
@@ -270,10 +294,20 @@ describe('expectedChecksum', () => {
     without: `${'1'.repeat(64)}  other.raw\n`,
   };
   const expected = (given: JsonObject, md5 = true): ReturnType<typeof expectedChecksum> =>
-    expectedChecksum({ urls: ['http://x/disk.raw?y'], ...given }, md5, async (file) => files[file.slice('http://s/'.length)]!);
+    expectedChecksum({ urls: ['http://x/disk.raw?y'], ...given }, md5, {
+      fetchText: async (file) => files[file.slice('http://s/'.length)]!,
+      targetOf: async (from) => (from === 'http://x/latest.raw' ? 'http://y/disk.raw' : from),
+    });
   it.each(['lone', 'gnu', 'bsd'])('reads a checksum file in the format: %s', async (file) => {
     expect(await expected({ checksum: `http://s/${file}` })).toEqual({ algorithm: 'sha256', value });
     expect(await expected({ os_hash_algo: 'sha256', os_hash_value: `http://s/${file}` })).toEqual({ algorithm: 'sha256', value });
+  });
+  it('finds the name of the file to which the image is redirected', async () => {
+    const latest = { urls: ['http://x/latest.raw'], os_hash_algo: 'sha256', os_hash_value: 'http://s/gnu' };
+    expect(await expected(latest)).toEqual({ algorithm: 'sha256', value });
+    await expect(expected({ ...latest, os_hash_value: 'http://s/without' })).rejects.toThrow(
+      'does not contain name latest.raw or disk.raw',
+    );
   });
   it.each<[JsonObject, RegExp]>([
     [{ checksum: 'http://s/without' }, /does not contain name disk.raw/],

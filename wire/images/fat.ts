@@ -3,7 +3,10 @@
  * Specification" 1.03, here FAT §). Every file is contiguous.
  */
 
-const SECTOR = 512;
+/** Bytes. */
+const USUAL_SECTOR = 512;
+const LARGEST_CLUSTER = 65536;
+const FIRST_DATE = Date.UTC(1980, 0, 1);
 const RESERVED = 1;
 const COPIES = 2;
 const ENTRY = 32;
@@ -21,6 +24,8 @@ interface FatSpecification {
   readonly label: string;
   /** Path with slashes → content. Names that do not fit into 8.3 get a long one. */
   readonly files: Readonly<Record<string, FatContent>>;
+  /** Bytes of a sector: that of the disk, 512 (default) or 4096. */
+  readonly sectorSize?: number;
   /** Least size in bytes. */
   readonly atLeast?: number;
   /** Milliseconds; the date of all files. */
@@ -48,20 +53,20 @@ export function fatImage(specification: FatSpecification & { readonly files: Rea
   return image;
 }
 
-export function fatLayout({ label, files, atLeast = 0, now }: FatSpecification): FatLayout {
+export function fatLayout({ label, files, sectorSize: sector = USUAL_SECTOR, atLeast = 0, now }: FatSpecification): FatLayout {
   const root = treeOf(files);
   const folders = [...foldersBelow(root)];
   const folderBytes = (folder: Folder): number => ENTRY * (2 + entriesOf(folder));
-  const rootEntries = Math.max(224, Math.ceil((1 + entriesOf(root)) / 16) * 16);
+  const rootEntries = (Math.ceil((Math.max(224, 1 + entriesOf(root)) * ENTRY) / sector) * sector) / ENTRY;
   const needs = [...folders.map(folderBytes), ...Object.values(files).map(sizeOf)];
-  const { perCluster, clusters, wide } = geometry(needs, atLeast - rootEntries * ENTRY);
-  const clusterBytes = perCluster * SECTOR;
-  const fatSectors = fatSectorsOf(clusters);
-  const rootAt = (RESERVED + COPIES * fatSectors) * SECTOR;
+  const { perCluster, clusters, wide } = geometry(needs, atLeast - rootEntries * ENTRY, sector);
+  const clusterBytes = perCluster * sector;
+  const fatSectors = fatSectorsOf(clusters, sector);
+  const rootAt = (RESERVED + COPIES * fatSectors) * sector;
   const dataAt = rootAt + rootEntries * ENTRY;
-  const totalSectors = dataAt / SECTOR + clusters * perCluster;
+  const totalSectors = dataAt / sector + clusters * perCluster;
 
-  const fat = Buffer.alloc(fatSectors * SECTOR);
+  const fat = Buffer.alloc(fatSectors * sector);
   const link = (cluster: number, next: number): void => (wide ? void fat.writeUInt16LE(next, cluster * 2) : write12(fat, cluster, next));
   const LAST = wide ? 0xffff : 0xfff;
   link(0, wide ? 0xfff8 : 0xff8);
@@ -83,8 +88,8 @@ export function fatLayout({ label, files, atLeast = 0, now }: FatSpecification):
   const offset = (cluster: number): number => dataAt + (cluster - 2) * clusterBytes;
 
   const head = Buffer.alloc(headEnd);
-  bootSector({ label, perCluster, rootEntries, totalSectors, fatSectors, wide, now }).copy(head);
-  for (let copy = 0; copy < COPIES; copy++) fat.copy(head, (RESERVED + copy * fatSectors) * SECTOR);
+  bootSector({ sector, label, perCluster, rootEntries, totalSectors, fatSectors, wide, now }).copy(head);
+  for (let copy = 0; copy < COPIES; copy++) fat.copy(head, (RESERVED + copy * fatSectors) * sector);
   const rows = (folder: Folder): Buffer[] => [
     ...[...folder.folders].flatMap(([name, inner], index) => entries(name, index, DIRECTORY, starts.get(inner)!, 0, now)),
     ...[...folder.files].flatMap(([name, { path, size }], index) =>
@@ -103,7 +108,7 @@ export function fatLayout({ label, files, atLeast = 0, now }: FatSpecification):
   };
   fill(root, root);
   const placed = Object.entries(files).map(([path, content]) => ({ path, at: offset(places.get(path)!), content }));
-  return { size: Math.max(totalSectors * SECTOR, atLeast), head, files: placed.filter(({ content }) => sizeOf(content) > 0) };
+  return { size: Math.max(totalSectors * sector, atLeast), head, files: placed.filter(({ content }) => sizeOf(content) > 0) };
 }
 
 function treeOf(files: Readonly<Record<string, FatContent>>): Folder {
@@ -129,7 +134,7 @@ function* foldersBelow(folder: Folder): Generator<Folder> {
 }
 
 const isWide = (clusters: number): boolean => clusters >= FAT16_FROM;
-const fatSectorsOf = (clusters: number): number => Math.ceil(((clusters + 2) * (isWide(clusters) ? 4 : 3)) / 2 / SECTOR);
+const fatSectorsOf = (clusters: number, sector: number): number => Math.ceil(((clusters + 2) * (isWide(clusters) ? 4 : 3)) / 2 / sector);
 
 /**
  * The smallest cluster size with which the number of clusters is allowed.
@@ -139,12 +144,13 @@ const fatSectorsOf = (clusters: number): number => Math.ceil(((clusters + 2) * (
 function geometry(
   needs: readonly number[],
   atLeast: number,
+  sector: number,
 ): { readonly perCluster: number; readonly clusters: number; readonly wide: boolean } {
-  for (let perCluster = 1; perCluster <= 128; perCluster *= 2) {
-    const used = needs.reduce((sum, one) => sum + Math.ceil(one / (perCluster * SECTOR)), 0) + 1;
-    const sectors = Math.floor(atLeast / SECTOR) - RESERVED;
+  for (let perCluster = 1; perCluster * sector <= LARGEST_CLUSTER; perCluster *= 2) {
+    const used = needs.reduce((sum, one) => sum + Math.ceil(one / (perCluster * sector)), 0) + 1;
+    const sectors = Math.floor(atLeast / sector) - RESERVED;
     let clusters = Math.floor(sectors / perCluster);
-    while (clusters > used && COPIES * fatSectorsOf(clusters) + clusters * perCluster > sectors) clusters--;
+    while (clusters > used && COPIES * fatSectorsOf(clusters, sector) + clusters * perCluster > sectors) clusters--;
     clusters = Math.max(clusters, used);
     if (clusters < FAT16_BELOW) return { perCluster, clusters, wide: isWide(clusters) };
   }
@@ -159,6 +165,7 @@ function write12(fat: Buffer, cluster: number, value: number): void {
 
 /** FAT §3.1, §3.2. */
 function bootSector(parts: {
+  readonly sector: number;
   readonly label: string;
   readonly perCluster: number;
   readonly rootEntries: number;
@@ -167,10 +174,10 @@ function bootSector(parts: {
   readonly wide: boolean;
   readonly now: number;
 }): Buffer {
-  const block = Buffer.alloc(SECTOR);
+  const block = Buffer.alloc(parts.sector);
   block.set([0xeb, 0x3c, 0x90], 0);
   block.write('MSWIN4.1', 3, 'latin1');
-  block.writeUInt16LE(SECTOR, 11);
+  block.writeUInt16LE(parts.sector, 11);
   block.writeUInt8(parts.perCluster, 13);
   block.writeUInt16LE(RESERVED, 14);
   block.writeUInt8(COPIES, 16);
@@ -216,7 +223,8 @@ function entry(name: string, attributes: number, cluster: number, size: number, 
   const row = Buffer.alloc(ENTRY);
   row.write(name, 0, 11, 'latin1');
   row.writeUInt8(attributes, 11);
-  const date = new Date(now);
+  // FAT §6.1: no date before 1980, which a machine without a battery may have.
+  const date = new Date(Math.max(now, FIRST_DATE));
   const day = ((date.getUTCFullYear() - 1980) << 9) | ((date.getUTCMonth() + 1) << 5) | date.getUTCDate();
   const time = (date.getUTCHours() << 11) | (date.getUTCMinutes() << 5) | (date.getUTCSeconds() >> 1);
   for (const at of [16, 18, 24]) row.writeUInt16LE(day, at);

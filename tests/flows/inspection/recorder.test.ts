@@ -51,6 +51,7 @@ const recording = (told: ReturnType<typeof settingsOnDrive>): Recording => ({
       machine: 'x86_64',
       hostname: () => 'host',
       bootInterface: null,
+      bootedFromMedium: false,
     }),
   ...{
     bootId: 'b',

@@ -25,7 +25,7 @@ async function disk<T>(mib: number, prepare: (path: string) => Promise<unknown>,
   writeFileSync(path, '');
   truncateSync(path, mib * MiB);
   await prepare(path);
-  const device = await openDevice({ path, size: mib * MiB, sectorSize: 512 });
+  const device = await openDevice({ path, size: mib * MiB, sectorSize: 512, mode: 'write' });
   try {
     return await work(device);
   } finally {
@@ -136,7 +136,7 @@ describe('the qcow2 writer', () => {
     writeFileSync(raw, '');
     truncateSync(raw, SIZE);
     // Text that compresses well, random bytes that do not, and holes.
-    const device = await openDevice({ path: raw, size: SIZE, sectorSize: 512 });
+    const device = await openDevice({ path: raw, size: SIZE, sectorSize: 512, mode: 'write' });
     await device.write(Buffer.from('all work and no play '.repeat(200_000)), 3 * MiB);
     await device.write(randomBytes(5 * MiB), 20 * MiB + 512);
     await device.write(randomBytes(700), SIZE - 700);

@@ -16,8 +16,8 @@ kernel=$project/.cache/kernel
 version=$(ls "$kernel/lib/modules")
 
 packages=(python3 udev kmod util-linux mount iproute2 lshw ethtool dmidecode pciutils gdisk parted qemu-utils mdadm efibootmgr dosfstools
-  ifupdown ifenslave vlan ipmitool file hdparm nvme-cli smartmontools genisoimage e2fsprogs psmisc procps libc-bin coreutils dash sed grep tar gzip)
-sum=$({ cat "$0"; echo "$version"; ls "$site"; } | sha256sum | cut -d' ' -f1)
+  ifupdown ifenslave vlan ipmitool file hdparm nvme-cli smartmontools multipath-tools genisoimage e2fsprogs psmisc procps libc-bin coreutils dash sed grep tar gzip)
+sum=$({ cat "$0" "$project/ramdisk-agent/build/multipath.conf"; echo "$version"; ls "$site"; } | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then exit 0; fi
 
 mkdir -p "$out"
@@ -47,9 +47,14 @@ printf 'root:x:0:0:root:/root:/bin/sh\n' > "$tree/etc/passwd"
 printf '%s\n' root:x:0: disk:x:6: kmem:x:15: tty:x:5: dialout:x:20: video:x:44: audio:x:29: lp:x:7: cdrom:x:24: tape:x:26: \
   input:x:104: kvm:x:105: render:x:106: sgx:x:107: > "$tree/etc/group"
 cp /bin/busybox "$tree/bin/busybox"
+# Debian's multipath-tools bring rules of sg3-utils, which cut the models of ATA disks to 16 letters. Other distributions do not need them.
+rm -f "$tree"/usr/lib/udev/rules.d/*-sg3_*.rules "$tree"/lib/udev/rules.d/*-sg3_*.rules
+# As mpathconf(8), which this agent runs on other distributions, writes it.
+cp "$project/ramdisk-agent/build/multipath.conf" "$tree/etc/multipath.conf"
 chroot "$tree" /sbin/ldconfig # pyudev finds libudev by its cache
 
-modules=(virtio_pci virtio_net e1000 bonding 8021q virtio_blk virtio_rng sd_mod ahci sr_mod isofs vfat nls_cp437 nls_ascii ext4 loop)
+modules=(virtio_pci virtio_net e1000 bonding 8021q virtio_blk virtio_rng virtio_scsi sd_mod ahci nvme megaraid_sas mptsas xhci_pci usb_storage
+  dm_multipath dm_service_time scsi_dh_alua sr_mod isofs vfat nls_cp437 nls_ascii ext4 loop)
 load=$tree/etc/modules.load
 for module in "${modules[@]}"; do
   modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true

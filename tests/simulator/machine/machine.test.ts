@@ -301,8 +301,9 @@ describe('agent', () => {
 
   it.each<[string, object, object, string, RegExp]>([
     ['a wrong checksum', { checksum: '0'.repeat(64) }, {}, 'ImageChecksumError', /failed to verify against checksum/],
-    ['an unreachable server', { urls: ['http://127.0.0.1:1/x'] }, {}, 'ImageDownloadError', /ECONNREFUSED/],
-    ['a missing image', { urls: ['/none'] }, {}, 'ImageDownloadError', /status code 404/],
+    ['an unreachable server', { urls: ['http://127.0.0.1:1/x'], checksum: sha256 }, {}, 'ImageDownloadError', /ECONNREFUSED/],
+    ['a missing image', { urls: ['/none'], checksum: sha256 }, {}, 'ImageDownloadError', /status code 404/],
+    ['no checksum', {}, {}, 'InvalidCommandParamsError', /checksum is not available/],
     [
       'root device hints without a matching disk',
       {},
@@ -331,7 +332,18 @@ describe('agent', () => {
       command_status: 'SUCCEEDED',
     });
     ironic.files.set('/sums', `${createHash(algorithm).update(image).digest('hex')}  image\n`);
-    expect(await writeImage(callback, { checksum: `${ironic.url}/sums` })).toMatchObject({ command_status: 'SUCCEEDED' });
+    for (const sum of [{ checksum: `${ironic.url}/sums` }, { os_hash_algo: algorithm, os_hash_value: `${ironic.url}/sums` }])
+      expect(await writeImage(callback, sum)).toMatchObject({ command_status: 'SUCCEEDED' });
+  });
+  it('erases no disk that skip_block_devices names, and writes no image to it', async () => {
+    const callback = await agentUp();
+    const wanted = { properties: { root_device: { name: '/dev/sdb' } } };
+    await writeImage(callback, { checksum: sha256 }, wanted);
+    const node = { properties: { skip_block_devices: [{ name: '/dev/sdb' }] } };
+    await command(callback, 'clean.execute_clean_step', { step: { step: 'erase_devices_metadata' }, node });
+    expect(machine().content('/dev/sdb')).toMatchObject({ sha256 });
+    const both = { properties: { ...wanted.properties, ...node.properties } };
+    expect(await writeImage(callback, { checksum: sha256 }, both)).toMatchObject({ command_status: 'FAILED' });
   });
 });
 

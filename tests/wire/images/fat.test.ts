@@ -79,6 +79,19 @@ it.each<[string, Record<string, string>, number | undefined, string]>([
   expect(read(image)).toEqual({ label: 'ir-vfd-dev', kind, files: texts });
   if (atLeast !== undefined) expect(image.length).toBe(atLeast);
 });
+it.each([
+  ['FAT12', { 'openstack/latest/meta_data.json': '{}', BIG: 'b'.repeat(4_000_000) }],
+  ['FAT16', { BIG: 'b'.repeat(40_000_000) }],
+])('fatImage makes %s with sectors of 4096 bytes', (kind, texts) => {
+  const files = Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));
+  const image = fatImage({ label: 'CONFIG-2', files, sectorSize: 4096, now: NOW });
+  expect(image.readUInt16LE(11)).toBe(4096);
+  expect(read(image)).toEqual({ label: 'CONFIG-2', kind, files: texts });
+});
+it('fatImage dates files of a machine with a wrong clock to 1980', () => {
+  const files = { A: Buffer.from('a') };
+  expect(read(fatImage({ label: 'X', files, now: 0 })).files).toEqual({ A: 'a' });
+});
 it('fatLayout returns the places of files whose content is not given', () => {
   const bytes = Buffer.from('e'.repeat(5000));
   const whole = fatImage({ label: 'ESP', files: { 'EFI/X': bytes }, now: NOW });

@@ -1,4 +1,5 @@
 /** Errors of the agent's API in the form that conductors read: {type, code, message, details}. */
+import { reasonOf } from '../errors';
 
 /** Type → [HTTP status, message]. */
 const KINDS = {
@@ -20,6 +21,7 @@ const KINDS = {
   ImageWriteError: [500, 'Error writing image to device'],
   InvalidImage: [500, 'The provided image is not valid for use'],
   DeviceNotFound: [404, 'Error finding the disk or partition device to deploy the image onto'],
+  ProtectedDeviceError: [500, 'Protected device located, cleaning aborted.'],
   BlockDeviceEraseError: [500, 'Error erasing block device'],
   CleaningError: [500, 'Clean step failed'],
   DeploymentError: [500, 'Deploy step failed'],
@@ -54,5 +56,3 @@ export function toBody(error: unknown): ErrorBody {
   const known = error instanceof AgentError ? error : new AgentError('CommandExecutionError', reasonOf(error));
   return { type: known.type, code: known.status, message: known.kind, details: known.details };
 }
-
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,5 +1,5 @@
-import type { InventoryDisk } from '../../model/records';
-import { rootDisk, usableDisks } from '../../ramdisk-agent/disk/root';
+import type { InventoryDisk } from '../../../model/records';
+import { rootDisk, usableDisks } from '../../../model/agent/root-disk';
 
 const GiB = 2 ** 30;
 const disks: readonly InventoryDisk[] = [

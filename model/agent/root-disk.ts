@@ -1,7 +1,8 @@
 /** Selects the disk for the image, and the disks that may be changed. */
-import { matchDisks, parseHints } from '../../model/hints';
-import type { InventoryDisk, JsonObject } from '../../model/records';
-import { AgentError, reasonOf } from '../system/errors';
+import { type HintedDisk, matchDisks, parseHints } from '../hints';
+import type { JsonObject } from '../records';
+import { AgentError } from './errors';
+import { reasonOf } from '../errors';
 
 /** The least size, in bytes, of a root disk that is chosen without hints. */
 const SMALLEST_ROOT = 4 * 2 ** 30;
@@ -9,7 +10,7 @@ const SMALLEST_ROOT = 4 * 2 ** 30;
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
 
 /** The disks, except those in properties.skip_block_devices. */
-export function usableDisks(disks: readonly InventoryDisk[], node: JsonObject): readonly InventoryDisk[] {
+export function usableDisks<D extends HintedDisk>(disks: readonly D[], node: JsonObject): readonly D[] {
   const skipped = object(node['properties'])['skip_block_devices'];
   const hints = Array.isArray(skipped) ? (skipped as readonly unknown[]).filter((hint) => !('volume_name' in object(hint))) : [];
   const names = new Set(hints.flatMap((hint) => matchDisks(disks, parseHints(hint)).map((disk) => disk.name)));
@@ -20,7 +21,7 @@ export function usableDisks(disks: readonly InventoryDisk[], node: JsonObject): 
  * The first disk that matches the hints of instance_info, otherwise of properties. Without hints: the smallest of at least 4 GiB, and among
  * equal ones the first by name. Throws DeviceNotFound with the reason.
  */
-export function rootDisk(disks: readonly InventoryDisk[], node: JsonObject): InventoryDisk {
+export function rootDisk<D extends HintedDisk>(disks: readonly D[], node: JsonObject): D {
   const usable = usableDisks(disks, node);
   const given = object(node['instance_info'])['root_device'] ?? object(node['properties'])['root_device'];
   if (Object.keys(object(given)).length > 0) {

@@ -1,0 +1,87 @@
+/**
+ * The only way to a disk that can be written. Everything that changes a disk uses the Device that `openToWrite` returns, which refuses
+ * shared storage, the media of the ramdisk and write-protected disks. Other hosts use shared storage at the same time, so erasing it destroys
+ * their data.
+ */
+import { AgentError } from '../../model/agent/errors';
+import type { JsonObject } from '../../model/records';
+import type { FoundDisk } from '../inventory/disks';
+import type { Run } from '../system/run';
+import type { Tree } from '../system/tree';
+import { type Device, openDevice } from './device';
+import { partitionsForGuard } from './partitions';
+
+type OpenedDisk = Pick<FoundDisk, 'name' | 'size' | 'logical_sectors'>;
+interface Guard {
+  readonly tree: Tree;
+  readonly run: Run;
+  /** Disks that carry what the ramdisk is booted from or configured by. */
+  readonly media: readonly string[];
+  /** False: the operator allows that shared storage is erased. */
+  readonly protectsShared: boolean;
+}
+
+/** Types of partitions (GPT: a GUID, MBR: hexadecimal digits) → what they contain. */
+const TYPES: Readonly<Record<string, string>> = {
+  '37affc90-ef7d-4e96-91c3-2d7ae055b174': 'IBM GPFS Partition',
+  'aa31e02a-400f-11db-9590-000c2911d1b8': 'VMware VMFS Partition (GPT)',
+  fb: 'VMware VMFS Partition (MBR)',
+};
+const MiB = 2 ** 20;
+/** Offset in a disk or partition, the bytes there, and what they identify. */
+const SIGNATURES: readonly (readonly [number, string, string])[] = [
+  [65536, '01161970', 'Red Hat Global File System 2'],
+  [MiB, '0dd001c0', 'VMware VMFS volume'],
+  [2 * MiB, '5ef1ab2f', 'VMware VMFS file system'],
+];
+
+const deviceOf = ({ name, size, logical_sectors: sectors }: OpenedDisk) => ({ path: name, size, sectorSize: sectors ?? 512 });
+export const openToRead = (disk: OpenedDisk): Promise<Device> => openDevice({ ...deviceOf(disk), mode: 'read' });
+
+export const isReadOnly = (tree: Tree, { name }: OpenedDisk): boolean =>
+  tree.text(`/sys/block/${name.slice('/dev/'.length).replaceAll('/', '!')}/ro`) === '1';
+
+/** Throws ProtectedDeviceError for shared storage and media of the ramdisk, CommandExecutionError for a write-protected disk. */
+export async function openToWrite(disk: OpenedDisk, { tree, run, media, protectsShared }: Guard): Promise<Device> {
+  if (media.includes(disk.name)) throw refusal(disk.name, 'medium of the ramdisk');
+  if (isReadOnly(tree, disk)) throw new AgentError('CommandExecutionError', `Device ${disk.name} is write-protected`);
+  const device = await openDevice({ ...deviceOf(disk), mode: 'write', run });
+  try {
+    const shared = protectsShared ? await sharedStorageOn(device) : undefined;
+    if (shared !== undefined) throw refusal(disk.name, shared);
+    return device;
+  } catch (error) {
+    await device.close();
+    throw error;
+  }
+}
+
+const refusal = (device: string, what: string): AgentError =>
+  new AgentError(
+    'ProtectedDeviceError',
+    `Protected ${what} located on device ${device}. Other hosts may use this volume. Detach it from the machine, or allow its destruction by wipe_special_filesystems in driver_info.`,
+  );
+
+/** What is on the disk or one of its partitions that several hosts use at once. Undefined: nothing of that kind. */
+async function sharedStorageOn(device: Device): Promise<string | undefined> {
+  const partitions = await partitionsForGuard(device);
+  for (const { type } of partitions) if (Object.hasOwn(TYPES, type)) return TYPES[type];
+  for (const { start, size } of [{ start: 0, size: device.size }, ...partitions]) {
+    for (const [offset, signature, what] of SIGNATURES) {
+      if (offset + signature.length / 2 > size) continue;
+      if ((await device.read(start + offset, signature.length / 2)).toString('hex') === signature) return what;
+    }
+  }
+  return undefined;
+}
+
+const TRUE = ['1', 't', 'true', 'on', 'y', 'yes'];
+const FALSE = ['0', 'f', 'false', 'off', 'n', 'no'];
+/** Whether shared storage is protected: by the kernel's command line and by the node's `driver_info`, which may both allow its destruction. */
+export function protectsShared(parameter: boolean, node: JsonObject): boolean {
+  const of = (name: string): string => {
+    const info = node['driver_info'];
+    return typeof info === 'object' && info !== null ? String((info as JsonObject)[name]).toLowerCase() : '';
+  };
+  return parameter && !TRUE.includes(of('wipe_special_filesystems')) && !FALSE.includes(of('guard_special_filesystems'));
+}
