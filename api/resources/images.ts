@@ -13,13 +13,21 @@ const CHECKSUM = /^(?:(?:https?|file):\/\/[^\s\0]+|[0-9a-f]{32}|[0-9a-f]{64}|[0-
 
 /** An authority with a login (RFC 3986 §3.2.1), also in text that only a lenient parser takes for a URL. */
 const LOGIN = /^[a-z][\w+.-]*:[\\/]*[^/?#\\]*@/i;
-/** Queries that give access: Swift, S3, Azure. */
-const SIGNATURE = /[?&](?:temp_url_sig|x-amz-signature|sig)=/i;
+/** Arguments of URLs that give access: Swift, S3, Azure, Google, CloudFront, and what others call their secrets. */
+const SIGNATURES: ReadonlySet<string> = new Set(
+  'temp_url_sig x-amz-signature x-goog-signature sig signature token access_token password secret key apikey api_key md5 hmac'.split(' '),
+);
+/** Whether an argument of the query or of the fragment gives access. */
+const isSigned = (text: string): boolean =>
+  text
+    .split(/[?#]/)
+    .slice(1)
+    .some((part) => [...new URLSearchParams(part).keys()].some((name) => SIGNATURES.has(name.toLowerCase())));
 /** Refuses URLs that contain credentials, because everybody who may read images sees the URLs. Undefined: no problem. */
 function problemOfUrl(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined;
   if (LOGIN.test(text)) return 'a URL with a login cannot be stored here';
-  if (SIGNATURE.test(text)) return 'a signed URL cannot be stored here';
+  if (isSigned(text)) return 'a signed URL cannot be stored here';
   return text.includes('://') && !URL.canParse(text) ? 'it is not a valid URL' : undefined;
 }
 
