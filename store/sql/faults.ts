@@ -97,8 +97,9 @@ export function toFault(error: unknown, record: object = {}): unknown {
     const details = Object.fromEntries(Object.entries(fields).map(([detail, field]) => [detail, String(values[field])]));
     return new Fault(name, details, { cause: error });
   }
-  // Class 22, data exceptions: a value that no column can hold, such as the character U+0000 or a number out of range.
-  if (codeOf(error).startsWith('22'))
+  // Class 22, data exceptions: a value that no column can hold, such as a number out of range. Class 54, limits of the program: a text
+  // that is too long for an index, JSON with too much nesting.
+  if (/^(?:22|54)/.test(codeOf(error)))
     return new Fault('Invalid', { message: `A value cannot be stored: ${messageOf(error).replace(/^.* - /s, '')}` }, { cause: error });
   const message = unavailableText(error);
   if (message !== undefined) return new Fault('TemporaryFailure', { message }, { cause: error });

@@ -5,6 +5,7 @@
 import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { ResourceRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from './faults';
 
 export interface Paging {
@@ -33,8 +34,12 @@ export interface NodeScope {
   readonly project?: string;
 }
 
-/** Determines how a value is written, and whether lists may be sorted and filtered by the column. */
-type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
+/**
+ * Determines how a value is written, and whether lists may be sorted and filtered by the column. `json` keeps every character. `jsonb` has
+ * U+FFFD in place of U+0000 and lone surrogates: columns of this type, and columns whose texts SQL reads, such as triggers.
+ */
+type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'jsonb' | 'texts';
+const isContainer = (kind: ColumnKind | undefined): boolean => kind === 'json' || kind === 'jsonb' || kind === 'texts';
 export type Columns<RecordType> = { readonly [Name in keyof RecordType]-?: ColumnKind };
 /** The columns that every resource has. */
 export const SHARED_COLUMNS: Columns<ResourceRecord> = {
@@ -58,6 +63,7 @@ export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: obj
     const kind = kindOf(columns, name);
     if (!kind) throw new TypeError(`No such column: ${name}`);
     if (kind === 'json') row[name] = JSON.stringify(value ?? {});
+    else if (kind === 'jsonb') row[name] = storableJson(value ?? {});
     else if (kind === 'texts') row[name] = value ?? [];
     else row[name] = value as unknown;
   }
@@ -69,7 +75,7 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
   for (const [name, value] of Object.entries(where) as [string, unknown][]) {
     if (value === undefined) continue;
     const kind = kindOf(columns, name);
-    if (!kind || kind === 'json' || kind === 'texts') throw new TypeError(`Not a column to filter by: ${name}`);
+    if (!kind || isContainer(kind)) throw new TypeError(`Not a column to filter by: ${name}`);
     if (value === null) void query.whereNull(name);
     else if (Array.isArray(value)) void query.whereRaw('?? = ANY(?)', [name, value]);
     else void query.where(name, value as string | number | boolean);
@@ -121,7 +127,7 @@ export function applyPaging(
 ): void {
   const key = paging.sortKey ?? 'id';
   const kind = kindOf(columns, key);
-  if (!kind || kind === 'json' || kind === 'texts')
+  if (!kind || isContainer(kind))
     throw new Fault('InvalidParameterValue', { message: `The sort_key value "${key}" is an invalid field for sorting` });
   const descending = paging.sortDir === 'desc';
   const [than, direction, nulls] = descending ? (['<', 'desc', 'last'] as const) : (['>', 'asc', 'first'] as const);

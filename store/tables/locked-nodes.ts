@@ -8,6 +8,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { applyWrite, type NewHistory, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import type { Prepared } from '../sql/prepared';
 import { toRow, type Columns } from '../sql/rows';
 
@@ -62,7 +63,7 @@ export function lockedNodesOn(
       const sets = Object.entries(toRow(columns, write.changes)).map(([name, value]) => `${name} = ${parameter(value)}`);
       const keys = Object.keys(write.internal);
       if (keys.length > 0) {
-        const present = parameter(JSON.stringify(write.internal));
+        const present = parameter(storableJson(write.internal));
         const removed = parameter(keys.filter((key) => write.internal[key] === undefined));
         sets.push(`driver_internal_info = (driver_internal_info || ${present}::jsonb) - ${removed}::text[]`);
       }

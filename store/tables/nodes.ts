@@ -5,6 +5,7 @@ import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { NodeWrite } from '../../model/node-write';
 import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
 import { toRow } from '../sql/rows';
@@ -53,7 +54,7 @@ const RELEASE_ALL = `UPDATE nodes SET reservation = NULL, revision = nodes.revis
 function mergedInternal(db: Knex, keys: Readonly<Record<string, unknown>>): Knex.Raw {
   const present = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
   const removed = Object.keys(keys).filter((key) => !(key in present));
-  return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(present), removed]);
+  return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [storableJson(present), removed]);
 }
 
 /**
