@@ -2,7 +2,7 @@
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
+import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
@@ -101,7 +101,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   let noted = EMPTY_WRITE;
   const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, release = false): Promise<void> => {
     if (!exclusive) throw new Error('a shared task may not write');
-    const whole = withoutQuotedCredentials(mergeWrites(noted, write));
+    const whole = withQuotesBounded(mergeWrites(noted, write));
     if (isEmptyWrite(whole) && !also && !release) return;
     const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, release);
     try {
@@ -171,7 +171,21 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       const entry = entryOf(context, node, { type, event, error });
       return put({ changes: error ? { last_error: event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
-    release: () => put(EMPTY_WRITE, undefined, true),
+    discardNotes: async () => {
+      noted = EMPTY_WRITE;
+      node = await store.nodes.find(uuid);
+    },
+    release: async () => {
+      try {
+        await put(EMPTY_WRITE, undefined, true);
+      } catch (error) {
+        const isGone = error instanceof Fault && error.name === 'NodeNotFound';
+        if (isGone || isEmptyWrite(noted) || isInterrupted(context, error)) throw error;
+        task.log.error(`changes of node ${node.name ?? uuid} are dropped, since they cannot be written`, { reason: reasonOf(error) });
+        noted = EMPTY_WRITE;
+        await put(EMPTY_WRITE, undefined, true);
+      }
+    },
     enableDatabaseRetries: () => {
       retriesDatabase = true;
     },
@@ -333,8 +347,8 @@ export async function startTask(
       try {
         await rest();
       } catch (error) {
-        if (!isInterrupted(context, error)) throw error;
-        task.log.warn(`${request.purpose}: the node is left as it is`, { reason: reasonOf(error) });
+        if (isInterrupted(context, error)) task.log.warn(`${request.purpose}: the node is left as it is`, { reason: reasonOf(error) });
+        else task.log.error(`${request.purpose} of node ${task.node.name ?? uuid} failed`, { reason: reasonOf(error), error });
       } finally {
         await release(context, task);
       }
