@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
+import { cleaned } from '../model/text';
 import { createTurns } from './turns';
 
 /** Whether parsed JSON is an object: no list, not null. */
@@ -16,6 +17,8 @@ export interface JsonLimits {
   readonly values: number;
   /** Containers within containers. */
   readonly depth: number;
+  /** A machine or a server sends it: texts and names lose the characters that the database refuses, and the NULs at their end. */
+  readonly foreign?: true;
 }
 /** Characters of one number. IEEE 754 needs at most 767 significant digits. */
 const LONGEST_NUMBER = 1024;
@@ -28,17 +31,17 @@ export const JSON_LIMITS = {
   /** An ordinary request to the API, or one with a config drive. */
   request: { values: 50_000 },
   /** An inventory with the data of collectors. */
-  inspection: { values: 150_000 },
+  inspection: { values: 150_000, foreign: true },
   /** A record of a recorder. */
-  record: { values: 100_000 },
+  record: { values: 100_000, foreign: true },
   /** Step lists and results. */
-  agent: { values: 50_000, depth: 64 },
+  agent: { values: 50_000, depth: 64, foreign: true },
   /** Redfish registries are the largest resources. */
-  bmc: { values: 200_000, depth: 64 },
+  bmc: { values: 200_000, depth: 64, foreign: true },
   /** The status of an introspection. */
-  introspection: { values: 10_000, depth: 64 },
+  introspection: { values: 10_000, depth: 64, foreign: true },
   /** A token with the catalog of a large cloud. */
-  openstack: { values: 100_000, depth: 64 },
+  openstack: { values: 100_000, depth: 64, foreign: true },
 } as const satisfies Readonly<Record<string, Partial<JsonLimits>>>;
 
 export class JsonLimitError extends Error {
@@ -330,6 +333,14 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
   return assembler.result();
 }
 
+/** JSON has the characters that the database refuses only as escapes. Few documents have one, so that most are not searched further. */
+const ESCAPES = ['\\u0000', '\\ud', '\\uD'].map((escape) => Buffer.from(escape));
+function result(bytes: Uint8Array, { foreign }: JsonLimits, value: unknown): unknown {
+  if (!foreign) return value;
+  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return ESCAPES.some((escape) => source.includes(escape)) ? cleaned(value) : value;
+}
+
 /** Other work has its turn after this many milliseconds. */
 const TURN_MS = 4;
 /** A turn of the event loop continues one text, however many are being parsed. */
@@ -348,14 +359,14 @@ export async function parseJson(bytes: Uint8Array, limits: JsonLimits): Promise<
     if (!step.done) continue;
     // Other work has a turn before the result is used, which may be much work too.
     await nextTurn();
-    return step.value;
+    return result(bytes, limits, step.value);
   }
 }
 /** For small JSON: parses it without letting other work have a turn. */
 export function parseSmallJson(bytes: Uint8Array, limits: JsonLimits, piece = SMALL): unknown {
   for (const work = inPieces(bytes, limits, piece); ;) {
     const { done, value } = work.next();
-    if (done) return value;
+    if (done) return result(bytes, limits, value);
   }
 }
 /** As parseJson, but throws TypeError for malformed UTF-8. */

@@ -96,7 +96,7 @@ it('records with any texts can be written and read', async () => {
       } as never;
       const step = { interface: text, step: other, args: { [text]: other } };
       const internal = { [text]: [other], deploy_steps: [step], deploy_step_index: 0 };
-      const changes = { last_error: text, maintenance_reason: other, deploy_step: step, clean_step: step, power_state: text };
+      const changes = { last_error: text, maintenance_reason: other, deploy_step: step, clean_step: step, boot_mode: text };
       const written = await store.nodes.writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, changes, internal, history: [entry] }, true);
       expect(written.driver_internal_info).toEqual((await store.nodes.find(uuid)).driver_internal_info);
       expect(written.last_error).toBe((await store.nodes.find(uuid)).last_error);

@@ -1,5 +1,6 @@
 /** Failures of a Redfish service as one kind of Error, with the service's own messages. */
 import { listOf, member, textOf } from './json';
+import { shortened } from '../../model/text';
 
 /**
  * `unreachable` nothing was sent; `untrusted` nothing was sent, because of the service's certificate; `interrupted` no complete response,
@@ -68,6 +69,7 @@ export function withoutEchoes(value: unknown, pattern: RegExp, isMessage = false
 
 /** Characters of a service's text in a message. */
 const MAX_CHARACTERS = 1000;
+const shortenedText = (text: string | undefined): string | undefined => text && shortened(text, MAX_CHARACTERS);
 /** Messages that are read of one response. */
 const MAX_MESSAGES = 20;
 
@@ -77,7 +79,7 @@ export function messagesOf(list: unknown): readonly { readonly id: string | unde
     .slice(0, MAX_MESSAGES)
     .map((info) => ({
       id: textOf(member(info, 'MessageId'))?.slice(0, MAX_CHARACTERS),
-      text: textOf(member(info, 'Message'))?.slice(0, MAX_CHARACTERS),
+      text: shortenedText(textOf(member(info, 'Message'))),
     }));
 }
 /** Code and message of an error response, with the messages of its ExtendedInfo (DSP0266 §8.6). */
@@ -90,7 +92,7 @@ export function errorWords(body: unknown): { readonly words: string; readonly me
     .filter((one) => one !== undefined && one !== message)
     .join(' ');
   return {
-    words: `${code ?? 'unknown error'}: ${message ?? ''}${more === '' ? '' : ` Extended information: ${more}`}`.slice(0, MAX_CHARACTERS),
+    words: shortened(`${code ?? 'unknown error'}: ${message ?? ''}${more === '' ? '' : ` Extended information: ${more}`}`, MAX_CHARACTERS),
     messageIds: [code?.slice(0, MAX_CHARACTERS), ...extended.map(({ id }) => id)].filter((id) => id !== undefined),
   };
 }

@@ -1,4 +1,5 @@
 /** The text of a Redfish service's error, and what is left out of it. */
+import { shortened } from '../../../model/text';
 import { echoesOf, errorWords, hasMessage, isStatus, messagesOf, RedfishError, withoutEchoes } from '../../../wire/redfish/errors';
 
 const withStatus = new RedfishError('status', 'no', { status: 412, messageIds: ['Base.1.8.PropertyUnknown'] });
@@ -84,12 +85,12 @@ it.each<[string, unknown, string, readonly string[]]>([
     ['c', 'a', 'b'],
   ],
   ['values of other types', { error: { code: 5, message: ['m'], '@Message.ExtendedInfo': 'text' } }, 'unknown error: ', []],
-  ['a long code', { error: { code: 'c'.repeat(2000), message: '' } }, 'c'.repeat(1000), ['c'.repeat(1000)]],
+  ['a long code', { error: { code: 'c'.repeat(2000), message: '' } }, shortened(`${'c'.repeat(2000)}: `, 1000), ['c'.repeat(1000)]],
 ])('errorWords of an error with %s', (_, body, words, messageIds) => {
   expect(errorWords(body)).toEqual({ words, messageIds });
 });
 it('messagesOf returns at most 20 messages of 1000 characters', () => {
   const all = messagesOf(Array.from({ length: 30 }, () => ({ MessageId: 'i'.repeat(2000), Message: 'm'.repeat(2000) })));
   expect(all).toHaveLength(20);
-  expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: 'm'.repeat(1000) });
+  expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: shortened('m'.repeat(2000), 1000) });
 });
