@@ -14,6 +14,11 @@ export const failureOf = ({ flows }: Context, { provision_state: state }: NodeRe
   error: true,
 });
 
+/** What a column of four bytes holds: a wrong clock must not make the entry fail. */
+const secondsBetween = (from: number, to: number): number | null => {
+  const seconds = Math.floor((to - from) / 1000);
+  return Math.abs(seconds) < 2 ** 31 ? seconds : null;
+};
 /** The entry, with the state in which it happened; undefined: no history is kept. */
 export function entryOf(
   context: Context,
@@ -33,7 +38,7 @@ export function entryOf(
     event: shortened(event, LONGEST_ERROR),
     state: node.provision_state,
     target_provision_state: node.target_provision_state,
-    duration_seconds: since === null ? null : Math.floor((context.clock.now() - Date.parse(since)) / 1000),
+    duration_seconds: since === null ? null : secondsBetween(Date.parse(since), context.clock.now()),
   };
 }
 

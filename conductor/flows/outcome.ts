@@ -1,9 +1,7 @@
 /** How the outcome of a flow's work becomes an event. Drivers never change a node's state; this file does. */
 import { Fault, reasonOf } from '../../model/errors';
-import { oneLine } from '../../model/log';
 import { nextState } from '../../model/states';
-import { shortened } from '../../model/text';
-import { attempt, FlowFailure } from '../core/attempt';
+import { attempt, FlowFailure, reduced } from '../core/attempt';
 import { isInterrupted } from '../core/interruption';
 import type { NodeTask } from '../core/node-task';
 import type { StepOutcome } from '../steps/reserved-steps';
@@ -31,10 +29,6 @@ export async function applyOutcome(task: NodeTask, flow: Flow, work: () => Promi
   await failFlow(task, flow, reason);
 }
 
-/** Characters of the reason that stay when the whole failure cannot be written. */
-const MOST_REDUCED = 1000;
-/** A reason that every database accepts: printable ASCII. */
-const reduced = (reason: string): string => shortened(oneLine(reason).replace(/[^ -~]/g, '?'), MOST_REDUCED);
 /**
  * Fails the flow. If its failure cannot be written, the log says so, and the flow ends with a reduced reason and without its other changes:
  * otherwise recovery would resume the flow again and again.

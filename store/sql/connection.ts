@@ -119,6 +119,12 @@ const hasValues = (statement: unknown): statement is { readonly values: readonly
   'values' in statement &&
   Array.isArray(statement.values) &&
   !('submit' in statement);
+/** The protocol counts the values of a statement in 16 bits. */
+const MOST_VALUES = 65_535;
+function cleanedValues(values: readonly unknown[]): unknown[] {
+  if (values.length > MOST_VALUES) throw new RangeError(`a statement has ${values.length} values; ${MOST_VALUES} are possible`);
+  return values.map(bound);
+}
 /**
  * All statements send their values through `query` of their connection, so this is the one place that cleans texts: no table can forget
  * it, and no text of a machine can make the write of its own error fail. JSON is cleaned where it is encoded (storableJson).
@@ -126,7 +132,7 @@ const hasValues = (statement: unknown): statement is { readonly values: readonly
 function cleanValues(connection: Client): void {
   const query = connection.query.bind(connection) as (...all: unknown[]) => unknown;
   const cleaning = (statement: unknown, ...more: unknown[]): unknown =>
-    query(hasValues(statement) ? { ...statement, values: statement.values.map(bound) } : statement, ...more);
+    query(hasValues(statement) ? { ...statement, values: cleanedValues(statement.values) } : statement, ...more);
   connection.query = cleaning as Client['query'];
 }
 

@@ -7,7 +7,7 @@ import { EMPTY_WRITE } from '../../model/node-write';
 import { isStorable } from '../../model/text';
 import { connect } from '../../store/sql/connection';
 import { silentLog } from '../../model/log';
-import { anyText } from '../support/any-text';
+import { anyText, incompressible } from '../support/any-text';
 import { useDatabase } from '../support/database';
 
 const database = useDatabase();
@@ -39,6 +39,26 @@ it('every value of every statement is cleaned, also in arrays and in transaction
   } finally {
     await db.destroy();
   }
+});
+
+it('errors of statements that can never succeed do not count as an unreachable database', async () => {
+  const store = database.store();
+  const { uuid } = await store.nodes.create({ uuid: randomUUID(), driver: 'fake-hardware' });
+  // An index holds 2704 bytes.
+  await expect(store.nodes.update(uuid, { owner: incompressible(5000) })).rejects.toMatchObject({ name: 'Invalid', status: 400 });
+  // A statement has 65,535 values.
+  const settings = Array.from({ length: 10_000 }, (_, at) => ({
+    name: String(at),
+    value: 'x',
+    attribute_type: null,
+    lower_bound: 1,
+    upper_bound: 2,
+  }));
+  await expect(store.biosSettings.put(uuid, settings)).rejects.toThrow(RangeError);
+  const big = { name: 'x', lower_bound: 2 ** 70 };
+  await expect(store.biosSettings.put(uuid, [big])).rejects.toMatchObject({ name: 'Invalid' });
+  for (const bound of [NaN, Infinity, 1.5])
+    await expect(store.biosSettings.put(uuid, [{ name: 'x', lower_bound: bound }])).rejects.toMatchObject({ name: 'Invalid' });
 });
 
 it('only the function that makes rows writes JSON without cleaning it', () => {
@@ -134,7 +154,7 @@ it('records with any texts can be written and read', async () => {
       );
       for (const one of textsOf(await read(uuid))) expect(isStorable(one)).toBe(true);
     }),
-    { numRuns: 40 },
+    { numRuns: 25 },
   );
   await store.events.read(await store.events.endPosition(), 1000);
 });

@@ -205,6 +205,48 @@ describe('a failure that cannot be written', () => {
   });
 });
 
+it('a clean-up after an abort that fails is not repeated', async () => {
+  const { conductor, enrol, node, complaints } = await start();
+  const { uuid } = await enrol({ provision_state: 'available' });
+  await conductor.provision(uuid, 'active', {});
+  await conductor.idle();
+  const broken = jest.spyOn(FLOWS.deploy.afterAbort!, 'work').mockImplementation(async (task) => {
+    task.note({ boot_mode: 'of an unfinished clean-up' });
+    throw new TypeError(REFUSED);
+  });
+  try {
+    await conductor.provision(uuid, 'abort', {});
+    await conductor.idle();
+    await after(300, async () => (await node(uuid)).driver_internal_info['abort_unfinished'] === undefined);
+    expect(broken).toHaveBeenCalledTimes(1);
+  } finally {
+    broken.mockRestore();
+  }
+  const last_error = like(/^Cleaning up after the abort failed: no such file$/);
+  expect(await node(uuid)).toMatchObject({ provision_state: 'deploy failed', boot_mode: null, last_error, reservation: null });
+  expect(complaints.join('\n')).toContain('cleaning up after an abort failed');
+});
+
+it('a clock that was decades off does not make the history fail', async () => {
+  const machine = newMachine();
+  machine.broken.set('prepare', new Error('no'));
+  const { conductor, enrol, node } = await start({ machine });
+  const { uuid } = await enrol({ provision_state: 'available' });
+  await database.query(
+    "CREATE FUNCTION aged() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.provision_updated_at := '1900-01-01'; RETURN NEW; END $$",
+  );
+  await database.query('CREATE TRIGGER aged BEFORE UPDATE ON nodes FOR EACH ROW EXECUTE FUNCTION aged()');
+  try {
+    await conductor.provision(uuid, 'active', {});
+    await conductor.idle();
+    await conductor.provision(uuid, 'active', {});
+    await conductor.idle();
+  } finally {
+    await database.query('DROP FUNCTION aged CASCADE');
+  }
+  expect(await node(uuid)).toMatchObject({ provision_state: 'deploy failed', last_error: 'Failed to prepare to deploy: no' });
+});
+
 it('recovery ends a flow whose error the database refuses', async () => {
   const machine = newMachine();
   machine.broken.set('prepare', new Error(REFUSED));
