@@ -20,29 +20,10 @@ export const storable = (text: string): string => (isStorable(text) ? text : uni
 const ESCAPES = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g;
 /** JSON that `json` and `jsonb` accept. */
 export function storableJson(value: unknown): string {
-  const text = JSON.stringify(value);
+  // JSON has no `undefined`.
+  const text = JSON.stringify(value ?? null);
   if (!text.includes('\\u0000') && !text.includes('\\ud')) return text;
   return text.replace(ESCAPES, (escape) => (escape === '\\\\' ? escape : '\ufffd'));
-}
-
-/** Firmware pads fields of fixed length with NULs. */
-const withoutPadding = (text: string): string => storable(text.endsWith('\0') ? text.slice(0, endOf(text)) : text);
-function endOf(text: string): number {
-  let end = text.length;
-  while (end > 0 && text.codePointAt(end - 1) === 0) end--;
-  return end;
-}
-/** A parsed JSON value from outside whose texts and names the database accepts. Returns the value itself if they all are. */
-export function cleaned(value: unknown): unknown {
-  if (typeof value === 'string') return isStorable(value) ? value : withoutPadding(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    const items = value.map(cleaned);
-    return items.some((item, at) => item !== value[at]) ? items : value;
-  }
-  const entries = Object.entries(value);
-  const clean = entries.map(([name, item]) => [cleaned(name) as string, cleaned(item)] as const);
-  return clean.some(([name, item], at) => name !== entries[at]![0] || item !== entries[at]![1]) ? Object.fromEntries(clean) : value;
 }
 
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;

@@ -368,7 +368,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ui: ['ui/lib', 'ui/views'],
   'ui/lib': ['model', 'model/rules'],
   'ui/views': ['model/json', 'ui', 'ui/lib'],
-  wire: ['model/text'],
+  wire: [],
   'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['model/idents', 'wire/addresses'],
   'wire/http': ['model/idents', 'model/log', 'model/text', 'wire'],

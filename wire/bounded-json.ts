@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
-import { cleaned } from '../model/text';
+import { storableBytes } from './storable-json';
 import { createTurns } from './turns';
 
 /** Whether parsed JSON is an object: no list, not null. */
@@ -323,7 +323,8 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const startOf = (bytes: Uint8Array): number => (BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? BYTE_ORDER_MARK.length : 0);
 
-function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Generator<void, unknown> {
+function* inPieces(given: Uint8Array, limits: JsonLimits, piece: number): Generator<void, unknown> {
+  const bytes = limits.foreign ? storableBytes(given) : given;
   if (bytes.length < piece) {
     for (const _ of scan(bytes, limits, piece, NO_VISITOR));
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8', startOf(bytes))) as unknown;
@@ -331,14 +332,6 @@ function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Genera
   const assembler = createAssembler(bytes, startOf(bytes), piece);
   yield* scan(bytes, limits, piece, assembler);
   return assembler.result();
-}
-
-/** JSON has the characters that the database refuses only as escapes. Few documents have one, so that most are not searched further. */
-const ESCAPES = ['\\u0000', '\\ud', '\\uD'].map((escape) => Buffer.from(escape));
-function result(bytes: Uint8Array, { foreign }: JsonLimits, value: unknown): unknown {
-  if (!foreign) return value;
-  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  return ESCAPES.some((escape) => source.includes(escape)) ? cleaned(value) : value;
 }
 
 /** Other work has its turn after this many milliseconds. */
@@ -359,14 +352,14 @@ export async function parseJson(bytes: Uint8Array, limits: JsonLimits): Promise<
     if (!step.done) continue;
     // Other work has a turn before the result is used, which may be much work too.
     await nextTurn();
-    return result(bytes, limits, step.value);
+    return step.value;
   }
 }
 /** For small JSON: parses it without letting other work have a turn. */
 export function parseSmallJson(bytes: Uint8Array, limits: JsonLimits, piece = SMALL): unknown {
   for (const work = inPieces(bytes, limits, piece); ;) {
     const { done, value } = work.next();
-    if (done) return result(bytes, limits, value);
+    if (done) return value;
   }
 }
 /** As parseJson, but throws TypeError for malformed UTF-8. */

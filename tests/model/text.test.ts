@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { cleaned, isStorable, shortened, storable, storableJson } from '../../model/text';
+import { isStorable, shortened, storable, storableJson } from '../../model/text';
 import { anyText } from '../support/any-text';
 
 it.each([
@@ -23,16 +23,6 @@ it.each([
 ])('storableJson(%j)', (value, expected) => expect(storableJson(value)).toBe(expected));
 
 it.each([
-  ['1.2.3\0\0\0', '1.2.3'],
-  ['\0', ''],
-  [{ 'Boot\0': ['a\0b', 1, null, true] }, { Boot: ['a\ufffdb', 1, null, true] }],
-])('cleaned(%j) is %j', (value, expected) => expect(cleaned(value)).toEqual(expected));
-it('cleaned() returns a clean value itself', () => {
-  const value = { a: [{ b: 'c' }], d: null };
-  expect(cleaned(value)).toBe(value);
-});
-
-it.each([
   ['short', 5, 'short'],
   ['0123456789'.repeat(10), 45, '012345678901234567890123456 […] 7890123456789'],
   // Too little room for both ends.
@@ -51,16 +41,17 @@ it('shortened() keeps both ends, never cuts a character, and is never too long',
   );
 });
 
-it('storable(), storableJson() and cleaned() leave nothing that the database refuses, and change nothing else', () => {
+it('storable() and storableJson() leave nothing that the database refuses, and change nothing else', () => {
   fc.assert(
     fc.property(fc.jsonValue(), anyText, anyText, (value, name, text) => {
       expect(isStorable(storable(text))).toBe(true);
       const json = JSON.parse(storableJson({ [name]: [text, value] })) as unknown;
-      expect(json).toEqual(JSON.parse(storableJson(json)));
       expect(storableJson(json)).toBe(JSON.stringify(json));
-      const clean = cleaned({ [name]: [text] });
-      expect(storableJson(clean)).toBe(JSON.stringify(clean));
-      if (isStorable(text) && isStorable(name)) expect(clean).toEqual({ [name]: [text] });
+      if (isStorable(text) && isStorable(name) && name !== '__proto__')
+        expect(Object.entries(json as object)[0]).toEqual([
+          name,
+          [text, JSON.parse(JSON.stringify((json as Record<string, unknown[]>)[name]![1]))],
+        ]);
     }),
   );
 });
