@@ -40,7 +40,7 @@ export interface NodeTask extends Task {
   withNode<T>(uuid: string, request: TaskRequest, work: (task: NodeTask) => Promise<T>): Promise<T>;
   /** Drops the noted changes, which cannot be written, and reads the node again. */
   discardNotes(): Promise<void>;
-  /** Writes the noted changes and ends the reservation. If the changes cannot be written, they are dropped, and the log says so. */
+  /** Writes the noted changes and ends the reservation. */
   release(): Promise<void>;
 }
 export interface TaskRequest {

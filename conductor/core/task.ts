@@ -175,17 +175,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       noted = EMPTY_WRITE;
       node = await store.nodes.find(uuid);
     },
-    release: async () => {
-      try {
-        await put(EMPTY_WRITE, undefined, true);
-      } catch (error) {
-        const isGone = error instanceof Fault && error.name === 'NodeNotFound';
-        if (isGone || isEmptyWrite(noted) || isInterrupted(context, error)) throw error;
-        task.log.error(`changes of node ${node.name ?? uuid} are dropped, since they cannot be written`, { reason: reasonOf(error) });
-        noted = EMPTY_WRITE;
-        await put(EMPTY_WRITE, undefined, true);
-      }
-    },
+    release: () => put(EMPTY_WRITE, undefined, true),
     enableDatabaseRetries: () => {
       retriesDatabase = true;
     },
@@ -283,20 +273,33 @@ export const changeUnlocked = (
     throw new Fault('NodeLocked', { node: uuid, host: 'another host' });
   });
 
+const isGone = (error: unknown): boolean => error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound');
+/** Ends the reservation. Noted changes that cannot be written are dropped, and the log says so: they must not keep the node reserved. */
+async function releaseWithNotes(context: Context, task: NodeTask): Promise<void> {
+  try {
+    await task.release();
+  } catch (error) {
+    if (isGone(error) || isInterrupted(context, error)) throw error;
+    const { uuid, name } = task.node;
+    task.log.error(`changes of node ${name ?? uuid} are dropped, since they cannot be written`, { reason: reasonOf(error) });
+    await task.discardNotes();
+    await task.release();
+  }
+}
+
 /** If the database is unreachable, the reservation ends in the background: the caller does not wait for it. */
 async function release(context: Context, task: NodeTask): Promise<void> {
   const { uuid } = task.node;
   const ended = (): void => context.locks.remove(uuid);
   const failed = (error: unknown): void => {
     // The periodic check of stray reservations (recovery.ts) ends the reservation.
-    if (!(error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound')))
-      task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
+    if (!isGone(error)) task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
   };
   try {
-    await task.release();
+    await releaseWithNotes(context, task);
   } catch (error) {
     if (isDatabaseDown(error) && !context.signal.aborted) {
-      void retryWhileDatabaseDown(task, () => task.release())
+      void retryWhileDatabaseDown(task, () => releaseWithNotes(context, task))
         .catch(failed)
         .finally(ended);
       return;

@@ -123,8 +123,8 @@ it('records with any texts can be written and read', async () => {
       const short = text.slice(0, 255);
       await store.biosSettings.put(uuid, [{ name: short, value: other, allowable_values: [text] }]);
       await store.biosSettings.remove(uuid, [other]);
-      await store.firmwareComponents.put(uuid, [{ component: short, initial_version: other, current_version: text } as never]);
-      await store.inventories.put(uuid, { inventory: { interfaces: [], [text]: other } as never, plugin_data: { [other]: text } });
+      await store.firmwareComponents.put(uuid, [{ component: short, initial_version: other, current_version: text }]);
+      await store.inventories.put(uuid, { inventory: { interfaces: [], [text]: other }, plugin_data: { [other]: text } });
       await store.introspections.start(
         { node_uuid: uuid, started_at: '2026-01-02T03:04:05+00:00', manage_boot: false, macs: [text], bmc_addresses: [other] },
         [],

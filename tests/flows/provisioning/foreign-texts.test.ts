@@ -128,7 +128,7 @@ it('steps whose arguments have U+0000 run, and can be seen as events', async () 
     from: { provision_state: 'available' },
     verb: 'active',
     args: { deploy_steps: [{ interface: 'vendor', step: 'say', args: { word: 'a\0b' }, priority: 200 }] },
-    machine: { steps: [step as never] },
+    machine: { steps: [step] },
     ends: 'deploy failed',
   };
   const { uuid, node } = await run(row, new Error());
@@ -167,7 +167,7 @@ describe('a failure that cannot be written', () => {
     const { conductor, enrol, node, complaints } = await start();
     const { uuid } = await enrol({ ...manageable, boot_mode: 'uefi' });
     await database.query(`ALTER TABLE nodes ADD CONSTRAINT refused CHECK (boot_mode <> 'bad')`);
-    const { begin } = FLOWS.verify;
+    const begin = FLOWS.verify.begin.bind(FLOWS.verify);
     const poisoned = jest.spyOn(FLOWS.verify, 'begin').mockImplementation(async (task) => {
       task.note({ boot_mode: 'bad' });
       return begin(task);
@@ -186,6 +186,23 @@ describe('a failure that cannot be written', () => {
       reservation: null,
     });
     expect(complaints.join('\n')).toMatch(/cannot be written/);
+  });
+
+  it('changes that only the release would write are dropped', async () => {
+    const { conductor, enrol, node, speak, complaints } = await start();
+    const { uuid } = await enrol({ provision_state: 'available' });
+    await conductor.provision(uuid, 'active', {});
+    await conductor.idle();
+    await database.query(`ALTER TABLE nodes ADD CONSTRAINT refused CHECK (boot_mode <> 'bad')`);
+    const poisoned = jest.spyOn(FLOWS.deploy.waiting!, 'wake').mockImplementation(async (task) => task.note({ boot_mode: 'bad' }));
+    try {
+      await speak(uuid);
+      await conductor.idle();
+    } finally {
+      poisoned.mockRestore();
+    }
+    expect(await node(uuid)).toMatchObject({ provision_state: 'wait call-back', boot_mode: null, reservation: null });
+    expect(complaints.join('\n')).toContain(`changes of node ${uuid} are dropped`);
   });
 
   it('an unexpected error while a node waits ends its flow', async () => {
