@@ -33,8 +33,8 @@ interface ParsedRequest {
   /** Scheme and host for links. */
   readonly base: string;
   readonly body: Buffer;
-  /** The most JSON values that the body may have. */
-  readonly values: number;
+  /** What the JSON of the body may have. */
+  readonly json: Omit<JsonLimits, 'depth'>;
   readonly caller: Caller;
   readonly peer: Peer;
   /** Where the request comes from, for limits. */
@@ -79,7 +79,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (params['node_ident'] !== undefined) report.node = params['node_ident'];
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
     const { bodyName, bodyFirst, below, gate } = operation;
-    const body = await bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
+    const body = await bodyOf(operation, parsed.body, { ...parsed.json, depth: context.options['api.max_json_body_depth'] });
     const given = {
       ...parsed.query,
       ...(bodyName === null ? membersOf(body) : NO_PARAMS),

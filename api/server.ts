@@ -24,7 +24,7 @@ import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
-import { bodyLimits } from './http/body';
+import { bodyLimits, type BodyLimits } from './http/body';
 import { compressed } from './http/compression';
 import { createCors, refuseCrossOriginForgery } from './http/cors';
 import { cutOff } from './http/cut-off';
@@ -218,7 +218,7 @@ function answerPage({ options, log, clock }: ApiParts, sessions: Sessions, stopp
     }
     report.route = '/ui';
     const source = sourceOf(request, options);
-    receive(request, source, { bytes: MOST_LOG_IN_BYTES, values: 100, isPublic: false }, (body) =>
+    receive(request, source, { bytes: MOST_LOG_IN_BYTES, json: { values: 100 }, isPublic: false }, (body) =>
       page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body }),
     )
       .then((answer) =>
@@ -294,7 +294,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     report.tokenName = caller.tokenName;
     const limits = bodyLimits(bare, options);
     const { result, head } = await receive(request, source, limits, (body) =>
-      perform(request, { caller, source, body, values: limits.values }, versions),
+      perform(request, { caller, source, body, json: limits.json }, versions),
     );
     report.status = result.status;
     if (result.status === 201) report.created = result.headers?.['Location'];
@@ -310,7 +310,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   /** Version and operation. `head`: the response has no body. */
   async function perform(
     request: IncomingMessage,
-    received: { readonly caller: Caller; readonly source: string; readonly body: Buffer; readonly values: number },
+    received: { readonly caller: Caller; readonly source: string; readonly body: Buffer; readonly json: BodyLimits['json'] },
     versions: { headers: Headers },
   ): Promise<{ readonly result: Answer; readonly head: boolean }> {
     const { report, target } = exchangeOf(request);
@@ -328,7 +328,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
         caller: received.caller,
         source: received.source,
         body: received.body,
-        values: received.values,
+        json: received.json,
         method: head || segments.length === 0 ? 'GET' : method,
         path: target.path,
         query: queryOf(target.search),

@@ -3,7 +3,7 @@
  * its inventory, or nothing. DHCP, TFTP and HTTP use it at each request.
  */
 import type { Options } from '../config/options';
-import { macLists, type MacListOptions, type MacLists } from '../model/mac-lists';
+import { macLists, type MacListOptions, type MacLists } from '../wire/mac-lists';
 import type { ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
 

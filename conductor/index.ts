@@ -2,7 +2,7 @@
 import type { Options } from '../config/options';
 import { setMaxListeners } from 'node:events';
 import { reasonOf } from '../model/errors';
-import { macLists } from '../model/mac-lists';
+import { macLists } from '../wire/mac-lists';
 import { silentNotifier } from '../model/notifications';
 import { createBmcTurns } from './runtime/bmc-turns';
 import { createNovaEvents } from './runtime/nova-events';

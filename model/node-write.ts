@@ -1,4 +1,5 @@
 /** One write of a locked node, and its result. */
+import { LONGEST_ERROR, shortened, storable, storableJson } from './text';
 import { withoutUrlCredentials } from './urls';
 import type { HistoryRecord, NewOf, NodeChanges, NodeRecord } from './records';
 
@@ -22,15 +23,32 @@ export const mergeWrites = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
   history: [...first.history, ...later.history],
 });
 
-/** Removes URL credentials from `last_error` and history, because more users may read these than the fields with the URLs. */
-export const withoutQuotedCredentials = ({ changes, internal, history }: NodeWrite): NodeWrite => ({
-  changes: typeof changes.last_error === 'string' ? { ...changes, last_error: withoutUrlCredentials(changes.last_error) } : changes,
-  internal,
-  history: history.map((entry) => (typeof entry.event === 'string' ? { ...entry, event: withoutUrlCredentials(entry.event) } : entry)),
-});
+/** Columns with texts of machines and servers, such as their errors. */
+const QUOTING = ['last_error', 'maintenance_reason'] as const satisfies readonly (keyof NodeChanges)[];
+const quoted = (text: string): string => shortened(withoutUrlCredentials(text), LONGEST_ERROR);
+/**
+ * Bounds `last_error`, `maintenance_reason` and history, and removes URL credentials from them, because more users may read these than the
+ * fields with the URLs.
+ */
+export function withQuotesBounded({ changes, internal, history }: NodeWrite): NodeWrite {
+  const texts = QUOTING.flatMap((name) => (typeof changes[name] === 'string' ? [[name, quoted(changes[name])] as const] : []));
+  return {
+    changes: texts.length === 0 ? changes : { ...changes, ...Object.fromEntries(texts) },
+    internal,
+    history: history.map((entry) => (typeof entry.event === 'string' ? { ...entry, event: quoted(entry.event) } : entry)),
+  };
+}
 
-/** The value as the database returns it. */
-const stored = <T>(value: T): T => (typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as T) : value);
+/** The value of a column as the database returns it. */
+const stored = (value: unknown): unknown =>
+  typeof value === 'string'
+    ? storable(value)
+    : typeof value === 'object' && value !== null
+      ? (JSON.parse(JSON.stringify(value)) as unknown)
+      : value;
+/** The same of a key of driver_internal_info. */
+const storedInternal = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null ? (JSON.parse(storableJson(value)) as unknown) : stored(value);
 
 /** The node after this write, as the database would return it. */
 export function applyWrite(node: NodeRecord, { changes, internal }: NodeWrite): NodeRecord {
@@ -38,9 +56,10 @@ export function applyWrite(node: NodeRecord, { changes, internal }: NodeWrite): 
     Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [[name, stored(value)]])),
   ) as NodeChanges;
   const info: Record<string, unknown> = { ...(columns.driver_internal_info ?? node.driver_internal_info) };
-  for (const [key, value] of Object.entries(internal)) {
+  for (const [name, value] of Object.entries(internal)) {
+    const key = storable(name);
     if (value === undefined) delete info[key];
-    else info[key] = stored(value);
+    else info[key] = storedInternal(value);
   }
   return { ...node, ...columns, driver_internal_info: info };
 }

@@ -137,6 +137,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/interfaces',
     'model',
     'store/store',
+    'wire/mac-lists',
   ],
   'conductor/core': [
     'conductor/runtime',
@@ -148,6 +149,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/database-retry',
     'store/store',
     'store/volumes',
+    'wire/mac-lists',
     'wire/turns',
   ],
   'conductor/engine': [
@@ -372,15 +374,15 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   wire: [],
   'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['model/idents', 'wire/addresses', 'wire/shares'],
-  'wire/http': ['model/idents', 'model/log', 'wire'],
+  'wire/http': ['model/idents', 'model/log', 'model/text', 'wire'],
   'wire/images': [],
-  'wire/ipmi': ['wire/child-processes'],
+  'wire/ipmi': ['model/text', 'wire/child-processes'],
   'wire/ipmi/records': ['wire/ipmi'],
   'wire/ipmi/server': ['wire/ipmi'],
-  'wire/keystone': ['model/log', 'wire'],
+  'wire/keystone': ['model/log', 'model/text', 'wire'],
   'wire/openstack': ['wire', 'wire/keystone'],
-  'wire/redfish': ['wire'],
-  'wire/switches': ['wire'],
+  'wire/redfish': ['model/text', 'wire'],
+  'wire/switches': ['model/text', 'wire'],
   'wire/sockets': ['wire/ipv6'],
 };
 /** Only these folders may import more than the types of the file. */

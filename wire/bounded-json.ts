@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
+import { storableBytes } from './storable-json';
 import { createTurns } from './turns';
 
 /** Whether parsed JSON is an object: no list, not null. */
@@ -16,6 +17,8 @@ export interface JsonLimits {
   readonly values: number;
   /** Containers within containers. */
   readonly depth: number;
+  /** A machine or a server sends it: texts and names lose the characters that the database refuses, and the NULs at their end. */
+  readonly foreign?: true;
 }
 /** Characters of one number. IEEE 754 needs at most 767 significant digits. */
 const LONGEST_NUMBER = 1024;
@@ -28,17 +31,17 @@ export const JSON_LIMITS = {
   /** An ordinary request to the API, or one with a config drive. */
   request: { values: 50_000 },
   /** An inventory with the data of collectors. */
-  inspection: { values: 150_000 },
+  inspection: { values: 150_000, foreign: true },
   /** A record of a recorder. */
-  record: { values: 100_000 },
+  record: { values: 100_000, foreign: true },
   /** Step lists and results. */
-  agent: { values: 50_000, depth: 64 },
+  agent: { values: 50_000, depth: 64, foreign: true },
   /** Redfish registries are the largest resources. */
-  bmc: { values: 200_000, depth: 64 },
+  bmc: { values: 200_000, depth: 64, foreign: true },
   /** The status of an introspection. */
-  introspection: { values: 10_000, depth: 64 },
+  introspection: { values: 10_000, depth: 64, foreign: true },
   /** A token with the catalog of a large cloud. */
-  openstack: { values: 100_000, depth: 64 },
+  openstack: { values: 100_000, depth: 64, foreign: true },
 } as const satisfies Readonly<Record<string, Partial<JsonLimits>>>;
 
 export class JsonLimitError extends Error {
@@ -320,7 +323,8 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const startOf = (bytes: Uint8Array): number => (BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? BYTE_ORDER_MARK.length : 0);
 
-function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Generator<void, unknown> {
+function* inPieces(given: Uint8Array, limits: JsonLimits, piece: number): Generator<void, unknown> {
+  const bytes = limits.foreign ? storableBytes(given) : given;
   if (bytes.length < piece) {
     for (const _ of scan(bytes, limits, piece, NO_VISITOR));
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8', startOf(bytes))) as unknown;

@@ -10,17 +10,17 @@ import { Unread } from './errors';
 export interface BodyLimits {
   /** The most bytes, as sent and after decompression. */
   readonly bytes: number;
-  /** The most values in the JSON. */
-  readonly values: number;
+  /** The most values in the JSON, and whether a machine sends it. */
+  readonly json: Omit<JsonLimits, 'depth'>;
   /** The path takes large bodies without authentication: that of inspection data. */
   readonly isPublic: boolean;
 }
 /** Config drives, inventories and records of recorders have limits of their own. The last row is for all other paths. */
-const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption, values: number])[] = [
-  [/\/states\/provision(?:\/[^/]*)?$/, 'api.max_json_body_size_provision', JSON_LIMITS.request.values],
-  [/continue_inspection$/, 'api.max_json_body_size_inspection', JSON_LIMITS.inspection.values],
-  [/\/hardware$/, 'recorder.max_record_size', JSON_LIMITS.record.values],
-  [/(?:)/, 'api.max_json_body_size', JSON_LIMITS.request.values],
+const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption, json: Omit<JsonLimits, 'depth'>])[] = [
+  [/\/states\/provision(?:\/[^/]*)?$/, 'api.max_json_body_size_provision', JSON_LIMITS.request],
+  [/continue_inspection$/, 'api.max_json_body_size_inspection', JSON_LIMITS.inspection],
+  [/\/hardware$/, 'recorder.max_record_size', JSON_LIMITS.record],
+  [/(?:)/, 'api.max_json_body_size', JSON_LIMITS.request],
 ];
 type BodySizeOption =
   | 'api.max_json_body_size'
@@ -28,8 +28,8 @@ type BodySizeOption =
   | 'api.max_json_body_size_inspection'
   | 'recorder.max_record_size';
 export function bodyLimits(path: string, options: Pick<Options, BodySizeOption>): BodyLimits {
-  const [, option, values] = LIMITS.find(([pattern]) => pattern.test(path))!;
-  return { bytes: 1024 * options[option], values, isPublic: option === 'api.max_json_body_size_inspection' };
+  const [, option, json] = LIMITS.find(([pattern]) => pattern.test(path))!;
+  return { bytes: 1024 * options[option], json, isPublic: option === 'api.max_json_body_size_inspection' };
 }
 
 const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');

@@ -157,7 +157,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
       checkReport: (report) => throwIfInvalid('data', problemOf(report)),
     };
     return receive(request, source, limits, (raw) => {
-      const json = (): Promise<unknown> => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });
+      const json = (): Promise<unknown> => parseBody(raw, { ...limits.json, depth: options['api.max_json_body_depth'] });
       const query = new URLSearchParams(search);
       return operation.handler({ params, query, minor, base: baseOf(request, options), hasBody: raw.length > 0, json }, context);
     });

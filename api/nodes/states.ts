@@ -6,7 +6,7 @@ import { isUuid } from '../../model/idents';
 import { nextState, TRANSITIONS, VERBS } from '../../model/states';
 import { isGateOpen } from '../../model/versions';
 import type { ProvisionArgs } from '../../conductor/conductor';
-import type { Arguments } from '../schema/arguments';
+import { storableOf, type Arguments } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
 import { checkPolicy } from '../resource/access';
 import { location } from '../resource/links';
@@ -178,7 +178,8 @@ async function setProvision(request: Request, context: ApiContext): Promise<Answ
 
 async function maintain(request: Request, context: ApiContext, on: boolean): Promise<Answer> {
   const node = await nodeOf(request, context, on ? 'node:set_maintenance' : 'node:clear_maintenance');
-  const reason = (request.query['reason'] as string | null | undefined) ?? null;
+  const { reason: given } = request.query;
+  const reason = typeof given === 'string' ? storableOf('reason', given) : null;
   const after = { ...node, maintenance: on, maintenance_reason: on ? reason : null };
   await withMaintenanceNotifications(context, request, after, () => context.conductor.setMaintenance(node.uuid, on, reason));
   return { status: 202 };

@@ -11,6 +11,7 @@ import type { Store } from '../../store/store';
 import type { Metrics } from '../../model/metrics';
 import type { Peer } from '../http/source';
 import { createAgentSources } from './agent-sources';
+import { shortened } from '../../model/text';
 
 type AgentOptions = Pick<
   Options,
@@ -111,7 +112,7 @@ export function createAgentAddresses({ store, options, clock, metrics, random }:
         user: null,
         event_type: 'security',
         severity: 'ERROR',
-        event: event.slice(0, MAX_EVENT) + others,
+        event: shortened(event, MAX_EVENT) + others,
         state,
         target_provision_state: null,
         duration_seconds: null,

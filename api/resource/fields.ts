@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { isDatapath, isMac } from '../../model/idents';
 import type { PatchOperation } from '../../model/patch';
 import { isGateOpen } from '../../model/versions';
-import { booleanOf, macOf, uuidOf } from '../schema/arguments';
+import { booleanOf, macOf, storableOf, uuidOf } from '../schema/arguments';
 import type { Document, FieldRow, Schema } from '../schema/document';
 import type { ApiContext } from './handler';
 import { throwIfInvalid, describe, describeFirst, type Validators } from '../schema/schema';
@@ -37,7 +37,7 @@ function stored(row: FieldRow, value: unknown, { document, validators }: ApiCont
   if (schema['format'] === 'uuid') return uuidOf(name, value);
   if (schema['format'] === 'mac') return macOf(name, value);
   if (schema['x-schema'] === 'LocalLink') return localLink(value, document, validators);
-  return value;
+  return typeof value === 'string' ? storableOf(name, value) : value;
 }
 
 /**

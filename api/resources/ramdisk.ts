@@ -16,6 +16,7 @@ import { findByIdent } from '../resource/node-find';
 import { nodeAccess } from '../resource/node-access';
 import { nodePresenter, rowsToShow, viewShape } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { shortened, storable } from '../../model/text';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
@@ -228,7 +229,10 @@ async function checkAddresses(node: AgentNode, peer: Peer, callback: URL | undef
 
 /** Throws Invalid or InvalidParameterValue for a heartbeat that is not from the node's agent, and errors of the conductor. */
 async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, context: ApiContext): Promise<void> {
-  const text = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
+  const text = (name: string): string | undefined => {
+    const given = query[name] as string | null | undefined;
+    return given === null || given === undefined ? undefined : storable(given);
+  };
   const { agent_url: known, agent_secret_token: secret } = node.driver_internal_info;
   const callbackUrl = text('callback_url') ?? '';
   const [token, version, status] = [text('agent_token'), text('agent_version'), text('agent_status')];
@@ -253,7 +257,7 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, conte
     ...(version === undefined ? {} : { agentVersion: version }),
     ...(verifyCa === undefined ? {} : { agentVerifyCa: verifyCa }),
     ...(status === undefined ? {} : { agentStatus: status }),
-    ...(message === undefined ? {} : { agentStatusMessage: message.slice(0, MAX_STATUS_MESSAGE) }),
+    ...(message === undefined ? {} : { agentStatusMessage: shortened(message, MAX_STATUS_MESSAGE) }),
   };
   await context.conductor.heartbeat(node.uuid, heartbeatData);
 }

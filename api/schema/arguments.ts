@@ -2,6 +2,7 @@
 import { Fault, type FaultName } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
 import { withoutSecrets } from '../../model/masks';
+import { isStorable } from '../../model/text';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
 import { isGateOpen } from '../../model/versions';
 import type { Argument, ArgumentKind, GateRefusal, Operation } from './document';
@@ -26,6 +27,12 @@ export function uuidOf(name: string, value: unknown): string {
 export function macOf(name: string, value: unknown): string {
   if (!isMac(value)) throw invalid(`Expected valid MAC address for ${name}: ${quoted(value)}`);
   return value.toLowerCase();
+}
+/** The members of a body that are texts. Texts inside of objects are stored as they are. */
+export function storableOf(name: string, value: string): string {
+  if (!isStorable(value))
+    throw new Fault('Invalid', { message: `A value cannot be stored: ${name} has the character U+0000 or half of a surrogate pair.` });
+  return value;
 }
 function stringOf(name: string, value: unknown): string {
   if (typeof value !== 'string') throw invalid(`Expected string for ${name}: ${quoted(value)}`);

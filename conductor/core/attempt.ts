@@ -1,5 +1,7 @@
 /** Runs a part of a flow or a request, and turns what it throws into a reason. */
 import { Fault, reasonOf } from '../../model/errors';
+import { oneLine } from '../../model/log';
+import { shortened } from '../../model/text';
 import type { NodeTask } from './node-task';
 import { isInterrupted } from './interruption';
 
@@ -28,6 +30,11 @@ export async function attempt(task: NodeTask, what: string, work: () => Promise<
     return reasonOf(error);
   }
 }
+
+/** Characters of a reason that stay if the whole cannot be written. */
+const MOST_REDUCED = 1000;
+/** A reason that every database accepts: printable ASCII. */
+export const reduced = (reason: string): string => shortened(oneLine(reason).replace(/[^ -~]/g, '?'), MOST_REDUCED);
 
 /** A sentence without its full stop, so that it can stand inside another. */
 export const withoutFullStop = (text: string): string => text.replace(/\.\s*$/, '');

@@ -3,7 +3,7 @@ import type { Options } from '../../config/options';
 import type { Connections, HardwareType, Interfaces } from '../../drivers/interfaces';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import type { MacLists } from '../../model/mac-lists';
+import type { MacLists } from '../../wire/mac-lists';
 import type { Metrics } from '../../model/metrics';
 import type { Notifier } from '../../model/notifications';
 import type { Origin } from '../../model/origin';

@@ -5,6 +5,7 @@ import type { HistoryRecord, NewOf, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from './context';
 import type { HistoryEntry } from './node-task';
+import { LONGEST_ERROR, shortened } from '../../model/text';
 
 /** The entry of an event `fail`, with the error type of the node's flow. All states from which `fail` leads have a flow. */
 export const failureOf = ({ flows }: Context, { provision_state: state }: NodeRecord, event: string): HistoryEntry => ({
@@ -13,7 +14,11 @@ export const failureOf = ({ flows }: Context, { provision_state: state }: NodeRe
   error: true,
 });
 
-const MAX_EVENT = 65_535;
+/** What a column of four bytes holds: a wrong clock must not make the entry fail. */
+const secondsBetween = (from: number, to: number): number | null => {
+  const seconds = Math.floor((to - from) / 1000);
+  return Math.abs(seconds) < 2 ** 31 ? seconds : null;
+};
 /** The entry, with the state in which it happened; undefined: no history is kept. */
 export function entryOf(
   context: Context,
@@ -30,10 +35,10 @@ export function entryOf(
     project: context.origin?.project ?? null,
     event_type: type,
     severity: error ? 'ERROR' : 'INFO',
-    event: event.slice(0, MAX_EVENT),
+    event: shortened(event, LONGEST_ERROR),
     state: node.provision_state,
     target_provision_state: node.target_provision_state,
-    duration_seconds: since === null ? null : Math.floor((context.clock.now() - Date.parse(since)) / 1000),
+    duration_seconds: since === null ? null : secondsBetween(Date.parse(since), context.clock.now()),
   };
 }
 

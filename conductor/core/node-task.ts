@@ -38,6 +38,8 @@ export interface NodeTask extends Task {
   refresh(): Promise<void>;
   /** Holds another node, or only reads it, while `work` runs. Throws NodeLocked, NodeNotFound. */
   withNode<T>(uuid: string, request: TaskRequest, work: (task: NodeTask) => Promise<T>): Promise<T>;
+  /** Drops the noted changes, which cannot be written, and reads the node again. */
+  discardNotes(): Promise<void>;
   /** Writes the noted changes and ends the reservation. */
   release(): Promise<void>;
 }

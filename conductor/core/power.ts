@@ -91,7 +91,11 @@ export async function changePower(task: NodeTask, target: Power, seconds?: numbe
   const fail = async (text: string, error: unknown): Promise<never> => {
     if (!isInterrupted(task.context, error)) {
       const event = `${text}: ${reasonOf(error)}`;
-      await task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null });
+      // The caller gets the error of the machine, and not that of the record.
+      const unwritten = await attempt(task, 'recording the failure of a power change', () =>
+        task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null }),
+      );
+      if (unwritten !== undefined) await task.save({ target_power_state: null });
       notifyPower(task, 'error', target);
     }
     throw error;

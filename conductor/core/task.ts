@@ -2,7 +2,7 @@
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
+import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
@@ -117,7 +117,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   let noted = EMPTY_WRITE;
   const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, release = false): Promise<void> => {
     if (!exclusive) throw new Error('a shared task may not write');
-    const whole = withoutQuotedCredentials(mergeWrites(noted, write));
+    const whole = withQuotesBounded(mergeWrites(noted, write));
     if (isEmptyWrite(whole) && !also && !release) return;
     const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, release);
     try {
@@ -184,6 +184,10 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     record: ({ type, event, error }, changes = {}, internal = {}) => {
       const entry = entryOf(context, node, { type, event, error });
       return put({ changes: error ? { last_error: event, ...changes } : changes, internal, history: entry ? [entry] : [] });
+    },
+    discardNotes: async () => {
+      noted = EMPTY_WRITE;
+      node = await store.nodes.find(uuid);
     },
     release: () => put(EMPTY_WRITE, undefined, true),
     enableDatabaseRetries: () => {
@@ -283,20 +287,33 @@ export const changeUnlocked = (
     throw new Fault('NodeLocked', { node: uuid, host: 'another host' });
   });
 
+const isGone = (error: unknown): boolean => error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound');
+/** Ends the reservation. Noted changes that cannot be written are dropped, and the log says so: they must not keep the node reserved. */
+async function releaseWithNotes(context: Context, task: NodeTask): Promise<void> {
+  try {
+    await task.release();
+  } catch (error) {
+    if (isGone(error) || isInterrupted(context, error)) throw error;
+    const { uuid, name } = task.node;
+    task.log.error(`changes of node ${name ?? uuid} are dropped, since they cannot be written`, { reason: reasonOf(error) });
+    await task.discardNotes();
+    await task.release();
+  }
+}
+
 /** If the database is unreachable, the reservation ends in the background: the caller does not wait for it. */
 async function release(context: Context, task: NodeTask): Promise<void> {
   const { uuid } = task.node;
   const ended = (): void => context.locks.remove(uuid);
   const failed = (error: unknown): void => {
     // The periodic check of stray reservations (recovery.ts) ends the reservation.
-    if (!(error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound')))
-      task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
+    if (!isGone(error)) task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
   };
   try {
-    await task.release();
+    await releaseWithNotes(context, task);
   } catch (error) {
     if (isDatabaseDown(error) && !context.signal.aborted) {
-      void retryWhileDatabaseDown(task, () => task.release())
+      void retryWhileDatabaseDown(task, () => releaseWithNotes(context, task))
         .catch(failed)
         .finally(ended);
       return;
@@ -347,8 +364,8 @@ export async function startTask(
       try {
         await rest();
       } catch (error) {
-        if (!isInterrupted(context, error)) throw error;
-        task.log.warn(`${request.purpose}: the node is left as it is`, { reason: reasonOf(error) });
+        if (isInterrupted(context, error)) task.log.warn(`${request.purpose}: the node is left as it is`, { reason: reasonOf(error) });
+        else task.log.error(`${request.purpose} of node ${task.node.name ?? uuid} failed`, { reason: reasonOf(error), error });
       } finally {
         await release(context, task);
       }

@@ -7,6 +7,7 @@ import { onNodes } from '../core/on-nodes';
 import { startTask } from '../core/task';
 import { FLOWS } from '../flows';
 import type { Flow } from '../flows/flow';
+import { failFlow } from '../flows/outcome';
 
 /** The states with a limit. */
 export const LIMITED_STATES = (Object.keys(STATES) as ProvisionState[]).filter(isWaiting);
@@ -31,7 +32,7 @@ export const failOverdue =
           const flow = overdueFlow(context, task.node);
           if (!flow?.waiting) return undefined;
           const { text } = flow.waiting.timeout;
-          return () => flow.fail(task, text(task.node), { late: true });
+          return () => failFlow(task, flow, text(task.node), { late: true });
         }),
     });
 

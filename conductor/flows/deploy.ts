@@ -19,7 +19,7 @@ import { allowedSteps, deploySteps, offeredSteps, stepId } from '../steps/steps'
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
 import type { Admission, Admitted } from './flow';
 import { forgottenSteps } from './forgotten';
-import { powerOffAfter } from './outcome';
+import { failFlow, powerOffAfter } from './outcome';
 import { abortedText, abortSteps, stepsFlow } from './steps-flow';
 
 export const FORGET_DEPLOYING = forgottenSteps('deploy', 'user_deploy_steps', 'deployment_reboot');
@@ -133,7 +133,7 @@ async function takeAgentSteps(task: NodeTask, steps: readonly PlannedStep[]): Pr
     return false;
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
-    await deploy.fail(task, reasonOf(error));
+    await failFlow(task, deploy, reasonOf(error));
     return true;
   }
 }

@@ -7,6 +7,7 @@ import type { NodeChanges, NodeRecord } from '../../model/records';
 import type { Event, FlowName, ProvisionState } from '../../model/states';
 import type { ProvisionArgs } from '../core/call-types';
 import type { ConcurrencyLimit } from '../core/concurrency';
+import { attempt, reduced } from '../core/attempt';
 import type { InternalChanges, NodeTask } from '../core/node-task';
 import type { StepOutcome } from '../steps/reserved-steps';
 
@@ -82,8 +83,14 @@ export const UNFINISHED_ABORT = 'abort_unfinished';
 export const unfinishedAbort = (flow: FlowName, variant?: string): InternalChanges => ({
   [UNFINISHED_ABORT]: variant === undefined ? flow : `${flow}, ${variant}`,
 });
-/** Runs the clean-up, unless a client has used the node since. */
+/** Runs the clean-up, unless a client has used the node since. A clean-up that fails is over too: the node has the reason. */
 export async function completeAbort(task: NodeTask, { afterAbort }: Flow, variant?: string): Promise<void> {
-  if (afterAbort?.states.includes(task.node.provision_state)) await afterAbort.work(task, variant);
+  if (afterAbort?.states.includes(task.node.provision_state)) {
+    const problem = await attempt(task, 'cleaning up after an abort', () => afterAbort.work(task, variant));
+    if (problem !== undefined) {
+      await task.discardNotes();
+      task.note({ last_error: `Cleaning up after the abort failed: ${reduced(problem)}` });
+    }
+  }
   task.note({}, { [UNFINISHED_ABORT]: undefined });
 }

@@ -1,6 +1,7 @@
 /** How the outcome of a flow's work becomes an event. Drivers never change a node's state; this file does. */
 import { Fault, reasonOf } from '../../model/errors';
-import { attempt, FlowFailure } from '../core/attempt';
+import { nextState } from '../../model/states';
+import { attempt, FlowFailure, reduced } from '../core/attempt';
 import { isInterrupted } from '../core/interruption';
 import type { NodeTask } from '../core/node-task';
 import type { StepOutcome } from '../steps/reserved-steps';
@@ -25,7 +26,24 @@ export async function applyOutcome(task: NodeTask, flow: Flow, work: () => Promi
     if (!(error instanceof Fault || error instanceof FlowFailure)) task.log.error('a flow ended unexpectedly', { error });
     reason = reasonOf(error);
   }
-  await flow.fail(task, reason);
+  await failFlow(task, flow, reason);
+}
+
+/**
+ * Fails the flow. If its failure cannot be written, the log says so, and the flow ends with a reduced reason and without its other changes:
+ * otherwise recovery would resume the flow again and again.
+ */
+export async function failFlow(task: NodeTask, flow: Flow, reason: string, how?: { readonly late: true }): Promise<void> {
+  try {
+    await flow.fail(task, reason, how);
+  } catch (error) {
+    if (isInterrupted(task.context, error)) throw error;
+    const { uuid, name } = task.node;
+    task.log.error(`the failure of node ${name ?? uuid} cannot be written`, { failure: reduced(reason), reason: reasonOf(error), error });
+    await task.discardNotes();
+    if (nextState(task.node.provision_state, 'fail') === undefined) return;
+    await task.fire('fail', { last_error: `${reduced(reason)} (The rest of this failure cannot be written: ${reduced(reasonOf(error))})` });
+  }
 }
 
 async function startWaiting(task: NodeTask, pollEvery: number | undefined): Promise<void> {

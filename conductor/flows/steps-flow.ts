@@ -10,7 +10,7 @@ import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf, runSteps, savedList } from '../steps/running';
 import { findStep, stepId } from '../steps/steps';
 import { completeAbort, unfinishedAbort, type Flow, type WakeReason } from './flow';
-import { applyOutcome } from './outcome';
+import { applyOutcome, failFlow } from './outcome';
 
 /** The parts in which these flows differ. */
 export interface StepsFlowParts extends Omit<Flow, 'waiting' | 'resume'> {
@@ -74,7 +74,7 @@ async function wakeSteps(task: NodeTask, flow: StepsFlow & StepsFlowParts, why: 
     });
     // Undefined: the agent is busy, and is asked again at its next heartbeat.
     if (steps === undefined) return;
-    if (typeof steps === 'string') return flow.fail(task, steps);
+    if (typeof steps === 'string') return failFlow(task, flow, steps);
     if (await flow.takeAgentSteps(task, steps)) return;
   }
   await continueSteps(task, flow, why, outcome);
@@ -110,7 +110,7 @@ async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, k
       keepWaiting(task, why, outcome);
       return;
     }
-    if (outcome.kind === 'failed') return flow.fail(task, outcome.reason);
+    if (outcome.kind === 'failed') return failFlow(task, flow, outcome.reason);
     if ((running as { abort_after?: boolean }).abort_after) return abortAfterStep(task, flow);
   }
   const from = running ? index + 1 : index;

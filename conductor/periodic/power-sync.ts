@@ -20,6 +20,13 @@ const isSynchronised = (node: NodeRecord): boolean =>
   !stateRow(node.provision_state).skipPowerSync &&
   node.driver_internal_info.redfish_fw_updates === undefined;
 
+/**
+ * Whether `last_error` is out of date once the BMC has answered; the node history keeps it. The error of a failed state is the reason why
+ * the node is in this state, whatever the BMC says.
+ */
+const hasOldError = ({ options }: Context, { last_error: error, provision_state: state }: NodeRecord): boolean =>
+  error !== null && options['conductor.node_history'] && !stateRow(state).failed;
+
 /** Consecutive failures of each node. */
 export type SyncFailures = Map<string, number>;
 
@@ -72,21 +79,19 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   const { power: actual } = observed;
   const isRight = actual === node.power_state;
   if (isRight) failures.delete(node.uuid);
-  // Once the BMC has answered, an old error is out of date; the node history keeps it.
-  const clears = context.options['conductor.node_history'];
-  if (isRight && (node.last_error === null || !clears) && !differsFromRow(context, node, observed)) return;
+  if (isRight && !hasOldError(context, node) && !differsFromRow(context, node, observed)) return;
   await withTask(context, node.uuid, { purpose }, async (task) => {
     if (!isSynchronised({ ...task.node, reservation: null })) return;
     await saveReading(task, observed);
     const { power_state: known, disable_power_off: stays } = task.node;
     if (actual === known) {
       failures.delete(node.uuid);
-      if (task.node.last_error !== null && clears) await task.save({ last_error: null });
+      if (hasOldError(context, task.node)) await task.save({ last_error: null });
       return;
     }
     if (known === null) {
       failures.delete(node.uuid);
-      await task.save({ power_state: actual, ...(clears ? { last_error: null } : {}) });
+      await task.save({ power_state: actual, ...(hasOldError(context, task.node) ? { last_error: null } : {}) });
       notifyCorrected(task, null);
       return;
     }
@@ -117,7 +122,9 @@ async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: s
     `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known ?? 'None'}'. ` +
     `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
   const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
-  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault });
+  // The reason of a failed state stays; maintenance_reason has this one.
+  const kept = stateRow(task.node.provision_state).failed && task.node.last_error !== null ? { last_error: task.node.last_error } : {};
+  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault, ...kept });
   notifyCorrected(task, known);
 }
 

@@ -12,6 +12,7 @@ import { clientContext } from '../../wire/http/client-contexts';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import { createTurns } from '../../wire/turns';
 import { withoutEndSlashes } from '../../wire/urls';
+import { shortened } from '../../model/text';
 
 /** A command's state as the agent reports it. */
 export interface AgentCommand {
@@ -251,10 +252,10 @@ function commandOf(value: unknown): AgentCommand {
 const MAX_ERROR_TEXT = 64 * 1024;
 /** The text of an agent's error: {details, message, …}, {faultstring} or a string. Other content of a response is not shown. */
 function errorText(error: unknown): string {
-  if (typeof error === 'string') return error.slice(0, MAX_ERROR_TEXT);
+  if (typeof error === 'string') return shortened(error, MAX_ERROR_TEXT);
   const { details, message, faultstring } = (error ?? {}) as Readonly<Record<string, unknown>>;
   const text = [details, message, faultstring].find((one) => typeof one === 'string' && one !== '');
-  return typeof text === 'string' ? text.slice(0, MAX_ERROR_TEXT) : 'Invalid agent response';
+  return typeof text === 'string' ? shortened(text, MAX_ERROR_TEXT) : 'Invalid agent response';
 }
 
 /** Undefined: the bytes are not valid JSON, or exceed the limits for an agent's response. */

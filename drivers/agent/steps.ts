@@ -4,6 +4,7 @@ import type { JsonObject } from '../../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './client';
 import { nodeForAgent, portForAgent } from './view';
 import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from '../interfaces';
+import { shortened } from '../../model/text';
 
 type AgentStepKind = SavedKind;
 
@@ -64,7 +65,7 @@ async function unlessBusy<T>(work: Promise<T>): Promise<T | undefined> {
 function plannedStep(kind: AgentStepKind, value: unknown, complaint: string): PlannedStep {
   const step = value as Partial<PlannedStep> | null;
   if (typeof step?.step !== 'string' || typeof step.interface !== 'string' || typeof step.priority !== 'number') {
-    throw new Error(`${complaint} ${kind} step. Keys: interface, step and priority are needed: ${JSON.stringify(value).slice(0, 200)}.`);
+    throw new Error(`${complaint} ${kind} step. Keys: interface, step and priority are needed: ${shortened(JSON.stringify(value), 200)}.`);
   }
   return { ...(step as PlannedStep), ...(kind === 'clean' ? { requires_ramdisk: true } : {}) };
 }
@@ -114,7 +115,7 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
         return restartStep(task, agent, kind, step);
       default:
         return failed(
-          `Agent returned unknown status for ${kind} step ${idOf(step)} on node ${task.node.uuid} : ${last.command_status.slice(0, 100)}.`,
+          `Agent returned unknown status for ${kind} step ${idOf(step)} on node ${task.node.uuid} : ${shortened(last.command_status, 100)}.`,
         );
     }
   });

@@ -8,6 +8,7 @@ import { bootUrl } from '../common/media';
 import { quirksOf } from './quirks';
 import { onSystem, systemOf, type SystemView } from './target';
 import { rebootUntilApplied } from './reboot-until-applied';
+import { shortened } from '../../model/text';
 
 /** Name in the API → BootSourceOverrideTarget. */
 const DEVICES: Readonly<Record<string, string>> = { pxe: 'Pxe', disk: 'Hdd', cdrom: 'Cd', bios: 'BiosSetup', uefihttp: 'UefiHttp' };
@@ -66,7 +67,7 @@ function targetOf(view: BootView, device: string, usbCd: boolean): string {
   if (device === 'cdrom' && usbCd && allowed?.includes('UsbCd')) return 'UsbCd';
   const target = DEVICES[device]!;
   if (allowed === undefined || allowed.includes(target)) return target;
-  throw new RedfishError('protocol', `the system can boot from ${allowed.join(', ').slice(0, 500)} only, not from ${target}`);
+  throw new RedfishError('protocol', `the system can boot from ${shortened(allowed.join(', '), 500)} only, not from ${target}`);
 }
 /** HttpBootUri goes with UefiHttp and is cleared for other targets. Services without the property do not support it. */
 function httpUri(system: SystemView, target: string, url: string | undefined): BootChange {

@@ -11,7 +11,7 @@ import { sourceFiles } from './sources.js';
 const COMPOSED = {
   'boot/pxe.ts': 3,
   'drivers/redfish/power.ts': 1,
-  'model/mac-lists.ts': 1,
+  'wire/mac-lists.ts': 1,
   'model/masks.ts': 5,
   'model/rules/json-path.ts': 1,
   'model/rules/python-regex.ts': 1,

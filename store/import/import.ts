@@ -5,6 +5,7 @@
 import type { Knex } from 'knex';
 import { isMac, isUuid } from '../../model/idents';
 import { STATES, type ProvisionState } from '../../model/states';
+import { storableJson } from '../../model/text';
 import { insertSecrets, type Secrets } from './secrets';
 import type { Source, SourceRow } from './source';
 import { IMPORT_TABLES, type ImportTable } from './tables';
@@ -61,7 +62,7 @@ const parsed = (value: unknown): unknown => (typeof value === 'string' ? (JSON.p
 /** Data type of our column → the conversion of Ironic's value to it. Values for other types need none. */
 const CONVERSIONS: Readonly<Record<string, (value: unknown) => unknown>> = {
   json: (value) => JSON.stringify(parsed(value)),
-  jsonb: (value) => JSON.stringify(parsed(value)),
+  jsonb: (value) => storableJson(parsed(value)),
   ARRAY: parsed,
   boolean: (value) => value === true || Number(value) === 1,
   // Times from Ironic's database have no zone and are in UTC; those from its API end with +00:00.

@@ -5,6 +5,7 @@ import type { Knex } from 'knex';
 import { Client, types } from 'pg';
 import type { CustomTypesConfig } from 'pg';
 import type { Log } from '../../model/log';
+import { storable } from '../../model/text';
 import { messageOf } from './faults';
 import type { IdentityCheck } from './identity';
 
@@ -109,11 +110,38 @@ function connectionSettings(connection: string, patient: boolean) {
   };
 }
 
+/** A value as the database accepts it, also inside of arrays. */
+const bound = (value: unknown): unknown => (typeof value === 'string' ? storable(value) : Array.isArray(value) ? value.map(bound) : value);
+/** A statement with its values, and not an object that submits itself, such as a stream. */
+const hasValues = (statement: unknown): statement is { readonly values: readonly unknown[] } =>
+  typeof statement === 'object' &&
+  statement !== null &&
+  'values' in statement &&
+  Array.isArray(statement.values) &&
+  !('submit' in statement);
+/** The protocol counts the values of a statement in 16 bits. */
+const MOST_VALUES = 65_535;
+function cleanedValues(values: readonly unknown[]): unknown[] {
+  if (values.length > MOST_VALUES) throw new RangeError(`a statement has ${values.length} values; ${MOST_VALUES} are possible`);
+  return values.map(bound);
+}
+/**
+ * All statements send their values through `query` of their connection, so this is the one place that cleans texts: no table can forget
+ * it, and no text of a machine can make the write of its own error fail. JSON is cleaned where it is encoded (storableJson).
+ */
+function cleanValues(connection: Client): void {
+  const query = connection.query.bind(connection) as (...all: unknown[]) => unknown;
+  const cleaning = (statement: unknown, ...more: unknown[]): unknown =>
+    query(hasValues(statement) ? { ...statement, values: cleanedValues(statement.values) } : statement, ...more);
+  connection.query = cleaning as Client['query'];
+}
+
 type Done = (error: Error | null, connection: Client) => void;
 /** Sets session parameters by a statement, because a connection pooler may not support startup options. */
 const setUp =
   (statements: string, also: (connection: Client) => void = () => {}, check: (connection: Client) => Promise<void> = async () => {}) =>
   (connection: Client, done: Done): void => {
+    cleanValues(connection);
     also(connection);
     connection
       .query(`SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; ${statements}`)

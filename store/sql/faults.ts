@@ -50,7 +50,7 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
 export const OTHER_DATABASE = 'OTHER_DATABASE';
 /**
  * Codes of PostgreSQL and of sockets → the message of the response. The caller may retry. (57: stopping, starting; 53: out of resources;
- * 08: connections; 58: files of the host; 40, 55, 57014, 25P0x: cancelled by the server.)
+ * 08: connections, but not 08P01, a statement that is wrong; 58: files of the host; 40, 55, 57014, 25P0x: cancelled by the server.)
  */
 const UNAVAILABLE: readonly (readonly [RegExp, string])[] = [
   [/^OTHER_DATABASE$/, 'Another database is at the address of the one that this server started with.'],
@@ -58,7 +58,7 @@ const UNAVAILABLE: readonly (readonly [RegExp, string])[] = [
   [/^(?:25006|42501|58\w{3})$/, 'The database cannot read or write its files at the moment, please retry.'],
   [/^(?:57014|55P03|40001|40P01|25P0[34])$/, 'The database did not answer in time, please retry.'],
   [
-    /^(?:57P0\d|53\d{3}|08\w{3}|ECONN\w+|ENOENT|EACCES|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_\w+)$/,
+    /^(?:57P0\d|53\d{3}|08(?!P01)\w{3}|ECONN\w+|ENOENT|EACCES|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_\w+)$/,
     'The database cannot be reached at the moment, please retry.',
   ],
 ];
@@ -97,8 +97,9 @@ export function toFault(error: unknown, record: object = {}): unknown {
     const details = Object.fromEntries(Object.entries(fields).map(([detail, field]) => [detail, String(values[field])]));
     return new Fault(name, details, { cause: error });
   }
-  // Class 22, data exceptions: a value that no column can hold, such as the character U+0000 or a number out of range.
-  if (codeOf(error).startsWith('22'))
+  // Class 22, data exceptions: a value that no column can hold, such as a number out of range. Class 54, limits of the program: a text
+  // that is too long for an index, JSON with too much nesting.
+  if (/^(?:22|54)/.test(codeOf(error)))
     return new Fault('Invalid', { message: `A value cannot be stored: ${messageOf(error).replace(/^.* - /s, '')}` }, { cause: error });
   const message = unavailableText(error);
   if (message !== undefined) return new Fault('TemporaryFailure', { message }, { cause: error });

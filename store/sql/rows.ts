@@ -5,6 +5,7 @@
 import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { ResourceRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from './faults';
 import { checkJson, checkText, checkTotal, type Change, type ColumnKind, type Sizes } from './sizes';
 
@@ -34,6 +35,7 @@ export interface NodeScope {
   readonly project?: string;
 }
 
+const isContainer = (kind: ColumnKind | undefined): boolean => kind === 'json' || kind === 'jsonb' || kind === 'texts';
 export type Columns<RecordType> = { readonly [Name in keyof RecordType]-?: ColumnKind };
 /** The columns that every resource has. */
 export const SHARED_COLUMNS: Columns<ResourceRecord> = {
@@ -63,13 +65,13 @@ export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: obj
     if (value === undefined) continue;
     const kind = kindOf(columns, name);
     if (!kind) throw new TypeError(`No such column: ${name}`);
-    if (kind === 'json') {
-      const text = JSON.stringify(value ?? {});
+    if (kind === 'json' || kind === 'jsonb') {
+      const text = kind === 'json' ? JSON.stringify(value ?? {}) : storableJson(value ?? {});
       bytes += checkJson(name, value, text, sizes);
       row[name] = text;
     } else if (kind === 'texts') {
       row[name] = value ?? [];
-      checkJson(name, value, JSON.stringify(row[name]), sizes);
+      checkJson(name, value, storableJson(row[name]), sizes);
     } else row[name] = kind === 'text' && typeof value === 'string' ? checkText(name, value, sizes) : (value as unknown);
   }
   checkTotal(bytes, sizes);
@@ -81,7 +83,7 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
   for (const [name, value] of Object.entries(where) as [string, unknown][]) {
     if (value === undefined) continue;
     const kind = kindOf(columns, name);
-    if (!kind || kind === 'json' || kind === 'texts') throw new TypeError(`Not a column to filter by: ${name}`);
+    if (!kind || isContainer(kind)) throw new TypeError(`Not a column to filter by: ${name}`);
     if (value === null) void query.whereNull(name);
     else if (Array.isArray(value)) void query.whereRaw('?? = ANY(?)', [name, value]);
     else void query.where(name, value as string | number | boolean);
@@ -133,7 +135,7 @@ export function applyPaging(
 ): void {
   const key = paging.sortKey ?? 'id';
   const kind = kindOf(columns, key);
-  if (!kind || kind === 'json' || kind === 'texts')
+  if (!kind || isContainer(kind))
     throw new Fault('InvalidParameterValue', { message: `The sort_key value "${key}" is an invalid field for sorting` });
   const descending = paging.sortDir === 'desc';
   const [than, direction, nulls] = descending ? (['<', 'desc', 'last'] as const) : (['>', 'asc', 'first'] as const);

@@ -3,10 +3,15 @@
  * requests. Every write of a JSON or text column passes these checks, whoever sends the value: users, agents, BMCs, other processes.
  */
 import { Fault } from '../../model/errors';
+import { shortened, storableJson } from '../../model/text';
 import { nameOf, type Prepared } from './prepared';
 
-/** Determines how a value is written, and whether lists may be sorted and filtered by the column. */
-export type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
+/**
+ * Determines how a value is written, and whether lists may be sorted and filtered by the column. `json` keeps every character. `jsonb` has
+ * U+FFFD in place of U+0000 and lone surrogates: columns of this type, and columns whose texts SQL reads, such as triggers.
+ */
+export type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'jsonb' | 'texts';
+const isJson = (kind: ColumnKind | undefined): boolean => kind === 'json' || kind === 'jsonb';
 /** Bytes. See the options of the same names in [database]. */
 export interface Sizes {
   /** Of one field. */
@@ -23,10 +28,9 @@ export const DEFAULT_SIZES: Sizes = { field: 1024 * KIB, record: 4096 * KIB, con
 const MOST_VALUES = 50_000;
 /** A patch may nest values deeper than a request's body, and functions that go through a value call themselves for each level. */
 const MOST_DEPTH = 128;
-/** Texts of the program that quote errors of others. Longer ones are cut: refusing them would hide the error. */
+/** Texts of the program that quote errors of others. Longer ones are shortened: refusing them would hide the error. */
 const QUOTING = new Set(['last_error', 'event', 'maintenance_reason']);
 const MOST_QUOTED = 64 * KIB;
-const CUT = ' […]';
 /** Field → its member with a limit of its own. */
 const APART: Readonly<Record<string, string>> = { instance_info: 'configdrive' };
 /** Writes below this size cannot make a record grow much, and cost no query. */
@@ -57,7 +61,7 @@ function bytesApart(field: string, value: unknown, sizes: Sizes): number {
   const member = APART[field];
   const apart = member === undefined ? undefined : (value as Readonly<Record<string, unknown>> | null)?.[member];
   if (apart === undefined || apart === null) return 0;
-  const bytes = bytesOf(typeof apart === 'string' ? apart : JSON.stringify(apart));
+  const bytes = bytesOf(typeof apart === 'string' ? apart : storableJson(apart));
   if (bytes > sizes.configdrive) throw tooManyBytes(`${field}.${member}`, bytes, 'configdrive', sizes.configdrive);
   return bytes;
 }
@@ -72,7 +76,7 @@ export function checkJson(field: string, value: unknown, text: string, sizes: Si
 /** @returns the text, or its beginning if it quotes others. @throws Fault TooLarge */
 export function checkText(field: string, text: string, sizes: Sizes): string {
   if (text.length < LARGE / 3) return text;
-  if (QUOTING.has(field)) return text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}${CUT}` : text;
+  if (QUOTING.has(field)) return shortened(text, MOST_QUOTED);
   const bytes = bytesOf(text);
   if (bytes > sizes.field) throw tooManyBytes(field, bytes, 'field', sizes.field);
   return text;
@@ -99,7 +103,7 @@ function sizeOf(column: string): string {
 /** SQL for the bytes of a row in memory. */
 export const rowSize = (columns: Readonly<Record<string, ColumnKind>>): string =>
   Object.entries(columns)
-    .filter(([, kind]) => kind === 'json' || kind === 'texts' || kind === 'text')
+    .filter(([, kind]) => isJson(kind) || kind === 'texts' || kind === 'text')
     .map(([name]) => `coalesce(octet_length("${name}"::text), 0)`)
     .join(' + ') || '0';
 
@@ -124,7 +128,7 @@ export function createTotalCheck(
   sizes: Sizes,
   prepared: Prepared,
 ): (uuid: string, change: Change) => Promise<void> {
-  const json = Object.keys(columns).filter((name) => columns[name] === 'json');
+  const json = Object.keys(columns).filter((name) => isJson(columns[name]));
   return async (uuid, { columns: changed, bytes, merged = [] }) => {
     if (bytes < LARGE) return;
     const kept = json.filter((name) => !changed.includes(name) && (merged.length === 0 || name !== 'driver_internal_info')).map(sizeOf);

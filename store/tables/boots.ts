@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { BootRecord, BootRequests, Boots, ServedBoot } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
 const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token'] as const;
@@ -14,7 +15,7 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
       const row = {
         ...{ node_uuid, method, purpose, kernel_args },
         macs: macs.map((mac) => mac.toLowerCase()),
-        files: JSON.stringify(files),
+        files: storableJson(files),
         updated_at: timestamp(clock.now()),
         // The recorded requests were for the previous boot record.
         requests: '{}',
@@ -32,7 +33,7 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
         db.raw(
           `UPDATE boots SET requests = boots.requests || given.requests
            FROM jsonb_to_recordset(?::jsonb) AS given (node_uuid text, requests jsonb) WHERE boots.node_uuid = given.node_uuid`,
-          [JSON.stringify(requests)],
+          [storableJson(requests)],
         ),
       );
     },

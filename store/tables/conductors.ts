@@ -4,6 +4,7 @@ import type { Clock } from '../../model/clock';
 import { systemClock, timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { ConductorRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
@@ -80,7 +81,7 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
   return {
     async register({ hostname, conductor_group, drivers, address, instance }, previous) {
       await serialize(hostname);
-      const offered = { conductor_group, drivers: JSON.stringify(drivers), address, instance, online: true, updated_at: now() };
+      const offered = { conductor_group, drivers: storableJson(drivers), address, instance, online: true, updated_at: now() };
       const query = db('conductors')
         .insert({ hostname, created_at: now(), ...offered }, 'id')
         .onConflict('hostname')

@@ -9,6 +9,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { EventKind, EventRecord } from '../../model/events';
 import type { JsonObject, NodeRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
 
@@ -101,7 +102,7 @@ export function eventsOn(db: Knex, clock: Clock): Events {
       return { events, reached: events.length < atMost ? rows[0]!.reached : events.at(-1)!.position };
     },
     async add({ uuid, name, owner, lessee }, kind, payload) {
-      const row = { at: timestamp(clock.now()), node_uuid: uuid, node_name: name, owner, lessee, kind, payload: JSON.stringify(payload) };
+      const row = { at: timestamp(clock.now()), node_uuid: uuid, node_name: name, owner, lessee, kind, payload: storableJson(payload) };
       await run(db('events').insert(row));
     },
     async endPosition() {

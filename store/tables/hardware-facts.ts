@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { BiosSettingRecord, FirmwareComponentRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
 interface BiosSettings {
@@ -73,7 +74,7 @@ export function biosSettingsOn(db: Knex, clock: Clock): BiosSettings {
         'bios_settings',
         'name',
         nodeUuid,
-        settings.map((one) => ('allowable_values' in one ? { ...one, allowable_values: JSON.stringify(one.allowable_values) } : one)),
+        settings.map((one) => ('allowable_values' in one ? { ...one, allowable_values: storableJson(one.allowable_values) } : one)),
       ),
     async remove(nodeUuid, names) {
       await run(

@@ -4,6 +4,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { ChangeKind, ChangeSource, Component, HardwareChange } from '../../model/hardware';
 import type { JsonObject } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { applyProject } from '../sql/rows';
@@ -228,7 +229,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       if (kept.length === 0) return;
       await prepared('hardware_serialize', SERIALIZE, []);
       const at = now();
-      const json = (value: JsonObject | null): string | null => (value === null ? null : JSON.stringify(value));
+      const json = (value: JsonObject | null): string | null => (value === null ? null : storableJson(value));
       await run(
         db('hardware_changes').insert(
           kept.map(({ kind, component, key, before, after }) => ({

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { IntrospectionRecord, IntrospectionState } from '../../model/introspection';
 import type { JsonObject } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
 /** The introspection service's data about nodes. */
@@ -116,7 +117,7 @@ export function introspectionsOn(db: Knex): Introspections {
       await run(
         db('introspections')
           .where('node_uuid', nodeUuid)
-          .update({ [which]: JSON.stringify(data) }),
+          .update({ [which]: storableJson(data) }),
       );
     },
     startedBefore: (moment) => run(shown().whereNull('finished_at').where('started_at', '<', moment).orderBy('started_at')),

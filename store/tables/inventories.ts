@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { Inventory, InventoryRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
 export interface Inventories {
@@ -41,8 +42,8 @@ export function inventoriesOn(db: Knex, clock: Clock): Inventories {
     async put(nodeUuid, { inventory, plugin_data }) {
       const row = {
         node_uuid: nodeUuid,
-        inventory: JSON.stringify(inventory),
-        plugin_data: JSON.stringify(plugin_data),
+        inventory: storableJson(inventory),
+        plugin_data: storableJson(plugin_data),
         file: null,
         created_at: timestamp(clock.now()),
       };

@@ -7,6 +7,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { applyWrite, type NewHistory, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { nameOf, type Prepared } from '../sql/prepared';
 import { toRow, type Columns } from '../sql/rows';
 import { checkJson, checkText, type Change, type Sizes } from '../sql/sizes';
@@ -65,7 +66,7 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
       const keys = Object.keys(write.internal);
       let { bytes } = row;
       if (keys.length > 0) {
-        const text = JSON.stringify(write.internal);
+        const text = storableJson(write.internal);
         bytes += checkJson('driver_internal_info', write.internal, text, sizes);
         const present = parameter(text);
         const removed = parameter(keys.filter((key) => write.internal[key] === undefined));

@@ -1,6 +1,7 @@
 /** The table `media`: images for BMCs. Drivers write it; the HTTP boot service reads it. */
 import type { Knex } from 'knex';
 import type { Media, MediumRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
 export function mediaOn(db: Knex): Media {
@@ -14,7 +15,7 @@ export function mediaOn(db: Knex): Media {
   };
   return {
     async put(medium) {
-      const row = { ...medium, content: JSON.stringify(medium.content) };
+      const row = { ...medium, content: storableJson(medium.content) };
       const merged = { ...row, swift_container: db.raw('coalesce(excluded.swift_container, media.swift_container)') };
       await run(db('media').insert(row).onConflict(['node_uuid', 'role']).merge(merged), { node_uuid: medium.node_uuid });
     },

@@ -38,7 +38,16 @@ export interface NodeLookups {
   findSummaries(idents: readonly string[], timeout: number): Promise<readonly (NodeSummary | undefined)[]>;
 }
 
-export const NODE_COLUMNS: Columns<NodeRecord> = { ...NODE_FIELDS, ...SHARED_COLUMNS, lock_fence: 'integer' };
+export const NODE_COLUMNS: Columns<NodeRecord> = {
+  ...NODE_FIELDS,
+  ...SHARED_COLUMNS,
+  lock_fence: 'integer',
+  driver_internal_info: 'jsonb',
+  // Triggers read these (migrations/0005_events.ts).
+  clean_step: 'jsonb',
+  deploy_step: 'jsonb',
+  service_step: 'jsonb',
+};
 
 /** A UUID with or without hyphens. The API refuses names that match. */
 const UUID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;

@@ -5,6 +5,7 @@ import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { NodeWrite } from '../../model/node-write';
 import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
+import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
 import { toRow, type Row } from '../sql/rows';
@@ -51,18 +52,17 @@ const RELEASE_ALL = `UPDATE nodes SET reservation = NULL, revision = nodes.revis
   WHERE nodes.id = was.id RETURNING was.*`;
 
 /** driver_internal_info with these keys set; `undefined` removes a key. */
-function mergedInternal(db: Knex, keys: Readonly<Record<string, unknown>>): Knex.Raw {
+function mergedRow(db: Knex, keys: Readonly<Record<string, unknown>>, sizes: Sizes): Row {
   const present = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
   const removed = Object.keys(keys).filter((key) => !(key in present));
-  return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(present), removed]);
+  const text = storableJson(present);
+  return {
+    values: { driver_internal_info: db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [text, removed]) },
+    columns: [],
+    bytes: checkJson('driver_internal_info', keys, text, sizes),
+    merged: Object.keys(keys),
+  };
 }
-/** Throws TooLarge for keys with too large values. */
-const mergedRow = (db: Knex, keys: Readonly<Record<string, unknown>>, sizes: Sizes): Row => ({
-  values: { driver_internal_info: mergedInternal(db, keys) },
-  columns: [],
-  bytes: checkJson('driver_internal_info', keys, JSON.stringify(keys), sizes),
-  merged: Object.keys(keys),
-});
 
 /**
  * @param db the pool, or a transaction
@@ -129,7 +129,7 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
 
     async mergeInternalOnce(uuid, keys) {
       const lacking = fenced(uuid, undefined).whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
-      const changed = await run(lacking.update({ driver_internal_info: mergedInternal(db, keys), ...written() } as object));
+      const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
       if (changed === 0) await lookups.findLookup(uuid);
       return changed > 0;
     },

@@ -1,17 +1,17 @@
-import { applyWrite, EMPTY_WRITE, isEmptyWrite, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
+import { applyWrite, EMPTY_WRITE, isEmptyWrite, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
 
-it('withoutQuotedCredentials removes credentials in URLs from last_error and history only', () => {
+it('withQuotesBounded removes credentials in URLs from last_error and history only', () => {
   const error = 'Failed to download http://u:p@images/x';
   const entry = { uuid: 'u', node_uuid: 'n', event: error } as never;
   const internal = { url: 'http://u:p@h/' };
-  expect(withoutQuotedCredentials({ changes: { last_error: error, name: 'http://u:p@h/' }, internal, history: [entry] })).toEqual({
+  expect(withQuotesBounded({ changes: { last_error: error, name: 'http://u:p@h/' }, internal, history: [entry] })).toEqual({
     changes: { last_error: 'Failed to download http://images/x', name: 'http://u:p@h/' },
     internal,
     history: [{ uuid: 'u', node_uuid: 'n', event: 'Failed to download http://images/x' }],
   });
   const changes = { last_error: null };
-  expect(withoutQuotedCredentials({ ...EMPTY_WRITE, changes }).changes).toBe(changes);
+  expect(withQuotesBounded({ ...EMPTY_WRITE, changes }).changes).toBe(changes);
 });
 
 const ENTRY = { uuid: 'u', event: 'e' } as never;

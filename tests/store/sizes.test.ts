@@ -72,11 +72,11 @@ it('bounds the records of other tables', async () => {
 it('cuts errors of others that the program quotes', async () => {
   const { uuid } = await node({ last_error: text(190) });
   const { last_error: error } = await store.nodes.find(uuid);
-  expect([error!.length, error!.slice(-4)]).toEqual([64 * KIB + 4, ' […]']);
+  expect([error!.length, error!.includes(' […] ')]).toEqual([64 * KIB, true]);
   const held = await store.nodes.reserve(uuid, 'host');
   const entry = { uuid: randomUUID(), node_uuid: uuid, event: text(300) };
   await store.nodes.writeLocked(held, held.lock_fence, { changes: {}, internal: {}, history: [entry] });
-  expect((await store.history.find(entry.uuid)).event).toHaveLength(64 * KIB + 4);
+  expect((await store.history.find(entry.uuid)).event).toHaveLength(64 * KIB);
 });
 
 it('gives the sizes of the rows of a list, and the records by UUIDs', async () => {

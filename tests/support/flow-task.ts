@@ -57,6 +57,7 @@ export function flowTask({
       await change({ ...(error ? { last_error: event } : {}), ...changes }, internal);
     },
     enableDatabaseRetries: () => {},
+    discardNotes: async () => void events.push('notes discarded'),
   };
   const task = Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(driverTask), ...Object.getOwnPropertyDescriptors(own) });
   return { task: task as NodeTask, node: base.node, events, complaints: base.complaints };

@@ -86,3 +86,13 @@ it('parseJson yields to other work while it parses a large text', async () => {
   expect(parsed).toHaveLength(400_001);
   expect(turns).toBeGreaterThan(1);
 });
+
+it.each(['small', 'large'])('texts of machines lose the characters that the database refuses, in %s JSON', async (size) => {
+  const rest = size === 'large' ? Array.from({ length: 20_000 }, () => 'abc') : [];
+  const text = JSON.stringify({ version: '1.2\0\0', 'a\0b': ['\ud800', '\\u0000', '😀'], rest });
+  const limits = { values: 50_000, depth: 5 };
+  const clean = { version: '1.2', 'a\ufffdb': ['\ufffd', '\\u0000', '😀'], rest };
+  expect(await parseJson(Buffer.from(text), { ...limits, foreign: true })).toEqual(clean);
+  expect(await parseJson(Buffer.from(text.replace('\\ud800', '\\uD800')), { ...limits, foreign: true })).toEqual(clean);
+  expect(await parseJson(Buffer.from(text), limits)).toEqual(JSON.parse(text));
+});

@@ -6,6 +6,7 @@ import { Agent, request } from 'undici';
 import { isObject, JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { oneLine } from '../../model/log';
+import { shortened } from '../../model/text';
 
 interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */
@@ -66,10 +67,7 @@ export function urlProblem(url: string): string | undefined {
 }
 
 /** A text for people: one line, bounded, without control characters. */
-const readable = (text: string): string => {
-  const line = oneLine(text);
-  return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line;
-};
+const readable = (text: string): string => shortened(oneLine(text), MAX_TEXT);
 function parsed(text: string): unknown {
   try {
     return parseSmallJson(Buffer.from(text), JSON_LIMITS.introspection);
@@ -93,7 +91,7 @@ function connectionText(error: unknown): string {
 
 function refusal(status: number, text: string, location: string | undefined): IntrospectionError {
   const own = errorMessageOf(parsed(text));
-  const words = own ?? (readable(text).slice(0, 200) || 'no reason given');
+  const words = own ?? (shortened(readable(text), 200) || 'no reason given');
   if (status >= 500 || RETRY_LATER.includes(status)) return new IntrospectionError('failing', `HTTP status ${status}: ${words}`);
   if (status === 404 && own !== undefined) return new IntrospectionError('unknown', own);
   if (status < 400)
@@ -112,7 +110,7 @@ function statusOf(text: string): IntrospectionStatus {
     if (error === null || error === '') return { finished, error: null };
     if (typeof error === 'string') return { finished, error: readable(error) || 'no reason given' };
   }
-  throw new IntrospectionError('failing', `the answer is not the status of an introspection: ${readable(text).slice(0, 200)}`);
+  throw new IntrospectionError('failing', `the answer is not the status of an introspection: ${shortened(readable(text), 200)}`);
 }
 
 export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: IntrospectionSetup): IntrospectionClient {

@@ -7,6 +7,7 @@ import { readAuthorities } from '../authorities';
 import { isObject, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { isLoopback } from '../../model/idents';
+import { shortened } from '../../model/text';
 
 export interface OpenIdProvider {
   /** https://…; http://… on this host only. */
@@ -141,7 +142,7 @@ export const requestTokens = (
     const accessToken = textIn(body, 'access_token');
     if (status !== 200 || accessToken === undefined)
       throw new GrantRefused(
-        `${url} answers ${status}: ${[textIn(body, 'error'), textIn(body, 'error_description')].join(' ').slice(0, 300)}`,
+        `${url} answers ${status}: ${shortened([textIn(body, 'error'), textIn(body, 'error_description')].join(' '), 300)}`,
       );
     const lifetime = body['expires_in'];
     return {

@@ -7,6 +7,7 @@ import { MAX_WAITING, type IpmiPool, type IpmiTarget, type RequestOptions } from
 import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './constants';
 import { runInQueue, createRequestQueue, withTimeout, type RequestQueue } from './request-queue';
 import { unreachable } from './session';
+import { shortened } from '../../model/text';
 
 interface IpmitoolOptions {
   readonly log: { debug(message: string, fields?: object): void };
@@ -78,7 +79,7 @@ export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
     if (groups) return new IpmiError(kind, message(groups), more);
   }
   if (NO_ANSWER.test(text)) return unreachable(target);
-  return new IpmiError('protocol', `ipmitool failed: ${text.replace(/\s+/g, ' ').trim().slice(-MOST_IN_ERROR) || 'no output'}`);
+  return new IpmiError('protocol', `ipmitool failed: ${shortened(text.replace(/\s+/g, ' ').trim(), MOST_IN_ERROR) || 'no output'}`);
 }
 
 /** The bytes that `raw` prints. Other output is ignored. */
@@ -243,7 +244,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       signal,
       onEnd: (stderr) => {
         void end().catch(() => {});
-        if (options.debug) log.debug('ipmitool', { args, stderr: stderr.slice(0, MOST_LOGGED) });
+        if (options.debug) log.debug('ipmitool', { args, stderr: shortened(stderr, MOST_LOGGED) });
       },
     });
     try {

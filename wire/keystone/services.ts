@@ -9,6 +9,7 @@ import { throwUnreachable, createSender, type Retries } from './sender';
 import { createKeystoneSession, KeystoneError, type SessionParts } from './session';
 import { keystoneSettings, serviceAuthType, tlsSettings, withoutVersion, SettingsError } from './settings';
 import { oneLine } from '../../model/log';
+import { shortened } from '../../model/text';
 
 /** Section of the configuration → version of the API, as in the path of its URLs. Null: the URL of the catalog, as it is. */
 const SERVICES = { neutron: 'v2.0', glance: 'v2', swift: null, cinder: null, nova: 'v2.1', service_catalog: null } as const;
@@ -89,7 +90,7 @@ function messageIn(body: unknown, depth = 0): string | undefined {
   return undefined;
 }
 function reasonOf({ status, body }: ServiceResponse): string {
-  const text = oneLine(messageIn(body)?.slice(0, MAX_REASON) ?? '');
+  const text = oneLine(shortened(messageIn(body) ?? '', MAX_REASON));
   return text === '' ? `HTTP status ${status}` : `HTTP status ${status}: ${text}`;
 }
 

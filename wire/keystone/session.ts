@@ -9,6 +9,7 @@ import { unlessAborted } from '../timeout-signal';
 import { throwUnreachable, createSender, KeystoneError, type Retries } from './sender';
 import { withoutVersion, type Credentials, type KeystoneSettings, type NamedInDomain, type Scope } from './settings';
 import { oneLine } from '../../model/log';
+import { shortened } from '../../model/text';
 
 export interface SessionParts {
   readonly clock: {
@@ -104,7 +105,7 @@ function messageOf(body: unknown, secrets: readonly string[]): string {
   const message = isObject(error) ? error['message'] : undefined;
   if (typeof message !== 'string') return '';
   const masked = secrets.reduce((text, secret) => text.replaceAll(secret, MASKED), message).replace(TOKEN_LIKE, MASKED);
-  return `: ${oneLine(masked.slice(0, MAX_TEXT))}`;
+  return `: ${oneLine(shortened(masked, MAX_TEXT))}`;
 }
 const secretOf = (credentials: Credentials): string => {
   switch (credentials.method) {

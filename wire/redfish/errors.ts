@@ -1,4 +1,5 @@
 /** Failures of a Redfish service as one kind of Error, with the service's own messages. */
+import { shortened } from '../../model/text';
 import { member, textOf, textsOf } from './json';
 
 /**
@@ -82,7 +83,10 @@ interface RedfishMessage {
   readonly id: string | undefined;
   readonly text: string | undefined;
 }
-const shortTextOf = (value: unknown): string | undefined => textOf(value)?.slice(0, MAX_CHARACTERS);
+const shortTextOf = (value: unknown): string | undefined => {
+  const text = textOf(value);
+  return text && shortened(text, MAX_CHARACTERS);
+};
 /** A list, or the one member of a list that was left out. */
 const manyOf = (value: unknown): readonly unknown[] => (typeof value === 'object' && value !== null ? [value].flat() : []);
 
@@ -90,7 +94,7 @@ const manyOf = (value: unknown): readonly unknown[] => (typeof value === 'object
 export function messagesOf(list: unknown): readonly RedfishMessage[] {
   return manyOf(list)
     .slice(0, MAX_MESSAGES)
-    .map((info) => ({ id: shortTextOf(member(info, 'MessageId')), text: shortTextOf(member(info, 'Message')) }));
+    .map((info) => ({ id: textOf(member(info, 'MessageId'))?.slice(0, MAX_CHARACTERS), text: shortTextOf(member(info, 'Message')) }));
 }
 /** The text of a message. Names that only its arguments or its related properties tell follow in brackets. */
 function wordsOf(info: unknown): string | undefined {
@@ -138,7 +142,7 @@ export function errorWords(body: unknown): { readonly words: string; readonly me
   const words = main === '' ? more || 'unknown error' : `${main}${more === '' ? '' : ` Extended information: ${more}`}`;
   const ids = [code, ...extended.map((info) => textOf(member(info, 'MessageId')))];
   return {
-    words: words.slice(0, MAX_CHARACTERS),
+    words: shortened(words, MAX_CHARACTERS),
     messageIds: ids.flatMap((id) => (id === undefined ? [] : [id.slice(0, MAX_CHARACTERS)])),
   };
 }

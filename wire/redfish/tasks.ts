@@ -8,6 +8,7 @@ import { RedfishError, isStatus, messagesOf } from './errors';
 import { linkOf, member, textOf } from './json';
 import type { SendRedfishRequest } from './resources';
 import { retryAfter, type RedfishAnswer } from './transport';
+import { shortened } from '../../model/text';
 
 /** TaskState (schema Task) → state of the operation. */
 const STATES: Readonly<Record<string, 'running' | 'done' | 'failed'>> = {
@@ -55,11 +56,7 @@ function progressOf({ status, headers, body }: RedfishAnswer): TaskProgress {
     kind: bad ? 'failed' : (known ?? unknown),
     state,
     percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
-    messages: messages
-      .map(({ id, text }) => text ?? id)
-      .filter((one) => one !== undefined)
-      .join(' ')
-      .slice(0, MAX_CHARACTERS),
+    messages: shortened(messages.flatMap(({ id, text }) => text ?? id ?? []).join(' '), MAX_CHARACTERS),
     messageIds: messages.map(({ id }) => id).filter((id) => id !== undefined),
     retryAfterMs: retryAfter(headers['retry-after'], Date.now()),
     answer: { status, headers, body },

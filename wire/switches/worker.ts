@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { startProgram } from '../child-processes';
 import { timeoutSignal } from '../timeout-signal';
+import { shortened } from '../../model/text';
 
 export interface DeviceChange {
   /** The switch's name in the settings. */
@@ -69,7 +70,7 @@ export function createSwitchWorker(python: string, switches: Readonly<Record<str
       const one = waiting.get(id ?? -1);
       waiting.delete(id ?? -1);
       if (error === undefined) one?.done();
-      else one?.fail(new Error(error.slice(0, MOST_TEXT)));
+      else one?.fail(new Error(shortened(error, MOST_TEXT)));
     });
     const ended = new Promise<void>((resolve) => {
       const finish = (why: string): void => {

@@ -19,6 +19,7 @@ import { attributeRegistry } from './bios-registry';
 import { allInPlace, attributesOf, convertSettings, readable, settingsOf, unapplied, type Attributes } from './bios-settings';
 import { namedValues } from '../../common/named-values';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, systemOf, type SystemView } from '../target';
+import { shortened } from '../../../model/text';
 
 /** driver_internal_info: settings were sent, and take effect when the machine starts. */
 const STATE = 'redfish_bios_state';
@@ -170,7 +171,7 @@ function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   return messages.flatMap((one) => {
     const severity = textOf(member(one, 'MessageSeverity')) ?? textOf(member(one, 'Severity')) ?? 'OK';
     const text = textOf(member(one, 'Message')) ?? textOf(member(one, 'MessageId'));
-    return severity !== 'OK' && text !== undefined ? [text.slice(0, 300)] : [];
+    return severity !== 'OK' && text !== undefined ? [shortened(text, 300)] : [];
   });
 }
 

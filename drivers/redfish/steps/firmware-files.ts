@@ -6,6 +6,7 @@ import { checkLocation, digestOf, locate, type ImageLocation } from '../../commo
 import { urlForBmc } from '../../common/media';
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
+import { shortened } from '../../../model/text';
 
 /** Prefix of the names of firmware files under `/boot/TOKEN/`. */
 const PREFIX = 'firmware-';
@@ -20,7 +21,7 @@ async function verify(task: Task, location: ImageLocation, expected: string): Pr
   const algorithm = algorithmOf(expected);
   if (algorithm === undefined)
     throw failure(
-      `Unable to identify checksum to perform firmware file checksum calculation. Please validate your input in and try again. Received: ${expected.slice(0, 300)}`,
+      `Unable to identify checksum to perform firmware file checksum calculation. Please validate your input in and try again. Received: ${shortened(expected, 300)}`,
     );
   const place = location.kind === 'file' ? location.path : location.url;
   const found = await digestOf(location, algorithm, task).catch((error: unknown) => {

@@ -2,6 +2,7 @@
 import { Fault } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 import { repr } from '../../../model/python';
+import { shortened } from '../../../model/text';
 
 /** The error in a value; undefined: none. */
 type MemberCheck = (value: unknown) => string | undefined;
@@ -64,7 +65,7 @@ function errorOf(schema: ItemSchema, least: number, list: unknown): string | und
 function check(schema: ItemSchema, least: number, list: unknown): void {
   const error = errorOf(schema, least, list);
   if (error === undefined) return;
-  throw new Fault('InvalidParameterValue', { message: `Invalid firmware update ${repr(list)}. Errors: ${error}`.slice(0, 4000) });
+  throw new Fault('InvalidParameterValue', { message: shortened(`Invalid firmware update ${repr(list)}. Errors: ${error}`, 4000) });
 }
 
 /** One component's update. */

@@ -1,3 +1,4 @@
+import { shortened } from '../../../model/text';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
@@ -104,9 +105,14 @@ describe('heartbeat', () => {
       arguments: [ONE, { callbackUrl: 'https://10.0.0.2:9999', agentVersion: '1.0', agentToken: SECRET, agentVerifyCa: 'pem' }],
     });
   });
-  it('is passed to the conductor with the beginning of a long message', async () => {
+  it('is passed to the conductor with texts that the database accepts', async () => {
+    expect((await beat({ agent_status: 'error', agent_status_message: 'no\0', agent_version: '1\ud800' })).status).toBe(202);
+    const passed = { agentStatusMessage: 'no\ufffd', agentVersion: '1\ufffd' };
+    expect(api.conductor.calls.at(-1)!.arguments[1]).toMatchObject(passed);
+  });
+  it('is passed to the conductor with both ends of a long message', async () => {
     expect((await beat({ agent_status: 'error', agent_status_message: 'x'.repeat(900_000) })).status).toBe(202);
-    expect(api.conductor.calls.at(-1)!.arguments[1]).toMatchObject({ agentStatusMessage: 'x'.repeat(2 ** 16) });
+    expect(api.conductor.calls.at(-1)!.arguments[1]).toMatchObject({ agentStatusMessage: shortened('x'.repeat(900_000), 2 ** 16) });
   });
   it.each([
     [{ callback_url: undefined }, 115, 'Missing mandatory parameter: callback_url'],

@@ -7,6 +7,7 @@ import { commandError, withAgent } from '../../../drivers/agent/client';
 import { ownCertificate } from '../../../wire/http/certificate';
 import { type Answer, type AgentRequest, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
+import { shortened } from '../../../model/text';
 
 const agents: FakeAgent[] = [];
 afterEach(async () => {
@@ -200,10 +201,10 @@ it.each([
   [{ details: 'd', message: 'm' }, 'd'],
   [{ message: 'm' }, 'm'],
   ['text', 'text'],
-  ['x'.repeat(6 * 2 ** 20), 'x'.repeat(2 ** 16)],
-  [{ details: 'x'.repeat(6 * 2 ** 20) }, 'x'.repeat(2 ** 16)],
+  ['x'.repeat(6 * 2 ** 20), shortened('x'.repeat(6 * 2 ** 20), 2 ** 16)],
+  [{ details: `${'x'.repeat(6 * 2 ** 20)} No space.` }, shortened(`${'x'.repeat(6 * 2 ** 20)} No space.`, 2 ** 16)],
   [{ odd: 1 }, 'Invalid agent response'],
   [null, 'Invalid agent response'],
 ])('commandError extracts the error text, case %#', (command_error, expected) => {
-  expect(commandError({ command_name: 'x', command_status: 'FAILED', command_error })).toBe(expected);
+  expect(commandError({ command_name: 'x', command_status: 'FAILED', command_error })).toEqual(expected);
 });

@@ -1,4 +1,5 @@
 /** Every answer of an introspection service, valid or not, and what happens to the node that waits for it. */
+import { shortened } from '../../../model/text';
 import { randomBytes } from 'node:crypto';
 import { discoverdInspect, discoverdService } from '../../../drivers/agent/discoverd';
 import { fakePower } from '../../../drivers/fake/fake';
@@ -123,7 +124,7 @@ it.each<[string, Reply, unknown]>([
     failed('discoverd inspection failed: a [31m b'),
   ],
   ['sends an error of only a newline', { body: { finished: true, error: '\n' } }, failed('discoverd inspection failed: no reason given')],
-  ['sends a long error', { body: { finished: true, error: long } }, failed(`discoverd inspection failed: ${long.slice(0, 1000)}…`)],
+  ['sends a long error', { body: { finished: true, error: long } }, failed(`discoverd inspection failed: ${shortened(long, 1000)}`)],
   [
     'no longer knows the introspection',
     { status: 404, body: error('Node not in cache') },

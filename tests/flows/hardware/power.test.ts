@@ -105,6 +105,20 @@ describe('the power synchronisation', () => {
       { last_error: null },
     ],
     [
+      'keeps the error of a failed state',
+      { ...active, provision_state: 'deploy failed', power_state: 'power off', last_error: 'why' },
+      {},
+      [],
+      { last_error: 'why' },
+    ],
+    [
+      'keeps the error of a failed state whose power state was unknown',
+      { ...active, provision_state: 'clean failed', power_state: null, last_error: 'why' },
+      {},
+      [],
+      { power_state: 'power off', last_error: 'why' },
+    ],
+    [
       'ignores nodes in maintenance',
       { ...active, maintenance: true, last_error: 'old' },
       {},

@@ -188,14 +188,16 @@ describe('boot records', () => {
 });
 
 describe('inventories', () => {
-  it('are unique by node, and stored unchanged', async () => {
+  it('are unique by node, and stored unchanged but for characters that jsonb refuses', async () => {
     expect(await store().inventories.find(node.uuid)).toBeUndefined();
     const first = {
-      inventory: { interfaces: [{ name: 'eth0', mac_address: mac(1), z: 1, a: ['\0'] }], more: null },
+      inventory: { interfaces: [{ name: 'eth0', mac_address: mac(1), z: 1, a: ['x'] }], more: null },
       plugin_data: { b: 1 },
     };
     await store().inventories.put(node.uuid, first);
     expect(await store().inventories.find(node.uuid)).toEqual(first);
+    await store().inventories.put(node.uuid, { inventory: { interfaces: [], a: ['\0'] }, plugin_data: {} });
+    expect(await store().inventories.find(node.uuid)).toMatchObject({ inventory: { a: ['\ufffd'] } });
     await store().inventories.put(node.uuid, { inventory: { interfaces: [] }, plugin_data: {} });
     expect(await store().inventories.find(node.uuid)).toEqual({ inventory: { interfaces: [] }, plugin_data: {} });
     await expect(store().inventories.put('gone', first)).rejects.toMatchObject({ name: 'NodeNotFound' });

@@ -1,4 +1,5 @@
 /** The text of a Redfish service's error, and what is left out of it. */
+import { shortened } from '../../../model/text';
 import { echoesOf, errorWords, hasMessage, isStatus, messagesOf, RedfishError, withoutEchoes } from '../../../wire/redfish/errors';
 
 const withStatus = new RedfishError('status', 'no', { status: 412, messageIds: ['Base.1.8.PropertyUnknown'] });
@@ -114,12 +115,12 @@ it.each<[string, unknown, string, readonly string[]]>([
   ],
   ['a text as error', { error: 'No such thing.' }, 'No such thing.', []],
   ['a message without error around it', { message: 'No such thing.' }, 'No such thing.', []],
-  ['a long code', { error: { code: 'c'.repeat(2000), message: '' } }, 'c'.repeat(1000), ['c'.repeat(1000)]],
+  ['a long code', { error: { code: 'c'.repeat(2000), message: '' } }, shortened('c'.repeat(2000), 1000), ['c'.repeat(1000)]],
 ])('errorWords of an error with %s', (_, body, words, messageIds) => {
   expect(errorWords(body)).toEqual({ words, messageIds });
 });
 it('messagesOf returns at most 20 messages of 1000 characters', () => {
   const all = messagesOf(Array.from({ length: 30 }, () => ({ MessageId: 'i'.repeat(2000), Message: 'm'.repeat(2000) })));
   expect(all).toHaveLength(20);
-  expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: 'm'.repeat(1000) });
+  expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: shortened('m'.repeat(2000), 1000) });
 });

@@ -1,4 +1,4 @@
-import { macLists } from '../../model/mac-lists';
+import { macLists } from '../../wire/mac-lists';
 
 const lists = (allow: readonly string[], deny: readonly string[] = []) =>
   macLists({ 'pxe_filter.allow_macs': allow, 'pxe_filter.deny_macs': deny });
