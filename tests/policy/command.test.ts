@@ -29,8 +29,9 @@ async function run(text: string, ...words: readonly string[]): Promise<Ended> {
     output += String(one);
     return true;
   });
-  const failed = jest.spyOn(console, 'error').mockImplementation((one) => {
-    errors += String(one);
+  const failed = jest.spyOn(process.stderr, 'write').mockImplementation((one) => {
+    errors += String(one).replace(/\n$/, '');
+    return true;
   });
   const before = process.exitCode;
   process.exitCode = 0;
@@ -173,7 +174,7 @@ it('`policy validate` counts rules and warnings, and names the line of an error'
   });
 });
 
-it('`policy list` replaces control characters in its output', async () => {
+it('`policy list` escapes control characters in its output', async () => {
   const { output } = await run('"\\e[2J": "role:\\u00e9"', 'list', '--changed');
-  expect(output).toBe(` [2J (${file} line 1)\n    role:é\n`);
+  expect(output).toBe(`\\u001b[2J (${file} line 1)\n    role:é\n`);
 });
