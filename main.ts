@@ -21,6 +21,7 @@ import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
+import { addressOf } from './config/host-values';
 import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
@@ -39,7 +40,6 @@ import { startEnforcer } from './policy/live';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';
 import {
-  addressOf,
   bootHostsOf,
   checkOptions,
   inventoriesOf,

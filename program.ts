@@ -1,4 +1,5 @@
 /** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
+import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addCheckCommand } from './commands/check';
 import { addDatabaseCommands } from './commands/db';
@@ -13,6 +14,7 @@ import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
 import { namingDatabaseUrl, readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
+
 import { ConfigurationError, loadOptions } from './config/load';
 import { checkHost } from './host-checks';
 import { listenHttp } from './listeners';
@@ -39,7 +41,7 @@ interface ServeArguments extends SetupArguments {
 
 async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
-  const { options, warnings, refusals } = readOptions(given);
+  const { options, warnings, refusals } = readOptions(given, resolve(stateDir));
   if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
   const { log, flush, reopen } = createLog(logFormat === undefined ? options : { ...options, 'DEFAULT.use_json': logFormat === 'json' });

@@ -1,11 +1,12 @@
 /** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { hostname, networkInterfaces } from 'node:os';
+import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseSubnet } from './boot/dhcp/subnets';
 import type { ReportBoots } from './boot/discovery';
 import { bootHosts } from './boot/listen-hosts';
 import { checkAccess, listenHosts } from './config/access';
+import { addressOf, bootFolders, ownAddress } from './config/host-values';
 import { parseIni } from './config/ini';
 import { bootFiles, ownFiles } from './config/local-files';
 import { formatOptionName } from './config/names';
@@ -36,11 +37,8 @@ import { withoutEndSlashes } from './wire/urls';
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
 
-/** The first address of an interface that machines can reach. Link-local addresses cannot be used in URLs. */
-export const addressOf = (name: string | null, version: 'IPv4' | 'IPv6' = 'IPv4'): string | undefined =>
-  name === null
-    ? undefined
-    : networkInterfaces()[name]?.find(({ family, address }) => family === version && !/^fe[89ab]/i.test(address))?.address;
+/** 0.0.0.0 and ::, on which a service listens to every address. */
+const isEveryAddress = (host: string): boolean => /^(?:0\.0\.0\.0|::)?$/.test(host);
 
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
@@ -49,31 +47,37 @@ export function resolveOptions(
   ports: { readonly api: number; readonly http: number; readonly https: number | null; readonly inspector?: number | undefined },
 ): Options {
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
+  const hosts = listenHosts(options);
   const ipv6 = options['DEFAULT.my_ipv6'] ?? addressOf(options['boot.interface'], 'IPv6') ?? null;
-  const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? ipv6 ?? '127.0.0.1';
+  const ip = options['DEFAULT.my_ip'] ?? ownAddress(options['boot.interface']);
+  /** The address of a service in URLs. Without my_ip, a service that listens on one address has that one. */
+  const at = (host: string | null): string =>
+    urlHost(options['DEFAULT.my_ip'] !== null || host === null || isEveryAddress(host) ? ip : host);
+  const boot = at(options['boot.http_host']);
   return {
     ...options,
-    ...listenHosts(options),
+    ...hosts,
     'DEFAULT.my_ip': ip,
     'DEFAULT.my_ipv6': ipv6,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
+    'DEFAULT.state_path': options['DEFAULT.state_path'] ?? stateDir,
     'service_catalog.endpoint_override': withoutEndSlashes(
-      options['service_catalog.endpoint_override'] ?? `${scheme}://${urlHost(ip)}:${ports.api}`,
+      options['service_catalog.endpoint_override'] ?? `${scheme}://${at(hosts['api.host_ip'])}:${ports.api}`,
     ),
     'deploy.http_url': withoutEndSlashes(
-      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${urlHost(ip)}:${ports.http}`,
+      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${boot}:${ports.http}`,
     ),
-    'deploy.external_http_url':
-      options['deploy.external_http_url'] ?? (ports.https === null ? null : `https://${urlHost(ip)}:${ports.https}`),
-    'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
+    'deploy.external_http_url': options['deploy.external_http_url'] ?? (ports.https === null ? null : `https://${boot}:${ports.https}`),
+    'deploy.http_root': options['deploy.http_root'] ?? bootFolders(stateDir)['deploy.http_root'],
+    'pxe.tftp_root': options['pxe.tftp_root'] ?? bootFolders(stateDir)['pxe.tftp_root'],
+    'dhcp.dhcp_provider': options['dhcp.dhcp_provider'] ?? 'none',
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
-    'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
     'boot.cache_root': join(stateDir, 'cache'),
     'files.own': ownFiles(options, resolve(stateDir)),
     'files.boot': bootFiles(options),
     'inspector_service.callback_url':
       options['inspector_service.callback_url'] ??
-      `${scheme}://${urlHost(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
+      `${scheme}://${at(hosts['DEFAULT.listen_address'])}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
   };
 }
 

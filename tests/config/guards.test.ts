@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GUARDED_OPTIONS, refusalsOf } from '../../config/guards';
 import { loadOptions } from '../../config/load';
+import { formatOptionName } from '../../config/names';
 import { OPTIONS, type OptionRow } from '../../config/options';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-guards-'));
@@ -43,7 +44,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 const rows: readonly OptionRow[] = OPTIONS;
-const effective = new Set(rows.flatMap(({ section, name, formerly }) => [`[${section}]${name}`, `[${formerly?.replace('.', ']') ?? ''}`]));
+const effective = new Set(rows.flatMap(({ section, name, formerly = [] }) => [`[${section}]${name}`, ...formerly.map(formatOptionName)]));
 const refused = new Set(GUARDED_OPTIONS.map(({ section, name }) => `[${section}]${name ?? ''}`));
 
 it('each security option of Ironic has its effect, refuses the start, or has a reason for neither', () => {
