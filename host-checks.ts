@@ -9,17 +9,16 @@ import { httpBasic } from './api/auth/http-basic';
 import { openServedFile } from './boot/files';
 import { loadersOf, planSubnets } from './boot/dhcp/setup';
 import { planSubnets6 } from './boot/dhcp/setup6';
-import { createHardware } from './conductor/core/create-hardware';
+import { readInspectionFiles } from './conductor/index';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
-import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { systemClock } from './model/clock';
 import { reasonOf } from './model/errors';
-import { silentLog, type Log } from './model/log';
+import { silentLog } from './model/log';
 import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from './model/urls';
 import { startEnforcer } from './policy/live';
-import { bootHostsOf, resolveOptions, SETTING_CHECKS, sharesDatabaseOf, tlsListeners } from './settings';
+import { bootHostsOf, collectingLog, resolveConfigured, SETTING_CHECKS, sharesDatabaseOf, tlsListeners } from './settings';
 import { findEmbedded } from './store/embedded/embedded';
 import { connect } from './store/sql/connection';
 import { schemaState, stepsDone, type SchemaState } from './store/sql/schema';
@@ -293,17 +292,11 @@ async function loaderFindings({ resolved }: CheckContext): Promise<readonly Resu
   ];
 }
 
-/** A log that adds its warnings to `warnings`, and drops everything else. */
-function collectingLog(warnings: string[]): Log {
-  const log: Log = { ...silentLog, warn: (message) => void warnings.push(message), child: () => log };
-  return log;
-}
-
 const CHECKS: readonly HostCheck[] = [
   ...SETTING_CHECKS.map(({ what, check }): HostCheck => ({
     what,
-    check: ({ options, roles, databaseUrl, stateDir }) =>
-      (check({ options, roles, hasRpc: sharesDatabaseOf(options, databaseUrl), stateDir }) ?? []).map(
+    check: ({ options, resolved, roles, databaseUrl, stateDir }) =>
+      (check({ options, resolved, roles, hasRpc: sharesDatabaseOf(options, databaseUrl), stateDir }) ?? []).map(
         (message) => ['warning', message] as const,
       ),
   })),
@@ -337,12 +330,12 @@ const CHECKS: readonly HostCheck[] = [
     },
   },
   {
-    what: 'hardware',
+    what: 'inspection',
     roles: ['conductor'],
-    check: ({ resolved }) => {
-      const warnings: string[] = [];
-      createHardware(resolved, HARDWARE_TYPES, INTERFACES, collectingLog(warnings));
-      return warnings.map((message) => ['warning', message] as const);
+    check: async ({ resolved }) => {
+      // Its options are checked above; this reads the files.
+      await readInspectionFiles(resolved);
+      return [];
     },
   },
   {
@@ -439,12 +432,11 @@ const CHECKS: readonly HostCheck[] = [
 ];
 
 export async function checkHost(host: HostToCheck): Promise<readonly Finding[]> {
-  const ports = { api: host.options['api.port'], http: host.options['boot.http_port'], https: host.options['boot.https_port'] };
   const running = await findEmbedded(host.stateDir).then(
     (found) => found?.running?.process,
     () => undefined,
   );
-  const resolved = resolveOptions(host.options, host.stateDir, ports);
+  const resolved = resolveConfigured(host.options, host.stateDir);
   const bootHosts: CheckContext['bootHosts'] = (option) => {
     try {
       return bootHostsOf(resolved, option);
@@ -459,7 +451,8 @@ export async function checkHost(host: HostToCheck): Promise<readonly Finding[]> 
     try {
       findings.push(...(await check(context)).map(([severity, message]) => ({ what, severity, message: withoutUrlCredentials(message) })));
     } catch (error) {
-      findings.push({ what, severity: 'refused', message: withoutUrlCredentials((error as Error).message) });
+      const lines = withoutUrlCredentials((error as Error).message).split('\n');
+      findings.push(...lines.map((message) => ({ what, severity: 'refused' as const, message })));
     }
   }
   return findings;

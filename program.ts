@@ -12,16 +12,16 @@ import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
 import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
-import { namingDatabaseUrl, readOptions, withSetup, type SetupArguments } from './commands/setup';
+import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
 
-import { ConfigurationError, loadOptions } from './config/load';
+import { ConfigurationError, loadOptions, readConfiguration } from './config/load';
 import { checkHost } from './host-checks';
 import { listenHttp } from './listeners';
 import { createLog } from './logging';
 import { ROLES, startServer, type Role } from './main';
 import { createMetrics } from './metrics';
-import { resolveOptions } from './settings';
+import { checkOptions, resolveOptions, sharesDatabaseOf } from './settings';
 import { programVersion } from './version';
 import { keepCapabilities } from './wire/child-processes';
 import { print, printError } from './commands/output';
@@ -39,11 +39,27 @@ interface ServeArguments extends SetupArguments {
   readonly logFormat?: 'json' | 'text';
 }
 
+/** Throws a ConfigurationError with these problems and those of a check. */
+function refuse(problems: readonly string[], check: () => void): void {
+  let more: readonly string[] = [];
+  try {
+    check();
+  } catch (error) {
+    more = [(error as Error).message];
+  }
+  const all = [...problems, ...more];
+  if (all.length > 0) throw new ConfigurationError(all.join('\n'));
+}
+
 async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
-  const { options, warnings, refusals } = readOptions(given, resolve(stateDir));
-  if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
+  const { options, warnings, refusals, problems } = readConfiguration(configurationFiles(given), process.env, {
+    stateDir: resolve(stateDir),
+  });
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
+  refuse([...problems.values(), ...refusals], () =>
+    checkOptions(options, roles, sharesDatabaseOf(options, databaseUrl(options)), resolve(stateDir)),
+  );
   const { log, flush, reopen } = createLog(logFormat === undefined ? options : { ...options, 'DEFAULT.use_json': logFormat === 'json' });
   process.once('exit', flush);
   // For log rotation: logrotate has renamed the file.

@@ -5,6 +5,8 @@ import { dirname, join, resolve } from 'node:path';
 import { parseSubnet } from './boot/dhcp/subnets';
 import type { ReportBoots } from './boot/discovery';
 import { bootHosts } from './boot/listen-hosts';
+import { createHardware } from './conductor/core/create-hardware';
+import { checkInspectionOptions } from './conductor/index';
 import { checkAccess, listenHosts } from './config/access';
 import { addressOf, bootFolders, ownAddress } from './config/host-values';
 import { parseIni } from './config/ini';
@@ -14,6 +16,7 @@ import { checkNeeds } from './config/needs';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import { Fault } from './model/errors';
+import { silentLog, type Log } from './model/log';
 import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { inventoriesAmong } from './store/inventory-objects';
@@ -23,6 +26,8 @@ import { contains, refusalOf } from './wire/local-files';
 import { verifies } from './wire/authorities';
 import { ServiceError, type Services } from './wire/keystone/services';
 import { swiftContainer } from './wire/openstack/swift';
+import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
+import { checkLogFile } from './logging';
 import { openNetworkTraits } from './drivers/network/network-traits';
 import type { NetworkTraits } from './model/rules/trait-filter';
 import { switchesIn } from './wire/switches/config';
@@ -173,8 +178,16 @@ function allowedFolderWarnings(options: LoadedOptions, stateDir: string): readon
   });
 }
 
+/** A log that adds its warnings to `warnings`, and drops everything else. */
+export function collectingLog(warnings: string[]): Log {
+  const log: Log = { ...silentLog, warn: (message) => void warnings.push(message), child: () => log };
+  return log;
+}
+
 interface SettingsToCheck {
   readonly options: LoadedOptions;
+  /** With the values of this host. */
+  readonly resolved: Options;
   readonly roles: readonly string[];
   /** Whether other processes may call this one. */
   readonly hasRpc: boolean;
@@ -186,7 +199,7 @@ interface SettingCheck {
   /** Returns warnings. Throws an Error for the operator. */
   readonly check: (settings: SettingsToCheck) => readonly string[] | void;
 }
-/** Checks that involve several options, or files. */
+/** Checks that involve several options, or files: of the start and of `bloomery check`. */
 export const SETTING_CHECKS: readonly SettingCheck[] = [
   {
     what: 'discovery',
@@ -246,6 +259,22 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     check: ({ options, roles, stateDir }) => (roles.includes('conductor') ? allowedFolderWarnings(options, stateDir) : []),
   },
   { what: 'login at image servers', check: ({ options, roles }) => (roles.includes('conductor') ? checkImageServerLogin(options) : []) },
+  { what: 'log', check: ({ options }) => checkLogFile(options) },
+  {
+    what: 'hardware',
+    check: ({ resolved, roles }) => {
+      if (!roles.includes('conductor')) return [];
+      const warnings: string[] = [];
+      createHardware(resolved, HARDWARE_TYPES, INTERFACES, collectingLog(warnings));
+      return warnings;
+    },
+  },
+  {
+    what: 'inspection',
+    check: ({ options, roles }) => {
+      if (roles.includes('conductor')) checkInspectionOptions(options);
+    },
+  },
   { what: 'options that need others', check: ({ options }) => checkNeeds(options) },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {
@@ -256,6 +285,10 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     },
   },
 ];
+/** Before the ports are open, an option's own port stands for them. */
+export const resolveConfigured = (options: LoadedOptions, stateDir: string): Options =>
+  resolveOptions(options, stateDir, { api: options['api.port'], http: options['boot.http_port'], https: options['boot.https_port'] });
+
 /** The listeners of these roles that may have TLS. */
 export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonly Parameters<typeof tlsOf>[1][] => [
   'api',
@@ -266,14 +299,21 @@ export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonl
 
 /**
  * @returns warnings
- * @throws StartError
+ * @throws StartError with a line for each problem
  */
 export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean, stateDir: string): readonly string[] {
-  try {
-    return SETTING_CHECKS.flatMap(({ check }) => check({ options, roles, hasRpc, stateDir }) ?? []);
-  } catch (error) {
-    throw new StartError((error as Error).message);
-  }
+  const settings = { options, resolved: resolveConfigured(options, stateDir), roles, hasRpc, stateDir };
+  const problems: string[] = [];
+  const warnings = SETTING_CHECKS.flatMap(({ check }) => {
+    try {
+      return check(settings) ?? [];
+    } catch (error) {
+      problems.push((error as Error).message);
+      return [];
+    }
+  });
+  if (problems.length > 0) throw new StartError(problems.join('\n'));
+  return warnings;
 }
 
 /** Where inventories are stored; undefined: in the database. Throws StartError. */

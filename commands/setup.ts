@@ -44,8 +44,8 @@ export function configurationFiles({ configFile, configDir }: Pick<SetupArgument
   return named ? [...configFile, ...configDir.flatMap(configurationsIn)] : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
 }
 /** Throws ConfigurationError. */
-export const readOptions = (given: Pick<SetupArguments, 'configFile' | 'configDir'>, stateDir?: string): Loaded =>
-  loadOptions(configurationFiles(given), process.env, stateDir === undefined ? {} : { stateDir });
+export const readOptions = (given: Pick<SetupArguments, 'configFile' | 'configDir'>): Loaded =>
+  loadOptions(configurationFiles(given), process.env);
 
 /** As in oslo.config: the files *.conf of the folder itself, by name. */
 function configurationsIn(folder: string): readonly string[] {
