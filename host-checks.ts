@@ -26,6 +26,7 @@ import { tlsContextOf } from './wire/http/listener-tls';
 import { imageServerLogin } from './wire/image-servers';
 import { createKeystoneSession } from './wire/keystone/session';
 import { keystoneSettings } from './wire/keystone/settings';
+import { glanceId } from './wire/openstack/glance';
 import { listenError } from './wire/sockets/listen-errors';
 import { openUdp, openUdp6, readLinks } from './wire/sockets/link';
 import { timeoutSignal } from './wire/timeout-signal';
@@ -235,6 +236,7 @@ async function ramdiskFinding(shown: string, source: string, context: CheckConte
     await answer.body?.cancel();
     return answer.ok ? ['ok', shown] : ['warning', `${shown}: ${new URL(source).host} answers ${answer.status}`];
   }
+  if (glanceId(source) !== undefined) return ['note', `${shown}: an image in Glance, not checked`];
   if (/^\w+:/.test(source) && !/^file:/i.test(source)) return ['note', `${shown}: not checked`];
   try {
     accessSync(/^file:/i.test(source) ? fileURLToPath(source) : source, constants.R_OK);
@@ -265,6 +267,20 @@ async function ramdiskFindings(name: 'kernel' | 'ramdisk', context: CheckContext
     );
   }
   return found;
+}
+
+/** Files that no node needs, if options name them. */
+const OPTIONAL = ['rescue_kernel', 'rescue_ramdisk', 'bootloader'] as const;
+async function optionalFindings(context: CheckContext): Promise<readonly Result[]> {
+  const named = OPTIONAL.flatMap((name): readonly (readonly [shown: string, source: string])[] => {
+    const common = context.options[`conductor.${name}`];
+    const byArch = Object.entries(context.options[`conductor.${name}_by_arch`]);
+    return [
+      ...(common ? [[`[conductor]${name} = ${withoutUrlCredentials(common)}`, common] as const] : []),
+      ...byArch.map(([arch, source]) => [`[conductor]${name}_by_arch, ${arch}: ${withoutUrlCredentials(source)}`, source] as const),
+    ];
+  });
+  return Promise.all(named.map(([shown, source]) => ramdiskFinding(shown, source, context)));
 }
 
 async function loaderFindings({ resolved }: CheckContext): Promise<readonly Result[]> {
@@ -406,7 +422,11 @@ const CHECKS: readonly HostCheck[] = [
   {
     what: 'agent',
     roles: ['conductor'],
-    check: async (context) => [...(await ramdiskFindings('kernel', context)), ...(await ramdiskFindings('ramdisk', context))],
+    check: async (context) => [
+      ...(await ramdiskFindings('kernel', context)),
+      ...(await ramdiskFindings('ramdisk', context)),
+      ...(await optionalFindings(context)),
+    ],
   },
   { what: 'boot loaders', roles: ['boot'], check: loaderFindings },
   {

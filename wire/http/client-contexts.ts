@@ -3,14 +3,19 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 
 /** A context takes some 20 kilobytes. */
 const MOST = 500;
-/** By authorities in PEM; the least recently used one first. */
+/** The least version of TLS as Ironic's options name it → as Node does. */
+export const LEAST_TLS = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' } as const;
+export type TlsVersion = keyof typeof LEAST_TLS;
+
+/** By least version and authorities in PEM; the least recently used one first. */
 const contexts = new Map<string, SecureContext>();
 
 /** @param ca authorities in PEM; absent: those of the system. Throws an Error when they cannot be read. */
-export function clientContext(ca = ''): SecureContext {
-  const context = contexts.get(ca) ?? createSecureContext(ca === '' ? {} : { ca });
-  contexts.delete(ca);
-  contexts.set(ca, context);
+export function clientContext(least: TlsVersion, ca = ''): SecureContext {
+  const key = `${least} ${ca}`;
+  const context = contexts.get(key) ?? createSecureContext({ minVersion: LEAST_TLS[least], ...(ca === '' ? {} : { ca }) });
+  contexts.delete(key);
+  contexts.set(key, context);
   for (const [oldest] of contexts) {
     if (contexts.size <= MOST) break;
     contexts.delete(oldest);
