@@ -18,7 +18,7 @@ import { reasonOf } from './model/errors';
 import { silentLog } from './model/log';
 import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from './model/urls';
 import { startEnforcer } from './policy/live';
-import { bootHostsOf, collectingLog, resolveConfigured, SETTING_CHECKS, sharesDatabaseOf, tlsListeners } from './settings';
+import { bootHostsOf, resolveConfigured, SETTING_CHECKS, sharesDatabaseOf, tlsListeners, warningLog } from './settings';
 import { findEmbedded } from './store/embedded/embedded';
 import { connect } from './store/sql/connection';
 import { schemaState, stepsDone, type SchemaState } from './store/sql/schema';
@@ -308,14 +308,36 @@ async function loaderFindings({ resolved }: CheckContext): Promise<readonly Resu
   ];
 }
 
+/** One refusal for each line of the message. */
+const refusalsOf = (error: unknown): readonly Result[] => (error as Error).message.split('\n').map((line) => ['refused', line] as const);
+
 const CHECKS: readonly HostCheck[] = [
   ...SETTING_CHECKS.map(({ what, check }): HostCheck => ({
     what,
-    check: ({ options, resolved, roles, databaseUrl, stateDir }) =>
-      (check({ options, resolved, roles, hasRpc: sharesDatabaseOf(options, databaseUrl), stateDir }) ?? []).map(
-        (message) => ['warning', message] as const,
-      ),
+    check: ({ options, resolved, roles, databaseUrl, stateDir }) => {
+      const found: Result[] = [];
+      const warn = (message: string): void => void found.push(['warning', message]);
+      try {
+        check({ options, resolved, roles, hasRpc: sharesDatabaseOf(options, databaseUrl), stateDir }, warn)?.forEach(warn);
+      } catch (error) {
+        found.push(...refusalsOf(error));
+      }
+      return found;
+    },
   })),
+  {
+    what: 'addresses',
+    roles: ['boot', 'conductor'],
+    check: ({ options, resolved }) => [
+      [
+        'note',
+        `machines use ${resolved['service_catalog.endpoint_override']} and ${resolved['deploy.http_url']}` +
+          (options['DEFAULT.my_ip'] === null
+            ? `; [DEFAULT]my_ip is not set: ${resolved['DEFAULT.my_ip']} is the address of this host`
+            : ''),
+      ],
+    ],
+  },
   {
     what: 'authentication',
     roles: ['api', 'inspector'],
@@ -331,7 +353,11 @@ const CHECKS: readonly HostCheck[] = [
       if (options['DEFAULT.auth_strategy'] !== 'http_basic') return [];
       const warnings: string[] = [];
       const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
-      httpBasic(files, collectingLog(warnings), systemClock);
+      httpBasic(
+        files,
+        warningLog((message) => warnings.push(message)),
+        systemClock,
+      );
       return warnings.map((message) => ['warning', message] as const);
     },
   },
@@ -340,7 +366,10 @@ const CHECKS: readonly HostCheck[] = [
     roles: ['api', 'inspector'],
     check: async ({ options }) => {
       const warnings: string[] = [];
-      const live = await startEnforcer(options, collectingLog(warnings));
+      const live = await startEnforcer(
+        options,
+        warningLog((message) => warnings.push(message)),
+      );
       await live.stop();
       return options['DEFAULT.auth_strategy'] === null ? [] : warnings.map((message) => ['warning', message] as const);
     },
@@ -468,12 +497,13 @@ export async function checkHost(host: HostToCheck): Promise<readonly Finding[]> 
   const findings: Finding[] = [];
   for (const { what, roles, check } of CHECKS) {
     if (roles && !roles.some((role) => host.roles.includes(role))) continue;
+    let results: readonly Result[];
     try {
-      findings.push(...(await check(context)).map(([severity, message]) => ({ what, severity, message: withoutUrlCredentials(message) })));
+      results = await check(context);
     } catch (error) {
-      const lines = withoutUrlCredentials((error as Error).message).split('\n');
-      findings.push(...lines.map((message) => ({ what, severity: 'refused' as const, message })));
+      results = refusalsOf(error);
     }
+    findings.push(...results.map(([severity, message]) => ({ what, severity, message: withoutUrlCredentials(message) })));
   }
   return findings;
 }

@@ -8,6 +8,7 @@ import { bootHosts } from './boot/listen-hosts';
 import { createHardware } from './conductor/core/create-hardware';
 import { checkInspectionOptions } from './conductor/index';
 import { checkAccess, listenHosts } from './config/access';
+import { usesNeutron } from './config/derived';
 import { addressOf, bootFolders, ownAddress } from './config/host-values';
 import { parseIni } from './config/ini';
 import { bootFiles, ownFiles } from './config/local-files';
@@ -16,6 +17,7 @@ import { checkNeeds } from './config/needs';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
 import { Fault } from './model/errors';
+import { isLoopback } from './model/idents';
 import { silentLog, type Log } from './model/log';
 import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
@@ -178,9 +180,9 @@ function allowedFolderWarnings(options: LoadedOptions, stateDir: string): readon
   });
 }
 
-/** A log that adds its warnings to `warnings`, and drops everything else. */
-export function collectingLog(warnings: string[]): Log {
-  const log: Log = { ...silentLog, warn: (message) => void warnings.push(message), child: () => log };
+/** A log that gives its warnings to `warn`, and drops everything else. */
+export function warningLog(warn: (message: string) => void): Log {
+  const log: Log = { ...silentLog, warn: (message) => warn(message), child: () => log };
   return log;
 }
 
@@ -196,8 +198,8 @@ interface SettingsToCheck {
 interface SettingCheck {
   /** The subject of the check, for `bloomery check`. */
   readonly what: string;
-  /** Returns warnings. Throws an Error for the operator. */
-  readonly check: (settings: SettingsToCheck) => readonly string[] | void;
+  /** Returns warnings, or gives them to `warn`. Throws an Error for the operator, with a line for each problem. */
+  readonly check: (settings: SettingsToCheck, warn: (message: string) => void) => readonly string[] | void;
 }
 /** Checks that involve several options, or files: of the start and of `bloomery check`. */
 export const SETTING_CHECKS: readonly SettingCheck[] = [
@@ -259,14 +261,35 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     check: ({ options, roles, stateDir }) => (roles.includes('conductor') ? allowedFolderWarnings(options, stateDir) : []),
   },
   { what: 'login at image servers', check: ({ options, roles }) => (roles.includes('conductor') ? checkImageServerLogin(options) : []) },
+  {
+    what: 'addresses',
+    check: ({ options, resolved, roles }) => {
+      const serves = roles.includes('boot') || roles.includes('conductor');
+      if (!serves || options['DEFAULT.my_ip'] !== null || !isLoopback(resolved['DEFAULT.my_ip']) || isLoopback(resolved['api.host_ip']))
+        return [];
+      return [
+        `[DEFAULT]my_ip is not set, and this host has no default route: machines get URLs with ${resolved['DEFAULT.my_ip']}, ` +
+          'which they cannot reach: set my_ip, or [boot]interface',
+      ];
+    },
+  },
+  {
+    what: 'DHCP',
+    check: ({ options, resolved, roles }) => {
+      const named =
+        options['DEFAULT.default_network_interface'] === 'neutron' || options['DEFAULT.enabled_network_interfaces'].includes('neutron');
+      if (!roles.includes('conductor') || !named || usesNeutron(options)) return [];
+      return [
+        `the network interface neutron is enabled, but [neutron] has neither auth_type nor endpoint_override: its nodes cannot be deployed, ` +
+          `and [dhcp]dhcp_provider is ${resolved['dhcp.dhcp_provider']}`,
+      ];
+    },
+  },
   { what: 'log', check: ({ options }) => checkLogFile(options) },
   {
     what: 'hardware',
-    check: ({ resolved, roles }) => {
-      if (!roles.includes('conductor')) return [];
-      const warnings: string[] = [];
-      createHardware(resolved, HARDWARE_TYPES, INTERFACES, collectingLog(warnings));
-      return warnings;
+    check: ({ resolved, roles }, warn) => {
+      if (roles.includes('conductor')) createHardware(resolved, HARDWARE_TYPES, INTERFACES, warningLog(warn));
     },
   },
   {
@@ -304,14 +327,14 @@ export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonl
 export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean, stateDir: string): readonly string[] {
   const settings = { options, resolved: resolveConfigured(options, stateDir), roles, hasRpc, stateDir };
   const problems: string[] = [];
-  const warnings = SETTING_CHECKS.flatMap(({ check }) => {
+  const warnings: string[] = [];
+  const warn = (message: string): void => void warnings.push(message);
+  for (const { check } of SETTING_CHECKS)
     try {
-      return check(settings) ?? [];
+      check(settings, warn)?.forEach(warn);
     } catch (error) {
       problems.push((error as Error).message);
-      return [];
     }
-  });
   if (problems.length > 0) throw new StartError(problems.join('\n'));
   return warnings;
 }

@@ -8,7 +8,8 @@ const KEYSTONE_OPTIONS = [
   'keystone_authtoken.auth_type',
 ] as const;
 
-const usesNeutron = (options: LoadedOptions): boolean =>
+/** Whether Neutron's networks can be used. */
+export const usesNeutron = (options: LoadedOptions): boolean =>
   (['neutron.auth_type', 'neutron.auth_section', 'neutron.endpoint_override'] as const).some((key) => options[key] !== null) &&
   options['DEFAULT.enabled_network_interfaces'].some((name) => name === 'flat' || name === 'neutron');
 

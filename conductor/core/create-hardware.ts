@@ -60,9 +60,13 @@ export function createHardware(
         `conductor serves them, until they get another driver (of ${typeNames.join(', ')})`,
     );
 
+  const exists = (kind: InterfaceKind, name: string): boolean => Object.hasOwn(interfaces[kind], name);
   const guarded = fenced(interfaces);
   const enabledOf = everyKind((kind) => {
-    const wanted = options[`DEFAULT.enabled_${kind}_interfaces`] ?? typeNames.map((name) => hardwareTypes[name]![kind][0]!);
+    const listed = options[`DEFAULT.enabled_${kind}_interfaces`] ?? [];
+    // As in Ironic, an empty list means the first interface of each enabled type.
+    const wanted =
+      listed.length > 0 ? listed : typeNames.flatMap((name) => hardwareTypes[name]![kind].find((one) => exists(kind, one)) ?? []);
     const available = [...new Set(wanted)].filter((name) => Object.hasOwn(interfaces[kind], name));
     const missing = wanted.filter((name) => !available.includes(name));
     // A configuration of Ironic may name interfaces that this version does not have: they are only logged.
@@ -77,7 +81,6 @@ export function createHardware(
       if (reason !== undefined) problems.push(`Driver, hardware type or interface ${name} could not be loaded. Reason: ${reason}.`);
     }
 
-  const exists = (kind: InterfaceKind, name: string): boolean => Object.hasOwn(interfaces[kind], name);
   /** The configured defaults that this program has. */
   const preferredOf = everyKind((kind) => {
     const option = `DEFAULT.default_${kind}_interface` as const;

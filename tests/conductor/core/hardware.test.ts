@@ -65,6 +65,14 @@ it('without enabled_power_interfaces, those that the enabled hardware types pref
   expect(hardware.enabled['test-hardware']!.enabled.power).toEqual(['test', 'other']);
 });
 
+it.each(['bios', 'boot', 'vendor'] as const)(
+  'an empty list of %s interfaces enables those that the hardware types prefer, as in Ironic',
+  (kind) => {
+    const options = { [`DEFAULT.enabled_${kind}_interfaces`]: [], 'DEFAULT.enabled_hardware_types': ['test-hardware'] };
+    expect(made(options).enabled['test-hardware']!.enabled[kind]).toEqual(['test']);
+  },
+);
+
 it('warns about enabled interfaces that do not exist, and continues', () => {
   const warnings: string[] = [];
   made({ 'DEFAULT.enabled_bios_interfaces': ['nope', 'test', 'other'] }, warnings);
