@@ -5,7 +5,6 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync }
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { httpBasic } from './api/auth/http-basic';
 import { openServedFile } from './boot/files';
 import { loadersOf, planSubnets } from './boot/dhcp/setup';
 import { planSubnets6 } from './boot/dhcp/setup6';
@@ -18,7 +17,7 @@ import { reasonOf } from './model/errors';
 import { silentLog } from './model/log';
 import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from './model/urls';
 import { startEnforcer } from './policy/live';
-import { bootHostsOf, resolveConfigured, SETTING_CHECKS, sharesDatabaseOf, tlsListeners, warningLog } from './settings';
+import { bootHostsOf, checkUsers, resolveConfigured, SETTING_CHECKS, sharesDatabaseOf, tlsListeners, warningLog } from './settings';
 import { findEmbedded } from './store/embedded/embedded';
 import { connect } from './store/sql/connection';
 import { schemaState, stepsDone, type SchemaState } from './store/sql/schema';
@@ -350,13 +349,10 @@ const CHECKS: readonly HostCheck[] = [
     what: 'users',
     roles: ['api', 'inspector'],
     check: ({ options }) => {
-      if (options['DEFAULT.auth_strategy'] !== 'http_basic') return [];
       const warnings: string[] = [];
-      const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
-      httpBasic(
-        files,
+      checkUsers(
+        options,
         warningLog((message) => warnings.push(message)),
-        systemClock,
       );
       return warnings.map((message) => ['warning', message] as const);
     },

@@ -21,7 +21,8 @@ import { listenHttp } from './listeners';
 import { createLog } from './logging';
 import { ROLES, startServer, type Role } from './main';
 import { createMetrics } from './metrics';
-import { checkOptions, resolveOptions, sharesDatabaseOf } from './settings';
+import { checkOptions, checkUsers, resolveOptions, sharesDatabaseOf } from './settings';
+import { schemeOf } from './store/sql/connection';
 import { programVersion } from './version';
 import { keepCapabilities } from './wire/child-processes';
 import { print, printError } from './commands/output';
@@ -39,14 +40,16 @@ interface ServeArguments extends SetupArguments {
   readonly logFormat?: 'json' | 'text';
 }
 
-/** Throws a ConfigurationError with these problems and those of a check. */
-function refuse(problems: readonly string[], check: () => void): void {
-  let more: readonly string[] = [];
-  try {
-    check();
-  } catch (error) {
-    more = [(error as Error).message];
-  }
+/** Throws a ConfigurationError with these problems and those of the checks. */
+function refuse(problems: readonly string[], ...checks: readonly (() => unknown)[]): void {
+  const more = checks.flatMap((check) => {
+    try {
+      check();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
   const all = [...problems, ...more];
   if (all.length > 0) throw new ConfigurationError(all.join('\n'));
 }
@@ -57,8 +60,12 @@ async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArgum
     stateDir: resolve(stateDir),
   });
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
-  refuse([...problems.values(), ...refusals], () =>
-    checkOptions(options, roles, sharesDatabaseOf(options, databaseUrl(options)), resolve(stateDir)),
+  const url = databaseUrl(options);
+  refuse(
+    [...problems.values(), ...refusals],
+    () => checkOptions(options, roles, sharesDatabaseOf(options, url), resolve(stateDir)),
+    () => roles.some((role) => role === 'api' || role === 'inspector') && checkUsers(options),
+    () => url !== undefined && schemeOf(url),
   );
   const { log, flush, reopen } = createLog(logFormat === undefined ? options : { ...options, 'DEFAULT.use_json': logFormat === 'json' });
   process.once('exit', flush);

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parseSubnet } from './boot/dhcp/subnets';
 import type { ReportBoots } from './boot/discovery';
 import { bootHosts } from './boot/listen-hosts';
+import { httpBasic } from './api/auth/http-basic';
 import { createHardware } from './conductor/core/create-hardware';
 import { checkInspectionOptions } from './conductor/index';
 import { checkAccess, listenHosts } from './config/access';
@@ -16,6 +17,7 @@ import { formatOptionName } from './config/names';
 import { checkNeeds } from './config/needs';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
+import { systemClock } from './model/clock';
 import { Fault } from './model/errors';
 import { isLoopback } from './model/idents';
 import { silentLog, type Log } from './model/log';
@@ -47,6 +49,17 @@ export class StartError extends Error {}
 /** 0.0.0.0 and ::, on which a service listens to every address. */
 const isEveryAddress = (host: string): boolean => /^(?:0\.0\.0\.0|::)?$/.test(host);
 
+/**
+ * The host of a service in URLs. Without my_ip, a service that listens on one address has that one.
+ * @param options before `resolveOptions`
+ * @param host the address that the service listens on
+ */
+export function hostInUrls(options: LoadedOptions, host: string | null): string {
+  const given = options['DEFAULT.my_ip'];
+  if (given === null && host !== null && !isEveryAddress(host)) return urlHost(host);
+  return urlHost(given ?? ownAddress(options['boot.interface'], options['DEFAULT.my_ipv6']));
+}
+
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
   options: LoadedOptions,
@@ -56,10 +69,8 @@ export function resolveOptions(
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
   const hosts = listenHosts(options);
   const ipv6 = options['DEFAULT.my_ipv6'] ?? addressOf(options['boot.interface'], 'IPv6') ?? null;
-  const ip = options['DEFAULT.my_ip'] ?? ownAddress(options['boot.interface']);
-  /** The address of a service in URLs. Without my_ip, a service that listens on one address has that one. */
-  const at = (host: string | null): string =>
-    urlHost(options['DEFAULT.my_ip'] !== null || host === null || isEveryAddress(host) ? ip : host);
+  const ip = options['DEFAULT.my_ip'] ?? ownAddress(options['boot.interface'], options['DEFAULT.my_ipv6']);
+  const at = (host: string | null): string => hostInUrls(options, host);
   const boot = at(options['boot.http_host']);
   return {
     ...options,
@@ -311,6 +322,12 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
 /** Before the ports are open, an option's own port stands for them. */
 export const resolveConfigured = (options: LoadedOptions, stateDir: string): Options =>
   resolveOptions(options, stateDir, { api: options['api.port'], http: options['boot.http_port'], https: options['boot.https_port'] });
+
+/** Reads the users of http_basic. Throws an Error for the operator. */
+export function checkUsers(options: LoadedOptions, log: Log = silentLog): void {
+  const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
+  if (options['DEFAULT.auth_strategy'] === 'http_basic') httpBasic(files, log, systemClock);
+}
 
 /** The listeners of these roles that may have TLS. */
 export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonly Parameters<typeof tlsOf>[1][] => [

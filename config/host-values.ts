@@ -57,9 +57,13 @@ export function defaultRouteAddress(): string | undefined {
 }
 
 const LOOPBACK = '127.0.0.1';
-/** The address of this host for machines, if [DEFAULT]my_ip is not set. @param bootInterface of the provisioning network */
-export const ownAddress = (bootInterface: string | null): string =>
-  addressOf(bootInterface) ?? addressOf(bootInterface, 'IPv6') ?? defaultRouteAddress() ?? LOOPBACK;
+/**
+ * The address of this host for machines, if [DEFAULT]my_ip is not set.
+ * @param bootInterface the interface of the provisioning network
+ * @param myIpv6 [DEFAULT]my_ipv6
+ */
+export const ownAddress = (bootInterface: string | null, myIpv6: string | null): string =>
+  addressOf(bootInterface) ?? myIpv6 ?? addressOf(bootInterface, 'IPv6') ?? defaultRouteAddress() ?? LOOPBACK;
 export const bootFolders = (stateDir: string): Pick<Options, 'deploy.http_root' | 'pxe.tftp_root'> => ({
   'deploy.http_root': join(stateDir, 'httpboot'),
   'pxe.tftp_root': join(stateDir, 'tftpboot'),
@@ -73,7 +77,7 @@ const below =
 
 /** `section.name` → what a reference to the option stands for if it is not set. */
 export const HOST_VALUES: Readonly<Record<string, HostValue>> = {
-  'DEFAULT.my_ip': (textFor) => ownAddress(textFor('boot.interface') || null),
+  'DEFAULT.my_ip': (textFor) => ownAddress(textFor('boot.interface') || null, textFor('my_ipv6') || null),
   'DEFAULT.host': () => hostname(),
   'DEFAULT.state_path': (_, stateDir) => stateDir,
   'deploy.http_root': below('deploy.http_root'),

@@ -1,7 +1,6 @@
 /** TLS of the web servers of images and other files, by the options of [DEFAULT]. */
 import { buildConnector } from 'undici';
-import { readAuthorities, verifies } from './authorities';
-import { LEAST_TLS, type TlsVersion } from './http/client-contexts';
+import { LEAST_TLS, readAuthorities, verifies, type TlsVersion } from './authorities';
 
 export interface WebServerOptions {
   /** True or nothing (the system's authorities), false (no verification), or a file or folder of authorities. */

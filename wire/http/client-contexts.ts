@@ -1,12 +1,9 @@
 /** TLS contexts of clients. Each takes more than a millisecond to make, so connections that trust the same authorities share one. */
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { LEAST_TLS, type TlsVersion } from '../authorities';
 
 /** A context takes some 20 kilobytes. */
 const MOST = 500;
-/** The least version of TLS as Ironic's options name it → as Node does. */
-export const LEAST_TLS = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' } as const;
-export type TlsVersion = keyof typeof LEAST_TLS;
-
 /** By least version and authorities in PEM; the least recently used one first. */
 const contexts = new Map<string, SecureContext>();
 
