@@ -51,7 +51,7 @@ function convertOne(row: OptionRow, text: string): OptionValue {
     }
     case 'number': {
       const number = plain(text);
-      if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(number)) throw new Error('must be a number');
+      if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(number)) throw new Error('must be a number');
       return withinLimits(row, Number(number), String);
     }
     case 'octal': {
@@ -83,12 +83,12 @@ export function convert(row: OptionRow, texts: readonly string[]): OptionValue {
 }
 
 /** The text that a reference to an option with this value stands for. Python writes True and False; a list is as in a file. */
-export function textOf(value: unknown): string {
+export function textOf(value: OptionValue): string {
   if (value === null) return '';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (Array.isArray(value)) return value.join(',');
   if (typeof value === 'object')
-    return Object.entries(value as object)
+    return Object.entries(value)
       .map((pair) => pair.join(':'))
       .join(',');
   return String(value);

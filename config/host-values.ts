@@ -48,7 +48,7 @@ export function routeAddress(routes: string, interfaces: Interfaces): string | u
   return undefined;
 }
 /** Undefined: there is no default route, or the operating system does not tell. */
-export function defaultRouteAddress(): string | undefined {
+function defaultRouteAddress(): string | undefined {
   try {
     return routeAddress(readFileSync('/proc/net/route', 'utf8'), networkInterfaces());
   } catch {

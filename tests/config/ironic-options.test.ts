@@ -47,7 +47,7 @@ const text = (value: unknown): string =>
         ? Object.entries(value)
             .map((pair) => pair.join(':'))
             .join(',')
-        : String(value);
+        : JSON.stringify(value).replace(/^"([^]*)"$/, '$1');
 /** What differs, as `section.name what`. */
 function differences(row: OptionRow): readonly string[] {
   const theirs = ironics[keyOf(row)]!;

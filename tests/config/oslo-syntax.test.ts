@@ -36,7 +36,9 @@ const merged = (result: Result): Result =>
     : Object.fromEntries(
         Object.entries(result).map(([key, one]) => [
           key,
-          typeof one === 'object' && key.endsWith('_priority_override') ? { value: Object.assign({}, ...(one.value as object[])) } : one,
+          typeof one === 'object' && key.endsWith('_priority_override')
+            ? { value: Object.assign({}, ...(one.value as object[])) as Record<string, string> }
+            : one,
         ]),
       );
 

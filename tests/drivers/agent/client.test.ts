@@ -15,7 +15,12 @@ afterEach(async () => {
 
 async function against(
   answer: (asked: AgentRequest, times: number) => Answer,
-  given: { internal?: object; info?: object; options?: Partial<Options>; tls?: { certificate: string; privateKey: string; maxVersion?: 'TLSv1.2' } } = {},
+  given: {
+    internal?: object;
+    info?: object;
+    options?: Partial<Options>;
+    tls?: { certificate: string; privateKey: string; maxVersion?: 'TLSv1.2' };
+  } = {},
 ): Promise<TestTask & { readonly agent: FakeAgent }> {
   const agent = await startFakeAgent(answer, given.tls);
   agents.push(agent);

@@ -26,7 +26,8 @@ const OCTAL = 'api.unix_socket_mode';
 const lineOf = (key: string, value: string): string => `[${key.split('.')[0]!}]\n${key.split('.')[1]!} = ${value}\n`;
 const valueOf = (key: string, value: Value): Result => ({ [key]: { value } });
 
-type Difference = readonly [ours: Value | 'error', because: string];
+/** The value `error` stands for an error. */
+type Difference = readonly [ours: Value, because: string];
 /** Cases of one option and one value. */
 const values = (key: string, ...rows: readonly (readonly [value: string, ...difference: Difference | []])[]): readonly SyntaxCase[] =>
   rows.map(([value, ...difference]) => ({
