@@ -5,21 +5,19 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync }
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { httpBasic } from './api/auth/http-basic';
 import { openServedFile } from './boot/files';
 import { loadersOf, planSubnets } from './boot/dhcp/setup';
 import { planSubnets6 } from './boot/dhcp/setup6';
-import { createHardware } from './conductor/core/create-hardware';
+import { readInspectionFiles } from './conductor/index';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
-import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { systemClock } from './model/clock';
 import { reasonOf } from './model/errors';
-import { silentLog, type Log } from './model/log';
+import { silentLog } from './model/log';
 import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from './model/urls';
 import { startEnforcer } from './policy/live';
-import { bootHostsOf, resolveOptions, SETTING_CHECKS, sharesDatabaseOf, tlsListeners } from './settings';
+import { bootHostsOf, checkUsers, resolveConfigured, SETTING_CHECKS, sharesDatabaseOf, tlsListeners, warningLog } from './settings';
 import { findEmbedded } from './store/embedded/embedded';
 import { connect } from './store/sql/connection';
 import { schemaState, stepsDone, type SchemaState } from './store/sql/schema';
@@ -27,6 +25,7 @@ import { tlsContextOf } from './wire/http/listener-tls';
 import { imageServerLogin } from './wire/image-servers';
 import { createKeystoneSession } from './wire/keystone/session';
 import { keystoneSettings } from './wire/keystone/settings';
+import { glanceId } from './wire/openstack/glance';
 import { listenError } from './wire/sockets/listen-errors';
 import { openUdp, openUdp6, readLinks } from './wire/sockets/link';
 import { timeoutSignal } from './wire/timeout-signal';
@@ -236,6 +235,7 @@ async function ramdiskFinding(shown: string, source: string, context: CheckConte
     await answer.body?.cancel();
     return answer.ok ? ['ok', shown] : ['warning', `${shown}: ${new URL(source).host} answers ${answer.status}`];
   }
+  if (glanceId(source) !== undefined) return ['note', `${shown}: an image in Glance, not checked`];
   if (/^\w+:/.test(source) && !/^file:/i.test(source)) return ['note', `${shown}: not checked`];
   try {
     accessSync(/^file:/i.test(source) ? fileURLToPath(source) : source, constants.R_OK);
@@ -268,6 +268,20 @@ async function ramdiskFindings(name: 'kernel' | 'ramdisk', context: CheckContext
   return found;
 }
 
+/** Files that no node needs, if options name them. */
+const OPTIONAL = ['rescue_kernel', 'rescue_ramdisk', 'bootloader'] as const;
+async function optionalFindings(context: CheckContext): Promise<readonly Result[]> {
+  const named = OPTIONAL.flatMap((name): readonly (readonly [shown: string, source: string])[] => {
+    const common = context.options[`conductor.${name}`];
+    const byArch = Object.entries(context.options[`conductor.${name}_by_arch`]);
+    return [
+      ...(common ? [[`[conductor]${name} = ${withoutUrlCredentials(common)}`, common] as const] : []),
+      ...byArch.map(([arch, source]) => [`[conductor]${name}_by_arch, ${arch}: ${withoutUrlCredentials(source)}`, source] as const),
+    ];
+  });
+  return Promise.all(named.map(([shown, source]) => ramdiskFinding(shown, source, context)));
+}
+
 async function loaderFindings({ resolved }: CheckContext): Promise<readonly Result[]> {
   const { ipxeLoaders, pxeLoaders } = loadersOf(resolved);
   // DHCP sends iPXE to machines that it does not know, whatever boot interfaces are enabled.
@@ -293,20 +307,36 @@ async function loaderFindings({ resolved }: CheckContext): Promise<readonly Resu
   ];
 }
 
-/** A log that adds its warnings to `warnings`, and drops everything else. */
-function collectingLog(warnings: string[]): Log {
-  const log: Log = { ...silentLog, warn: (message) => void warnings.push(message), child: () => log };
-  return log;
-}
+/** One refusal for each line of the message. */
+const refusalsOf = (error: unknown): readonly Result[] => (error as Error).message.split('\n').map((line) => ['refused', line] as const);
 
 const CHECKS: readonly HostCheck[] = [
   ...SETTING_CHECKS.map(({ what, check }): HostCheck => ({
     what,
-    check: ({ options, roles, databaseUrl, stateDir }) =>
-      (check({ options, roles, hasRpc: sharesDatabaseOf(options, databaseUrl), stateDir }) ?? []).map(
-        (message) => ['warning', message] as const,
-      ),
+    check: ({ options, resolved, roles, databaseUrl, stateDir }) => {
+      const found: Result[] = [];
+      const warn = (message: string): void => void found.push(['warning', message]);
+      try {
+        check({ options, resolved, roles, hasRpc: sharesDatabaseOf(options, databaseUrl), stateDir }, warn)?.forEach(warn);
+      } catch (error) {
+        found.push(...refusalsOf(error));
+      }
+      return found;
+    },
   })),
+  {
+    what: 'addresses',
+    roles: ['boot', 'conductor'],
+    check: ({ options, resolved }) => [
+      [
+        'note',
+        `machines use ${resolved['service_catalog.endpoint_override']} and ${resolved['deploy.http_url']}` +
+          (options['DEFAULT.my_ip'] === null
+            ? `; [DEFAULT]my_ip is not set: ${resolved['DEFAULT.my_ip']} is the address of this host`
+            : ''),
+      ],
+    ],
+  },
   {
     what: 'authentication',
     roles: ['api', 'inspector'],
@@ -319,10 +349,11 @@ const CHECKS: readonly HostCheck[] = [
     what: 'users',
     roles: ['api', 'inspector'],
     check: ({ options }) => {
-      if (options['DEFAULT.auth_strategy'] !== 'http_basic') return [];
       const warnings: string[] = [];
-      const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
-      httpBasic(files, collectingLog(warnings), systemClock);
+      checkUsers(
+        options,
+        warningLog((message) => warnings.push(message)),
+      );
       return warnings.map((message) => ['warning', message] as const);
     },
   },
@@ -331,18 +362,21 @@ const CHECKS: readonly HostCheck[] = [
     roles: ['api', 'inspector'],
     check: async ({ options }) => {
       const warnings: string[] = [];
-      const live = await startEnforcer(options, collectingLog(warnings));
+      const live = await startEnforcer(
+        options,
+        warningLog((message) => warnings.push(message)),
+      );
       await live.stop();
       return options['DEFAULT.auth_strategy'] === null ? [] : warnings.map((message) => ['warning', message] as const);
     },
   },
   {
-    what: 'hardware',
+    what: 'inspection',
     roles: ['conductor'],
-    check: ({ resolved }) => {
-      const warnings: string[] = [];
-      createHardware(resolved, HARDWARE_TYPES, INTERFACES, collectingLog(warnings));
-      return warnings.map((message) => ['warning', message] as const);
+    check: async ({ resolved }) => {
+      // Its options are checked above; this reads the files.
+      await readInspectionFiles(resolved);
+      return [];
     },
   },
   {
@@ -413,7 +447,11 @@ const CHECKS: readonly HostCheck[] = [
   {
     what: 'agent',
     roles: ['conductor'],
-    check: async (context) => [...(await ramdiskFindings('kernel', context)), ...(await ramdiskFindings('ramdisk', context))],
+    check: async (context) => [
+      ...(await ramdiskFindings('kernel', context)),
+      ...(await ramdiskFindings('ramdisk', context)),
+      ...(await optionalFindings(context)),
+    ],
   },
   { what: 'boot loaders', roles: ['boot'], check: loaderFindings },
   {
@@ -439,12 +477,11 @@ const CHECKS: readonly HostCheck[] = [
 ];
 
 export async function checkHost(host: HostToCheck): Promise<readonly Finding[]> {
-  const ports = { api: host.options['api.port'], http: host.options['boot.http_port'], https: host.options['boot.https_port'] };
   const running = await findEmbedded(host.stateDir).then(
     (found) => found?.running?.process,
     () => undefined,
   );
-  const resolved = resolveOptions(host.options, host.stateDir, ports);
+  const resolved = resolveConfigured(host.options, host.stateDir);
   const bootHosts: CheckContext['bootHosts'] = (option) => {
     try {
       return bootHostsOf(resolved, option);
@@ -456,11 +493,13 @@ export async function checkHost(host: HostToCheck): Promise<readonly Finding[]> 
   const findings: Finding[] = [];
   for (const { what, roles, check } of CHECKS) {
     if (roles && !roles.some((role) => host.roles.includes(role))) continue;
+    let results: readonly Result[];
     try {
-      findings.push(...(await check(context)).map(([severity, message]) => ({ what, severity, message: withoutUrlCredentials(message) })));
+      results = await check(context);
     } catch (error) {
-      findings.push({ what, severity: 'refused', message: withoutUrlCredentials((error as Error).message) });
+      results = refusalsOf(error);
     }
+    findings.push(...results.map(([severity, message]) => ({ what, severity, message: withoutUrlCredentials(message) })));
   }
   return findings;
 }

@@ -2,7 +2,8 @@
  * The log (pino): lines in oslo.log's text format on terminals, else in JSON. Values that look like secrets are masked at every depth, and
  * URLs lose their credentials.
  */
-import { join } from 'node:path';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import pino from 'pino';
 import type { Options } from './config/options';
@@ -93,6 +94,24 @@ export function logPath({ 'DEFAULT.log_file': file, 'DEFAULT.log_dir': folder }:
   return file ?? undefined;
 }
 
+/** The log file cannot be written. The message is for the operator. */
+class LogFileError extends Error {}
+/** @throws LogFileError if the log file cannot be written. Nothing is created. */
+export function checkLogFile(options: LogOptions): void {
+  const path = logPath(options);
+  if (path === undefined) return;
+  const option = options['DEFAULT.log_dir'] !== null && path !== options['DEFAULT.log_file'] ? 'log_dir' : 'log_file';
+  try {
+    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK);
+    if (existsSync(path) && statSync(path).isDirectory()) throw new Error('it is a folder');
+  } catch (error) {
+    throw new LogFileError(
+      `[DEFAULT]${option}: cannot write ${path}: ${(error as Error).message}: create the folder for the user of the server, ` +
+        'or remove the option to log to standard error',
+    );
+  }
+}
+
 /** Buffers lines and writes them together. */
 function createBuffer(write: (lines: string) => void): { readonly write: (line: string) => void; readonly flush: () => void } {
   let waiting = '';
@@ -120,6 +139,7 @@ const writesJson = (useJson: boolean | null, path: string | undefined): boolean 
 
 /** Throws an Error for the operator if the file cannot be opened. */
 export function createLog(options: LogOptions): OpenLog {
+  checkLogFile(options);
   const path = logPath(options);
   const destination = pino.destination({ dest: path ?? 2, sync: true, append: true, maxLength: MAX_BUFFERED_BYTES });
   // A full disk must not stop the service; buffered lines are written when there is space again.

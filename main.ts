@@ -21,6 +21,7 @@ import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
+import { addressOf } from './config/host-values';
 import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
@@ -39,9 +40,9 @@ import { startEnforcer } from './policy/live';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';
 import {
-  addressOf,
   bootHostsOf,
   checkOptions,
+  hostInUrls,
   inventoriesOf,
   prepareFolder,
   reportBoots,
@@ -56,7 +57,6 @@ import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
 import { completePausedResponses } from './wire/http/paused-responses';
-import { urlHost } from './wire/addresses';
 import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
@@ -455,7 +455,7 @@ function startApis(context: StoreContext, parts: ApiParts): void {
 
 /** Announces the services for which the options enable mDNS. */
 async function announce(
-  { options, log, clock, stops }: StoreContext,
+  { given, options, log, clock, stops }: StoreContext,
   hasConductor: boolean,
   inspector: HttpListener | undefined,
 ): Promise<void> {
@@ -463,15 +463,15 @@ async function announce(
   if (options['conductor.enable_mdns'] && hasConductor) services.push(['baremetal', options['service_catalog.endpoint_override']]);
   if (options['DEFAULT.enable_mdns'] && inspector) {
     const callback = options['inspector_service.callback_url'];
-    const own = urlOf(inspector, options)!;
+    const own = urlOf(inspector, given, options['DEFAULT.listen_address'])!;
     services.push(['baremetal-introspection', callback === 'mdns' ? own : callback.replace(/\/v1\/continue\/?$/, '')]);
   }
   if (services.length > 0) stops.push(await announceByMdns(options, services, log, clock));
 }
 
-/** The URL by which machines and this host reach a listener; undefined for a Unix socket. */
-const urlOf = ({ scheme, port }: HttpListener, options: Options): string | undefined =>
-  port === undefined ? undefined : `${scheme}://${urlHost(options['DEFAULT.my_ip'])}:${port}`;
+/** The URL by which machines and this host reach a listener; undefined for a Unix socket. @param host the address that it listens on */
+const urlOf = ({ scheme, port }: HttpListener, given: LoadedOptions, host: string): string | undefined =>
+  port === undefined ? undefined : `${scheme}://${hostInUrls(given, host)}:${port}`;
 
 type Started = Omit<Server, 'stop' | 'reload'>;
 async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {
@@ -521,7 +521,8 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const conductor = roles.includes('conductor') ? await startConductorRole(complete, notifier, rpc, consoles, stopOptions) : undefined;
   if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, consoles, enforcer, stopping });
   await announce(complete, conductor !== undefined, inspector);
-  const [apiUrl, inspectorUrl] = [api, inspector].map((listener) => listener && urlOf(listener, options));
+  const apiUrl = api && urlOf(api, given, options['api.host_ip']);
+  const inspectorUrl = inspector && urlOf(inspector, given, options['DEFAULT.listen_address']);
   return {
     ...(apiUrl === undefined ? {} : { apiUrl }),
     ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),

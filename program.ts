@@ -1,4 +1,5 @@
 /** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
+import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addCheckCommand } from './commands/check';
 import { addDatabaseCommands } from './commands/db';
@@ -11,15 +12,17 @@ import { addPolicyCommands } from './commands/policy';
 import { addSimulateCommand } from './commands/simulate';
 import { addTokenCommands } from './commands/token';
 import { addWhyCommand } from './commands/why';
-import { namingDatabaseUrl, readOptions, withSetup, type SetupArguments } from './commands/setup';
+import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
-import { ConfigurationError, loadOptions } from './config/load';
+
+import { ConfigurationError, loadOptions, readConfiguration } from './config/load';
 import { checkHost } from './host-checks';
 import { listenHttp } from './listeners';
 import { createLog } from './logging';
 import { ROLES, startServer, type Role } from './main';
 import { createMetrics } from './metrics';
-import { resolveOptions } from './settings';
+import { checkOptions, checkUsers, resolveOptions, sharesDatabaseOf } from './settings';
+import { schemeOf } from './store/sql/connection';
 import { programVersion } from './version';
 import { keepCapabilities } from './wire/child-processes';
 import { print, printError } from './commands/output';
@@ -37,11 +40,33 @@ interface ServeArguments extends SetupArguments {
   readonly logFormat?: 'json' | 'text';
 }
 
+/** Throws a ConfigurationError with these problems and those of the checks. */
+function refuse(problems: readonly string[], ...checks: readonly (() => unknown)[]): void {
+  const more = checks.flatMap((check) => {
+    try {
+      check();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
+  const all = [...problems, ...more];
+  if (all.length > 0) throw new ConfigurationError(all.join('\n'));
+}
+
 async function serve({ stateDir, roles: named, logFormat, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
-  const { options, warnings, refusals } = readOptions(given);
-  if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
+  const { options, warnings, refusals, problems } = readConfiguration(configurationFiles(given), process.env, {
+    stateDir: resolve(stateDir),
+  });
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
+  const url = databaseUrl(options);
+  refuse(
+    [...problems.values(), ...refusals],
+    () => checkOptions(options, roles, sharesDatabaseOf(options, url), resolve(stateDir)),
+    () => roles.some((role) => role === 'api' || role === 'inspector') && checkUsers(options),
+    () => url !== undefined && schemeOf(url),
+  );
   const { log, flush, reopen } = createLog(logFormat === undefined ? options : { ...options, 'DEFAULT.use_json': logFormat === 'json' });
   process.once('exit', flush);
   // For log rotation: logrotate has renamed the file.

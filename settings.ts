@@ -1,18 +1,26 @@
 /** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { hostname, networkInterfaces } from 'node:os';
+import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseSubnet } from './boot/dhcp/subnets';
 import type { ReportBoots } from './boot/discovery';
 import { bootHosts } from './boot/listen-hosts';
+import { httpBasic } from './api/auth/http-basic';
+import { createHardware } from './conductor/core/create-hardware';
+import { checkInspectionOptions } from './conductor/index';
 import { checkAccess, listenHosts } from './config/access';
+import { usesNeutron } from './config/derived';
+import { addressOf, bootFolders, ownAddress } from './config/host-values';
 import { parseIni } from './config/ini';
 import { bootFiles, ownFiles } from './config/local-files';
 import { formatOptionName } from './config/names';
 import { checkNeeds } from './config/needs';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
+import { systemClock } from './model/clock';
 import { Fault } from './model/errors';
+import { isLoopback } from './model/idents';
+import { silentLog, type Log } from './model/log';
 import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { inventoriesAmong } from './store/inventory-objects';
@@ -22,6 +30,8 @@ import { contains, refusalOf } from './wire/local-files';
 import { verifies } from './wire/authorities';
 import { ServiceError, type Services } from './wire/keystone/services';
 import { swiftContainer } from './wire/openstack/swift';
+import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
+import { checkLogFile } from './logging';
 import { openNetworkTraits } from './drivers/network/network-traits';
 import type { NetworkTraits } from './model/rules/trait-filter';
 import { switchesIn } from './wire/switches/config';
@@ -36,11 +46,19 @@ import { withoutEndSlashes } from './wire/urls';
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
 
-/** The first address of an interface that machines can reach. Link-local addresses cannot be used in URLs. */
-export const addressOf = (name: string | null, version: 'IPv4' | 'IPv6' = 'IPv4'): string | undefined =>
-  name === null
-    ? undefined
-    : networkInterfaces()[name]?.find(({ family, address }) => family === version && !/^fe[89ab]/i.test(address))?.address;
+/** 0.0.0.0 and ::, on which a service listens to every address. */
+const isEveryAddress = (host: string): boolean => /^(?:0\.0\.0\.0|::)?$/.test(host);
+
+/**
+ * The host of a service in URLs. Without my_ip, a service that listens on one address has that one.
+ * @param options before `resolveOptions`
+ * @param host the address that the service listens on
+ */
+export function hostInUrls(options: LoadedOptions, host: string | null): string {
+  const given = options['DEFAULT.my_ip'];
+  if (given === null && host !== null && !isEveryAddress(host)) return urlHost(host);
+  return urlHost(given ?? ownAddress(options['boot.interface'], options['DEFAULT.my_ipv6']));
+}
 
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
@@ -49,31 +67,35 @@ export function resolveOptions(
   ports: { readonly api: number; readonly http: number; readonly https: number | null; readonly inspector?: number | undefined },
 ): Options {
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
+  const hosts = listenHosts(options);
   const ipv6 = options['DEFAULT.my_ipv6'] ?? addressOf(options['boot.interface'], 'IPv6') ?? null;
-  const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? ipv6 ?? '127.0.0.1';
+  const ip = options['DEFAULT.my_ip'] ?? ownAddress(options['boot.interface'], options['DEFAULT.my_ipv6']);
+  const at = (host: string | null): string => hostInUrls(options, host);
+  const boot = at(options['boot.http_host']);
   return {
     ...options,
-    ...listenHosts(options),
+    ...hosts,
     'DEFAULT.my_ip': ip,
     'DEFAULT.my_ipv6': ipv6,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
+    'DEFAULT.state_path': options['DEFAULT.state_path'] ?? stateDir,
     'service_catalog.endpoint_override': withoutEndSlashes(
-      options['service_catalog.endpoint_override'] ?? `${scheme}://${urlHost(ip)}:${ports.api}`,
+      options['service_catalog.endpoint_override'] ?? `${scheme}://${at(hosts['api.host_ip'])}:${ports.api}`,
     ),
     'deploy.http_url': withoutEndSlashes(
-      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${urlHost(ip)}:${ports.http}`,
+      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${boot}:${ports.http}`,
     ),
-    'deploy.external_http_url':
-      options['deploy.external_http_url'] ?? (ports.https === null ? null : `https://${urlHost(ip)}:${ports.https}`),
-    'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
+    'deploy.external_http_url': options['deploy.external_http_url'] ?? (ports.https === null ? null : `https://${boot}:${ports.https}`),
+    'deploy.http_root': options['deploy.http_root'] ?? bootFolders(stateDir)['deploy.http_root'],
+    'pxe.tftp_root': options['pxe.tftp_root'] ?? bootFolders(stateDir)['pxe.tftp_root'],
+    'dhcp.dhcp_provider': options['dhcp.dhcp_provider'] ?? 'none',
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
-    'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
     'boot.cache_root': join(stateDir, 'cache'),
     'files.own': ownFiles(options, resolve(stateDir)),
     'files.boot': bootFiles(options),
     'inspector_service.callback_url':
       options['inspector_service.callback_url'] ??
-      `${scheme}://${urlHost(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
+      `${scheme}://${at(hosts['DEFAULT.listen_address'])}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
   };
 }
 
@@ -169,8 +191,16 @@ function allowedFolderWarnings(options: LoadedOptions, stateDir: string): readon
   });
 }
 
+/** A log that gives its warnings to `warn`, and drops everything else. */
+export function warningLog(warn: (message: string) => void): Log {
+  const log: Log = { ...silentLog, warn: (message) => warn(message), child: () => log };
+  return log;
+}
+
 interface SettingsToCheck {
   readonly options: LoadedOptions;
+  /** With the values of this host. */
+  readonly resolved: Options;
   readonly roles: readonly string[];
   /** Whether other processes may call this one. */
   readonly hasRpc: boolean;
@@ -179,10 +209,10 @@ interface SettingsToCheck {
 interface SettingCheck {
   /** The subject of the check, for `bloomery check`. */
   readonly what: string;
-  /** Returns warnings. Throws an Error for the operator. */
-  readonly check: (settings: SettingsToCheck) => readonly string[] | void;
+  /** Returns warnings, or gives them to `warn`. Throws an Error for the operator, with a line for each problem. */
+  readonly check: (settings: SettingsToCheck, warn: (message: string) => void) => readonly string[] | void;
 }
-/** Checks that involve several options, or files. */
+/** Checks that involve several options, or files: of the start and of `bloomery check`. */
 export const SETTING_CHECKS: readonly SettingCheck[] = [
   {
     what: 'discovery',
@@ -242,6 +272,43 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     check: ({ options, roles, stateDir }) => (roles.includes('conductor') ? allowedFolderWarnings(options, stateDir) : []),
   },
   { what: 'login at image servers', check: ({ options, roles }) => (roles.includes('conductor') ? checkImageServerLogin(options) : []) },
+  {
+    what: 'addresses',
+    check: ({ options, resolved, roles }) => {
+      const serves = roles.includes('boot') || roles.includes('conductor');
+      if (!serves || options['DEFAULT.my_ip'] !== null || !isLoopback(resolved['DEFAULT.my_ip']) || isLoopback(resolved['api.host_ip']))
+        return [];
+      return [
+        `[DEFAULT]my_ip is not set, and this host has no default route: machines get URLs with ${resolved['DEFAULT.my_ip']}, ` +
+          'which they cannot reach: set my_ip, or [boot]interface',
+      ];
+    },
+  },
+  {
+    what: 'DHCP',
+    check: ({ options, resolved, roles }) => {
+      const named =
+        options['DEFAULT.default_network_interface'] === 'neutron' || options['DEFAULT.enabled_network_interfaces'].includes('neutron');
+      if (!roles.includes('conductor') || !named || usesNeutron(options)) return [];
+      return [
+        `the network interface neutron is enabled, but [neutron] has neither auth_type nor endpoint_override: its nodes cannot be deployed, ` +
+          `and [dhcp]dhcp_provider is ${resolved['dhcp.dhcp_provider']}`,
+      ];
+    },
+  },
+  { what: 'log', check: ({ options }) => checkLogFile(options) },
+  {
+    what: 'hardware',
+    check: ({ resolved, roles }, warn) => {
+      if (roles.includes('conductor')) createHardware(resolved, HARDWARE_TYPES, INTERFACES, warningLog(warn));
+    },
+  },
+  {
+    what: 'inspection',
+    check: ({ options, roles }) => {
+      if (roles.includes('conductor')) checkInspectionOptions(options);
+    },
+  },
   { what: 'options that need others', check: ({ options }) => checkNeeds(options) },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {
@@ -252,6 +319,16 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     },
   },
 ];
+/** Before the ports are open, an option's own port stands for them. */
+export const resolveConfigured = (options: LoadedOptions, stateDir: string): Options =>
+  resolveOptions(options, stateDir, { api: options['api.port'], http: options['boot.http_port'], https: options['boot.https_port'] });
+
+/** Reads the users of http_basic. Throws an Error for the operator. */
+export function checkUsers(options: LoadedOptions, log: Log = silentLog): void {
+  const files = { users: options['DEFAULT.http_basic_auth_user_file'], roles: options['DEFAULT.http_basic_roles_file'] };
+  if (options['DEFAULT.auth_strategy'] === 'http_basic') httpBasic(files, log, systemClock);
+}
+
 /** The listeners of these roles that may have TLS. */
 export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonly Parameters<typeof tlsOf>[1][] => [
   'api',
@@ -262,14 +339,21 @@ export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonl
 
 /**
  * @returns warnings
- * @throws StartError
+ * @throws StartError with a line for each problem
  */
 export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean, stateDir: string): readonly string[] {
-  try {
-    return SETTING_CHECKS.flatMap(({ check }) => check({ options, roles, hasRpc, stateDir }) ?? []);
-  } catch (error) {
-    throw new StartError((error as Error).message);
-  }
+  const settings = { options, resolved: resolveConfigured(options, stateDir), roles, hasRpc, stateDir };
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const warn = (message: string): void => void warnings.push(message);
+  for (const { check } of SETTING_CHECKS)
+    try {
+      check(settings, warn)?.forEach(warn);
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+  if (problems.length > 0) throw new StartError(problems.join('\n'));
+  return warnings;
 }
 
 /** Where inventories are stored; undefined: in the database. Throws StartError. */

@@ -17,7 +17,7 @@ import { withoutCredentials } from '../model/urls';
 import type { ServiceClient } from '../wire/keystone/services';
 import type { ImageServerOptions } from '../wire/image-servers';
 import { isGlanceUrl } from '../wire/openstack/glance';
-import { webServerConnector } from '../wire/web-servers';
+import { webServerConnector, type WebServerOptions } from '../wire/web-servers';
 import { readPieces } from './read-pieces';
 import { fromGlance, fromWebServer, type UpstreamFile } from './upstream';
 
@@ -39,7 +39,7 @@ export interface Cache {
 interface CacheSetup {
   readonly folder: string;
   readonly maxBytes: number;
-  readonly options: ImageServerOptions & { readonly 'DEFAULT.webserver_verify_ca': string };
+  readonly options: ImageServerOptions & WebServerOptions;
   /** Source of `glance://UUID`. */
   readonly glance: ServiceClient;
   readonly log: Log;
@@ -220,7 +220,7 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
 export async function openCache({ folder, maxBytes, options, glance, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(folder, clock);
-  const agent = new Agent({ connect: webServerConnector(options['DEFAULT.webserver_verify_ca'], CONNECT_TIMEOUT_MS), ...TIMEOUTS });
+  const agent = new Agent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), ...TIMEOUTS });
   const state: CacheState = {
     ...{ folder, maxBytes, options, glance, log, clock, metrics, entries },
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),

@@ -47,6 +47,7 @@ type HttpBootOptions = Pick<
   | 'files.own'
   | 'files.boot'
   | 'DEFAULT.webserver_verify_ca'
+  | 'DEFAULT.webserver_tls_minimum_version'
   | keyof ImageServerOptions
   | 'pxe.ipxe_timeout'
   | 'agent.api_ca_file'

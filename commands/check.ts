@@ -1,4 +1,5 @@
 /** `bloomery check`: what the options do here, and whether the server can start on this host. */
+import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { examine, type ExaminedOption } from '../config/examine';
 import { readConfiguration } from '../config/load';
@@ -92,7 +93,7 @@ export function addCheckCommand(
     .option('--json', 'print the findings as JSON')
     .action(async ({ stateDir, roles: named, json, ...given }: CheckArguments) => {
       const files = configurationFiles(given);
-      const configuration = readConfiguration(files, process.env);
+      const configuration = readConfiguration(files, process.env, { stateDir: resolve(stateDir) });
       const { options } = configuration;
       const examined = examine(configuration);
       const selected = named ?? roles.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);

@@ -62,4 +62,4 @@ export const databaseUrl = (options: LoadedOptions): string | undefined =>
   process.env['DATABASE_URL'] || options['database.connection'] || undefined;
 /** If the URL of the database comes from DATABASE_URL, the message names that variable instead of the option. */
 export const namingDatabaseUrl = (message: string): string =>
-  process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/, 'DATABASE_URL') : message;
+  process.env['DATABASE_URL'] ? message.replace(/^\[database\]connection(?= (?:must be|is not) )/m, 'DATABASE_URL') : message;

@@ -1,7 +1,8 @@
 /** Starts the conductor of this process: registers it, recovers its nodes, runs its periodic work, and serves the calls of the API. */
-import type { Options } from '../config/options';
+import type { LoadedOptions, Options } from '../config/options';
 import { setMaxListeners } from 'node:events';
 import { reasonOf } from '../model/errors';
+import { silentLog } from '../model/log';
 import { macLists } from '../wire/mac-lists';
 import { silentNotifier } from '../model/notifications';
 import { createBmcTurns } from './runtime/bmc-turns';
@@ -75,17 +76,42 @@ async function register(lease: Lease, { clock, log, options, probe }: ConductorP
   }
 }
 
-/** Reads the options that name hooks, rules and devices. Throws an Error for the operator. */
-async function readInspectionOptions(options: Options): Promise<Pick<Context, 'builtInRules' | 'accelerators' | 'unknownMacs'>> {
-  for (const option of ['inspector.hooks', 'redfish.inspection_hooks'] as const) chosenHooks(options[option], option);
-  chosenHooks(hookNames(options['processing.processing_hooks']), 'processing.processing_hooks');
-  for (const name of options['inspector.overwrite_existing_hooks']) hookOf(name, 'inspector.overwrite_existing_hooks');
-  pciAliases(options['inspector.pci_device_alias']);
-  cidrMap(options['inspector.physical_network_cidr_map']);
+type InspectionOptions = Pick<
+  LoadedOptions,
+  | 'inspector.hooks'
+  | 'redfish.inspection_hooks'
+  | 'processing.processing_hooks'
+  | 'inspector.overwrite_existing_hooks'
+  | 'inspector.pci_device_alias'
+  | 'inspector.physical_network_cidr_map'
+  | 'pxe_filter.allow_macs'
+  | 'pxe_filter.deny_macs'
+>;
+/** Checks the options that name hooks and devices. Throws an Error for the operator, with a line for each problem. */
+export function checkInspectionOptions(options: InspectionOptions): void {
+  const checks: readonly (() => unknown)[] = [
+    ...(['inspector.hooks', 'redfish.inspection_hooks'] as const).map((option) => () => chosenHooks(options[option], option)),
+    () => chosenHooks(hookNames(options['processing.processing_hooks']), 'processing.processing_hooks'),
+    ...options['inspector.overwrite_existing_hooks'].map((name) => () => hookOf(name, 'inspector.overwrite_existing_hooks')),
+    () => pciAliases(options['inspector.pci_device_alias']),
+    () => cidrMap(options['inspector.physical_network_cidr_map']),
+    () => macLists(options),
+  ];
+  const problems = checks.flatMap((check) => {
+    try {
+      check();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+}
+/** Reads the files that options of inspection name. Throws an Error for the operator. */
+export async function readInspectionFiles(options: Options): Promise<Pick<Context, 'builtInRules' | 'accelerators'>> {
   return {
     builtInRules: await readBuiltInRules(options['inspection_rules.built_in_rules']),
     accelerators: await readAccelerators(options['inspector.known_accelerators']),
-    unknownMacs: macLists(options),
   };
 }
 
@@ -100,7 +126,7 @@ interface Running {
 function createContext(
   parts: ConductorParts,
   hardware: Hardware,
-  inspection: Awaited<ReturnType<typeof readInspectionOptions>>,
+  inspection: Pick<Context, 'builtInRules' | 'accelerators' | 'unknownMacs'>,
   running: Running,
 ): Context {
   const { store, options, log, clock, random, metrics } = parts;
@@ -188,8 +214,10 @@ export async function startConductor(parts: ConductorParts): Promise<RunningCond
   const running: Running = { stopping: new AbortController(), isLeaving: false, rounds: new Set() };
   // Every wait of the conductor listens to this signal.
   setMaxListeners(0, running.stopping.signal);
-  const inspection = await readInspectionOptions(parts.options);
-  const hardware = createHardware(parts.options, parts.hardwareTypes, parts.interfaces, parts.log);
+  checkInspectionOptions(parts.options);
+  const inspection = { ...(await readInspectionFiles(parts.options)), unknownMacs: macLists(parts.options) };
+  // The checks of the options have logged its warnings.
+  const hardware = createHardware(parts.options, parts.hardwareTypes, parts.interfaces, silentLog);
   const context = createContext(parts, hardware, inspection, running);
   await register(context.lease, parts, running.stopping.signal);
   // Taken before the recovery of nodes, which may take all other workers.

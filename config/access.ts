@@ -1,7 +1,6 @@
 /** Where the services with authentication listen, and which combinations of options are refused because they expose a service. */
 import { isLoopback } from '../model/idents';
 import { providerUrlProblem } from '../wire/http/openid';
-import { formatOptionName } from './names';
 import type { LoadedOptions } from './options';
 
 const HOSTS = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::' } as const;
@@ -58,12 +57,6 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
   );
 }
 
-/** An operator who sets one of these expects that Keystone authenticates callers. */
-const KEYSTONE_OPTIONS = [
-  'keystone_authtoken.auth_url',
-  'keystone_authtoken.www_authenticate_uri',
-  'keystone_authtoken.auth_type',
-] as const;
 const openBy = (strategy: 'noauth' | null): string =>
   strategy === null ? 'without [DEFAULT]auth_strategy' : 'with [DEFAULT]auth_strategy = noauth';
 const SIGNATURES = /^(?:[RPE]S(?:256|384|512)|EdDSA)$/;
@@ -98,13 +91,6 @@ function checkOpenId(options: LoadedOptions): void {
  */
 export function checkAccess(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
   const strategy = options['DEFAULT.auth_strategy'];
-  const asked = roles.includes('api') || roles.includes('inspector');
-  const keystone = KEYSTONE_OPTIONS.find((option) => options[option] !== null);
-  if (strategy === null && asked && keystone !== undefined)
-    throw new AccessError(
-      `${formatOptionName(keystone)} is set, but [DEFAULT]auth_strategy is not: set auth_strategy = keystone, which is Ironic's default; ` +
-        'or remove the options of [keystone_authtoken]',
-    );
   checkOpenId(options);
   const exposed = exposedListeners(options, roles, hasRpc);
   checkPlainText(options, exposed);

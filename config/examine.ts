@@ -3,8 +3,7 @@ import { adviceFor, type GivenOption } from './guards';
 import type { ReadConfiguration } from './load';
 import { formatOptionName } from './names';
 import { OPTIONS, type OptionRow } from './options';
-import { suggestionFor } from './suggestion';
-import { withoutEffect } from './without-effect';
+import { reasonFor } from './unknown';
 
 /** refused: the server does not start with it. */
 type OptionResult = 'works' | 'no effect' | 'refused';
@@ -29,7 +28,7 @@ type Configuration = Pick<ReadConfiguration, 'given' | 'problems'>;
 /** Undefined: the rule does not apply to the option. */
 type Rule = (given: GivenOption, configuration: Configuration) => Verdict | undefined;
 const rowOf = (key: string): OptionRow | undefined => ROWS[KEYS.indexOf(key)];
-const successorOf = (key: string): string | undefined => KEYS[ROWS.findIndex(({ formerly }) => formerly === key)];
+const successorOf = (key: string): string | undefined => KEYS[ROWS.findIndex(({ formerly }) => formerly?.includes(key))];
 
 /** The first rule that applies decides. */
 const RULES: readonly Rule[] = [
@@ -53,10 +52,7 @@ const RULES: readonly Rule[] = [
   },
   ({ key }) => {
     if (rowOf(key)) return undefined;
-    const because = withoutEffect(key);
-    if (because !== undefined) return { result: 'no effect', message: because };
-    const meant = suggestionFor(key, KEYS);
-    return { result: 'no effect', message: meant === undefined ? 'it is not known here' : `did you mean ${formatOptionName(meant)}?` };
+    return { result: 'no effect', message: reasonFor(key) };
   },
   ({ key }) => {
     const inert = INERT.exec(rowOf(key)!.help);

@@ -32,9 +32,7 @@ export const GUARDED_OPTIONS: readonly GuardRow[] = [
   { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_REMOTE },
   { section: 'oslo_policy', name: 'remote_ssl_client_key_file', instead: NO_REMOTE },
   // Verification of servers that this one calls.
-  { section: 'DEFAULT', name: 'webserver_tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
   { section: 'DEFAULT', name: 'webserver_tls_ciphers', instead: NODE_TLS },
-  { section: 'agent', name: 'tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
   { section: 'agent', name: 'tls_ciphers', instead: NODE_TLS },
   { section: 'json_rpc', name: 'tls_min_version', harmless: ['1.2', 'tls1.2'], instead: 'set [json_rpc]server_tls_minimum_version on the conductors' },
   { section: 'json_rpc', name: 'tls_ciphers', instead: 'set [json_rpc]server_tls_ciphers on the conductors' },
@@ -50,7 +48,6 @@ export const GUARDED_OPTIONS: readonly GuardRow[] = [
   { section: 'agent', name: 'allow_md5_checksum', harmless: ['true'], instead: 'name SHA-256 or SHA-512 checksums (image_os_hash_algo)' },
   { section: 'agent_containers', name: 'allowed_containers', instead: 'the agent here runs no containers' },
   { section: 'conductor', name: 'conductor_always_validates_images', harmless: ['false'], instead: 'the agent checks the format of each image' },
-  { section: 'conductor', name: 'permitted_image_formats', harmless: ['gpt,iso,qcow2,raw'], instead: 'the agent takes raw, gpt, qcow2 and iso' },
   { section: 'conductor', name: 'disable_support_for_checksum_files', harmless: ['false'], instead: 'give checksums, not URLs of checksum files, in instance_info' },
 ];
 

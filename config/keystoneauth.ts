@@ -4,8 +4,8 @@
  */
 interface SectionlessRow {
   readonly name: string;
-  /** The former name in the same section. */
-  readonly formerly?: string;
+  /** Former names in the same section. */
+  readonly formerly?: readonly string[];
 }
 
 /** Rows of one section of `OPTIONS`. */
@@ -13,17 +13,17 @@ export const inSection = <const S extends string, const R extends readonly Secti
   rows.map((row) => ({
     ...row,
     section,
-    ...(row.formerly === undefined ? {} : { formerly: `${section}.${row.formerly}` }),
+    ...(row.formerly === undefined ? {} : { formerly: row.formerly.map((former) => `${section}.${former}`) }),
   })) as unknown as {
     readonly [K in keyof R]: R[K] & { readonly section: S };
   };
 
 // prettier-ignore
 export const AUTH_ROWS = [
-  { name: 'auth_type', kind: 'string', default: null, formerly: 'auth_plugin', help: 'How this program authenticates to Keystone: password, v3password, token, v3token or v3applicationcredential. For other services also none and http_basic (endpoint_override, username, password).' },
+  { name: 'auth_type', kind: 'string', default: null, formerly: ['auth_plugin'], help: 'How this program authenticates to Keystone: password, v3password, token, v3token or v3applicationcredential. For other services also none and http_basic (endpoint_override, username, password).' },
   { name: 'auth_section', kind: 'string', default: null, help: 'Another section whose options for authentication are used instead: keystone_authtoken or that of a service.' },
   { name: 'auth_url', kind: 'string', default: null, help: 'URL of the Identity API, with or without its version.' },
-  { name: 'username', kind: 'string', default: null, formerly: 'user_name', help: 'Name of the user.' },
+  { name: 'username', kind: 'string', default: null, formerly: ['user_name', 'user-name'], help: 'Name of the user.' },
   { name: 'user_id', kind: 'string', default: null, help: 'ID of the user, instead of username.' },
   { name: 'user_domain_name', kind: 'string', default: null, help: 'Name of the domain of the user.' },
   { name: 'user_domain_id', kind: 'string', default: null, help: 'ID of the domain of the user.' },
@@ -32,8 +32,8 @@ export const AUTH_ROWS = [
   { name: 'application_credential_id', kind: 'string', default: null, help: 'ID of an application credential.' },
   { name: 'application_credential_name', kind: 'string', default: null, help: 'Name of an application credential, with the user that it belongs to.' },
   { name: 'application_credential_secret', kind: 'string', default: null, secret: true, help: 'Secret of the application credential.' },
-  { name: 'project_name', kind: 'string', default: null, formerly: 'tenant_name', help: 'Name of the project of the scope.' },
-  { name: 'project_id', kind: 'string', default: null, formerly: 'tenant_id', help: 'ID of the project of the scope, instead of project_name.' },
+  { name: 'project_name', kind: 'string', default: null, formerly: ['tenant_name', 'tenant-name'], help: 'Name of the project of the scope.' },
+  { name: 'project_id', kind: 'string', default: null, formerly: ['tenant_id', 'tenant-id'], help: 'ID of the project of the scope, instead of project_name.' },
   { name: 'project_domain_name', kind: 'string', default: null, help: 'Name of the domain of the project.' },
   { name: 'project_domain_id', kind: 'string', default: null, help: 'ID of the domain of the project.' },
   { name: 'domain_name', kind: 'string', default: null, help: 'Name of the domain of the scope.' },
@@ -57,7 +57,7 @@ export const TLS_ROWS = [
 export const ADAPTER_ROWS = [
   { name: 'service_name', kind: 'string', default: null, help: 'Name of the service in the catalog. Default: any.' },
   { name: 'region_name', kind: 'string', default: null, help: 'Region of the service in the catalog. Default: any.' },
-  { name: 'valid_interfaces', kind: 'list', default: ['internal', 'public'], formerly: 'interface', help: 'Interfaces of the service in the catalog, in order of preference: public, internal, admin.' },
+  { name: 'valid_interfaces', kind: 'list', default: ['internal', 'public'], formerly: ['interface'], help: 'Interfaces of the service in the catalog, in order of preference: public, internal, admin.' },
   { name: 'version', kind: 'string', default: null, help: 'Accepted for compatibility; no effect: this program uses one version of each API.' },
   { name: 'min_version', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
   { name: 'max_version', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
@@ -72,5 +72,5 @@ export const ADAPTER_ROWS = [
 ] as const;
 // prettier-ignore
 export const ENDPOINT_ROWS = [
-  { name: 'endpoint_override', kind: 'string', default: null, formerly: 'endpoint', help: 'URL of the service. The catalog is not read then.' },
+  { name: 'endpoint_override', kind: 'string', default: null, formerly: ['endpoint'], help: 'URL of the service. The catalog is not read then.' },
 ] as const;

@@ -7,7 +7,8 @@ import { ADAPTER_ROWS, AUTH_ROWS, ENDPOINT_ROWS, inSection, TLS_ROWS } from './k
 export interface OptionRow {
   readonly section: string;
   readonly name: string;
-  readonly kind: 'string' | 'integer' | 'octal' | 'number' | 'boolean' | 'list' | 'dict';
+  /** `texts`: each occurrence in a file is one item, which may contain commas. */
+  readonly kind: 'string' | 'integer' | 'octal' | 'number' | 'boolean' | 'list' | 'texts' | 'dict';
   readonly default: string | number | boolean | null | readonly string[] | Readonly<Record<string, string>>;
   readonly help: string;
   readonly choices?: readonly string[];
@@ -16,10 +17,10 @@ export interface OptionRow {
   readonly secret?: true;
   /** An empty value means an empty list. Without a value, the option is null, its default. */
   readonly emptyIsList?: true;
-  /** May occur several times in a file. The values are then joined with commas. */
+  /** All occurrences in all files count: their items or pairs, in order. */
   readonly repeated?: true;
-  /** The former section and name, used if the option itself is not set. */
-  readonly formerly?: string;
+  /** Former sections and names, as `section.name`. */
+  readonly formerly?: readonly string[];
   /** A relative path is beside a configuration file, or in /etc/ironic. */
   readonly beside?: true;
   /** Not an option of Ironic. */
@@ -30,15 +31,16 @@ export interface OptionRow {
 // prettier-ignore
 export const OPTIONS = [
   // [DEFAULT]
-  { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'IP address of this host on the provisioning network. URLs and DHCP responses for machines contain it. Default: the address of [boot]interface, or 127.0.0.1 if that is not set.' },
+  { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'IP address of this host on the provisioning network. URLs and DHCP responses for machines contain it. Default: the address of [boot]interface; if that is not set, the address of the default route, else 127.0.0.1.' },
   { section: 'DEFAULT', name: 'my_ipv6', kind: 'string', default: null, help: 'IPv6 address of this host on the provisioning network. Machines that use IPv6 get URLs with this address instead of my_ip. Default: a global IPv6 address of [boot]interface.' },
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, shown in `reservation` and in the conductor list. Default: the host name.' },
-  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'oidc', 'keystone'], help: 'How callers of the API and the introspection service authenticate. `oidc`: only with tokens of [oidc]issuer. Default: no authentication, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
+  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'oidc', 'keystone'], help: 'How callers of the API and the introspection service authenticate. `oidc`: only with tokens of [oidc]issuer. Default: keystone if [keystone_authtoken] has auth_type, auth_url or www_authenticate_uri. Otherwise there is no authentication, and the server listens on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'User file of http_basic, with lines of user:digest as `htpasswd -B` writes them (bcrypt only). Reloaded when it changes.' },
   { section: 'DEFAULT', name: 'http_basic_roles_file', kind: 'string', default: null, ours: true, help: 'File with the roles and projects of the http_basic users (docs/access/authentication.md). Policies then apply to these users. Reloaded when it changes. Default: every user may do everything.' },
+  { section: 'DEFAULT', name: 'state_path', kind: 'string', default: null, help: 'Folder to which other options can refer as $state_path. The server keeps its own files in the folder of --state-dir. Default: that folder.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
-  { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, formerly: 'DEFAULT.logfile', help: 'Log to this file instead of standard error. SIGHUP reopens it, for logrotate.' },
-  { section: 'DEFAULT', name: 'log_dir', kind: 'string', default: null, formerly: 'DEFAULT.logdir', help: 'Folder of log_file, if log_file is a relative path. Without log_file, the server logs to bloomery.log in this folder.' },
+  { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, formerly: ['DEFAULT.logfile'], help: 'Log to this file instead of standard error. SIGHUP reopens it, for logrotate.' },
+  { section: 'DEFAULT', name: 'log_dir', kind: 'string', default: null, formerly: ['DEFAULT.logdir'], help: 'Folder of log_file, if log_file is a relative path. Without log_file, the server logs to bloomery.log in this folder.' },
   { section: 'DEFAULT', name: 'use_json', kind: 'boolean', default: null, help: 'Log in JSON. False: text in the format of oslo.log. Default: text if standard error is a terminal, else JSON. `bloomery serve --log-format` overrides this option. (Ironic: false.)' },
   { section: 'DEFAULT', name: 'default_log_levels', kind: 'list', default: [], help: 'Log levels of components, as name=LEVEL. Components: api, conductor, boot, database, store. Other names, such as those of Python packages, have no effect.' },
   { section: 'DEFAULT', name: 'enabled_hardware_types', kind: 'list', default: ['ipmi', 'redfish'], help: 'Hardware types that nodes may use.' },
@@ -78,6 +80,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition for generated ISO images, used if neither a node nor [conductor] sets a bootloader.' },
   { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', kind: 'boolean', default: true, help: 'Callers with the role admin may use every image in Glance. False: they may use only public images, and images that belong to the project of [glance] or are shared with it.' },
   { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives. True: those of the system. False: no verification. Otherwise a file or folder that replaces those of the system.' },
+  { section: 'DEFAULT', name: 'webserver_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], help: 'Lowest TLS version of the web servers of images, checksums and config drives, for the requests of this server.' },
   { section: 'DEFAULT', name: 'webserver_connection_timeout', kind: 'integer', default: 60, min: 1, max: 3600, help: 'Seconds that a request to a web server of images, checksums or config drives may take. The download of a whole image may take half an hour.' },
   { section: 'DEFAULT', name: 'webserver_verify_timeout', kind: 'integer', default: 5, min: 1, max: 3600, help: 'Seconds that the HEAD request for checking whether an image exists may take.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. `oslo` has the same effect as `json-rpc`; `none` disables RPC.' },
@@ -85,7 +88,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'rbac_service_project_name', kind: 'string', default: 'service', help: 'Name of the project of services, for rbac_service_role_elevated_access.' },
 
   // [keystone_authtoken]
-  { section: 'keystone_authtoken', name: 'www_authenticate_uri', kind: 'string', default: null, formerly: 'keystone_authtoken.auth_uri', help: 'URL of the Identity API for callers. Responses with status 401 name it in the header WWW-Authenticate. Default: auth_url.' },
+  { section: 'keystone_authtoken', name: 'www_authenticate_uri', kind: 'string', default: null, formerly: ['keystone_authtoken.auth_uri'], help: 'URL of the Identity API for callers. Responses with status 401 name it in the header WWW-Authenticate. Default: auth_url.' },
   ...inSection('keystone_authtoken', AUTH_ROWS),
   ...inSection('keystone_authtoken', TLS_ROWS),
   { section: 'keystone_authtoken', name: 'interface', kind: 'string', default: 'internal', help: 'Interface of the Identity API in the catalog, for validating tokens: public, internal or admin.' },
@@ -99,7 +102,7 @@ export const OPTIONS = [
   { section: 'keystone_authtoken', name: 'include_service_catalog', kind: 'boolean', default: true, help: 'Ask Keystone for the catalog with each validation. Tokens of application credentials with access rules need the catalog.' },
   { section: 'keystone_authtoken', name: 'auth_version', kind: 'string', default: null, help: 'Accepted for compatibility; no effect, because only version 3 is used.' },
   { section: 'keystone_authtoken', name: 'cache', kind: 'string', default: null, help: 'Accepted for compatibility; no effect.' },
-  { section: 'keystone_authtoken', name: 'memcached_servers', kind: 'list', default: [], formerly: 'keystone_authtoken.memcache_servers', help: 'Accepted for compatibility; no effect: each process keeps the results of validations in its memory.' },
+  { section: 'keystone_authtoken', name: 'memcached_servers', kind: 'list', default: [], formerly: ['keystone_authtoken.memcache_servers'], help: 'Accepted for compatibility; no effect: each process keeps the results of validations in its memory.' },
   { section: 'keystone_authtoken', name: 'memcache_security_strategy', kind: 'string', default: 'None', help: 'Accepted for compatibility; no effect.' },
   { section: 'keystone_authtoken', name: 'memcache_secret_key', kind: 'string', default: null, secret: true, help: 'Accepted for compatibility; no effect.' },
   { section: 'keystone_authtoken', name: 'memcache_pool_dead_retry', kind: 'integer', default: 300, help: 'Accepted for compatibility; no effect.' },
@@ -123,7 +126,7 @@ export const OPTIONS = [
   { section: 'json_rpc', name: 'use_ssl', kind: 'boolean', default: false, help: 'The conductor listens for RPC with TLS.' },
   { section: 'json_rpc', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of the listener, PEM. Default: [ssl]cert_file.' },
   { section: 'json_rpc', name: 'key_file', kind: 'string', default: null, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
-  { section: 'json_rpc', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], formerly: 'json_rpc.tls_minimum_version', help: 'Lowest TLS version that the listener accepts.' },
+  { section: 'json_rpc', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], formerly: ['json_rpc.tls_minimum_version'], help: 'Lowest TLS version that the listener accepts.' },
   { section: 'json_rpc', name: 'server_tls_ciphers', kind: 'string', default: null, help: 'Ciphers of the listener, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
   { section: 'json_rpc', name: 'client_use_ssl', kind: 'boolean', default: false, help: 'Other processes connect with TLS although the conductor listens without TLS. For a proxy that terminates TLS.' },
   { section: 'json_rpc', name: 'cafile', kind: 'string', default: null, help: 'CA certificates for verifying other conductors, PEM. Reloaded when the file changes. Default: those of the system.' },
@@ -136,8 +139,8 @@ export const OPTIONS = [
   { section: 'api', name: 'enable_ssl_api', kind: 'boolean', default: false, help: 'Serve the API and the introspection service with TLS. The certificate is reloaded at SIGHUP, and when its file changes.' },
   { section: 'api', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of the API, PEM, followed by its intermediate certificates. Default: [ssl]cert_file.' },
   { section: 'api', name: 'key_file', kind: 'string', default: null, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
-  { section: 'api', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], formerly: 'api.tls_minimum_version', help: 'Lowest TLS version that the API accepts.' },
-  { section: 'api', name: 'server_tls_ciphers', kind: 'string', default: null, formerly: 'api.tls_ciphers', help: 'Ciphers of the API, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
+  { section: 'api', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], formerly: ['api.tls_minimum_version'], help: 'Lowest TLS version that the API accepts.' },
+  { section: 'api', name: 'server_tls_ciphers', kind: 'string', default: null, formerly: ['api.tls_ciphers'], help: 'Ciphers of the API, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
   { section: 'api', name: 'max_limit', kind: 'integer', default: 1000, min: 1, help: 'Maximum number of rows in the response to a list request.' },
   { section: 'api', name: 'public_endpoint', kind: 'string', default: null, help: 'Base URL of links in responses. Default: the host that the request names.' },
   { section: 'api', name: 'restrict_lookup', kind: 'boolean', default: true, help: 'A ramdisk can look up its node only in provision states in which a ramdisk is expected.' },
@@ -163,7 +166,7 @@ export const OPTIONS = [
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. `changes`: all methods except GET, and failures. `failures`: status 400 and above.' },
   // [oslo_policy]
   { section: 'oslo_policy', name: 'policy_file', kind: 'string', default: 'policy.yaml', beside: true, help: 'Policy file, YAML or JSON, whose rules replace the defaults. A relative path is beside a configuration file, or in /etc/ironic. Reloaded when it changes.' },
-  { section: 'oslo_policy', name: 'policy_dirs', kind: 'list', default: ['policy.d'], repeated: true, beside: true, help: 'Folders of further policy files, read after policy_file in the order of their names. Hidden files are ignored. Reloaded when they change.' },
+  { section: 'oslo_policy', name: 'policy_dirs', kind: 'texts', default: ['policy.d'], repeated: true, beside: true, help: 'Folders of further policy files, read after policy_file in the order of their names. Hidden files are ignored. Reloaded when they change.' },
   { section: 'oslo_policy', name: 'enforce_scope', kind: 'boolean', default: true, ours: true, help: 'Refuse a token whose scope the policy of the request does not list. (Ironic 39: always.)' },
   { section: 'oslo_policy', name: 'enforce_new_defaults', kind: 'boolean', default: true, help: 'Use only the policy defaults with system scope and project roles. False: requests that the former defaults (rule:is_admin, rule:is_observer) allow are accepted too.' },
   { section: 'oslo_policy', name: 'policy_default_rule', kind: 'string', default: 'default', help: 'Rule that is used if a policy refers to a rule that does not exist. If this rule does not exist either, the check fails.' },
@@ -215,15 +218,15 @@ export const OPTIONS = [
   { section: 'metrics_statsd', name: 'agent_statsd_port', kind: 'integer', default: 8125, min: 0, max: 65535, help: 'Port to which agents send statsd metrics.' },
 
   // [service_catalog]
-  { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: 'URL of the API for ramdisks. Default with `[DEFAULT]auth_strategy` = keystone and credentials in this section: the URL in Keystone\'s catalog. Otherwise: http://my_ip and the API port.' },
+  { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, formerly: ['service_catalog.endpoint'], help: 'URL of the API for ramdisks. Default with `[DEFAULT]auth_strategy` = keystone and credentials in this section: the URL in Keystone\'s catalog. Otherwise: http://my_ip and the API port.' },
   { section: 'service_catalog', name: 'service_type', kind: 'string', default: 'baremetal', help: 'Type of the service in the catalog.' },
   ...inSection('service_catalog', AUTH_ROWS),
   ...inSection('service_catalog', TLS_ROWS),
   ...inSection('service_catalog', ADAPTER_ROWS),
   // [neutron]
-  { section: 'neutron', name: 'cleaning_network', kind: 'string', default: null, formerly: 'neutron.cleaning_network_uuid', help: 'UUID or name of the Neutron network for cleaning. The network interfaces flat and neutron use it.' },
+  { section: 'neutron', name: 'cleaning_network', kind: 'string', default: null, formerly: ['neutron.cleaning_network_uuid'], help: 'UUID or name of the Neutron network for cleaning. The network interfaces flat and neutron use it.' },
   { section: 'neutron', name: 'cleaning_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in the cleaning network (network interface neutron). Default: the default group.' },
-  { section: 'neutron', name: 'provisioning_network', kind: 'string', default: null, formerly: 'neutron.provisioning_network_uuid', help: 'UUID or name of the Neutron network for deployment. The network interface neutron uses it, and flat for nodes that boot without a VIF.' },
+  { section: 'neutron', name: 'provisioning_network', kind: 'string', default: null, formerly: ['neutron.provisioning_network_uuid'], help: 'UUID or name of the Neutron network for deployment. The network interface neutron uses it, and flat for nodes that boot without a VIF.' },
   { section: 'neutron', name: 'provisioning_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in the provisioning network (network interface neutron). Default: the default group.' },
   { section: 'neutron', name: 'rescuing_network', kind: 'string', default: null, help: 'UUID or name of the Neutron network for the rescue ramdisk. The network interface neutron uses it.' },
   { section: 'neutron', name: 'rescuing_network_security_groups', kind: 'list', default: [], help: 'UUIDs of the security groups of ports in the rescuing network (network interface neutron). Default: the default group.' },
@@ -298,7 +301,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'automated_cleaning_runbook_validate_traits', kind: 'boolean', default: true, help: 'Automated cleaning uses a runbook only for nodes that have one of its traits.' },
   { section: 'conductor', name: 'heartbeat_interval', kind: 'integer', default: 10, min: 1, help: 'Seconds between heartbeats of this conductor in the database.' },
   { section: 'conductor', name: 'heartbeat_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds without a heartbeat after which a conductor is considered dead.' },
-  { section: 'conductor', name: 'graceful_shutdown_timeout', formerly: 'DEFAULT.graceful_shutdown_timeout', kind: 'integer', default: 60, min: 0, help: 'Seconds that running work may continue after SIGTERM. Another conductor or the next start resumes the rest. 0: no limit.' },
+  { section: 'conductor', name: 'graceful_shutdown_timeout', formerly: ['DEFAULT.graceful_shutdown_timeout'], kind: 'integer', default: 60, min: 0, help: 'Seconds that running work may continue after SIGTERM. Another conductor or the next start resumes the rest. 0: no limit.' },
   { section: 'conductor', name: 'conductor_cleanup_interval', kind: 'integer', default: 86400, min: 0, help: 'Seconds between removals of conductors that have been offline for conductor_cleanup_timeout; 0: never.' },
   { section: 'conductor', name: 'conductor_cleanup_timeout', kind: 'integer', default: 1209600, min: 60, help: 'Seconds without a heartbeat after which a conductor is removed. The value must be at least three times heartbeat_timeout.' },
   { section: 'conductor', name: 'conductor_cleanup_batch_size', kind: 'integer', default: 50, min: 1, help: 'Maximum number of conductors removed at once.' },
@@ -345,8 +348,8 @@ export const OPTIONS = [
   { section: 'conductor', name: 'max_concurrent_per_conductor_group', kind: 'boolean', default: false, help: 'Apply max_concurrent_deploy and max_concurrent_clean to each conductor group separately.' },
   { section: 'conductor', name: 'node_locked_retry_attempts', kind: 'integer', default: 3, min: 0, help: 'Number of attempts to lock a locked node.' },
   { section: 'conductor', name: 'node_locked_retry_interval', kind: 'integer', default: 1, min: 0, help: 'Seconds between the attempts to lock a locked node.' },
-  { section: 'conductor', name: 'clean_step_priority_override', kind: 'dict', default: {}, help: 'interface.step:priority pairs that override the priorities of clean steps.' },
-  { section: 'conductor', name: 'verify_step_priority_override', kind: 'dict', default: {}, help: 'interface.step:priority pairs that override the priorities of verify steps. 0 disables a step.' },
+  { section: 'conductor', name: 'clean_step_priority_override', kind: 'dict', default: {}, repeated: true, help: 'interface.step:priority pairs that override the priorities of clean steps.' },
+  { section: 'conductor', name: 'verify_step_priority_override', kind: 'dict', default: {}, repeated: true, help: 'interface.step:priority pairs that override the priorities of verify steps. 0 disables a step.' },
   { section: 'conductor', name: 'poweroff_in_cleanfail', kind: 'boolean', default: false, help: 'Power off machines whose cleaning failed, except during steps that must not be interrupted, such as firmware updates.' },
   { section: 'conductor', name: 'poweroff_in_servicefail', kind: 'boolean', default: false, help: 'Power off machines whose servicing failed, except during steps that must not be interrupted, such as firmware updates.' },
   { section: 'conductor', name: 'permit_child_node_step_async_result', kind: 'boolean', default: false, help: 'Allow asynchronous steps on child nodes. The conductor does not wait for the result of such a step.' },
@@ -365,12 +368,13 @@ export const OPTIONS = [
   { section: 'conductor', name: 'error_on_ramdisk_config_inconsistency', kind: 'boolean', default: false, help: 'Refuse nodes for which only the kernel or only the ramdisk is set, in driver_info or for an architecture. False: log a warning, and use the next options that set both.' },
   { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: 'UEFI boot loader of generated ISO images, for nodes without bootloader in driver_info. Path or URL (file, http, https) of an image of an EFI system partition, or of an EFI program such as GRUB\'s gcdx64.efi.' },
   { section: 'conductor', name: 'bootloader_by_arch', kind: 'dict', default: {}, help: 'UEFI boot loaders of generated ISO images for each cpu_arch in the node\'s properties, as aarch64:URL. They override bootloader.' },
+  { section: 'conductor', name: 'permitted_image_formats', kind: 'list', default: ['raw', 'gpt', 'qcow2', 'iso'], help: 'Formats of images that agents write to disks. The lookup response tells the agent this list, and the agent refuses other images.' },
   { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Symbolic links are resolved before the check. Files of the server itself, such as its state directory and its keys, are refused even there (docs/security.md).' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port, or https:// with [boot]http_use_ssl.' },
   { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. external_http_url in driver_info overrides it for a node. Default: https://my_ip and [boot]https_port if that is set, else http_url.' },
   { section: 'deploy', name: 'external_callback_url', kind: 'string', default: null, help: 'URL of the API for ramdisks that boot from virtual media. Default: the same URL as for other ramdisks.' },
-  { section: 'deploy', name: 'configdrive_use_object_store', kind: 'boolean', default: false, formerly: 'conductor.configdrive_use_swift', help: 'Agents download config drives from Swift by a temporary URL, instead of getting them within the command. See [swift].' },
+  { section: 'deploy', name: 'configdrive_use_object_store', kind: 'boolean', default: false, formerly: ['conductor.configdrive_use_swift'], help: 'Agents download config drives from Swift by a temporary URL, instead of getting them within the command. See [swift].' },
   { section: 'deploy', name: 'ramdisk_image_download_source', kind: 'string', default: 'local', choices: ['http', 'local', 'swift'], help: 'Where BMCs download the ISO images of nodes. `http`: from their original URL. `local`: from the HTTP boot service, which caches them. `swift`: as http, but ISO images in Glance by temporary URLs of Swift.' },
   { section: 'deploy', name: 'image_server_auth_strategy', kind: 'string', default: 'noauth', choices: ['noauth', 'http_basic'], help: 'How this server and its agents authenticate to the web servers of images. `http_basic`: with image_server_user and image_server_password.' },
   { section: 'deploy', name: 'image_server_user', kind: 'string', default: null, help: 'User name for the web servers of images.' },
@@ -394,7 +398,7 @@ export const OPTIONS = [
   { section: 'deploy', name: 'power_off_after_deploy_failure', kind: 'boolean', default: true, help: 'Power off machines whose deployment failed.' },
   { section: 'deploy', name: 'disk_erasure_concurrency', kind: 'integer', default: 4, min: 1, help: 'Number of disks of a machine that the agent erases concurrently.' },
   // [pxe]
-  { section: 'pxe', name: 'kernel_append_params', formerly: 'pxe.pxe_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
+  { section: 'pxe', name: 'kernel_append_params', formerly: ['pxe.pxe_append_params'], kind: 'string', default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
   { section: 'pxe', name: 'tftp_server', kind: 'string', default: null, help: 'Address of the TFTP service for machines. Default: my_ip.' },
   { section: 'pxe', name: 'tftp_root', kind: 'string', default: null, help: 'Folder that the TFTP service serves. Default: tftpboot under the state directory.' },
   { section: 'pxe', name: 'loader_file_paths', kind: 'dict', default: { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', 'pxelinux.0': '/usr/lib/PXELINUX/pxelinux.0', 'ldlinux.c32': '/usr/lib/syslinux/modules/bios/ldlinux.c32', 'bootx64.efi': '/usr/lib/grub/x86_64-efi/monolithic/grubnetx64.efi' }, help: 'name:path pairs of boot loaders. The TFTP and HTTP boot services serve each file under its name.' },
@@ -407,7 +411,7 @@ export const OPTIONS = [
   { section: 'pxe', name: 'ipxe_timeout', kind: 'integer', default: 0, min: 0, max: 86400, help: 'Seconds after which iPXE gives up the download of a kernel or ramdisk; 0: no limit.' },
   { section: 'pxe', name: 'image_cache_size', kind: 'integer', default: 20480, min: 1, help: "Size of the HTTP boot service's cache of kernels, ramdisks and images from other servers, in MiB." },
   // [dhcp]
-  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: 'none', choices: ['builtin', 'none', 'dnsmasq', 'neutron'], help: 'Which DHCP server machines use. `builtin`: this program. `dnsmasq`: a dnsmasq that reads files which this program writes ([dnsmasq]). `neutron`: Neutron\'s DHCP agents (network interfaces flat and neutron). `none`: a DHCP server that you configure yourself. (Ironic: neutron.)' },
+  { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: null, choices: ['builtin', 'none', 'dnsmasq', 'neutron'], help: 'Which DHCP server machines use. `builtin`: this program. `dnsmasq`: a dnsmasq that reads files which this program writes ([dnsmasq]). `neutron`: Neutron\'s DHCP agents (network interfaces flat and neutron). `none`: a DHCP server that you configure yourself. Default: neutron if [neutron] has auth_type, auth_section or endpoint_override and the network interface flat or neutron is enabled; otherwise none. (Ironic: neutron.)' },
   { section: 'dnsmasq', name: 'dhcp_optsdir', kind: 'string', default: '/etc/dnsmasq.d/optsdir.d', help: 'Folder of the files with the DHCP options of each node. dnsmasq reads it with its option `dhcp-optsdir`.' },
   { section: 'dnsmasq', name: 'dhcp_hostsdir', kind: 'string', default: '/etc/dnsmasq.d/hostsdir.d', help: 'Folder of the files with the tag of each MAC address. dnsmasq reads it with its option `dhcp-hostsdir`.' },
   { section: 'dnsmasq', name: 'dhcp_leasefile', kind: 'string', default: '/var/lib/dnsmasq/dnsmasq.leases', help: 'Accepted for compatibility; no effect: GRUB and PXELINUX get their configuration by MAC address.' },
@@ -448,6 +452,7 @@ export const OPTIONS = [
   { section: 'agent', name: 'require_tls', kind: 'boolean', default: true, help: "The agent's callback URL must use https." },
   { section: 'agent', name: 'callback_hosts', kind: 'list', default: [], ours: true, help: 'Addresses, networks (192.0.2.0/24) and host names that callback_url may contain, for agents behind a proxy or NAT. Always allowed: the source address of the heartbeat, the node\'s DHCP leases and the addresses of its network_data. (Ironic: any host.)' },
   { section: 'agent', name: 'verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying agents that have no generated certificate. True: those of the system. False: no verification. Otherwise a file.' },
+  { section: 'agent', name: 'tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], help: 'Lowest TLS version of connections to agents. The lookup response tells the agent this value.' },
   { section: 'agent', name: 'api_ca_file', kind: 'string', default: null, help: 'CA certificates, PEM, with which ramdisks verify the API and image servers. The file is added to their boot images.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retries', kind: 'integer', default: 6, min: 0, help: 'Number of power state checks after the agent was told to power the machine off.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Maximum seconds between the power state checks after a deployment. The first checks have shorter pauses.' },
@@ -460,16 +465,16 @@ export const OPTIONS = [
   { section: 'agent', name: 'deploy_logs_local_path', kind: 'string', default: '/var/log/ironic/deploy', help: 'Local folder of ramdisk logs.' },
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Write raw images to the disk while they are downloaded.' },
   // [sensor_data]
-  { section: 'sensor_data', name: 'send_sensor_data', kind: 'boolean', default: false, formerly: 'conductor.send_sensor_data', help: 'Read the sensors of machines periodically, and send the values as notifications and metrics.' },
-  { section: 'sensor_data', name: 'interval', kind: 'integer', default: 600, formerly: 'conductor.send_sensor_data_interval', min: 1, help: 'Seconds between notifications of sensor values. Sensors whose kind has no interval option are also read at this interval.' },
+  { section: 'sensor_data', name: 'send_sensor_data', kind: 'boolean', default: false, formerly: ['conductor.send_sensor_data'], help: 'Read the sensors of machines periodically, and send the values as notifications and metrics.' },
+  { section: 'sensor_data', name: 'interval', kind: 'integer', default: 600, formerly: ['conductor.send_sensor_data_interval'], min: 1, help: 'Seconds between notifications of sensor values. Sensors whose kind has no interval option are also read at this interval.' },
   { section: 'sensor_data', name: 'interval_power', kind: 'integer', default: 60, min: 1, ours: true, help: 'Seconds between readings of power supplies.' },
   { section: 'sensor_data', name: 'interval_temperature', kind: 'integer', default: 60, min: 1, ours: true, help: 'Seconds between readings of temperatures.' },
   { section: 'sensor_data', name: 'interval_fan', kind: 'integer', default: 300, min: 1, ours: true, help: 'Seconds between readings of fans.' },
   { section: 'sensor_data', name: 'interval_drive', kind: 'integer', default: 1800, min: 1, ours: true, help: 'Seconds between readings of drives.' },
-  { section: 'sensor_data', name: 'workers', kind: 'integer', default: 4, formerly: 'conductor.send_sensor_data_workers', min: 1, help: 'Number of machines whose sensors are read concurrently.' },
-  { section: 'sensor_data', name: 'wait_timeout', kind: 'integer', default: 300, formerly: 'conductor.send_sensor_data_wait_timeout', min: 1, help: 'Seconds after which a collection of sensor values ends, even if some machines have not been read.' },
-  { section: 'sensor_data', name: 'data_types', kind: 'list', default: ['ALL'], formerly: 'conductor.send_sensor_data_types', help: 'Kinds of sensors in notifications and metrics (Temperature, Fan, …). ALL: every kind.' },
-  { section: 'sensor_data', name: 'enable_for_undeployed_nodes', kind: 'boolean', default: false, formerly: 'conductor.send_sensor_data_for_undeployed_nodes', help: 'Also read the sensors of nodes that are not in the state active.' },
+  { section: 'sensor_data', name: 'workers', kind: 'integer', default: 4, formerly: ['conductor.send_sensor_data_workers'], min: 1, help: 'Number of machines whose sensors are read concurrently.' },
+  { section: 'sensor_data', name: 'wait_timeout', kind: 'integer', default: 300, formerly: ['conductor.send_sensor_data_wait_timeout'], min: 1, help: 'Seconds after which a collection of sensor values ends, even if some machines have not been read.' },
+  { section: 'sensor_data', name: 'data_types', kind: 'list', default: ['ALL'], formerly: ['conductor.send_sensor_data_types'], help: 'Kinds of sensors in notifications and metrics (Temperature, Fan, …). ALL: every kind.' },
+  { section: 'sensor_data', name: 'enable_for_undeployed_nodes', kind: 'boolean', default: false, formerly: ['conductor.send_sensor_data_for_undeployed_nodes'], help: 'Also read the sensors of nodes that are not in the state active.' },
   { section: 'sensor_data', name: 'enable_for_nodes', kind: 'boolean', default: true, help: 'Read the sensors of machines.' },
   { section: 'sensor_data', name: 'enable_for_conductor', kind: 'boolean', default: true, help: 'Also send the conductor\'s own metrics.' },
   // [ironic_networking]
@@ -489,7 +494,7 @@ export const OPTIONS = [
   { section: 'inspector', name: 'require_managed_boot', kind: 'boolean', default: null, help: 'Refuse the inspection of nodes whose boot interface cannot boot the ramdisk. Default: true.' },
   { section: 'inspector', name: 'power_off', kind: 'boolean', default: true, help: 'Power machines off after inspection.' },
   { section: 'inspector', name: 'default_hooks', kind: 'list', default: ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'], help: 'Hooks that the option hooks can include as $default_hooks, for example "first,$default_hooks,last".' },
-  { section: 'inspector', name: 'hooks', kind: 'list', default: ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'], formerly: 'inspector.default_hooks', help: 'Inspection hooks, in order. Default: default_hooks.' },
+  { section: 'inspector', name: 'hooks', kind: 'list', default: ['$default_hooks'], help: 'Inspection hooks, in order. Default: default_hooks.' },
   { section: 'inspector', name: 'add_ports', kind: 'string', default: 'pxe', choices: ['all', 'active', 'pxe', 'disabled'], help: 'Interfaces for which inspection creates ports. `all`: every interface. `active`: those with an IP address. `pxe`: the one that the machine booted from; every interface if that is unknown. `disabled`: none.' },
   { section: 'inspector', name: 'keep_ports', kind: 'string', default: 'all', choices: ['all', 'present', 'added'], help: 'Ports that inspection keeps. `all`: every port. `present`: ports of interfaces in the inventory. `added`: ports of the interfaces that add_ports selects.' },
   { section: 'inspector', name: 'pre_create_ports', kind: 'boolean', default: true, help: 'Create ports for the MAC addresses that the BMC reports by Redfish, before the machine boots for inspection.' },
@@ -500,7 +505,7 @@ export const OPTIONS = [
   { section: 'inspector', name: 'cpu_capabilities', kind: 'dict', default: { vmx: 'cpu_vt', svm: 'cpu_vt', aes: 'cpu_aes', pse: 'cpu_hugepages', pdpe1gb: 'cpu_hugepages_1g', smx: 'cpu_txt' }, help: 'Hook cpu-capabilities: flag:capability pairs. The capability is true if the CPU has the flag.' },
   { section: 'inspector', name: 'extra_hardware_strict', kind: 'boolean', default: false, help: 'Hook extra-hardware: discard all rows of the collected data if one row has too few fields.' },
   { section: 'inspector', name: 'known_accelerators', kind: 'string', default: null, help: 'Hook accelerators: YAML file with a list pci_devices. Each item has vendor_id, device_id and further values to report. Default: a built-in list of GPUs.' },
-  { section: 'inspector', name: 'pci_device_alias', kind: 'string', default: '', repeated: true, help: 'Hook pci-devices: devices to count in a capability, as {"vendor_id": "1234", "product_id": "5678", "name": "gpu"}. Separate several with commas, or repeat the option.' },
+  { section: 'inspector', name: 'pci_device_alias', kind: 'texts', default: [], repeated: true, help: 'Hook pci-devices: devices to count in a capability, as {"vendor_id": "1234", "product_id": "5678", "name": "gpu"}. Separate several with commas, or repeat the option.' },
   { section: 'inspector', name: 'physical_network_cidr_map', kind: 'list', default: [], help: 'Hook physical-network: sets the physical network of a port by the IP address of the interface, as 10.10.10.0/24:physnet_a.' },
   // [inventory]
   { section: 'inventory', name: 'data_backend', kind: 'string', default: 'database', choices: ['none', 'database', 'swift', 'directory'], help: 'Where to store inventories and plugin data. `directory`: in files (not in Ironic). `swift`: see [swift].' },
@@ -547,7 +552,7 @@ export const OPTIONS = [
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds during which a failed IPMI command is retried.' },
   { section: 'ipmi', name: 'min_command_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between retries of a command while the BMC is busy.' },
   { section: 'ipmi', name: 'disable_boot_timeout', kind: 'boolean', default: true, help: 'Disable the 60-second timeout after which BMCs discard the boot device.' },
-  { section: 'ipmi', name: 'additional_retryable_ipmi_errors', kind: 'list', default: [], help: 'Substrings of error messages after which an IPMI command is retried, in addition to those of a busy BMC.' },
+  { section: 'ipmi', name: 'additional_retryable_ipmi_errors', kind: 'texts', default: [], repeated: true, help: 'Substrings of error messages after which an IPMI command is retried, in addition to those of a busy BMC.' },
   { section: 'ipmi', name: 'cipher_suite_versions', kind: 'list', default: [], help: 'Cipher suites for nodes that do not set one. The last suite is tried first. Empty: 17, then 3.' },
   { section: 'ipmi', name: 'client', kind: 'string', default: 'native', choices: ['native', 'ipmitool'], ours: true, help: 'IPMI client. `native`: sessions of this program. `ipmitool`: one process for each command. Consoles always use native.' },
   { section: 'ipmi', name: 'max_sessions', kind: 'integer', default: 16384, min: 1, ours: true, help: 'Maximum number of open sessions with BMCs (native client). If it is reached, the least recently used session is closed.' },
@@ -615,7 +620,8 @@ export const OPTIONS = [
   { section: 'redfish', name: 'post_boot_retry_delay', kind: 'integer', default: 5, min: 1, help: 'Minimum seconds between attempts to set the boot device. The delay grows up to six times this value.' },
   { section: 'redfish', name: 'boot_mode_config_timeout', kind: 'integer', default: 900, min: 0, help: 'Seconds to wait for a changed boot mode or secure boot state after a reboot; 0: do not wait.' },
   { section: 'redfish', name: 'enable_verify_bmc_clock', kind: 'boolean', default: false, help: "Compare the BMC's clock with the conductor's when a node becomes manageable, and correct it." },
-  { section: 'redfish', name: 'inspection_hooks', kind: 'list', default: ['validate-interfaces', 'ports', 'architecture'], help: 'Inspection hooks of the redfish inspect interface, in order.' },
+  { section: 'redfish', name: 'default_inspection_hooks', kind: 'list', default: ['validate-interfaces', 'ports', 'architecture'], help: 'Hooks that the option inspection_hooks can include as $default_inspection_hooks.' },
+  { section: 'redfish', name: 'inspection_hooks', kind: 'list', default: ['$default_inspection_hooks'], help: 'Inspection hooks of the redfish inspect interface, in order.' },
   { section: 'redfish', name: 'firmware_source', kind: 'string', default: 'http', choices: ['http', 'local', 'swift'], help: 'Where BMCs download firmware files. `http`: from the original http(s) URL, but local files from this server. `local`: all files from this server. `swift` is not supported.' },
   { section: 'redfish', name: 'firmware_update_status_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between checks of a firmware update, or of a reboot for BIOS settings.' },
   { section: 'redfish', name: 'firmware_update_fail_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between checks for failed nodes with pending firmware updates. These updates are then discarded. 0: never.' },
@@ -665,7 +671,7 @@ export const OPTIONS = [
   // Notifications.
   { section: 'DEFAULT', name: 'notification_level', kind: 'string', default: null, choices: ['debug', 'info', 'warning', 'error', 'critical'], help: 'Lowest level of notifications that are sent. Default: no notifications are sent.' },
   { section: 'DEFAULT', name: 'versioned_notifications_topics', kind: 'list', default: ['ironic_versioned_notifications'], help: 'Topics of a message queue. Accepted for compatibility; no effect.' },
-  { section: 'oslo_messaging_notifications', name: 'driver', kind: 'list', default: [], help: 'Notification drivers in addition to [notifications]webhook_url: `log`, `noop`. Message queues are not supported: `messaging` and `messagingv2` cause a warning.' },
+  { section: 'oslo_messaging_notifications', name: 'driver', kind: 'texts', default: [], repeated: true, help: 'Notification drivers in addition to [notifications]webhook_url: `log`, `noop`. Message queues are not supported: `messaging` and `messagingv2` cause a warning.' },
   { section: 'notifications', name: 'webhook_url', kind: 'string', default: null, ours: true, help: 'http(s) URL to which the server posts notifications, in order.' },
   { section: 'notifications', name: 'webhook_secret', kind: 'string', default: null, secret: true, ours: true, help: 'Key with which the server signs posted notifications (docs/reference/events.md).' },
   { section: 'notifications', name: 'webhook_headers', kind: 'dict', default: {}, secret: true, ours: true, help: 'Headers of posted notifications, as name:value pairs separated by commas.' },
@@ -682,7 +688,7 @@ type ValueOf<R extends TableRow> = R extends { readonly choices: readonly (infer
     ? number
     : R['kind'] extends 'boolean'
       ? boolean
-      : R['kind'] extends 'list'
+      : R['kind'] extends 'list' | 'texts'
         ? readonly string[]
         : R['kind'] extends 'dict'
           ? Readonly<Record<string, string>>
@@ -703,6 +709,7 @@ export interface LoadedOptions extends OptionValues {
 type Resolved =
   | 'DEFAULT.host'
   | 'DEFAULT.my_ip'
+  | 'DEFAULT.state_path'
   | 'api.host_ip'
   | 'json_rpc.host_ip'
   | 'DEFAULT.listen_address'
@@ -713,7 +720,8 @@ type Resolved =
   | 'pxe.tftp_root'
   | 'inspector_service.callback_url';
 /** The options of the running program. Functions that read few of them take a `Pick`. */
-export interface Options extends Omit<LoadedOptions, Resolved>, Readonly<Record<Resolved, string>> {
+export interface Options extends Omit<LoadedOptions, Resolved | 'dhcp.dhcp_provider'>, Readonly<Record<Resolved, string>> {
+  readonly 'dhcp.dhcp_provider': NonNullable<LoadedOptions['dhcp.dhcp_provider']>;
   /** The cache folder for files from other servers. */
   readonly 'boot.cache_root': string;
   /** Files and folders of the server itself, which no user may read (`local-files.ts`). */

@@ -20,15 +20,23 @@ function distance(one: string, other: string, most: number): number {
   return before[other.length]!;
 }
 
-/** The known `section.name` that is at most two edits away, or the only one with the same name in another section. */
+/** Options that decide who may do what, or whom this program trusts. */
+const GUARDING = /auth|token|password|secret|tls|ssl|cert|cafile|ca_file|verify|insecure|allow|deny|polic|role|user|key|host_ip|address/;
+
+/**
+ * The known `section.name` that is at most two edits away, or the only one with the same name in another section. An option that guards
+ * something is suggested only to who misspelt it in its own section: elsewhere, its value was not meant for it.
+ */
 export function suggestionFor(key: string, known: readonly string[]): string | undefined {
   if (key.length > LONGEST_NAME) return undefined;
+  const section = key.slice(0, key.indexOf('.') + 1);
+  const possible = known.filter((candidate) => candidate.startsWith(section) || !GUARDING.test(candidate.slice(candidate.indexOf('.'))));
   let best: { readonly key: string; readonly edits: number } | undefined;
-  for (const candidate of known) {
+  for (const candidate of possible) {
     const edits = distance(key, candidate, Math.min(best ? best.edits - 1 : MOST_EDITS, MOST_EDITS));
     if (edits <= MOST_EDITS && (!best || edits < best.edits)) best = { key: candidate, edits };
   }
   const name = key.slice(key.indexOf('.') + 1);
-  const elsewhere = known.filter((candidate) => candidate.endsWith(`.${name}`));
+  const elsewhere = possible.filter((candidate) => candidate.endsWith(`.${name}`));
   return best?.key ?? (elsewhere.length === 1 ? elsewhere[0] : undefined);
 }

@@ -144,6 +144,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'drivers/agent',
     'drivers/interfaces',
+    'drivers/read-hardware',
     'model',
     'model/rules',
     'store/database-retry',

@@ -21,6 +21,45 @@ it.each([
   expect(options['deploy.http_url']).toMatch(/^http:.*:8080$/);
 });
 
+describe('URLs without [DEFAULT]my_ip', () => {
+  const ports = { api: 6385, http: 8080, https: null };
+  const urls = (changes: Partial<LoadedOptions>): readonly string[] => {
+    const resolved = resolveOptions(given(changes), '/state', ports);
+    const { 'service_catalog.endpoint_override': api, 'deploy.http_url': boot, 'inspector_service.callback_url': callback } = resolved;
+    return [api, boot, callback];
+  };
+  it('have the one address that a service listens on', () => {
+    expect(urls({ 'api.host_ip': '192.0.2.8', 'boot.http_host': '192.0.2.9', 'DEFAULT.listen_address': '2001:db8::1' })).toEqual([
+      'http://192.0.2.8:6385',
+      'http://192.0.2.9:8080',
+      'http://[2001:db8::1]:5050/v1/continue',
+    ]);
+  });
+  it('have the address of this host where a service listens on all', () => {
+    const { 'DEFAULT.my_ip': own } = resolveOptions(given({}), '/state', ports);
+    expect(urls({ 'api.host_ip': '0.0.0.0', 'boot.http_host': null, 'DEFAULT.listen_address': '::' })).toEqual([
+      `http://${own}:6385`,
+      `http://${own}:8080`,
+      `http://${own}:5050/v1/continue`,
+    ]);
+  });
+  it('have my_ipv6 on a host without IPv4', () => {
+    expect(urls({ 'DEFAULT.my_ipv6': '2001:db8::5', 'api.host_ip': '::' })[0]).toBe('http://[2001:db8::5]:6385');
+  });
+  it('have my_ip if it is set, whatever a service listens on, because a proxy may answer there', () => {
+    expect(urls({ 'DEFAULT.my_ip': '192.0.2.1', 'api.host_ip': '127.0.0.1' })[0]).toBe('http://192.0.2.1:6385');
+  });
+});
+
+it('warns about the network interface neutron without Neutron', () => {
+  const warned = (changes: Partial<LoadedOptions>): boolean =>
+    checkOptions(given(changes), ['conductor'], false, '/state').some((one) =>
+      one.includes('the network interface neutron is enabled, but'),
+    );
+  const enabled = { 'DEFAULT.enabled_network_interfaces': ['neutron', 'noop'] };
+  expect([warned({}), warned(enabled), warned({ ...enabled, 'neutron.auth_type': 'password' })]).toEqual([false, true, false]);
+});
+
 describe('checkOptions() on files of certificate authorities', () => {
   const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false, '/state');
   it.each(['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const)('refuses the start while the file of %s does not exist', (key) => {

@@ -59,3 +59,7 @@ export async function readAuthorities(path: string, names: RegExp): Promise<read
   }
   return texts;
 }
+
+/** The least version of TLS as Ironic's options name it → as Node does. */
+export const LEAST_TLS = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' } as const;
+export type TlsVersion = keyof typeof LEAST_TLS;

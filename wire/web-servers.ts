@@ -1,36 +1,42 @@
-/** Trust in the web servers of images and other files, as [DEFAULT]webserver_verify_ca says. */
+/** TLS of the web servers of images and other files, by the options of [DEFAULT]. */
 import { buildConnector } from 'undici';
-import { readAuthorities, verifies } from './authorities';
+import { LEAST_TLS, readAuthorities, verifies, type TlsVersion } from './authorities';
 
+export interface WebServerOptions {
+  /** True or nothing (the system's authorities), false (no verification), or a file or folder of authorities. */
+  readonly 'DEFAULT.webserver_verify_ca': string;
+  readonly 'DEFAULT.webserver_tls_minimum_version': TlsVersion;
+}
 interface WebServerTls {
   readonly rejectUnauthorized?: boolean;
   /** PEM texts of authorities that replace those of the system. */
   readonly ca?: string[];
+  readonly minVersion: (typeof LEAST_TLS)[TlsVersion];
 }
-/**
- * @param verifyCa true or nothing (the system's authorities), false (no verification), or a file or folder of authorities
- * @throws Error when the path cannot be read
- */
-export async function webServerTls(verifyCa: string): Promise<WebServerTls> {
+/** @throws Error when the path cannot be read */
+export async function webServerTls(options: WebServerOptions): Promise<WebServerTls> {
+  const { 'DEFAULT.webserver_verify_ca': verifyCa, 'DEFAULT.webserver_tls_minimum_version': least } = options;
+  const minVersion = LEAST_TLS[least];
   const verified = withoutFiles(verifyCa);
-  if (verified !== undefined) return { rejectUnauthorized: verified };
+  if (verified !== undefined) return { rejectUnauthorized: verified, minVersion };
   const ca = await readAuthorities(verifyCa, /(?:)/).catch((error: unknown) => {
     // Without a cause: reports of failed connections show the innermost message, which does not name the option.
     throw new Error(`[DEFAULT]webserver_verify_ca: cannot read ${verifyCa}: ${(error as Error).message}`);
   });
-  return { ca: [...ca] };
+  return { ca: [...ca], minVersion };
 }
 const withoutFiles = (verifyCa: string): boolean | undefined => (verifyCa.trim() === '' ? true : verifies(verifyCa));
 
 /** The connector for undici. Files are read for each connection, so that changes count at once. */
-export function webServerConnector(verifyCa: string, timeoutMs: number): buildConnector.connector {
-  const verified = withoutFiles(verifyCa);
-  const common = buildConnector({ timeout: timeoutMs, rejectUnauthorized: verified ?? true });
+export function webServerConnector(options: WebServerOptions, timeoutMs: number): buildConnector.connector {
+  const verified = withoutFiles(options['DEFAULT.webserver_verify_ca']);
+  const minVersion = LEAST_TLS[options['DEFAULT.webserver_tls_minimum_version']];
+  const common = buildConnector({ timeout: timeoutMs, rejectUnauthorized: verified ?? true, minVersion });
   if (verified !== undefined) return common;
   return (target, callback) => {
     if (target.protocol !== 'https:') common(target, callback);
     else
-      webServerTls(verifyCa).then(
+      webServerTls(options).then(
         (tls) => buildConnector({ timeout: timeoutMs, ...tls })(target, callback),
         (error: unknown) => callback(error as Error, null),
       );

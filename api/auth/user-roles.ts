@@ -1,5 +1,5 @@
 /** [DEFAULT]http_basic_roles_file: roles and scopes of the users of http_basic, in the format of ironic.conf with one section per user. */
-import { parseIni } from '../../config/ini';
+import { parseIni, strip } from '../../config/ini';
 import { GRANT_OPTIONS, NO_GRANT, scopeProblem, type Grant } from '../../policy/grants';
 
 interface UserRoles extends Grant {
@@ -17,7 +17,8 @@ export function parseUserRoles(text: string): ReadonlyMap<string, UserRoles> {
   const users = new Map<string, UserRoles>();
   const given = new Set<string>();
   const lines = new Map<string, number>();
-  for (const { section, key, value, line } of parseIni(text)) {
+  for (const { section: written, key, value, line } of parseIni(text)) {
+    const section = strip(written);
     const read = Object.hasOwn(OPTIONS, key) ? OPTIONS[key] : undefined;
     if (!read) throw new Error(`line ${line}: "${key.slice(0, 60)}" must be one of ${Object.keys(OPTIONS).join(', ')}`);
     const name = JSON.stringify([section, key]);

@@ -39,9 +39,7 @@ const AGENT_DEFAULTS = {
   agent_token_required: true,
   agent_md5_checksum_enable: true,
   disable_deep_image_inspection: false,
-  permitted_image_formats: ['raw', 'gpt', 'qcow2', 'iso'],
   enable_bios_bootloader_install: false,
-  tls_min_version: '1.3',
   tls_cipher_suites: null,
 };
 /** The agent's settings for its own metrics. */
@@ -63,6 +61,8 @@ const answerWith = (node: Buffer, managementInterface: string | null, token: unk
   const config = {
     ...agentMetrics(options),
     ...AGENT_DEFAULTS,
+    permitted_image_formats: options['conductor.permitted_image_formats'],
+    tls_min_version: options['agent.tls_minimum_version'],
     heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
     agent_token: token ?? null,
     agent_skip_bmc_detect: WITHOUT_BMC_DETECTION.includes(managementInterface ?? ''),

@@ -280,16 +280,17 @@ const noAuthorities = (text: string, cause?: unknown): Fault =>
  */
 async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolean; readonly secureContext: SecureContext }> {
   const { driver_internal_info: internal, driver_info: info } = task.node;
+  const least = task.options['agent.tls_minimum_version'];
   const own = internal['agent_verify_ca'] ?? undefined;
   if (own !== undefined) {
-    if (typeof own === 'string' && isPem(own.trim())) return { secureContext: clientContext(own) };
+    if (typeof own === 'string' && isPem(own.trim())) return { secureContext: clientContext(least, own) };
     throw noAuthorities(JSON.stringify(own));
   }
   const value = info['agent_verify_ca'] ?? task.options['agent.verify_ca'];
   const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
   const truth = verifies(text);
-  if (truth !== undefined) return { rejectUnauthorized: truth, secureContext: clientContext() };
-  return { secureContext: clientContext(isPem(text) ? text : await authorities(text)) };
+  if (truth !== undefined) return { rejectUnauthorized: truth, secureContext: clientContext(least) };
+  return { secureContext: clientContext(least, isPem(text) ? text : await authorities(text)) };
 }
 
 async function authorities(path: string): Promise<string> {

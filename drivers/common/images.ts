@@ -13,7 +13,7 @@ import type { Upload } from '../../wire/keystone/exchange';
 import { glanceId, glanceUrl, isGlanceUrl } from '../../wire/openstack/glance';
 import { imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
 import { checkLocalFile, FileRefused, openFile, openLocalFile, refusalOf, type FileRules, type OpenFile } from '../../wire/local-files';
-import { webServerConnector } from '../../wire/web-servers';
+import { webServerConnector, type WebServerOptions } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 interface FileOptions {
@@ -24,8 +24,8 @@ interface FileOptions {
 interface Fetching {
   readonly signal: AbortSignal;
   readonly options: FileOptions &
-    ImageServerOptions & {
-      readonly 'DEFAULT.webserver_verify_ca': string;
+    ImageServerOptions &
+    WebServerOptions & {
       readonly 'DEFAULT.webserver_connection_timeout': number;
       readonly 'DEFAULT.webserver_verify_timeout': number;
     };
@@ -158,11 +158,12 @@ export async function servable(href: string, trusted: boolean, task: GlanceTask)
   return servedAs(trusted && source.kind === 'file' ? await checkOwnFile(source.path) : await checkImage(source, task));
 }
 
-/** `[DEFAULT]webserver_verify_ca` → the connections to web servers. A process has one value. */
+/** The connections to web servers by the options of TLS. A process has one value of each. */
 const agents = new Map<string, Agent>();
-function agentFor(verifyCa: string): Agent {
-  const agent = agents.get(verifyCa) ?? new Agent({ connect: webServerConnector(verifyCa, CONNECT_TIMEOUT_MS) });
-  agents.set(verifyCa, agent);
+function agentFor(options: WebServerOptions): Agent {
+  const key = `${options['DEFAULT.webserver_tls_minimum_version']} ${options['DEFAULT.webserver_verify_ca']}`;
+  const agent = agents.get(key) ?? new Agent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS) });
+  agents.set(key, agent);
   return agent;
 }
 
@@ -174,7 +175,7 @@ async function send(href: string, init: RequestInit, { signal, options }: Fetchi
   };
   const seconds = options[`DEFAULT.webserver_${init.method === 'HEAD' ? 'verify' : 'connection'}_timeout`];
   const limited = timeoutSignal(wholeFileMs ?? seconds * 1000, signal);
-  const dispatcher = agentFor(options['DEFAULT.webserver_verify_ca']);
+  const dispatcher = agentFor(options);
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited, dispatcher });
 }
 

@@ -93,13 +93,18 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
 export const unusable = (where: string, error: unknown): Error =>
   new Error(`${where} cannot be used: ${plainReason(error)}`, { cause: error });
 
+/** @throws an Error unless the text is a PostgreSQL URL. The message does not contain the text, which may hold a password. */
+export function schemeOf(connection: string): string {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(connection)?.[1] ?? '';
+  if (/^postgres(?:ql)?(?:\+\w+)?$/i.test(scheme)) return scheme;
+  throw new Error(
+    `[database]connection must be a postgresql:// URL${scheme === '' ? '' : `, not ${scheme}://`}; without it, the server runs its own PostgreSQL`,
+  );
+}
+
 /** The settings for pg. Throws if the text is not a PostgreSQL URL. The message does not contain the text, which may hold a password. */
 function connectionSettings(connection: string, patient: boolean) {
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(connection)?.[1] ?? '';
-  if (!/^postgres(?:ql)?(?:\+\w+)?$/i.test(scheme))
-    throw new Error(
-      `[database]connection must be a postgresql:// URL${scheme === '' ? '' : `, not ${scheme}://`}; without it, the server runs its own PostgreSQL`,
-    );
+  const scheme = schemeOf(connection);
   return {
     connectionString: `postgresql${connection.slice(scheme.length)}`,
     // Distinguishes servers from maintenance commands.

@@ -131,6 +131,7 @@ const setup = (): HttpBootSetup => ({
     'pxe.loader_file_paths': { 'snponly.efi': path('snponly.efi') },
     'pxe.image_cache_size': 1,
     'DEFAULT.webserver_verify_ca': 'True',
+    'DEFAULT.webserver_tls_minimum_version': '1.3',
     'agent.api_ca_file': null,
     'boot.cache_root': path('cache'),
     'files.own': [path('own')],

@@ -17,7 +17,7 @@ const OPTIONS: HookOptions = {
   'inspector.overwrite_existing': true,
   'inspector.overwrite_existing_hooks': [],
   'inspector.extra_hardware_strict': false,
-  'inspector.pci_device_alias': '{"vendor_id": "1", "product_id": "2", "name": "card"}',
+  'inspector.pci_device_alias': ['{"vendor_id": "1", "product_id": "2", "name": "card"}'],
   'inspector.physical_network_cidr_map': ['192.0.2.0/24:left', '2001:db8::/32:right'],
 };
 const [A, B, C] = ['52:54:00:00:00:0a', '52:54:00:00:00:0b', '52:54:00:00:00:0c'] as const;
@@ -325,8 +325,8 @@ it.each<[string, Given, readonly Change[]]>([
 it.each([
   [() => cidrMap(['10.0.0.0/33:x']), '[inspector]physical_network_cidr_map: 10.0.0.0/33:x is not network/bits:name'],
   [() => cidrMap(['x']), '[inspector]physical_network_cidr_map: x is not'],
-  [() => pciAliases('{"name": "x"}'), '[inspector]pci_device_alias: each entry has exactly'],
-  [() => pciAliases('{'), '[inspector]pci_device_alias: '],
+  [() => pciAliases(['{"name": "x"}']), '[inspector]pci_device_alias: each entry has exactly'],
+  [() => pciAliases(['{']), '[inspector]pci_device_alias: '],
 ])('refuses invalid options: %s', (read, text) => {
   expect(read).toThrow(text);
 });

@@ -251,7 +251,11 @@ it('api-call verifies certificates as [DEFAULT]webserver_verify_ca says', async 
   const call = (verifyCa: string): Promise<void> =>
     callApi(
       { url: secure.url, headers: {}, proxies: {}, timeoutSeconds: 60, retries: 0, backoffFactor: 0 },
-      { clock: systemClock, signal: new AbortController().signal, options: { 'DEFAULT.webserver_verify_ca': verifyCa } },
+      {
+        clock: systemClock,
+        signal: new AbortController().signal,
+        options: { 'DEFAULT.webserver_verify_ca': verifyCa, 'DEFAULT.webserver_tls_minimum_version': '1.3' },
+      },
     );
   await expect(call('True')).rejects.toThrow(/self-signed certificate/);
   await call(secure.ca);

@@ -49,12 +49,14 @@ it('warns about noauth beyond loopback', () => {
   expect(check({ 'DEFAULT.auth_strategy': 'noauth', 'api.host_ip': '::1' }, ['api', 'conductor'])).toEqual([]);
 });
 
-it('refuses [keystone_authtoken]auth_url without auth_strategy for roles that authenticate callers', () => {
-  const given = { 'keystone_authtoken.auth_url': 'http://192.0.2.1:5000' };
-  expect(() => check(given, ['api'])).toThrow(/^\[keystone_authtoken\]auth_url is set, but \[DEFAULT\]auth_strategy is not/);
-  expect(check(given, ['boot'])).toEqual([]);
-  expect(check({ ...given, 'DEFAULT.auth_strategy': 'http_basic' })).toEqual([]);
-  expect(check({ ...given, 'DEFAULT.auth_strategy': 'keystone' })).toEqual([]);
+it('auth_strategy is keystone, as in Ironic, where an option of [keystone_authtoken] says that Keystone authenticates callers', () => {
+  const strategy = (environment: Record<string, string>) => loadOptions([], environment).options['DEFAULT.auth_strategy'];
+  expect(strategy({})).toBeNull();
+  for (const name of ['AUTH_URL', 'WWW_AUTHENTICATE_URI', 'AUTH_TYPE']) {
+    const variable = `OS_KEYSTONE_AUTHTOKEN__${name}`;
+    expect(strategy({ [variable]: 'x' })).toBe('keystone');
+    expect(strategy({ [variable]: 'x', OS_DEFAULT__AUTH_STRATEGY: 'noauth' })).toBe('noauth');
+  }
 });
 
 it('[ssl]cert_file without TLS of the API is refused beyond loopback, unless it is for JSON-RPC', () => {

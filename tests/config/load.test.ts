@@ -64,7 +64,7 @@ describe('options', () => {
   it('collect repeated values if the option allows several, and otherwise take the last', () => {
     const [one, other] = ['{"name": "a"}', '{"name": "b"}'];
     const { options } = load(`[inspector]\npci_device_alias = ${one}\npci_device_alias = ${other}\nadd_ports = all\nadd_ports = pxe\n`);
-    expect(options['inspector.pci_device_alias']).toBe(`${one},${other}`);
+    expect(options['inspector.pci_device_alias']).toEqual([one, other]);
     expect(options['inspector.add_ports']).toBe('pxe');
   });
   it('replace $default_hooks in [inspector]hooks', () => {
@@ -119,14 +119,30 @@ describe('options', () => {
     expect(options[name as keyof typeof options]).toEqual(value);
     expect(warnings).toEqual([]);
   });
-  it('cause a warning if they are unknown', () => {
-    expect(load('[api]\nnonsense = 1\nprot = 2\nnonsense = 3\n[nowhere]\nmy_ip = 1').warnings).toEqual([
-      expect.stringMatching(
-        /^options that are not known here and have no effect: \[api\]nonsense \(\S+ line 4\), \[api\]prot \(\S+ line 3; did you mean \[api\]port\?\), \[nowhere\]my_ip \(\S+ line 6; did you mean \[DEFAULT\]my_ip\?\)$/,
-      ),
+  it('cause a warning with the reason for each section if they are unknown, and none suggests to open the server', () => {
+    const warnings = (text: string) => load(text).warnings.map((line) => line.replace(/ \(\S+ line \d+\)/g, ''));
+    expect(warnings('[api]\nnonsense = 1\nprot = 2\nnonsense = 3\n[nowhere]\nmy_ip = 1')).toEqual([
+      'without effect: [api]nonsense: it is not known here',
+      'without effect: [api]prot: did you mean [api]port?',
+      'without effect: [nowhere]my_ip: did you mean [DEFAULT]my_ip?',
+    ]);
+    expect(
+      warnings('[neutron]\nauth_strategy = noauth\n[nowhere]\nauth_strategy = noauth\nenabel_tokens = 1\n[api]\nenabel_tokens = 1'),
+    ).toEqual([
+      'without effect: [neutron]auth_strategy: Ironic 39 does not have this option either: write [neutron]auth_type, which may be none with endpoint_override',
+      'without effect: [nowhere]auth_strategy, [nowhere]enabel_tokens: it is not known here',
+      'without effect: [api]enabel_tokens: did you mean [api]enable_tokens?',
+    ]);
+    expect(
+      warnings('[database]\nmax_retries = -1\nconnection_recycle_time = 600\n[DEFAULT]\ntransport_url = rabbit://u:secret@h\n'),
+    ).toEqual([
+      expect.stringMatching(/^without effect: \[database\]max_retries, \[database\]connection_recycle_time: the connections to PostgreSQL/),
+      expect.stringMatching(/^without effect: \[DEFAULT\]transport_url: there is no message queue/),
     ]);
     const many = Array.from({ length: 1000 }, (_, index) => `${'x'.repeat(200)}${index} = 1`).join('\n');
-    expect(load(`[api]\n${many}`).warnings).toEqual([expect.stringMatching(/, and 950 more$/)]);
+    expect(load(`[api]\n${many}`).warnings).toEqual([expect.stringMatching(/, and 980 more: it is not known here$/)]);
+    const sections = Array.from({ length: 100 }, (_, index) => `[section${index}]\nx = 1`).join('\n');
+    expect(load(sections).warnings).toHaveLength(51);
   });
 
   it.each([
@@ -135,10 +151,28 @@ describe('options', () => {
     ['[agent]\nrequire_tls = perhaps', /option \[agent\]require_tls "perhaps" must be true or false/],
     ['[deploy]\ndefault_boot_mode = efi', /must be one of uefi, bios/],
     ['[pxe]\nloader_file_paths = a', /must be key:value pairs/],
-    ['[DEFAULT]\nmy_ip = $my_ip', /are nested more than 10 deep, or form a cycle/],
+    ['[DEFAULT]\nmy_ip = $my_ip', /refers to itself, directly or through other options/],
   ])('refuse %j', (text, message) => {
     expect(() => load(text)).toThrow(message);
     expect(() => load(text)).toThrow(ConfigurationError);
+  });
+  it('refuse references that would grow without a limit', () => {
+    const names = Array.from({ length: 40 }, (_, index) => `x${index}`);
+    const lines = names.map((name, index) => `${name} = ${index === 0 ? 'aaaaaaaaaa' : `$x${index - 1}$x${index - 1}`}`);
+    expect(() => load(`[DEFAULT]\n${lines.join('\n')}\nhost = $x39\n`)).toThrow(/option \[DEFAULT\]host "\$x39" (?:is too long|refers to)/);
+  });
+  it('name all invalid values at once', () => {
+    expect(() => load('[api]\nport = x\n[agent]\nrequire_tls = y')).toThrow(/\[api\]port "x".*\n.*\[agent\]require_tls "y"/);
+  });
+  it('refer to values of the host as Ironic does', () => {
+    const path = file('[deploy]\nhttp_root = $state_path/httpboot\n[agent]\ndeploy_logs_local_path = ${state_path}/logs\n');
+    const { options } = loadOptions([path], {}, { stateDir: '/var/lib/x' });
+    expect([options['deploy.http_root'], options['agent.deploy_logs_local_path']]).toEqual(['/var/lib/x/httpboot', '/var/lib/x/logs']);
+    expect(load('[DEFAULT]\nstate_path = /y\n[deploy]\nhttp_root = $state_path/h').options['deploy.http_root']).toBe('/y/h');
+    expect(() => load('[pxe]\ntftp_server = ${deploy.http_url}')).toThrow(
+      /refers to \$deploy\.http_url, which has no value before the start: set/,
+    );
+    expect(() => load('[deploy]\nhttp_root = $pybasedir/x')).toThrow(/refers to \$pybasedir, which is not an option here/);
   });
 
   it('resolve relative policy paths beside a configuration file if they exist there, otherwise beside the last configuration file', () => {
@@ -179,4 +213,17 @@ it('sentences of option help have at most 25 words', () => {
 
 it('the sample file loads without warnings', () => {
   expect(load(sampleFile()).warnings).toEqual([]);
+});
+
+describe('[dhcp]dhcp_provider', () => {
+  const provider = (text: string) => load(text).options['dhcp.dhcp_provider'];
+  it.each([
+    ['', 'none'],
+    ['[neutron]\nauth_type = password', 'neutron'],
+    ['[neutron]\nendpoint_override = http://h:9696', 'neutron'],
+    ['[neutron]\nauth_type = password\n[DEFAULT]\nenabled_network_interfaces = noop', 'none'],
+    ['[neutron]\nauth_type = password\n[dhcp]\ndhcp_provider = none', 'none'],
+  ])('is neutron, as in Ironic, where Neutron is configured: %j', (text, expected) => {
+    expect(provider(text)).toBe(expected);
+  });
 });

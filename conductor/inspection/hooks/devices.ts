@@ -20,11 +20,11 @@ export function accelerators(data: InspectionData): readonly Change[] {
   return [{ on: 'property', name: 'accelerators', value }];
 }
 
-/** Parses comma-separated objects of vendor_id, product_id and name. Throws an Error for the operator. */
-export function pciAliases(text: string): readonly Readonly<Record<'vendor_id' | 'product_id' | 'name', string>>[] {
+/** Parses texts of comma-separated objects of vendor_id, product_id and name. Throws an Error for the operator. */
+export function pciAliases(texts: readonly string[]): readonly Readonly<Record<'vendor_id' | 'product_id' | 'name', string>>[] {
   const names = ['name', 'product_id', 'vendor_id'];
   try {
-    const list = (JSON.parse(`[${text}]`) as readonly unknown[]).flat();
+    const list = (JSON.parse(`[${texts.filter((text) => text !== '').join(',')}]`) as readonly unknown[]).flat();
     const right = list.every(
       (one) => isObject(one) && Object.keys(one).sort().join() === names.join() && names.every((name) => typeof one[name] === 'string'),
     );

@@ -110,13 +110,15 @@ export const HOOKS: readonly Hook[] = [
 ];
 
 const shown = (option: string): string => option.replace(/^([^.]*)\.(.*)$/, '[$1]$2');
+const unknownHook = (name: string, option: string): string =>
+  `${shown(option)}: unknown hook ${name}; the known hooks are ${HOOKS.map((one) => one.name).join(', ')}`;
 /**
  * Throws an Error for the operator.
  * @param option `section.name` of the option that names the hook
  */
 export function hookOf(name: string, option: string): Hook {
   const hook = HOOKS.find((one) => one.name === name);
-  if (!hook) throw new Error(`${shown(option)}: unknown hook ${name}; the known hooks are ${HOOKS.map((one) => one.name).join(', ')}`);
+  if (!hook) throw new Error(unknownHook(name, option));
   return hook;
 }
 
@@ -126,10 +128,14 @@ export function hookOf(name: string, option: string): Hook {
  * @throws Error for the operator: an unknown hook, or a hook without one that must precede it
  */
 export function chosenHooks(names: readonly string[], option = 'inspector.hooks'): readonly Hook[] {
-  return names.map((name, at) => {
-    const hook = hookOf(name, option);
-    const missing = (hook.after ?? []).filter((other) => !names.slice(0, at).includes(other));
-    if (missing.length > 0) throw new Error(`${shown(option)}: ${name} needs ${missing.join(', ')} before it`);
-    return hook;
+  const problems: string[] = [];
+  const hooks = names.flatMap((name, at): readonly Hook[] => {
+    const hook = HOOKS.find((one) => one.name === name);
+    const missing = (hook?.after ?? []).filter((other) => !names.slice(0, at).includes(other));
+    if (missing.length > 0) problems.push(`${shown(option)}: ${name} needs ${missing.join(', ')} before it`);
+    if (!hook) problems.push(unknownHook(name, option));
+    return hook ? [hook] : [];
   });
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  return hooks;
 }

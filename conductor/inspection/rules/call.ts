@@ -1,7 +1,7 @@
 /** The HTTP request of the action `api-call`: a GET with retries for temporary errors. */
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import type { Clock } from '../../../model/clock';
-import { webServerTls } from '../../../wire/web-servers';
+import { webServerTls, type WebServerOptions } from '../../../wire/web-servers';
 import type { ApiCall } from './actions';
 
 const LATER: readonly number[] = [429, 500, 502, 503, 504];
@@ -11,7 +11,7 @@ const LONGEST_PAUSE = 120;
 interface Calling {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly options: { readonly 'DEFAULT.webserver_verify_ca': string };
+  readonly options: WebServerOptions;
 }
 /** Throws if the last response is an error, or if there is none. */
 export async function callApi(
@@ -22,7 +22,7 @@ export async function callApi(
   if (protocol !== 'http:' && protocol !== 'https:') throw new Error(`${protocol} is neither http: nor https:`);
   const proxy = proxies[protocol.slice(0, -1)];
   const milliseconds = timeoutSeconds * 1000;
-  const tls = await webServerTls(options['DEFAULT.webserver_verify_ca']);
+  const tls = await webServerTls(options);
   const bounds = { headersTimeout: milliseconds, bodyTimeout: milliseconds, connect: { timeout: milliseconds, ...tls } };
   const dispatcher: Dispatcher = proxy === undefined ? new Agent(bounds) : new ProxyAgent({ uri: proxy, ...bounds, requestTls: tls });
   try {

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { useApi } from '../../support/api';
 
-const api = useApi({ 'oslo_middleware.enable_proxy_headers_parsing': true, 'agent.callback_hosts': ['198.51.100.0/24', 'Agents.example'] });
+const api = useApi({
+  'oslo_middleware.enable_proxy_headers_parsing': true,
+  'agent.callback_hosts': ['198.51.100.0/24', 'Agents.example'],
+  'conductor.permitted_image_formats': ['raw', 'qcow2'],
+  'agent.tls_minimum_version': '1.2',
+});
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const MAC = '52:54:00:00:00:01';
 /** Recorded reports of agents. */
@@ -48,6 +53,8 @@ describe('lookup', () => {
       heartbeat_timeout: 300,
       agent_token: SECRET,
       agent_token_required: true,
+      tls_min_version: '1.2',
+      permitted_image_formats: ['raw', 'qcow2'],
       agent_skip_bmc_detect: false,
       metrics: { backend: 'noop', prepend_host: false, prepend_uuid: false, prepend_host_reverse: true, global_prefix: null },
       metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },

@@ -40,12 +40,12 @@ it.each<[string, Parameters<typeof conductorOptions>[0], RegExp]>([
   [
     'is not enabled',
     { 'DEFAULT.enabled_boot_interfaces': ['test'], 'DEFAULT.default_boot_interface': 'other' },
-    /^\[DEFAULT\]default_boot_interface = other: not enabled: choose from \[DEFAULT\]enabled_boot_interfaces, of which are available: test$/,
+    /^\[DEFAULT\]default_boot_interface = other: not enabled: choose from \[DEFAULT\]enabled_boot_interfaces, of which are available: test$/m,
   ],
   [
     'does not exist',
     { 'DEFAULT.default_storage_interface': 'nope' },
-    /^\[DEFAULT\]default_storage_interface = nope: not enabled: choose from/,
+    /^\[DEFAULT\]default_storage_interface = nope: not available: choose from \[DEFAULT\]enabled_storage_interfaces, of which are available: /,
   ],
   [
     'an enabled hardware type does not support',
@@ -65,10 +65,59 @@ it('without enabled_power_interfaces, those that the enabled hardware types pref
   expect(hardware.enabled['test-hardware']!.enabled.power).toEqual(['test', 'other']);
 });
 
+it.each(['bios', 'boot', 'vendor'] as const)(
+  'an empty list of %s interfaces enables those that the hardware types prefer, as in Ironic',
+  (kind) => {
+    const options = { [`DEFAULT.enabled_${kind}_interfaces`]: [], 'DEFAULT.enabled_hardware_types': ['test-hardware'] };
+    expect(made(options).enabled['test-hardware']!.enabled[kind]).toEqual(['test']);
+  },
+);
+
 it('warns about enabled interfaces that do not exist, and continues', () => {
   const warnings: string[] = [];
   made({ 'DEFAULT.enabled_bios_interfaces': ['nope', 'test', 'other'] }, warnings);
-  expect(warnings).toEqual(['[DEFAULT]enabled_bios_interfaces: not available: nope']);
+  expect(warnings).toEqual(['[DEFAULT]enabled_bios_interfaces: not available: nope: nodes that set one of these need another one']);
+});
+
+describe('what Ironic has and this program has not', () => {
+  it('is left out, with a warning that says what happens to the nodes', () => {
+    const warnings: string[] = [];
+    const hardware = made(
+      { 'DEFAULT.enabled_hardware_types': ['idrac', 'test-hardware', 'ilo5'], 'DEFAULT.default_boot_interface': 'autodetect' },
+      warnings,
+    );
+    expect(Object.keys(hardware.enabled)).toEqual(['test-hardware']);
+    expect(hardware.enabled['test-hardware']!.defaults.boot).toBe('test');
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /enabled_hardware_types: not available: idrac, ilo5: nodes .* until they get another driver \(of test-hardware\)$/,
+      ),
+      expect.stringMatching(
+        /^\[DEFAULT\]default_boot_interface = autodetect: not available: nodes that do not set one get the first .*\(test, other\)/,
+      ),
+    ]);
+  });
+  it.each<[Parameters<typeof conductorOptions>[0], RegExp]>([
+    [
+      { 'DEFAULT.enabled_hardware_types': ['idrac', 'ilo'] },
+      /^\[DEFAULT\]enabled_hardware_types: unknown hardware types: idrac, ilo; there are/,
+    ],
+    [{ 'DEFAULT.enabled_hardware_types': ['test-hardware', 'redfihs'] }, /unknown hardware types: redfihs; there are/],
+    [{ 'DEFAULT.default_network_interface': 'ucsm' }, /^\[DEFAULT\]default_network_interface = ucsm: not available: choose from/],
+  ])('stops the start if nothing is left, if it is a mistake, or if it separates networks: %j', (options, message) => {
+    expect(() => made(options)).toThrow(message);
+  });
+  it('and all other problems are named at once', () => {
+    const options = {
+      'DEFAULT.enabled_hardware_types': ['test-hardware'],
+      'DEFAULT.enabled_boot_interfaces': ['iscsi'],
+      'DEFAULT.enabled_power_interfaces': ['idrac-redfish'],
+      'DEFAULT.default_raid_interface': 'nope',
+    };
+    expect(() => made(options)).toThrow(
+      /^\[DEFAULT\]default_raid_interface = nope: .*\nhardware type test-hardware would have no boot interface: enable one of test, other in .*\n.*would have no power interface/,
+    );
+  });
 });
 
 it('fill() adds the default interfaces, and driverOf() makes the driver of a node', () => {

@@ -16,7 +16,12 @@ afterEach(async () => {
 
 async function against(
   answer: (asked: AgentRequest, times: number) => Answer,
-  given: { internal?: object; info?: object; options?: Partial<Options>; tls?: { certificate: string; privateKey: string } } = {},
+  given: {
+    internal?: object;
+    info?: object;
+    options?: Partial<Options>;
+    tls?: { certificate: string; privateKey: string; maxVersion?: 'TLSv1.2' };
+  } = {},
 ): Promise<TestTask & { readonly agent: FakeAgent }> {
   const agent = await startFakeAgent(answer, given.tls);
   agents.push(agent);
@@ -182,6 +187,16 @@ describe('TLS verification', () => {
     const { task, agent } = await against(succeed, { ...given(), tls });
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'unreachable' });
     expect(agent.asked).toEqual([]);
+  });
+  it.each<[version: '1.2' | '1.3' | undefined, kind: string | undefined]>([
+    ['1.2', undefined],
+    ['1.3', 'unreachable'],
+    [undefined, 'unreachable'],
+  ])('with an agent that has TLS 1.2 only follows [agent]tls_minimum_version = %s', async (version, kind) => {
+    const options = { ...once, 'agent.verify_ca': 'False', ...(version ? { 'agent.tls_minimum_version': version } : {}) };
+    const { task } = await against(succeed, { options, tls: { ...own, maxVersion: 'TLSv1.2' } });
+    const said = await withAgent(task, (one) => one.command('standby.sync', {})).catch((error: unknown) => error);
+    expect((said as { kind?: string }).kind).toBe(kind);
   });
   it('refuses a file path in the agent_verify_ca that the agent sent', async () => {
     const { task, agent } = await against(succeed, { internal: { agent_verify_ca: join(folder, 'ca.pem') }, tls: own });

@@ -200,6 +200,18 @@ describe('TLS of web servers', () => {
     for (const setting of ['True', 'yes', ''])
       await expect(checkLocation(image(), verifying(setting))).rejects.toThrow(/self-signed certificate/);
   });
+  it('has at least [DEFAULT]webserver_tls_minimum_version, by default 1.3', async () => {
+    const old = await startTlsServer(join(folder, 'old.pem'), (_, response) => response.end(), 'TLSv1.2');
+    const least = (version?: '1.2' | '1.3') =>
+      optionsOf({ 'DEFAULT.webserver_verify_ca': 'False', ...(version ? { 'DEFAULT.webserver_tls_minimum_version': version } : {}) });
+    const check = (version?: '1.2' | '1.3') =>
+      checkLocation({ kind: 'http', url: `${old.url}/image` }, { ...never, options: least(version) });
+    await expect(check()).rejects.toThrow(/protocol/);
+    await expect(check('1.3')).rejects.toThrow(/protocol/);
+    expect(await check('1.2')).toMatchObject({ kind: 'http' });
+    await old.close();
+    rmSync(old.ca);
+  });
   it('is not verified with webserver_verify_ca = False', async () => {
     expect(await checkLocation(image(), verifying('False'))).toEqual(image());
   });

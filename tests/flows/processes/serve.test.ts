@@ -138,6 +138,43 @@ describe('refuses to start with one clear line:', () => {
   });
 });
 
+it('names all problems of the configuration at once, those that check finds too', async () => {
+  const file = config(
+    [
+      ...['[DEFAULT]', 'auth_strategy = http_basic', 'http_basic_auth_user_file = /nonexistent/htpasswd', 'log_dir = /nonexistent/log'],
+      ...[
+        'enabled_console_interfaces = ipmitool-shellinabox',
+        'enabled_deploy_interfaces = iscsi',
+        '[api]',
+        'port = many',
+        'host_ip = 127.0.0.1',
+      ],
+      ...['[inspector]', 'hooks = ports,site-hook', '[redfish]', 'inspection_hooks = nope', '[json_rpc]', 'unix_socket = /run/socket'],
+      ...['[database]', 'connection = mysql://user:hidden@127.0.0.1/x', ''],
+    ].join('\n'),
+  );
+  const problems = [
+    /option \[api\]port "many" must be an integer/,
+    /\[json_rpc\]unix_socket is a security option/,
+    /\[DEFAULT\]log_dir: cannot write \/nonexistent\/log\/bloomery\.log: ENOENT.*: create the folder/,
+    /hardware type ipmi would have no console interface: enable one of ipmitool-socat, no-console in/,
+    /hardware type redfish would have no deploy interface: enable one of direct, ramdisk, custom-agent in/,
+    /\[inspector\]hooks: ports needs validate-interfaces before it/,
+    /\[inspector\]hooks: unknown hook site-hook/,
+    /\[redfish\]inspection_hooks: unknown hook nope/,
+    /\[DEFAULT\]http_basic_auth_user_file: cannot use \/nonexistent\/htpasswd/,
+    /\[database\]connection must be a postgresql:\/\/ URL, not mysql:\/\//,
+  ];
+  const common = ['--config-file', file, '--state-dir', join(folder, 'all')];
+  const [served, checked] = [await run(['serve', ...common]), await run(['check', ...common])];
+  expect([served.code, checked.code]).toEqual([2, 2]);
+  for (const problem of problems) expect(served.errors).toMatch(problem);
+  const found = problems.filter((problem) => !problem.source.includes('\\[api\\]port') && !problem.source.includes('unix_socket'));
+  for (const problem of found) expect(checked.output).toMatch(problem);
+  expect(checked.output).toMatch(/refused +\[api\]port .*"many" must be an integer/);
+  expect(served.errors + checked.output).not.toContain('hidden');
+});
+
 it('`config --sample` prints the options, and `serve --help` the help', async () => {
   expect((await run(['config', '--sample'])).output).toMatch(/^\[DEFAULT\]\n/);
   expect((await run(['serve', '--help'])).output).toMatch(/--state-dir <folder>/);

@@ -57,6 +57,7 @@ async function main(): Promise<void> {
       'pxe.loader_file_paths': loaders,
       'pxe.image_cache_size': 100,
       'DEFAULT.webserver_verify_ca': 'True',
+      'DEFAULT.webserver_tls_minimum_version': '1.3',
       'agent.api_ca_file': null,
       'boot.cache_root': `${folder}/cache`,
       'files.own': [],

@@ -30,7 +30,7 @@ const bodyOf = async (request: IncomingMessage): Promise<AgentRequest['body']> =
 
 export async function startFakeAgent(
   answer: (asked: AgentRequest, times: number) => Answer,
-  tls?: { readonly certificate: string; readonly privateKey: string },
+  tls?: { readonly certificate: string; readonly privateKey: string; readonly maxVersion?: 'TLSv1.2' },
 ): Promise<FakeAgent> {
   const asked: AgentRequest[] = [];
   const respond: RequestListener = (request, response) => {
@@ -54,7 +54,9 @@ export async function startFakeAgent(
       response.end(typeof said.body === 'string' ? said.body : JSON.stringify(said.body));
     })();
   };
-  const server = tls ? createHttps({ cert: tls.certificate, key: tls.privateKey }, respond) : createHttp(respond);
+  const server = tls
+    ? createHttps({ cert: tls.certificate, key: tls.privateKey, ...(tls.maxVersion ? { maxVersion: tls.maxVersion } : {}) }, respond)
+    : createHttp(respond);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -12,11 +12,14 @@ export interface TlsWebServer {
   readonly ca: string;
   close(): Promise<void>;
 }
-/** @param ca where to write the certificate */
-export async function startTlsServer(ca: string, listener: RequestListener): Promise<TlsWebServer> {
+/**
+ * @param ca where to write the certificate
+ * @param maxVersion the highest version of TLS that the server speaks
+ */
+export async function startTlsServer(ca: string, listener: RequestListener, maxVersion?: 'TLSv1.2'): Promise<TlsWebServer> {
   const { certificate, privateKey } = ownCertificate('127.0.0.1', 'web server', Date.now(), randomBytes);
   writeFileSync(ca, certificate);
-  const server = createServer({ cert: certificate, key: privateKey }, listener);
+  const server = createServer({ cert: certificate, key: privateKey, ...(maxVersion ? { maxVersion } : {}) }, listener);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,

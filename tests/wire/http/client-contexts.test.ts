@@ -4,16 +4,17 @@ import { clientContext } from '../../../wire/http/client-contexts';
 const authority = (at: number): string => `-----BEGIN ${at}`;
 
 it('clientContext returns the same context for the same authorities', () => {
-  expect(clientContext(authority(1))).toBe(clientContext(authority(1)));
-  expect(clientContext(authority(1))).not.toBe(clientContext(authority(2)));
-  expect(clientContext()).toBe(clientContext());
+  expect(clientContext('1.2', authority(1))).toBe(clientContext('1.2', authority(1)));
+  expect(clientContext('1.2', authority(1))).not.toBe(clientContext('1.2', authority(2)));
+  expect(clientContext('1.2')).toBe(clientContext('1.2'));
+  expect(clientContext('1.2')).not.toBe(clientContext('1.3'));
 });
 
 it('clientContext discards the least recently used contexts', () => {
-  const [first, used] = [clientContext(authority(1)), clientContext(authority(2))];
+  const [first, used] = [clientContext('1.2', authority(1)), clientContext('1.2', authority(2))];
   for (let at = 3; at < 502; at++) {
-    clientContext(authority(at));
-    expect(clientContext(authority(2))).toBe(used);
+    clientContext('1.2', authority(at));
+    expect(clientContext('1.2', authority(2))).toBe(used);
   }
-  expect(clientContext(authority(1))).not.toBe(first);
+  expect(clientContext('1.2', authority(1))).not.toBe(first);
 });
