@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { GUARDED_OPTIONS, refusalsOf, type GivenOption } from './guards';
+import { isKernelCommandLine } from '../model/kernel-arguments';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
 import { formatDefault } from './documents';
@@ -31,6 +32,9 @@ const keyOf = (row: { readonly section: string; readonly name: string }): string
 const TRUE = ['true', '1', 'on', 'yes'];
 const FALSE = ['false', '0', 'off', 'no'];
 
+const KERNEL_ARGUMENTS =
+  'must be kernel arguments: key, key=value or key="a value", in printable ASCII, without #, ;, || and && as words of their own';
+
 function withinLimits({ min = -Infinity, max = Infinity }: OptionRow, value: number, written: (value: number) => string): number {
   if (value < min) throw new Error(`must be at least ${written(min)}`);
   if (value > max) throw new Error(`must be at most ${written(max)}`);
@@ -47,6 +51,7 @@ function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOption
   switch (row.kind) {
     case 'string':
       if (row.choices && !row.choices.includes(text)) throw new Error(`must be one of ${row.choices.join(', ')}`);
+      if (row.kernelArguments && !isKernelCommandLine(text)) throw new Error(KERNEL_ARGUMENTS);
       return text;
     case 'integer':
     case 'number': {

@@ -219,7 +219,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'conductor/runtime': ['model', 'store/store', 'wire/keystone'],
   'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],
-  config: ['model/idents', 'wire/http/listener-tls', 'wire/http/openid'],
+  config: ['model/idents', 'model/kernel-arguments', 'wire/http/listener-tls', 'wire/http/openid'],
   demo: ['model', 'simulator/fleet', 'tests/lab/ipmi', 'tests/lab/support', 'wire/timeout-signal'],
   drivers: [
     'config/options',
