@@ -1,5 +1,5 @@
 /** iPXE scripts (https://ipxe.org/scripting) for boot records. */
-import { endsIpxeCommand } from '../model/kernel-arguments';
+import { endsIpxeCommand } from '../wire/kernel-arguments';
 import type { BootRecord, ServedBoot } from '../model/records';
 import type { IscsiBoot, IscsiVolume } from '../wire/iscsi';
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { GUARDED_OPTIONS, refusalsOf, type GivenOption } from './guards';
-import { isKernelCommandLine } from '../model/kernel-arguments';
+import { isKernelCommandLine } from '../wire/kernel-arguments';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
 import { formatDefault } from './documents';

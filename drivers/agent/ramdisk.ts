@@ -1,6 +1,6 @@
 /** The agent's ramdisk: its kernel and initramfs for deployment and rescue, and its kernel arguments. */
 import { Fault } from '../../model/errors';
-import { isKernelCommandLine } from '../../model/kernel-arguments';
+import { isKernelCommandLine } from '../../wire/kernel-arguments';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { configuredRamdisk, wholePair, type Pair, type RamdiskMode } from '../common/configured-ramdisk';

@@ -1,4 +1,4 @@
-import { isKernelCommandLine } from '../../model/kernel-arguments';
+import { isKernelCommandLine } from '../../wire/kernel-arguments';
 
 it.each([
   '',
