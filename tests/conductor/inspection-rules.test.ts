@@ -17,7 +17,7 @@ import { startTlsServer } from '../support/fakes/tls-server';
 const N = 'inventory[cpu]';
 const names = {
   node: { name: 'n1', driver_info: { a: 'b' } },
-  inventory: { cpu: { count: 4, load: 1.5, flags: ['x', 'y'], name: 'abc', on: true, none: null, list: [1] } },
+  inventory: { cpu: { count: 4, load: 1.5, big: 1234567, flags: ['x', 'y'], name: 'abc', on: true, none: null, list: [1] } },
   item: "it's",
 };
 it.each([
@@ -38,6 +38,11 @@ it.each([
   [`{${N}[load]:08.3f}`, '0001.500'],
   [`{${N}[load]:.0f}`, '2'],
   [`{${N}[load]:g}`, '1.5'],
+  [`{${N}[big]:,}`, '1,234,567'],
+  [`{${N}[big]:_x}`, '12_d687'],
+  [`{${N}[big]:,.1f}`, '1,234,567.0'],
+  [`{${N}[big]:.3g}`, '1.23e+06'],
+  [`{${N}[load]:#g}`, '1.50000'],
   [`{${N}[load]:10}`, '       1.5'],
   [`{${N}[name]:*^7}`, '**abc**'],
   [`{${N}[name]:.2}`, 'ab'],

@@ -16,8 +16,11 @@ const FIXED = ['f', 'F', '%'];
 const EXPONENTIAL = ['e', 'E'];
 const GENERAL = ['g', 'G'];
 
-const grouped = (digits: string, every: number, separator: string): string =>
-  digits.replace(new RegExp(`(?<=[^.])(?=(?:.{${every}})+$)`, 'g'), separator);
+function grouped(digits: string, every: number, separator: string): string {
+  const first = digits.length % every;
+  const groups = Array.from({ length: Math.floor(digits.length / every) }, (_, at) => digits.slice(first + at * every).slice(0, every));
+  return [...(first === 0 ? [] : [digits.slice(0, first)]), ...groups].join(separator);
+}
 
 /** Python writes at least two digits of the exponent. */
 const exponential = (value: number, digits: number): string => value.toExponential(digits).replace(/e([+-])(\d)$/, 'e$10$2');
@@ -36,7 +39,9 @@ function general(value: number, precision: number, keepsZeros: boolean): string 
   const exponent = value === 0 ? 0 : Number(value.toExponential(digits - 1).split('e')[1]);
   const isFixed = exponent >= -4 && exponent < digits;
   const text = isFixed ? fixed(value, digits - 1 - exponent) : exponential(value, digits - 1);
-  return keepsZeros ? text : text.replace(/(\.\d*?)0+(?=e|$)/, '$1').replace(/\.(?=e|$)/, '');
+  const [digitsAndZeros = '', ...power] = text.split('e');
+  if (keepsZeros || !digitsAndZeros.includes('.')) return text;
+  return [digitsAndZeros.replace(/(?<!0)0+$/, '').replace(/\.$/, ''), ...power].join('e');
 }
 
 /** The digits of a number of zero or more; undefined: the type does not suit the number. */
