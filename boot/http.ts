@@ -12,6 +12,7 @@ import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/
 import type { Store } from '../store/store';
 import type { ImageServerOptions } from '../wire/image-servers';
 import { volumesOf, type VolumeStore } from '../store/volumes';
+import { canonicalAddress, canonicalHost } from '../model/idents';
 import { urlHost, withHost } from '../wire/addresses';
 import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
@@ -140,9 +141,9 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
 function createAnswer({ cache, local, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): AnswerRequest {
   /** Makes the script's URLs reachable: if the request names another address of this host than my_ip, they name that address too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
-    const local = (socket.localAddress ?? '').replace(/^::ffff:/, '');
-    const named = (headers.host ?? '').slice(0, 300).replace(/:\d+$/, '');
-    return named === urlHost(local) ? withHost(script, myIp, local) : script;
+    const local = canonicalAddress(socket.localAddress ?? '');
+    const named = canonicalHost((headers.host ?? '').slice(0, 300));
+    return local !== undefined && named === local ? withHost(script, myIp, local) : script;
   };
 
   const script = async (request: IncomingMessage, response: ServerResponse, mac: string): Promise<number | undefined> => {

@@ -1,4 +1,5 @@
 /** iPXE scripts (https://ipxe.org/scripting) for boot records. */
+import { endsIpxeCommand } from '../wire/kernel-arguments';
 import type { BootRecord, ServedBoot } from '../model/records';
 import type { IscsiBoot, IscsiVolume } from '../wire/iscsi';
 
@@ -94,9 +95,6 @@ const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl
   disk: () => disk,
 };
 
-/** iPXE ends a command at one of these words; anything else is passed to the kernel. */
-const SEPARATORS = ['||', '&&', ';'];
-
-/** Splits the arguments, without words that would end the command. */
+/** Splits the arguments. `isKernelCommandLine` admits no words that end the command; boot records of older versions may have some. */
 const kernelArguments = (text: string): readonly string[] =>
-  text.split(/[\s\p{Cc}]+/u).filter((one) => one !== '' && !SEPARATORS.includes(one));
+  text.split(/[\s\p{Cc}]+/u).filter((one) => one !== '' && !endsIpxeCommand(one));

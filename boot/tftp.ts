@@ -6,7 +6,7 @@ import type { Clock } from '../model/clock';
 import { createBoundedLog, type BoundedLog, type Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { reasonOf } from '../model/errors';
-import { networksOf } from '../model/idents';
+import { canonicalAddress, networksOf } from '../model/idents';
 import { withHost } from '../wire/addresses';
 import { listenError } from '../wire/sockets/listen-errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
@@ -96,9 +96,9 @@ async function listenOn(host: string, port: number, { options, log, clock, metri
   const family = host.includes(':') ? 'udp6' : 'udp4';
 
   const { 'DEFAULT.my_ip': myIp, 'DEFAULT.my_ipv6': myIpv6 } = options;
-  /** A dual-stack socket shows IPv4 addresses as ::ffff:a.b.c.d. */
+  /** A dual-stack socket shows IPv4 addresses as IPv6 addresses that contain them. */
   const reachable = (config: string, peer: string): string =>
-    myIp && myIpv6 && peer.includes(':') && !peer.startsWith('::ffff:') ? withHost(config, myIp, myIpv6) : config;
+    myIp && myIpv6 && canonicalAddress(peer)?.includes(':') ? withHost(config, myIp, myIpv6) : config;
 
   const count = (outcome: string): void => metrics.count('bloomery_tftp_transfers_total', { outcome });
 

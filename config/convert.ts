@@ -1,4 +1,5 @@
 /** The types of options: from the texts of files and variables to values, as oslo.config's types do it. */
+import { isKernelCommandLine } from '../wire/kernel-arguments';
 import { strip } from './ini';
 import type { LoadedOptions, OptionRow } from './options';
 
@@ -6,6 +7,9 @@ export type OptionValue = LoadedOptions[keyof LoadedOptions];
 
 const TRUE = ['true', '1', 'on', 'yes'];
 const FALSE = ['false', '0', 'off', 'no'];
+
+const KERNEL_ARGUMENTS =
+  'must be kernel arguments: key, key=value or key="a value", in printable ASCII, without #, ;, || and && as words of their own';
 
 function withinLimits({ min = -Infinity, max = Infinity }: OptionRow, value: number, written: (value: number) => string): number {
   if (value < min) throw new Error(`must be at least ${written(min)}`);
@@ -43,6 +47,7 @@ function convertOne(row: OptionRow, text: string): OptionValue {
   switch (row.kind) {
     case 'string':
       if (row.choices && !row.choices.includes(text)) throw new Error(`must be one of ${row.choices.join(', ')}`);
+      if (row.kernelArguments && !isKernelCommandLine(text)) throw new Error(KERNEL_ARGUMENTS);
       return text;
     case 'integer': {
       const number = plain(text);

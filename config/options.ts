@@ -17,6 +17,8 @@ export interface OptionRow {
   readonly secret?: true;
   /** An empty value means an empty list. Without a value, the option is null, its default. */
   readonly emptyIsList?: true;
+  /** The kernel command line of a machine, or a part of it. */
+  readonly kernelArguments?: true;
   /** All occurrences in all files count: their items or pairs, in order. */
   readonly repeated?: true;
   /** Former sections and names, as `section.name`. */
@@ -398,7 +400,7 @@ export const OPTIONS = [
   { section: 'deploy', name: 'power_off_after_deploy_failure', kind: 'boolean', default: true, help: 'Power off machines whose deployment failed.' },
   { section: 'deploy', name: 'disk_erasure_concurrency', kind: 'integer', default: 4, min: 1, help: 'Number of disks of a machine that the agent erases concurrently.' },
   // [pxe]
-  { section: 'pxe', name: 'kernel_append_params', formerly: ['pxe.pxe_append_params'], kind: 'string', default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
+  { section: 'pxe', name: 'kernel_append_params', formerly: ['pxe.pxe_append_params'], kind: 'string', kernelArguments: true, default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
   { section: 'pxe', name: 'tftp_server', kind: 'string', default: null, help: 'Address of the TFTP service for machines. Default: my_ip.' },
   { section: 'pxe', name: 'tftp_root', kind: 'string', default: null, help: 'Folder that the TFTP service serves. Default: tftpboot under the state directory.' },
   { section: 'pxe', name: 'loader_file_paths', kind: 'dict', default: { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', 'pxelinux.0': '/usr/lib/PXELINUX/pxelinux.0', 'ldlinux.c32': '/usr/lib/syslinux/modules/bios/ldlinux.c32', 'bootx64.efi': '/usr/lib/grub/x86_64-efi/monolithic/grubnetx64.efi' }, help: 'name:path pairs of boot loaders. The TFTP and HTTP boot services serve each file under its name.' },
@@ -489,7 +491,7 @@ export const OPTIONS = [
   { section: 'ironic_networking', name: 'inspection_network', kind: 'string', default: '', help: 'Switch port configuration for inspection, as access/native_vlan=100. driver_info of a node can override it. Default: the configuration in extra.switchport of each port.' },
   { section: 'ironic_networking', name: 'idle_network', kind: 'string', default: '', help: 'Switch port configuration for ports that are in none of these networks, as access/native_vlan=1. Default: none.' },
   // [inspector]
-  { section: 'inspector', name: 'extra_kernel_params', kind: 'string', default: '', help: 'Additional kernel arguments of ramdisks for inspection.' },
+  { section: 'inspector', name: 'extra_kernel_params', kind: 'string', kernelArguments: true, default: '', help: 'Additional kernel arguments of ramdisks for inspection.' },
   { section: 'inspector', name: 'force_dhcp', kind: 'boolean', default: false, help: 'Ramdisks for inspection use DHCP on all interfaces, and collect LLDP data there. Their virtual media then do not contain the node\'s network_data.' },
   { section: 'inspector', name: 'require_managed_boot', kind: 'boolean', default: null, help: 'Refuse the inspection of nodes whose boot interface cannot boot the ramdisk. Default: true.' },
   { section: 'inspector', name: 'power_off', kind: 'boolean', default: true, help: 'Power machines off after inspection.' },
@@ -601,7 +603,7 @@ export const OPTIONS = [
   { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Upload images for virtual media from [deploy]http_url to Swift, and give BMCs a temporary URL: see [swift]. False: the HTTP boot service serves the images.' },
   { section: 'redfish', name: 'swift_container', kind: 'string', default: 'ironic_redfish_container', help: 'Swift container of images for virtual media.' },
   { section: 'redfish', name: 'swift_object_expiry_timeout', kind: 'integer', default: 900, min: 1, help: 'Seconds after which Swift deletes an image for virtual media.' },
-  { section: 'redfish', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes that do not set kernel_append_params.' },
+  { section: 'redfish', name: 'kernel_append_params', kind: 'string', kernelArguments: true, default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes that do not set kernel_append_params.' },
   { section: 'redfish', name: 'enable_vmedia_insert_polling', kind: 'boolean', default: false, help: 'After inserting a virtual medium, wait until the BMC reports it as inserted.' },
   { section: 'redfish', name: 'vmedia_insert_timeout', kind: 'integer', default: 60, min: 1, help: 'Maximum seconds to wait until the BMC reports a virtual medium as inserted.' },
   { section: 'redfish', name: 'vmedia_insert_poll_interval', kind: 'integer', default: 2, min: 1, help: 'Seconds between requests to the BMC while waiting for a virtual medium to be inserted.' },

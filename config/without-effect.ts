@@ -135,6 +135,7 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'ansible', because: 'there is no deploy interface ansible' },
   { section: 'api', names: ['api_workers', 'middleware', 'response_validation'], because: 'one process answers; you start more' },
   { section: 'conductor', names: ['cache_clean_up_interval', 'clear_image_cache_on_deploy_failure'], because: 'the image cache removes the least recently used images' },
+  { section: 'conductor', names: ['disable_kernel_parameter_parsing'], because: 'each boot loader needs well-formed kernel arguments' },
   { section: 'conductor', names: ['disable_deep_image_inspection', 'disable_file_checksum', 'disable_zstandard_decompression'], because: 'the agent checks and writes images' },
   { section: 'database', names: ['sqlite_synchronous', 'sqlite_retries', 'sqlite_max_wait_for_retry', 'mysql_engine'], because: 'there is neither SQLite nor MariaDB' },
   { section: 'deploy', names: ['default_boot_option'], because: 'instances boot from their disk' },

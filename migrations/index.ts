@@ -19,6 +19,7 @@ import { up as bootRequests } from './0016_boot_requests';
 import { up as stateCounts } from './0017_state_counts';
 import { up as images } from './0018_images';
 import { up as mediaInSwift } from './0019_media_in_swift';
+import { up as parents } from './0020_parents';
 
 export interface Migration {
   readonly name: string;
@@ -50,4 +51,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0017_state_counts', up: stateCounts },
   { name: '0018_images', up: images },
   { name: '0019_media_in_swift', up: mediaInSwift },
+  { name: '0020_parents', up: parents },
 ];

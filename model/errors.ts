@@ -103,6 +103,9 @@ export const FAULTS = {
   IntrospectionRuleAlreadyExists: [409, 'Rule with UUID {uuid} already exists'],
   InspectionRuleAlreadyExists: [409, 'A rule with UUID {uuid} already exists.'],
   PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],
+  ParentNodeUnknown: [400, "Unable to apply the requested parent_node '{parent}'. Requested value was invalid."],
+  ParentNodeCycle: [400, 'Node {node} cannot have the parent_node {parent}: the node would be its own ancestor.'],
+  NodeHasChildren: [409, 'Node {node} cannot be deleted while it is the parent_node of other nodes. Change or delete these first.'],
   ParentNodeLocked: [
     409,
     'Node {node} parent_node {parent} is presently locked and we are unable to perform any action on it at this time. Please retry after the current operation is completed.',

@@ -114,13 +114,23 @@ export function parseNetwork(text: string): Network | undefined {
   list.addSubnet(address, length, type);
   return { contains: (other) => familyOf(other) === family && list.check(other, type) };
 }
+/** The bits of an IPv6 address before the IPv4 address that it contains. */
+const MAPPED_BITS = 96;
+/** An IPv6 network of addresses that contain IPv4 addresses, as the IPv4 network; any other text as it is. */
+function unmapped(text: string): string {
+  const [address = '', size = ''] = text.split('/');
+  const bits = size === '' ? 0 : Number(size) - MAPPED_BITS;
+  const ipv4 = isIP(address) === 6 && bits >= 0 ? canonicalAddress(address) : undefined;
+  if (ipv4 === undefined || !isIPv4(ipv4)) return text;
+  return size === '' ? ipv4 : `${ipv4}/${bits}`;
+}
 /**
  * One of several networks. An IPv6 address that contains an IPv4 address counts as this one. Throws a TypeError if one of the texts is not
  * a network.
  */
 export function networksOf(texts: readonly string[]): Network {
   const networks = texts.map((text) => {
-    const network = parseNetwork(text);
+    const network = parseNetwork(unmapped(text));
     if (!network) throw new TypeError(`${text} is not a network`);
     return network;
   });

@@ -16,6 +16,16 @@ type Container = Record<string, unknown> | unknown[];
 /** The reason why an operation cannot be applied. */
 class Unfit extends Error {}
 
+/** The names in a JSON Pointer, decoded (RFC 6901 §4). */
+function partsOf(pointer: string): readonly string[] {
+  const [invalid] = /~(?:[^01]|$)/.exec(pointer) ?? [];
+  if (invalid !== undefined) throw new Unfit(`Found invalid escape ${invalid}`);
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
 const INDEX = /^(0|[1-9][0-9]*)$/;
 
 /** Converts a path component to a list index or a member name. */
@@ -89,8 +99,8 @@ export function applyPatch(document: Readonly<Record<string, unknown>>, patch: r
       throw new Fault('Invalid', { message: `Adding a new attribute (${path}) to the root of the resource is not allowed` });
   const patched = structuredClone(document) as Record<string, unknown>;
   for (const operation of patch) {
-    const parts = operation.path.split('/').slice(1);
     try {
+      const parts = partsOf(operation.path);
       if (operation.op !== 'remove' && !('value' in operation)) throw new Unfit("The operation does not contain a 'value' member");
       const target = parts.slice(0, -1).reduce<unknown>(walk, patched);
       const key = step(target, parts.at(-1)!);

@@ -34,6 +34,7 @@ const options = new Set(OPTIONS.flatMap((row) => [`[${row.section}]`, `[${row.se
 /** Options of Ironic that the pages say are not here. */
 const NOT_HERE = new Set([
   '[api]disallowed_enrollment_boot_modes',
+  '[conductor]disable_kernel_parameter_parsing',
   '[json_rpc]auth_strategy',
   '[metrics]backend',
   '[pxe_filter]dhcp_hostsdir',

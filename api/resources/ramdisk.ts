@@ -1,7 +1,7 @@
 /** The endpoints of ramdisks, without authentication: lookup, heartbeat, continue_inspection (ironic-python-agent's protocol). */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
-import { isMac } from '../../model/idents';
+import { canonicalAddress, isMac } from '../../model/idents';
 import { originFields } from '../../model/origin';
 import { toBoolean } from '../../model/python';
 import { isSameSecret, MASK } from '../../model/masks';
@@ -297,7 +297,7 @@ async function continueInspection(request: Request, context: ApiContext): Promis
   const { body, query, minor } = request;
   const { inventory, ...plugin } = body as { readonly inventory: Inventory } & JsonObject;
   const macs = macsOf(inventory.interfaces.map(({ mac_address: mac }) => mac));
-  const addresses = [inventory.bmc_address, inventory.bmc_v6address].filter((one): one is string => !!one);
+  const addresses = [inventory.bmc_address, inventory.bmc_v6address].flatMap((one) => (one ? [canonicalAddress(one) ?? one] : []));
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
   for (const owner of await ownersOf(macs, addresses, uuid, context)) await refuseForeignSource(owner, request, context);

@@ -1,5 +1,6 @@
 /** Derives the settings of the DHCPv6 subnets from `[boot]dhcp_subnet` and the interfaces' addresses. Unusable options stop the start. */
 import type { Advertisement } from '../../wire/dhcp/router-advertisement';
+import { canonicalAddress } from '../../model/idents';
 import { withHost } from '../../wire/addresses';
 import { formatIpv6, parseIpv6 } from '../../wire/ipv6';
 import type { PoolRange } from './addresses';
@@ -51,8 +52,9 @@ function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: Addresses
   const own = all.filter((address) => !isLinkLocal(address));
   const near = own.filter((address) => isOnLink({ network, width }, address));
   const { 'DEFAULT.my_ip': myIp, 'DEFAULT.my_ipv6': myIpv6, 'pxe.tftp_server': tftp } = options;
+  const mine = [myIpv6, myIp].map((one) => (one === null ? null : canonicalAddress(one)));
   const candidates = near.length > 0 ? near : own;
-  const server = candidates.find((address) => address === myIpv6 || address === myIp) ?? candidates[0];
+  const server = candidates.find((address) => mine.includes(canonicalAddress(address))) ?? candidates[0];
   if (server === undefined) throw new DhcpSetupError(`interface ${name}: it has only a link-local IPv6 address`);
   const form = formOf(first, size);
   const leaseSeconds = line.leaseSeconds ?? options['boot.dhcp_lease_time'];

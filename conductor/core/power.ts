@@ -2,6 +2,7 @@
 import type { Power } from '../../drivers/interfaces';
 import { bareTimestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
+import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { FORGET_AGENT } from './agent-info';
@@ -54,7 +55,7 @@ async function order(task: NodeTask, target: Power, from: 'power on' | 'power of
 }
 
 const hasDedicatedPowerSupply = ({ driver_info: info }: Pick<NodeRecord, 'driver_info'>): boolean =>
-  Boolean(info.has_dedicated_power_supply);
+  toBoolean(info.has_dedicated_power_supply) === true;
 
 /** Changes the power of a parent or child node, unless it is right already. Throws `locked` when other work holds that node. */
 async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {

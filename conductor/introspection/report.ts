@@ -2,7 +2,7 @@
  * A report that a ramdisk posted to the introspection service: parsed before its node is known, and in the form in which it is stored.
  */
 import { isIP } from 'node:net';
-import { isLoopback } from '../../model/idents';
+import { canonicalAddress, isLoopback } from '../../model/idents';
 import { isObject } from '../../model/json';
 import { repr, str } from '../../model/python';
 import type { Inventory, InventoryInterface, JsonObject } from '../../model/records';
@@ -38,13 +38,8 @@ function bmcAddress(raw: JsonObject, inBand: 'bmc_address' | 'bmc_v6address', ol
 }
 /** In pxelinux's form (01-aa-bb-…) or as a plain address. */
 function bootMac(raw: JsonObject): string | undefined {
-  const given = textOf(raw['boot_interface']);
-  return given?.includes('-')
-    ? given
-        .slice(given.indexOf('-') + 1)
-        .replaceAll('-', ':')
-        .toLowerCase()
-    : given;
+  const given = textOf(raw['boot_interface'])?.toLowerCase();
+  return given?.includes('-') ? given.slice(given.indexOf('-') + 1).replaceAll('-', ':') : given;
 }
 
 function allInterfaces(raw: JsonObject): Readonly<Record<string, ReportedInterface>> {
@@ -108,7 +103,7 @@ export function readReport(given: JsonObject, addPorts: string): Report {
         ? inventory
         : { ...inventory, boot: { ...inventory.boot, pxe_interface: booted } },
     macs,
-    bmcAddresses: [address, v6].filter((one) => one !== null),
+    bmcAddresses: [address, v6].flatMap((one) => (one === null ? [] : [canonicalAddress(one) ?? one])),
     failures,
     saysBootInterface: booted !== undefined,
   };

@@ -47,7 +47,7 @@ function checkSizes(uuid: string | undefined, properties: JsonObject | null | un
 
 /**
  * Throws Invalid (no conductor serves the node), InvalidParameterValue (an interface, a property), NodeAlreadyExists, DuplicateName,
- * InstanceAssociated.
+ * InstanceAssociated, ParentNodeUnknown, ParentNodeCycle.
  */
 export async function createNode(context: Context, node: NewNode): Promise<NodeRecord> {
   const { options, hardware, store } = context;
@@ -55,11 +55,20 @@ export async function createNode(context: Context, node: NewNode): Promise<NodeR
   await checkServed(context, node.driver, group);
   const interfaces = hardware.fill(node.driver, node);
   checkSizes(node.uuid, node.properties);
-  return store.nodes.create({
+  const whole: NewNode = {
     resource_class: options['DEFAULT.default_resource_class'],
     ...node,
     conductor_group: group,
     ...interfaces,
+  };
+  const { parent_node: parent } = whole;
+  if (!parent) return store.nodes.create(whole);
+  return store.transaction(async ({ nodes }) => {
+    const made = await nodes.create(whole);
+    // The parent cannot be deleted from here on.
+    const [found] = await nodes.listColumns(['uuid'], { where: { uuid: parent }, children: 'all' });
+    if (!found) throw new Fault('ParentNodeUnknown', { parent });
+    return made;
   });
 }
 
@@ -126,7 +135,7 @@ function newInterfaces(context: Context, node: NodeRecord, changes: NodeChanges,
   return context.hardware.fill(changes.driver ?? node.driver, { ...current, ...given });
 }
 
-/** Throws NodeLocked, NodeNotFound; InvalidState, NodeAssociated (409); InvalidParameterValue, Invalid (400); DuplicateName. */
+/** Throws NodeLocked, NodeNotFound; InvalidState, NodeAssociated (409); InvalidParameterValue, Invalid, ParentNode… (400); DuplicateName. */
 export async function updateNode(context: Context, uuid: string, requested: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord> {
   const changes =
     requested.conductor_group === undefined ? requested : { ...requested, conductor_group: requested.conductor_group.toLowerCase() };
@@ -145,7 +154,7 @@ export async function updateNode(context: Context, uuid: string, requested: Node
   );
 }
 
-/** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, InvalidState. */
+/** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, NodeHasChildren, InvalidState. */
 export async function deleteNode(context: Context, uuid: string): Promise<void> {
   const allowed = [...DELETABLE_STATES, ...(context.options['conductor.allow_deleting_available_nodes'] ? ['available' as const] : [])];
   await withTask(context, uuid, { purpose: 'node deletion', retry: true }, async ({ node }) => {

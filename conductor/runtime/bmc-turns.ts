@@ -1,5 +1,6 @@
 /** BMCs are slow, and some fail under two requests at once: background work sends one request at a time to each BMC. */
 import { isIPv6 } from 'node:net';
+import { canonicalHost } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 
 export interface BmcTurns {
@@ -10,13 +11,16 @@ export interface BmcTurns {
 /** Host and port of a service, however its address is written. */
 function serviceOf(address: string): string {
   const url = address.includes('://') ? address : `https://${isIPv6(address) ? `[${address}]` : address}`;
-  return URL.canParse(url) ? new URL(url).host : address.toLowerCase();
+  if (!URL.canParse(url)) return address.toLowerCase();
+  const { hostname, port } = new URL(url);
+  return `${canonicalHost(hostname) ?? hostname} ${port}`;
 }
 /** The name of a node's BMC: nodes may share a BMC. Reads of power states use the UUID instead: thousands of nodes may share an address. */
 export function bmcOf({ uuid, driver_info: info }: Pick<NodeRecord, 'uuid' | 'driver_info'>): string {
   const { redfish_address: redfish, ipmi_address: ipmi, ipmi_port: port } = info;
   if (typeof redfish === 'string') return serviceOf(redfish);
-  if (typeof ipmi === 'string') return `${ipmi.toLowerCase()} ${typeof port === 'number' || typeof port === 'string' ? port : ''}`;
+  if (typeof ipmi === 'string')
+    return `${canonicalHost(ipmi) ?? ipmi.toLowerCase()} ${typeof port === 'number' || typeof port === 'string' ? port : ''}`;
   return `of ${uuid}`;
 }
 

@@ -1,8 +1,8 @@
 /** Inspection by the agent: boots the ramdisk, which posts its findings to `/v1/continue_inspection`. */
 import { lookup } from 'node:dns/promises';
-import { isIP, isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
 import { Fault, reasonOf } from '../../model/errors';
-import { isLoopback } from '../../model/idents';
+import { canonicalAddress, canonicalHost, isLoopback } from '../../model/idents';
 import type { NodeRecord } from '../../model/records';
 import { isTrue, setBootDevice } from '../common/boot-settings';
 import { fastTracked } from './fast-track';
@@ -60,9 +60,10 @@ export async function bmcAddresses(node: NodeRecord, task: Task): Promise<readon
     if (!key.endsWith('_address') || typeof value !== 'string' || value === '') continue;
     // With IPMI bridging, ipmi_address is the address of another machine's BMC.
     if (key.startsWith('ipmi_') && (key !== 'ipmi_address' || !['no', undefined].includes(bridging(node)))) continue;
-    // In its one canonical form (RFC 5952): the report has the address in this form too.
-    const url = value.includes('//') ? value : `http://${isIPv6(value) ? `[${value}]` : value}`;
-    const host = (URL.canParse(url) ? new URL(url).hostname : value).replace(/^\[|\]$/g, '');
+    // In the form that the lookup of a report has too.
+    const url = value.includes('//') ? value : `http://${value}`;
+    const named = canonicalAddress(value) ?? (URL.canParse(url) ? new URL(url).hostname : value);
+    const host = canonicalHost(named) ?? named;
     const addresses = isIP(host) ? [host] : [host, ...(await resolved(host, task))];
     for (const address of addresses) if (!isLoopback(address) && address !== 'localhost.localdomain') found.add(address);
   }
@@ -80,7 +81,7 @@ async function resolved(host: string, task: Task): Promise<readonly string[]> {
       () => [],
       () => [],
     );
-    return (await Promise.race([lookup(host, { all: true }), late])).map(({ address }) => address);
+    return (await Promise.race([lookup(host, { all: true }), late])).map(({ address }) => canonicalAddress(address) ?? address);
   } catch (error) {
     task.log.warn('The name of a BMC does not resolve', { host, reason: reasonOf(error) });
     return [];

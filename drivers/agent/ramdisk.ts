@@ -1,5 +1,6 @@
 /** The agent's ramdisk: its kernel and initramfs for deployment and rescue, and its kernel arguments. */
 import { Fault } from '../../model/errors';
+import { isKernelCommandLine } from '../../wire/kernel-arguments';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { configuredRamdisk, wholePair, type Pair, type RamdiskMode } from '../common/configured-ramdisk';
@@ -105,19 +106,27 @@ export async function inMemoryImages(task: GlanceTask & Pick<Task, 'node'>): Pro
 }
 
 type AppendOption = 'pxe.kernel_append_params' | 'redfish.kernel_append_params';
-/** The option, or the node's value in its place. */
-function appended(
-  { node: { instance_info: instance, driver_info: info }, options }: Task,
-  option: AppendOption = 'pxe.kernel_append_params',
-): string {
-  const standard = options[option];
-  const own = instance['kernel_append_params'] ?? info['kernel_append_params'];
-  return typeof own === 'string' ? own.replaceAll('%default%', standard) : standard;
+type Place = 'instance_info' | 'driver_info';
+const malformed = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+/** The value in this field; undefined: none. Throws InvalidParameterValue unless it is a kernel command line, with the option in place of %default%. */
+function ownArguments({ node }: Pick<Task, 'node'>, place: Place, name: string, standard: string): string | undefined {
+  const own = node[place][name] ?? undefined;
+  if (own === undefined) return undefined;
+  const filled = typeof own === 'string' ? own.replaceAll('%default%', () => standard) : undefined;
+  if (filled === undefined || !isKernelCommandLine(filled))
+    throw malformed(`node's ${place}['${name}'] contains malformed kernel command line`);
+  return filled;
+}
+/** The option, or the node's value in its place. Throws InvalidParameterValue. */
+function appended(task: Pick<Task, 'node' | 'options'>, option: AppendOption = 'pxe.kernel_append_params'): string {
+  const standard = task.options[option];
+  const own = (place: Place): string | undefined => ownArguments(task, place, 'kernel_append_params', standard);
+  return own('instance_info') ?? own('driver_info') ?? standard;
 }
 const oneLine = (words: readonly string[]): string =>
   words
+    .map((word) => word.trim())
     .join(' ')
-    .replace(/[\n\r\0]/g, '')
     .replace(/ {2,}/g, ' ')
     .trim();
 
@@ -125,22 +134,19 @@ const oneLine = (words: readonly string[]): string =>
 export const apiUrlOf = async ({ connections, options }: Pick<Task, 'connections' | 'options'>): Promise<string> =>
   (await connections.apiUrl?.()) ?? options['service_catalog.endpoint_override'];
 
-/** The arguments of the agent's kernel. An argument with an empty value is written without `=`. */
-export async function kernelArguments(task: Task, more: Readonly<Record<string, string>>, option?: AppendOption): Promise<string> {
+/** The arguments of the agent's kernel. An argument with an empty value is written without `=`. Throws InvalidParameterValue. */
+export async function kernelArguments(task: Task, given: Readonly<Record<string, string>>, option?: AppendOption): Promise<string> {
   const named: Readonly<Record<string, string>> = {
     'ipa-api-url': await apiUrlOf(task),
     ...(task.globalRequestId === undefined ? {} : { 'ipa-global-request-id': task.globalRequestId }),
-    ...more,
+    ...given,
   };
-  return oneLine([
-    'selinux=0 troubleshoot=0 text',
-    appended(task, option),
-    ...Object.entries(named).map(([name, value]) => (value === '' ? name : `${name}=${value}`)),
-  ]);
+  const more = Object.entries(named).map(([name, value]) => (value === '' ? name : `${name}=${value}`));
+  const wrong = more.find((argument) => !isKernelCommandLine(argument));
+  if (wrong !== undefined) throw malformed(`The kernel argument ${wrong.split('=', 1)[0]} of the ramdisk is malformed`);
+  return oneLine(['selinux=0 troubleshoot=0 text', appended(task, option), ...more]);
 }
 
-/** The arguments of an instance's kernel. */
-export function instanceArguments(task: Task): string {
-  const own = task.node.instance_info['ramdisk_kernel_arguments'];
-  return oneLine(['root=/dev/ram0 text', appended(task), typeof own === 'string' ? own : '']);
-}
+/** The arguments of an instance's kernel. Throws InvalidParameterValue. */
+export const instanceArguments = (task: Task): string =>
+  oneLine(['root=/dev/ram0 text', appended(task), ownArguments(task, 'instance_info', 'ramdisk_kernel_arguments', '') ?? '']);

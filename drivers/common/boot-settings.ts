@@ -1,5 +1,6 @@
 /** Settings of a machine before it boots: boot device, boot mode and secure boot. */
 import { Fault, reasonOf } from '../../model/errors';
+import { toBoolean } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { instanceCapabilities, machineCapabilities } from './capabilities';
 import type { Task } from '../interfaces';
@@ -20,9 +21,8 @@ function forcedPersistence(value: unknown): boolean | undefined {
   return value === 'Always' || isTrue(value) ? true : undefined;
 }
 
-/** true, or one of the words for it. */
-export const isTrue = (value: unknown): boolean =>
-  value === true || (typeof value === 'string' && ['1', 't', 'true', 'on', 'y', 'yes'].includes(value.trim().toLowerCase()));
+/** true, or one of the words for it. Fields of nodes that are objects may have text in place of a boolean. */
+export const isTrue = (value: unknown): boolean => toBoolean(value) === true;
 
 interface FirmwareRequest {
   readonly mode?: string | undefined;

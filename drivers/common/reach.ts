@@ -1,6 +1,7 @@
 /** URLs of this host for peers that have IPv6 only. */
 import { isIPv6 } from 'node:net';
 import type { Options } from '../../config/options';
+import { canonicalAddress } from '../../model/idents';
 import { withHost } from '../../wire/addresses';
 
 type OwnAddresses = Pick<Options, 'DEFAULT.my_ip' | 'DEFAULT.my_ipv6'>;
@@ -9,7 +10,8 @@ type OwnAddresses = Pick<Options, 'DEFAULT.my_ip' | 'DEFAULT.my_ipv6'>;
 function hostOf(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined;
   const host = isIPv6(text) ? text : /^(?:\w+:\/\/)?(?:[^@/\s]*@)?\[([\da-f:.]{2,45})\]/i.exec(text)?.[1];
-  return host !== undefined && isIPv6(host) ? host : undefined;
+  const address = host === undefined ? undefined : canonicalAddress(host);
+  return address !== undefined && isIPv6(address) ? address : undefined;
 }
 
 /**

@@ -41,6 +41,8 @@ interface Job {
   /** Table → `id` in Ironic's database → UUID, of the rows that were imported or existed. */
   readonly uuids: Map<string, Map<unknown, string>>;
   readonly refused: string[];
+  /** UUID of a node → its parent. */
+  readonly parents: Map<string, string>;
   /** Warning → the nodes or tables that it concerns. */
   readonly warnings: Map<string, string[]>;
 }
@@ -133,6 +135,17 @@ function stateRefusal(row: SourceRow): string | undefined {
   const holder = row['reservation'];
   return typeof holder === 'string' ? `the conductor ${plain(holder)} holds it: let that end, then run the import again` : undefined;
 }
+/** Why a node cannot keep its parent. Undefined: it can. Ironic has nodes that are their own ancestors. */
+function parentRefusal({ parents }: Job, { uuid, parent_node: parent }: SourceRow): string | undefined {
+  if (typeof uuid !== 'string' || typeof parent !== 'string' || parent === '') return undefined;
+  for (let [above, passed] = [parent as string | undefined, new Set<string>()]; above !== undefined; above = parents.get(above)) {
+    if (above === uuid) return 'it is its own ancestor: change its parent_node in Ironic, then run the import again';
+    if (passed.has(above)) break;
+    passed.add(above);
+  }
+  parents.set(uuid, parent);
+  return undefined;
+}
 /** Warns of a node whose hardware type is not enabled here; if that is enabled, of its interfaces that are not. */
 function warnOfDrivers(job: Job, row: SourceRow): void {
   const unknown = Object.entries(job.options.enabled).flatMap(([kind, names]) => {
@@ -146,7 +159,7 @@ function warnOfDrivers(job: Job, row: SourceRow): void {
 
 /** The row with its secrets, or why it cannot be imported. */
 function admission(job: Job, { table, from = table }: ImportTable, row: SourceRow): SourceRow | string {
-  const reason = malformed(row) ?? (table === 'nodes' ? stateRefusal(row) : undefined);
+  const reason = malformed(row) ?? (table === 'nodes' ? (stateRefusal(row) ?? parentRefusal(job, row)) : undefined);
   if (reason !== undefined) return reason;
   if (!job.source.masks) return row;
   if (table === 'inspection_rules' && row['sensitive'] === true) return 'it is sensitive, and the API does not show it: create it here';
@@ -242,7 +255,7 @@ function warnOfAbsent(job: Job): void {
 /** @throws Error; our database is then unchanged */
 export async function importIronic(db: Knex, source: Source, options: ImportOptions): Promise<ImportSummary> {
   const transaction = await db.transaction();
-  const job: Job = { db: transaction, source, options, uuids: new Map(), refused: [], warnings: new Map() };
+  const job: Job = { db: transaction, source, options, uuids: new Map(), parents: new Map(), refused: [], warnings: new Map() };
   try {
     // Nodes and allocations refer to each other. The UUIDs of all allocations suffice for importing nodes first.
     const allocations = new Map<unknown, string>();

@@ -135,7 +135,7 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
     },
 
     async remove(uuid, fence) {
-      const gone = await run(fenced(uuid, fence).delete());
+      const gone = await run(fenced(uuid, fence).delete(), { uuid });
       if (gone === 0) throw await conflictOf(uuid);
     },
 

@@ -95,6 +95,7 @@ it.each([
   ['a carriage return', 'a=1\r\nshell', 'a=1 shell'],
   ['control characters', 'a=1\0\x0b\x85b', 'a=1 b'],
   ['another command', 'a=1 || shell && reboot ; exit', 'a=1 shell reboot exit'],
+  ['a comment', 'a=1 # b #c', 'a=1 b'],
   ['white space', '  a=1\t\tb  ', 'a=1 b'],
   ['special characters within an argument (unchanged)', 'a=x;y||z "b c" url=http://h/?q=1&r=2', 'a=x;y||z "b c" url=http://h/?q=1&r=2'],
 ])('keeps kernel arguments on their line and out of other commands: %s', (_, given, kept) => {

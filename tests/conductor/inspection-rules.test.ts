@@ -14,7 +14,12 @@ import type { RuleStep, InspectionRule } from '../../model/rules/inspection-rule
 import { nodeRecord, portRecord } from '../support/task';
 import { startTlsServer } from '../support/fakes/tls-server';
 
-const names = { node: { name: 'n1', driver_info: { a: 'b' } }, inventory: { cpu: { count: 4, flags: ['x', 'y'] } }, item: "it's" };
+const N = 'inventory[cpu]';
+const names = {
+  node: { name: 'n1', driver_info: { a: 'b' } },
+  inventory: { cpu: { count: 4, load: 1.5, big: 1234567, flags: ['x', 'y'], name: 'abc', on: true, none: null, list: [1] } },
+  item: "it's",
+};
 it.each([
   ['', ''],
   ['plain', 'plain'],
@@ -22,7 +27,40 @@ it.each([
   ['{node.driver_info[a]}-{item}', "b-it's"],
   ['{inventory[cpu][count]}', '4'],
   ['{inventory[cpu][flags][1]}', 'y'],
-  ['{inventory[cpu]}', "{'count': 4, 'flags': ['x', 'y']}"],
+  ['{inventory[cpu][list]}', '[1]'],
+  [`{${N}[count]:04d}`, '0004'],
+  [`{${N}[count]:>6}`, '     4'],
+  [`{${N}[count]:#010b}`, '0b00000100'],
+  [`{${N}[count]:=+5}`, '+   4'],
+  [`{${N}[count]:.2f}`, '4.00'],
+  [`{${N}[count]:e}`, '4.000000e+00'],
+  [`{${N}[count]:.0%}`, '400%'],
+  [`{${N}[load]:08.3f}`, '0001.500'],
+  [`{${N}[load]:.0f}`, '2'],
+  [`{${N}[load]:g}`, '1.5'],
+  [`{${N}[big]:,}`, '1,234,567'],
+  [`{${N}[big]:_x}`, '12_d687'],
+  [`{${N}[big]:,.1f}`, '1,234,567.0'],
+  [`{${N}[big]:.3g}`, '1.23e+06'],
+  [`{${N}[load]:#g}`, '1.50000'],
+  [`{${N}[load]:10}`, '       1.5'],
+  [`{${N}[name]:*^7}`, '**abc**'],
+  [`{${N}[name]:.2}`, 'ab'],
+  [`{${N}[name]:05}`, 'abc00'],
+  [`{${N}[name]!r:>8}`, "   'abc'"],
+  [`{${N}[name][1]}`, 'b'],
+  [`{${N}[on]:5}`, '    1'],
+  [`{${N}[count]!s:04}`, '4000'],
+  [`{${N}[list]:}`, '[1]'],
+  [`{${N}[load]:d}`, 'wrong'],
+  [`{${N}[name]:5d}`, 'wrong'],
+  [`{${N}[name]:=5}`, 'wrong'],
+  [`{${N}[count]:.2}`, 'wrong'],
+  [`{${N}[count]:s}`, 'wrong'],
+  [`{${N}[none]:5}`, 'wrong'],
+  [`{${N}[list]:5}`, 'wrong'],
+  [`{${N}[count]:999999999999}`, 'wrong'],
+  [`{${N}[name][3]}`, 'wrong'],
   ['{item!r}', '"it\'s"'],
   ['{{x}}', '{x}'],
   ['{nothing}', 'missing'],
@@ -54,7 +92,13 @@ const node = nodeRecord({
   traits: ['CUSTOM_A'],
 });
 const port = portRecord({ uuid: PORT, extra: { list: [1] } });
-const inventory = { cpu: { count: 8, flags: ['vmx'] }, bmc_address: '192.0.2.7', boot: null, bmc_password: 'hush' };
+const inventory = {
+  cpu: { count: 8, flags: ['vmx'] },
+  bmc_address: '192.0.2.7',
+  boot: null,
+  bmc_password: 'hush',
+  hostname: '{node.name}',
+};
 const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], more: Partial<InspectionRule> = {}): InspectionRule => ({
   ...{ uuid: 'the-rule', priority: 0, phase: 'main', sensitive: false, conditions, actions },
   ...more,
@@ -144,6 +188,9 @@ it.each<[string, unknown, boolean | string, object?]>([
   ['eq', { values: ['{item}', 1] }, false, { loop: [1, 2], multiple: 'last' }],
   ['eq', { values: ['{item}', 2] }, true, { loop: [1, 2], multiple: 'first' }],
   ['eq', { values: ['{item[a]}', 'b'] }, true, { loop: { a: 'b' } }],
+  ['eq', { values: ['{item}', 'n1'] }, true, { loop: ['{node.name}'] }],
+  ['eq', { values: ['{inventory[nothing]}', '{inventory[nothing]}'] }, true],
+  ['is-empty', { value: '{item}' }, true, { loop: ['{inventory[nothing]}'] }],
 ])('the condition %s with %j gives %s (%j)', async (op, args, expected, more = {}) => {
   const condition = { op, args, ...more } as RuleStep;
   if (typeof expected === 'string') await expect(met(condition)).rejects.toThrow(expected);
@@ -179,6 +226,36 @@ it.each<[string, unknown, object | string, object?]>([
       ],
     },
   ],
+  [
+    'set-attribute',
+    { path: '{item[path]}', value: '{item[value]}' },
+    { node: { driver_info: { ipmi_address: '192.0.2.7', cpus: '0008' } } },
+    {
+      loop: [
+        { path: 'driver_info/ipmi_address', value: '{inventory[bmc_address]}' },
+        { path: 'driver_info/cpus', value: '{inventory[cpu][count]:04d}' },
+      ],
+    },
+  ],
+  [
+    'set-attribute',
+    { path: 'driver_info/ipmi_password', value: '{item[value]}' },
+    { node: { driver_info: { ipmi_password: '***' } } },
+    { loop: { value: '{inventory[bmc_password]}' } },
+  ],
+  [
+    'set-attribute',
+    { path: 'extra/x', value: '{item}' },
+    { node: { extra: { x: "{'a': ['8']}" } } },
+    { loop: [{ a: ['{inventory[cpu][count]}'] }] },
+  ],
+  ['set-attribute', { path: 'extra/x', value: '{item}' }, { node: { extra: { x: '{node.name}' } } }, { loop: ['{inventory[hostname]}'] }],
+  [
+    'set-attribute',
+    { path: 'driver_info/ipmi_address', value: '{inventory[nothing]}' },
+    "set-attribute: the fields of '{inventory[nothing]}' cannot be filled in: 'nothing' is not there",
+  ],
+  ['set-attribute', { path: 'extra/x', value: '{item[v]}' }, "'nothing' is not there", { loop: [{ v: '{inventory[nothing]}' }] }],
   ['extend-attribute', { path: 'extra/list', value: 'x' }, { node: { extra: { list: ['x'] } } }],
   ['extend-attribute', { path: 'properties/memory_mb', value: 'x' }, 'Cannot extend non-list attribute properties/memory_mb with value x'],
   ['del-attribute', { path: 'properties/memory_mb' }, { node: { properties: { capabilities: 'a:1' } } }],

@@ -150,6 +150,11 @@ describe('options', () => {
     ['[api]\nport = 70000', /option \[api\]port "70000" must be at most 65535/],
     ['[agent]\nrequire_tls = perhaps', /option \[agent\]require_tls "perhaps" must be true or false/],
     ['[deploy]\ndefault_boot_mode = efi', /must be one of uefi, bios/],
+    ...['pxe', 'redfish'].map((section): [string, RegExp] => [
+      `[${section}]\nkernel_append_params = a ; b`,
+      /must be kernel arguments: key/,
+    ]),
+    ['[inspector]\nextra_kernel_params = a="b', /must be kernel arguments: key/],
     ['[pxe]\nloader_file_paths = a', /must be key:value pairs/],
     ['[DEFAULT]\nmy_ip = $my_ip', /refers to itself, directly or through other options/],
   ])('refuse %j', (text, message) => {

@@ -307,13 +307,35 @@ describe('ipxe: prepareRamdisk', () => {
     [{}, {}, 'nofb vga=normal'],
     [{ kernel_append_params: 'console=ttyS0 %default%' }, {}, 'console=ttyS0 nofb vga=normal'],
     [{ kernel_append_params: '' }, {}, ''],
-    [{ kernel_append_params: 'a' }, { kernel_append_params: 'b\n\0c' }, 'bc'],
+    [{ kernel_append_params: 'a' }, { kernel_append_params: ' b="c  d#e"\n' }, 'b="c d#e"'],
+    [{ kernel_append_params: '#' }, { kernel_append_params: 'a -- b /c' }, 'a -- b /c'],
   ])('with driver_info %j and instance_info %j, adds the kernel arguments "%s"', async (driver_info, instance_info, append) => {
     const options = { ...inConfiguration(), 'conductor.file_url_allowed_paths': [folder] };
     const { task, boots } = testTask({ node: { driver_info: onNode(driver_info), instance_info }, options });
     await ipxeBoot.prepareRamdisk(task, {});
     const own = append === '' ? '' : `${append} `;
     expect(boots.get(NODE_UUID)!.kernel_args).toBe(`selinux=0 troubleshoot=0 text ${own}ipa-api-url=http://10.0.0.1:6385`);
+  });
+  it.each(['# x', 'a\nb', 'a="b', '=x', 'a ; b', 'a\0', 'a=b || c', 'a="b || c"', 'é', 7])(
+    'refuses the kernel arguments %j, and writes no boot record',
+    async (kernel_append_params) => {
+      const options = { ...inConfiguration(), 'conductor.file_url_allowed_paths': [folder] };
+      for (const place of ['driver_info', 'instance_info'] as const) {
+        const fields = { driver_info: onNode({}), instance_info: {} };
+        const { task, boots } = testTask({ node: { ...fields, [place]: { ...fields[place], kernel_append_params } }, options });
+        await expect(ipxeBoot.prepareRamdisk(task, {})).rejects.toMatchObject({
+          name: 'InvalidParameterValue',
+          message: `node's ${place}['kernel_append_params'] contains malformed kernel command line`,
+        });
+        expect(boots.size).toBe(0);
+      }
+    },
+  );
+  it('refuses a malformed argument from elsewhere', async () => {
+    const { task } = testTask({ options: inConfiguration() });
+    await expect(ipxeBoot.prepareRamdisk(task, { 'ipa-x': 'a\nb' })).rejects.toThrow(
+      'The kernel argument ipa-x of the ramdisk is malformed',
+    );
   });
   it.each([
     ['ports with pxe_enabled', [portRecord(), portRecord({ address: '52:54:00:00:00:02', pxe_enabled: false })], ['52:54:00:00:00:01']],

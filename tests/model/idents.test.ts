@@ -97,6 +97,10 @@ it.each([
   [['0.0.0.0/0'], '::1', false],
   [['0.0.0.0/0'], 'host', false],
   [[], '192.0.2.1', false],
+  [['::ffff:10.0.0.0/104'], '::ffff:10.0.0.1', true],
+  [['::FFFF:10.0.0.0/104'], '10.0.0.1', true],
+  [['::ffff:10.0.0.0/104'], '11.0.0.1', false],
+  [['::ffff:10.0.0.1'], '10.0.0.1', true],
 ])('the networks %j contain %s: %s', (networks, address, expected) => expect(networksOf(networks).contains(address)).toBe(expected));
 
 it('networksOf refuses a text that is not a network', () =>

@@ -16,6 +16,7 @@ it.each([
   [[op('remove', '/extra/a/0')], { ...document, extra: { ...document.extra, a: [2] } }],
   [[op('remove', '/name')], { extra: document.extra, driver_info: {} }],
   [[op('add', '/driver_info/x', { y: 1 }), op('replace', '/driver_info/x/y', 2)], { ...document, driver_info: { x: { y: 2 } } }],
+  [[op('add', '/extra/a~1b~0c~01', 1)], { ...document, extra: { ...document.extra, 'a/b~c~1': 1 } }],
   [[], document],
 ])('applyPatch applies %j', (patch, expected) => {
   const before = structuredClone(document);
@@ -38,6 +39,8 @@ it.each([
   [op('add', '/driver_info/b/c', 1), "member 'b' not found in {}"],
   [op('add', '/extra/a/0/c', 1), "Document '<class 'int'>' does not support indexing"],
   [op('add', '/name/c', 1), "Cannot apply token 'c' to non-container type <class 'str'>"],
+  [op('add', '/extra/a~2', 1), 'Reason: Found invalid escape ~2'],
+  [op('add', '/extra/a~', 1), 'Reason: Found invalid escape ~'],
   [op('add', '/extra/b'), "The operation does not contain a 'value' member"],
   [op('add', '/extra/__proto__/x', 1), "member '__proto__' not found"],
   [op('replace', '/extra/constructor', 1), "can't replace a non-existent object 'constructor'"],

@@ -48,6 +48,13 @@ const HOSTILE: readonly (readonly [name: string, nodes: SourceRow, ports: Source
     0,
   ],
   [
+    'a parent that is the node itself',
+    node({ parent_node: NODE }),
+    port(),
+    [`node ${NODE}: it is its own ancestor: change its parent_node in Ironic, then run the import again`],
+    0,
+  ],
+  [
     'the provision state "__proto__"',
     node({ provision_state: '__proto__' }),
     port(),

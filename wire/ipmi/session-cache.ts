@@ -1,4 +1,5 @@
 /** The open sessions of the IPMI client and the state of their BMCs. Keeps sessions alive, and closes unused ones. */
+import { canonicalHost } from '../../model/idents';
 import { COMMANDS, IpmiError } from './constants';
 import { runInQueue, createRequestQueue, type RequestQueue } from './request-queue';
 import { closeSession, sendCommand, type Command, type IpmiTarget, type SessionResources, type Session } from './session';
@@ -44,7 +45,7 @@ interface SessionCache {
   readonly close: () => Promise<void>;
 }
 
-const nameOf = ({ address, port }: IpmiTarget): string => `${address.toLowerCase()} ${port}`;
+const nameOf = ({ address, port }: IpmiTarget): string => `${canonicalHost(address) ?? address.toLowerCase()} ${port}`;
 
 export function createBmcs(newResources: () => SessionResources): Bmcs {
   const bmcs = new Map<string, Bmc>();

@@ -1,10 +1,11 @@
 /** Runs inspection rules on a draft, by descending priority: first the conditions, then the actions. */
 import { Fault, reasonOf } from '../../../model/errors';
+import { repr } from '../../../model/python';
 import { ACTIONS, namedArguments, operatorOf, OPERATORS, type InspectionRule, type RuleStep } from '../../../model/rules/inspection-rules';
 import { ACTION_HANDLERS, type RuleEffects } from './actions';
 import { format, FormatError, type Names } from './format';
 import { OPERATOR_CHECKS } from './operators';
-import { allHold, executionFailure, someHolds, type Draft, type RuleArguments } from './rule';
+import { actionFailure, allHold, executionFailure, someHolds, type Draft, type RuleArguments } from './rule';
 
 interface RuleOptions {
   /** Which rules see inspection data with masked passwords. */
@@ -33,25 +34,38 @@ const namesIn = ({ draft }: RuleRun, item: readonly unknown[]): Names => ({
   plugin_data: draft.pluginData,
   ...(item.length > 0 ? { item: item[0] } : {}),
 });
-/** Fills in the replacement fields of a value. A value that cannot be filled in stays; `is-empty` gets null for a missing name. */
-function filled(run: RuleRun, op: string, value: unknown, names: Names): unknown {
-  if (Array.isArray(value)) return value.map((one) => filled(run, op, one, names));
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(
-      Object.entries(value).map(([key, one]) => [String(filled(run, op, key, names)), filled(run, op, one, names)]),
-    );
-  if (typeof value !== 'string') return value;
-  try {
-    return format(value, names, ['node'], (found, path) =>
-      run.masksSecrets && FROM_MACHINE.includes(path[0]!) ? masked(found, path.at(-1)) : found,
-    );
-  } catch (error) {
-    if (!(error instanceof FormatError)) throw error;
-    if (error.kind === 'missing' && op === 'is-empty') return null;
-    run.log.warn(`inspection rule, ${op}: the fields of ${value} cannot be filled in`, { reason: error.message });
-    return value;
-  }
+/** Calls `change` for each text of a value, keys included. */
+function mapTexts(value: unknown, change: (text: string) => unknown): unknown {
+  if (typeof value === 'string') return change(value);
+  if (Array.isArray(value)) return value.map((one) => mapTexts(one, change));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [String(change(key)), mapTexts(one, change)]));
 }
+/** The text with its fields replaced. The item of a loop may have fields too; text from the machine has none. Throws FormatError. */
+function replaced({ masksSecrets }: RuleRun, template: string, names: Names): string {
+  const { item: _, ...withoutItem } = names;
+  const convert = (found: unknown, path: readonly string[]): unknown => {
+    if (path[0] === 'item') return mapTexts(found, (text) => format(text, withoutItem, ['node'], convert));
+    return masksSecrets && FROM_MACHINE.includes(path[0]!) ? masked(found, path.at(-1)) : found;
+  };
+  return format(template, names, ['node'], convert);
+}
+/**
+ * Fills in the replacement fields of a value. If that is impossible, an action throws a Fault, so that no template is written as a value.
+ * A condition compares the template itself; `is-empty` gets null for a missing name.
+ */
+const filled = (run: RuleRun, op: string, value: unknown, names: Names): unknown =>
+  mapTexts(value, (template) => {
+    try {
+      return replaced(run, template, names);
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      if (Object.hasOwn(ACTIONS, op)) throw actionFailure(`${op}: the fields of ${repr(template)} cannot be filled in: ${error.message}`);
+      if (error.kind === 'missing' && op === 'is-empty') return null;
+      run.log.warn(`inspection rule, ${op}: the fields of ${template} cannot be filled in`, { reason: error.message });
+      return template;
+    }
+  });
 /** @param item the loop's item; empty without a loop */
 function argumentsOf(run: RuleRun, step: RuleStep, signature: (typeof OPERATORS)[string], item: readonly unknown[]): RuleArguments {
   const names = namesIn(run, item);

@@ -1,8 +1,9 @@
 /**
- * Replacement fields in the arguments of inspection rules, in the syntax of Python's str.format: {node.name}, {inventory[cpu][count]},
- * {item!r}.
+ * Replacement fields in the arguments of inspection rules, in the syntax of Python's str.format: {node.name},
+ * {inventory[cpu][count]:04d}, {item!r}.
  */
 import { repr, str } from '../../../model/python';
+import { formatValue } from './format-spec';
 
 /** `missing`: the name does not exist, which some operators treat as empty. `wrong`: any other error. */
 export class FormatError extends Error {
@@ -31,6 +32,11 @@ function step(value: unknown, part: string, isRecord: boolean): unknown {
     if (Number(key) >= value.length) throw wrong(`a list has no member ${key}`);
     return value[Number(key)] as unknown;
   }
+  if (typeof value === 'string') {
+    const character = /^\d{1,9}$/.test(key) ? [...value][Number(key)] : undefined;
+    if (character === undefined) throw wrong(`a text has no member ${repr(key)}`);
+    return character;
+  }
   if (typeof value !== 'object' || value === null) throw wrong(`nothing has the member ${repr(key)}`);
   if (Object.hasOwn(value, key)) return (value as Record<string, unknown>)[key];
   throw missing(key);
@@ -38,7 +44,7 @@ function step(value: unknown, part: string, isRecord: boolean): unknown {
 
 /** Text, a doubled brace, a field, or a single brace. */
 const PIECE = /[^{}]+|\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
-const FIELD = /^(\w*)((?:\.\w+|\[[^\]]+\])*)(![rsa])?(:.*)?$/;
+const FIELD = /^(\w*)((?:\.\w+|\[[^\]]+\])*)(![rsa])?(?::(.*))?$/s;
 
 export interface Names {
   readonly [name: string]: unknown;
@@ -61,11 +67,16 @@ export function format(
       return piece;
     }
     const [, name, path, conversion, spec] = FIELD.exec(field) ?? [];
-    if (name === undefined || name === '' || (spec ?? ':') !== ':') throw wrong(`{${field}} is not a known field`);
+    if (name === undefined || name === '') throw wrong(`{${field}} is not a known field`);
     if (!Object.hasOwn(names, name)) throw missing(name);
     const parts = path!.match(/\.\w+|\[[^\]]+\]/gy) ?? [];
     const found = parts.reduce<unknown>((value, part, at) => step(value, part, at === 0 && records.includes(name)), names[name]);
     const value = convert(found, [name, ...parts.map((part) => part.replace(/^[.[]|\]$/g, ''))]);
-    return conversion === '!r' || conversion === '!a' ? repr(value) : str(value);
+    const converted = conversion === undefined ? value : conversion === '!s' ? str(value) : repr(value);
+    try {
+      return formatValue(converted, spec ?? '');
+    } catch (error) {
+      throw wrong((error as Error).message);
+    }
   });
 }

@@ -87,6 +87,27 @@ describe('older paths, with the node after the controller or as an argument', ()
   });
 });
 
+describe('paths that have no operation', () => {
+  const missing = (name: string) => `Missing mandatory parameter: ${name}`;
+  it.each([
+    ['GET', 'drivers/properties', 400, missing('driver_name')],
+    ['GET', 'drivers/raid/logical_disk_properties', 400, missing('driver_name')],
+    ['GET', 'drivers/vendor_passthru', 400, missing('driver_name')],
+    ['GET', 'drivers/vendor_passthru/methods', 400, missing('driver_name')],
+    ['GET', 'drivers/raid', 405, ''],
+    ['PUT', 'drivers/properties', 405, ''],
+    ['GET', 'drivers/nobody/properties', 404, "The driver 'nobody' is unknown."],
+    ['GET', `nodes/${UUID}/states/unknown`, 404, 'The resource could not be found.'],
+    ...['PUT', 'POST', 'PATCH', 'DELETE'].flatMap((method): [string, string, number, string][] => [
+      [method, `nodes/${UUID}/states/unknown`, 405, ''],
+      [method, `nodes/${UUID}/states/unknown/more`, 405, ''],
+      [method, 'nodes/nobody/states/unknown', 405, ''],
+    ]),
+  ])('refuse %s %s with %p %p', async (method, path, status, fault) =>
+    expect(await api.ask(method as 'GET', `/v1/${path}`)).toMatchObject({ status, fault }),
+  );
+});
+
 describe('a body of DELETE', () => {
   it('is refused if it has members, which would be arguments', async () => {
     const refused = await api.ask('DELETE', `/v1/nodes/${UUID}`, 115, { body: { a: 1 } });

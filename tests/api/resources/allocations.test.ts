@@ -27,6 +27,14 @@ it('an allocation is created, shown, changed and deleted', async () => {
     { op: 'remove', path: '/extra' },
   ];
   expect(await ask('PATCH', '/v1/allocations/al', 57, { body })).toMatchObject({ status: 200, body: { name: 'other', extra: {} } });
+  // RFC 6901 §4.
+  const escaped = [{ op: 'add', path: '/extra/a~1b~0c', value: 1 }];
+  expect(await ask('PATCH', '/v1/allocations/other', 57, { body: escaped })).toMatchObject({
+    status: 200,
+    body: { extra: { 'a/b~c': 1 } },
+  });
+  const broken = [{ op: 'add', path: '/extra/a~2', value: 1 }];
+  expect((await ask('PATCH', '/v1/allocations/other', 57, { body: broken })).status).toBe(400);
   expect((await ask('DELETE', '/v1/allocations/other')).status).toBe(204);
   expect((await ask('GET', '/v1/allocations')).body).toEqual({ allocations: [] });
 });

@@ -299,6 +299,14 @@ describe('continue_inspection', () => {
   const inventory = { interfaces: [{ name: 'eth0', mac_address: MAC }], bmc_address: '10.0.0.9' };
   const send = (body: unknown, minor: number | null = 84, query = '') =>
     api.ask('POST', `/v1/continue_inspection${query}`, minor, { body });
+  it.each([
+    [{ bmc_address: '::FFFF:10.0.0.9' }, ['10.0.0.9']],
+    [{ bmc_address: '', bmc_v6address: '2001:DB8:0::5' }, ['2001:db8::5']],
+    [{ bmc_address: '10.0.0.9', bmc_v6address: '::/0' }, ['10.0.0.9', '::/0']],
+  ])('passes the addresses of the BMC in one form: %j', async (bmc, addresses) => {
+    await send({ inventory: { ...inventory, ...bmc } });
+    expect(api.conductor.calls.at(-1)).toMatchObject({ arguments: [{ bmcAddresses: addresses }, {}, {}] });
+  });
   it('passes the inventory to the conductor, and the rest as plugin data', async () => {
     const { status, body } = await send({ inventory, root_disk: { name: 'sda' } }, 84, `?node_uuid=${ONE}`);
     expect(status).toBe(202);

@@ -16,3 +16,10 @@ it('other ports and hosts are other BMCs', () => {
   );
   expect(new Set(names).size).toBe(4);
 });
+it.each([
+  ['2001:DB8::5', '2001:db8:0::5'],
+  ['::ffff:10.0.0.1', '10.0.0.1'],
+  ['BMC.example', 'bmc.example'],
+])('the IPMI addresses %s and %s are of one BMC', (one, other) => {
+  expect(of({ ipmi_address: one })).toBe(of({ ipmi_address: other }));
+});

@@ -383,10 +383,16 @@ describe('power of parents and children', () => {
     expect([(await node(parent)).power_state, (await node(child)).power_state]).toEqual(['power off', 'power off']);
   });
 
-  it('a child with a dedicated power supply does not power its parent on', async () => {
-    const { power, node, parent, child } = await pair({ driver_info: { bmc: '192.0.2.9', has_dedicated_power_supply: true } });
+  it.each([
+    [true, 'power off'],
+    ['true', 'power off'],
+    [false, 'power on'],
+    ['false', 'power on'],
+    ['0', 'power on'],
+  ])('a child with has_dedicated_power_supply %j leaves its parent in "%s"', async (has_dedicated_power_supply, state) => {
+    const { power, node, parent, child } = await pair({ driver_info: { bmc: '192.0.2.9', has_dedicated_power_supply } });
     await power(child, 'power on');
-    expect((await node(parent)).power_state).toBe('power off');
+    expect((await node(parent)).power_state).toBe(state);
   });
 
   it('a child is not powered on while its parent is reserved', async () => {
