@@ -302,7 +302,6 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire',
     'wire/http',
-    'wire/http/listener-tls',
   ],
   model: [],
   'model/rules': ['model'],
