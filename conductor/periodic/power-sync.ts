@@ -5,10 +5,11 @@ import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
 import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-reading';
 import { notifyCorrected } from '../core/notify';
+import { forgetAgent } from '../core/power';
 import { ownNodesOf } from '../core/on-nodes';
 import { inParallel } from '../runtime/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
-import type { NodeTask } from '../core/node-task';
+import type { InternalChanges, NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 
@@ -19,6 +20,13 @@ const isSynchronised = (node: NodeRecord): boolean =>
   node.target_power_state === null &&
   !stateRow(node.provision_state).skipPowerSync &&
   node.driver_internal_info.redfish_fw_updates === undefined;
+
+/**
+ * A machine that somebody switched off runs no agent any more, also when it is on again. While the agent works for a flow, the flow decides:
+ * some BMCs report `off` during a reboot.
+ */
+const forgottenWith = (task: NodeTask, actual: NodeRecord['power_state']): InternalChanges =>
+  actual === 'power off' && stateRow(task.node.provision_state).stable ? forgetAgent(task) : {};
 
 /** Consecutive failures of each node. */
 export type SyncFailures = Map<string, number>;
@@ -86,7 +94,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     }
     if (known === null) {
       failures.delete(node.uuid);
-      await task.save({ power_state: actual, ...(clears ? { last_error: null } : {}) });
+      await task.write({ power_state: actual, ...(clears ? { last_error: null } : {}) }, forgottenWith(task, actual));
       notifyCorrected(task, null);
       return;
     }
@@ -94,7 +102,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     if (givesUp) return giveUp(task, actual);
     if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
       task.log.warn(`the machine's power state is ${actual}, not ${known}: updated the node`);
-      await task.save({ power_state: actual });
+      await task.write({ power_state: actual }, forgottenWith(task, actual));
       notifyCorrected(task, known);
       return;
     }
@@ -117,7 +125,7 @@ async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: s
     `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known ?? 'None'}'. ` +
     `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
   const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
-  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault });
+  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault }, forgottenWith(task, actual));
   notifyCorrected(task, known);
 }
 
@@ -137,7 +145,7 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
       await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {
         if (task.node.fault !== 'power failure') return;
         const { power_state: known } = task.node;
-        await task.save({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null });
+        await task.write({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null }, forgottenWith(task, actual));
         notifyCorrected(task, known);
         failures.delete(node.uuid);
         task.log.info('the BMC answers again: maintenance ended');
