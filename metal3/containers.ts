@@ -15,6 +15,7 @@ import type { Log } from '../model/log';
 import type { Options } from '../config/options';
 import type { LeaseRecord } from '../model/records';
 import type { Store } from '../store/store';
+import { networkOf } from '../wire/http/client-limits';
 import type { TlsSettings } from '../wire/http/listener-tls';
 import type { UpgradeListener } from '../wire/http/upgrades';
 import { watchFiles } from '../wire/watch-files';
@@ -124,7 +125,7 @@ function passwordCheck(users: string, log: Log): (request: IncomingMessage, resp
     const bare = raw.endsWith('/') ? raw.slice(0, -1) : raw;
     const path = bare === '' || /^\/v1(?:\/|$)/.test(bare) ? bare : `/v1${bare}`;
     try {
-      await strategy.identify(headers, path, method, socket.remoteAddress ?? '');
+      await strategy.identify(headers, path, method, networkOf(socket.remoteAddress ?? ''));
       return true;
     } catch (error) {
       const { status, body, headers: more } = explain(error);
