@@ -2,7 +2,7 @@
  * HTTP listeners, with TLS if the setup names certificate files. Ports are opened early, so that a port in use stops the start. Requests
  * get 503 until a handler is set.
  */
-import type { RequestListener, Server, ServerOptions } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { Log } from './model/log';
 import { StartError } from './settings';
 import { urlHost } from './wire/addresses';
@@ -10,7 +10,7 @@ import type { ClientLimits } from './wire/http/client-limits';
 import { listenError } from './wire/sockets/listen-errors';
 import { listenOnSocket, removeStaleSocket } from './wire/sockets/unix-socket';
 import type { UpgradeListener } from './wire/http/upgrades';
-import { createHttpServer, type HttpServer, type TlsSettings } from './wire/http/listener-tls';
+import { createHttpServer, type HttpOptions, type HttpServer, type TlsSettings } from './wire/http/listener-tls';
 
 /** Where to listen. */
 export type ListenAddress =
@@ -36,7 +36,7 @@ export interface HttpListener {
   close(): Promise<void>;
 }
 interface ListenerSetup {
-  readonly options: ServerOptions;
+  readonly options: HttpOptions;
   readonly limits: ClientLimits;
   readonly address: ListenAddress;
   /** Purpose and option of the address, for the error message. */

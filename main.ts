@@ -193,7 +193,7 @@ async function openListeners({ given, roles, stops, reloads, metrics, log }: Sta
   const open = async (role: keyof typeof LISTENERS, address: ListenAddress, what: string): Promise<HttpListener | undefined> => {
     if (!roles.includes(role)) return undefined;
     const listener = await listenHttp({
-      options: serverOptions(given),
+      options: { ...serverOptions(given), expectsProxyHeaders: 'path' in address && given['api.unix_socket_proxy_protocol'] },
       limits: clientLimits(given, metrics, LISTENERS[role]),
       ...{ address, what, tls: tlsOf(given, 'api'), log },
     });
@@ -229,7 +229,7 @@ async function startProbes(
   const [port, path] = [given['metrics.prometheus_port'], given['metrics.prometheus_unix_socket']];
   if (port !== null || path !== null) {
     const listener = await listenHttp({
-      options: serverOptions(given),
+      options: { ...serverOptions(given), expectsProxyHeaders: path !== null && given['api.unix_socket_proxy_protocol'] },
       limits: clientLimits(given, metrics, 'metrics'),
       ...(path === null
         ? {

@@ -109,9 +109,10 @@ const METAL3: Parameters<typeof addMetal3Commands>[1] = {
     const { log, flush } = createLog(options);
     return { options: resolveOptions(options, '/data', { api: 0, http: 0, https: null }), log, flush };
   },
-  listen: async ({ host, port, what, tls, listener }, log) => {
+  listen: async ({ host, port, what, tls, listener, upgrade }, log) => {
     const listening = await listenHttp({ options: HTTP_TIMEOUTS, limits: HTTP_LIMITS, address: { host, port }, what, tls, log });
     listening.answer(listener);
+    if (upgrade) listening.upgrade(upgrade);
     return () => listening.close();
   },
 };

@@ -36,6 +36,7 @@ type HttpBootOptions = Pick<
   Options,
   | 'boot.http_port'
   | 'boot.https_port'
+  | 'api.unix_socket_proxy_protocol'
   | 'boot.http_unix_socket'
   | 'boot.http_max_connections'
   | 'boot.http_max_connections_per_source'
@@ -246,14 +247,20 @@ function createHandler(
   };
 }
 
-function createBootServer(tls: TlsSettings | undefined, limits: ClientLimits, log: Log, listener: RequestListener): HttpServer {
-  const timeouts = {
+function createBootServer(
+  { tls, expectsProxyHeaders }: { readonly tls: TlsSettings | undefined; readonly expectsProxyHeaders: boolean },
+  limits: ClientLimits,
+  log: Log,
+  listener: RequestListener,
+): HttpServer {
+  const given = {
+    expectsProxyHeaders,
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
   };
-  return createHttpServer(timeouts, tls, limits, log, listener);
+  return createHttpServer(given, tls, limits, log, listener);
 }
 
 /** Resolves with the port. */
@@ -307,7 +314,12 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     const servesMedia = option === 'https_port' || !secondTls;
     let port = given;
     for (const host of hosts) {
-      const started = createBootServer(security, limits, log, (request, response) => void handle(request, response, servesMedia));
+      const started = createBootServer(
+        { tls: security, expectsProxyHeaders: false },
+        limits,
+        log,
+        (request, response) => void handle(request, response, servesMedia),
+      );
       servers.push(started);
       port = await listen(started.server, host, port, `HTTP boot, [boot]http_host and ${option}`);
       bound.push(`${security ? 'https' : 'http'}://${urlHost(host)}:${port}`);
@@ -318,7 +330,8 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const listenAtSocket = async (path: string): Promise<void> => {
     const what = 'HTTP boot, [boot]http_unix_socket';
     await removeStaleSocket(path, what);
-    const started = createBootServer(undefined, limits, log, (request, response) => void handle(request, response, true));
+    const security = { tls: undefined, expectsProxyHeaders: options['api.unix_socket_proxy_protocol'] };
+    const started = createBootServer(security, limits, log, (request, response) => void handle(request, response, true));
     servers.push(started);
     await new Promise<void>((done, fail) => {
       started.server.once('error', (error) => fail(new Error(`cannot listen on ${path} (${what}): ${error.message}`)));

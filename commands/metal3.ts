@@ -1,6 +1,7 @@
 /** `bloomery metal3 …`: the programs of metal3's Ironic image (docs/metal3.md). The image has a short script for each. */
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { connect, type Socket } from 'node:net';
 import { systemClock } from '../model/clock';
 import type { Command } from 'commander';
 import type { Log } from '../model/log';
@@ -9,6 +10,7 @@ import { exporterPort, findContext, httpdPorts, prepareIronic, startDnsmasq, typ
 import { watchLogs } from '../metal3/log-watch';
 import { Metal3Error, contextOf, type Environment } from '../metal3/container-context';
 import { checkVariables } from '../metal3/settings';
+import { proxyHeader } from '../wire/http/proxy-protocol';
 import { sync, version } from './db';
 import { withConfigFiles, type SetupArguments } from './setup';
 import { print } from './output';
@@ -96,6 +98,11 @@ async function upgradeDatabase(): Promise<void> {
 }
 
 const PROBE_MS = 5000;
+function connectToSocket(): Socket {
+  const socket = connect('/shared/ironic.sock');
+  socket.write(proxyHeader({}));
+  return socket;
+}
 /** Checks that the API responds, on the address or socket that the variables set. */
 async function probe(): Promise<void> {
   const { signal } = interrupted();
@@ -104,7 +111,7 @@ async function probe(): Promise<void> {
   const port = proxy ? get('IRONIC_PRIVATE_PORT') : get('IRONIC_LISTEN_PORT', get('IRONIC_ACCESS_PORT', '6385'));
   const host = get('LISTEN_ALL_INTERFACES', 'true') === 'true' || proxy ? '127.0.0.1' : ip;
   // The certificate is not verified, because it is not for the address that the probe uses.
-  const options = { path: '/v1', timeout: PROBE_MS, ...(onSocket ? { socketPath: '/shared/ironic.sock' } : { host, port }) };
+  const options = { path: '/v1', timeout: PROBE_MS, ...(onSocket ? { createConnection: connectToSocket } : { host, port }) };
   const answer = await new Promise<number>((done, fail) => {
     const asked = scheme === 'https' && !proxy ? httpsRequest({ ...options, rejectUnauthorized: false }) : httpRequest(options);
     asked.once('timeout', () => asked.destroy(new Error('the API did not answer in time')));

@@ -20,6 +20,7 @@ const isOn =
   (...switches: readonly Switch[]) =>
   (options: LoadedOptions): boolean =>
     switches.some((key) => options[key] !== false && options[key] !== null);
+const UNIX_SOCKETS = ['api.unix_socket', 'boot.http_unix_socket', 'metrics.prometheus_unix_socket'] as const;
 const tlsOptions = <const S extends 'api' | 'json_rpc' | 'boot' | 'metrics'>(section: S) =>
   [`${section}.cert_file`, `${section}.key_file`, `${section}.server_tls_minimum_version`, `${section}.server_tls_ciphers`] as const;
 
@@ -35,6 +36,7 @@ export const NEEDS: readonly Need[] = [
   { guards: ['boot.http_use_ssl', 'boot.https_port'], needs: 'a TCP port: [boot]http_unix_socket must not be set', isMet: (options) => options['boot.http_unix_socket'] === null },
   { guards: ['metrics.prometheus_use_ssl'], needs: '[metrics]prometheus_port or [metrics]prometheus_unix_socket', isMet: (options) => (options['metrics.prometheus_port'] ?? options['metrics.prometheus_unix_socket']) !== null },
   { guards: ['api.unix_socket_mode'], needs: '[api]unix_socket', isMet: (options) => options['api.unix_socket'] !== null },
+  { guards: ['api.unix_socket_proxy_protocol'], needs: `one of ${UNIX_SOCKETS.map(formatOptionName).join(', ')}`, isMet: (options) => UNIX_SOCKETS.some((name) => options[name] !== null) },
   { guards: ['DEFAULT.http_basic_auth_user_file'], needs: '[DEFAULT]auth_strategy = http_basic, or keystone or oidc', isMet: (options) => !['noauth', null].includes(options['DEFAULT.auth_strategy']) },
   { guards: ['DEFAULT.http_basic_roles_file'], needs: '[DEFAULT]auth_strategy = http_basic', isMet: (options) => options['DEFAULT.auth_strategy'] === 'http_basic' },
   { guards: ['api.agent_allowed_networks'], needs: '[api]agent_source_check, which is off', isMet: (options) => options['api.agent_source_check'] !== 'off' },

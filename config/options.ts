@@ -138,6 +138,7 @@ export const OPTIONS = [
   { section: 'api', name: 'port', kind: 'integer', default: 6385, min: 0, max: 65535, help: 'Port that the API listens on.' },
   { section: 'api', name: 'unix_socket', kind: 'string', default: null, help: 'Unix socket that the API listens on, instead of host_ip and port.' },
   { section: 'api', name: 'unix_socket_mode', kind: 'octal', default: null, min: 0, max: 0o777, help: 'Permissions of the Unix socket, in octal. Default: as the umask sets them.' },
+  { section: 'api', name: 'unix_socket_proxy_protocol', kind: 'boolean', default: false, ours: true, help: 'On the Unix sockets of the API, of HTTP boot and of metrics, a proxy names its client by the PROXY protocol, version 2. The server closes connections without this header. Whoever can connect to a socket can name any client.' },
   { section: 'api', name: 'enable_ssl_api', kind: 'boolean', default: false, help: 'Serve the API and the introspection service with TLS. The certificate is reloaded at SIGHUP, and when its file changes.' },
   { section: 'api', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of the API, PEM, followed by its intermediate certificates. Default: [ssl]cert_file.' },
   { section: 'api', name: 'key_file', kind: 'string', default: null, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },

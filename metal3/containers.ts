@@ -15,11 +15,13 @@ import type { Log } from '../model/log';
 import type { Options } from '../config/options';
 import type { LeaseRecord } from '../model/records';
 import type { Store } from '../store/store';
+import { networkOf } from '../wire/http/client-limits';
 import type { TlsSettings } from '../wire/http/listener-tls';
+import type { UpgradeListener } from '../wire/http/upgrades';
 import { watchFiles } from '../wire/watch-files';
 import { waitForAddress } from './address';
 import { dhcpOptions, dhcpPlan } from './dhcp';
-import { createHttpd, proxyRequest, type Port } from './httpd';
+import { createHttpd, createTunnel, proxyRequest, type Port } from './httpd';
 import { Metal3Error, contextOf, type Environment, type ContainerContext } from './container-context';
 import { inspectorScript } from './scripts';
 import { checkVariables, configurationFile, ironicSettings } from './settings';
@@ -95,6 +97,8 @@ export interface ContainerPort {
   readonly what: string;
   readonly tls?: TlsSettings;
   readonly listener: RequestListener;
+  /** Takes over WebSockets. Absent: they are requests like others. */
+  readonly upgrade?: UpgradeListener;
 }
 function portOf(name: string, text: string): number {
   const port = Number(text);
@@ -121,7 +125,7 @@ function passwordCheck(users: string, log: Log): (request: IncomingMessage, resp
     const bare = raw.endsWith('/') ? raw.slice(0, -1) : raw;
     const path = bare === '' || /^\/v1(?:\/|$)/.test(bare) ? bare : `/v1${bare}`;
     try {
-      await strategy.identify(headers, path, method, socket.remoteAddress ?? '');
+      await strategy.identify(headers, path, method, networkOf(socket.remoteAddress ?? ''));
       return true;
     } catch (error) {
       const { status, body, headers: more } = explain(error);
@@ -156,6 +160,7 @@ export function httpdPorts(environment: Environment, context: ContainerContext, 
   const port = (kind: Port, listening: Omit<ContainerPort, 'listener'>): ContainerPort => ({
     ...listening,
     listener: createHttpd(setup, kind),
+    ...(kind === 'api' ? { upgrade: createTunnel(setup) } : {}),
   });
   return [
     port('plain', { host: own, port: httpPort, what: 'HTTP, HTTP_PORT' }),

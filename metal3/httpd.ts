@@ -4,17 +4,21 @@
  */
 import {
   request as callUpstream,
+  ServerResponse,
+  type ClientRequest,
   type IncomingMessage,
   type OutgoingHttpHeaders,
   type RequestListener,
-  type ServerResponse,
 } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { openServedFile } from '../boot/files';
 import { pathOf, refuse, sendLocal } from '../boot/http';
 import { reasonOf } from '../model/errors';
 import { systemClock } from '../model/clock';
 import { createBoundedLog, type Log } from '../model/log';
+import type { UpgradeListener } from '../wire/http/upgrades';
+import { proxyHeader } from '../wire/http/proxy-protocol';
 
 /** The ports: HTTP_PORT, that of the API with TLS, and VMEDIA_TLS_PORT. */
 export type Port = 'plain' | 'api' | 'media';
@@ -68,6 +72,27 @@ const passed = (headers: IncomingMessage['headers']): OutgoingHttpHeaders =>
 /** Silence after which a request to the server in the other container is aborted. Event streams are never silent for this long. */
 const UPSTREAM_MS = 300_000;
 
+/**
+ * Calls the server in the other container for a client, whom it names in a way that the client cannot write: on a Unix socket by the PROXY
+ * protocol, with a connection for each request. On a port, where the server believes nobody, it only tells that there is a client.
+ */
+function callFor(request: IncomingMessage, target: string | number, more: OutgoingHttpHeaders = {}): ClientRequest {
+  const headers = { ...passed(request.headers), ...more };
+  const common = { method: request.method, path: request.url, timeout: UPSTREAM_MS };
+  if (typeof target === 'number') {
+    const before = request.headers['x-forwarded-for'];
+    const from = request.socket.remoteAddress ?? 'unknown';
+    const chain = before === undefined ? from : `${[before].flat().join(', ')}, ${from}`;
+    return callUpstream({ ...common, host: '127.0.0.1', port: target, headers: { ...headers, 'x-forwarded-for': chain } });
+  }
+  const createConnection = (): Socket => {
+    const socket = connect(target);
+    socket.write(proxyHeader(request.socket));
+    return socket;
+  };
+  return callUpstream({ ...common, headers, createConnection });
+}
+
 /** Passes a request on. Resolves when the response has ended. */
 export async function proxyRequest(
   target: string | number,
@@ -75,13 +100,7 @@ export async function proxyRequest(
   response: ServerResponse,
   instead?: (status: number) => string | undefined,
 ): Promise<void> {
-  const upstream = callUpstream({
-    ...(typeof target === 'string' ? { socketPath: target } : { host: '127.0.0.1', port: target }),
-    method: request.method,
-    path: request.url,
-    headers: passed(request.headers),
-    timeout: UPSTREAM_MS,
-  });
+  const upstream = callFor(request, target);
   upstream.on('timeout', () => upstream.destroy(new Error('the server did not answer in time')));
   response.once('close', () => upstream.destroy());
   const answered = new Promise<IncomingMessage>((done, fail) => upstream.once('response', done).once('error', fail));
@@ -150,5 +169,66 @@ export function createHttpd(setup: HttpdSetup, port: Port): RequestListener {
       log.warn('HTTP: the server in the other container does not answer', fields);
       refuse(response, 503, 'The server is not ready', RETRY);
     });
+  };
+}
+
+const LINE_END = '\r\n';
+/** The response that begins a WebSocket, as the server wrote it. */
+function switching({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
+  const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
+  return lines.join(LINE_END) + LINE_END + LINE_END;
+}
+/** Joins two connections until one of them ends. The server pings the client of a WebSocket, and so notices one that is gone. */
+function join(client: Socket, server: Socket, first: Buffer, log: Log): void {
+  for (const socket of [client, server]) socket.setTimeout(0);
+  if (first.length > 0) server.write(first);
+  Promise.all([pipeline(client, server), pipeline(server, client)]).catch((error: unknown) => {
+    log.debug('HTTP: a WebSocket ended early', { error: reasonOf(error) });
+    client.destroy();
+    server.destroy();
+  });
+}
+
+/** @returns what passes the WebSockets of the API's port on, after the password was checked */
+export function createTunnel({ api, modes, admits, log }: HttpdSetup): UpgradeListener {
+  const open = async (request: IncomingMessage, socket: Socket, head: Buffer, response: ServerResponse): Promise<void> => {
+    if (!(await admits(request, response))) return;
+    const upstream = callFor(request, api, { connection: 'Upgrade', upgrade: 'websocket' });
+    const leave = (): void => void upstream.destroy();
+    socket.once('close', leave);
+    await new Promise<void>((done, fail) => {
+      upstream.once('error', fail).once('timeout', () => upstream.destroy(new Error('the server did not answer in time')));
+      upstream.once('response', (answer) => {
+        response.writeHead(answer.statusCode ?? 502, passed(answer.headers));
+        pipeline(answer, response).then(done, fail);
+      });
+      upstream.once('upgrade', (answer, server, first) => {
+        socket.off('close', leave);
+        response.detachSocket(socket);
+        socket.write(switching(answer));
+        if (first.length > 0) socket.write(first);
+        join(socket, server as Socket, head, log);
+        done();
+      });
+      upstream.end();
+    });
+  };
+  return (request, duplex, head) => {
+    const path = pathOf(request.url);
+    const isSocket = request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket';
+    if (!isSocket || path === undefined || ruleOf('api', path, modes) !== 'api') return false;
+    const socket = duplex as Socket;
+    socket.on('error', () => {});
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => socket.end());
+    open(request, socket, head, response).catch((error: unknown) => {
+      log.warn('HTTP: a WebSocket cannot be opened', { error: reasonOf(error) });
+      if (response.headersSent || socket.destroyed) socket.destroy();
+      else refuse(response, 503, 'The server is not ready', RETRY);
+    });
+    return true;
   };
 }

@@ -190,6 +190,7 @@ export const FIXED_SETTINGS: Settings = {
   'agent.deploy_logs_collect': 'always',
   'agent.deploy_logs_local_path': '/shared/log/ironic/deploy',
   'agent.max_command_attempts': '30',
+  'api.unix_socket_proxy_protocol': 'true',
   'boot.http_unix_socket': '/shared/bloomery-boot.sock',
   'boot.tftp': 'false',
   'conductor.deploy_callback_timeout': '4800',

@@ -122,6 +122,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire',
     'wire/http/paused-responses',
     'wire/keystone',
+    'wire/http/proxy-protocol',
   ],
   conductor: [
     'conductor/core',
@@ -303,7 +304,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'store/store',
     'wire',
-    'wire/http/listener-tls',
+    'wire/http',
   ],
   model: [],
   'model/agent': ['model'],

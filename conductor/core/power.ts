@@ -23,7 +23,7 @@ export const ORDERS: Readonly<
 };
 
 /** The agent is forgotten when its system ends, except a token that is part of its boot medium. */
-const forgetAgent = (task: NodeTask): InternalChanges => {
+export const forgetAgent = (task: NodeTask): InternalChanges => {
   const { agent_secret_token: token, ...rest } = FORGET_AGENT;
   return task.node.driver_internal_info.agent_secret_token_pregenerated === true ? rest : { agent_secret_token: token, ...rest };
 };
@@ -112,7 +112,8 @@ export async function changePower(task: NodeTask, target: Power, seconds?: numbe
   const started: NodeChanges = { target_power_state: ends, ...(stateRow(task.node.provision_state).failed ? {} : { last_error: null }) };
   await task.write(started, {
     last_power_state_change: bareTimestamp(task.clock.now()),
-    ...(endsSystem && !throughAgent ? forgetAgent(task) : {}),
+    // A machine that was off without an order of ours has lost its agent too.
+    ...((endsSystem && !throughAgent) || now === 'power off' ? forgetAgent(task) : {}),
   });
   const { storage } = task.driver;
   const isActive = task.node.provision_state === 'active';

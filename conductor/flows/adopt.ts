@@ -1,10 +1,22 @@
 /** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
 import { done } from '../../drivers/interfaces';
-import { withFailureText, withoutFullStop } from '../core/attempt';
+import { attempt, withFailureText, withoutFullStop } from '../core/attempt';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import { restoreConsole } from '../requests/console';
 import { imageType } from './deploy';
 import type { Flow } from './flow';
+
+/**
+ * An instance in memory boots its image at each start of the machine. What is missing for that does not matter now: the instance runs, and
+ * a client must be able to adopt it, if only to remove it. The node's validation names it too.
+ */
+async function recordObstacles(task: NodeTask): Promise<void> {
+  const reason = await attempt(task, 'the check whether an adopted instance can boot again', () => validateInterface(task, 'boot'));
+  if (reason === undefined) return;
+  const event = `Adopted an instance that the server cannot boot again: ${reason}`;
+  await task.record({ type: 'adoption', event, error: false });
+}
 
 export const adopt: Flow = {
   errorType: 'adoption',
@@ -21,8 +33,7 @@ export const adopt: Flow = {
       task,
       (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${withoutFullStop(reason)}.`,
       async () => {
-        // With this deploy interface the machine boots over the network each time.
-        if (task.driver.deploy.inMemory) await validateInterface(task, 'boot');
+        if (task.driver.deploy.inMemory) await recordObstacles(task);
         await task.driver.deploy.prepare?.(task);
         await restoreConsole(task, 'taking over', 'takeover');
         return done;

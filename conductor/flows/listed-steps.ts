@@ -68,7 +68,7 @@ export async function checkListRequest(
     (reason) => `Validation of node ${task.node.uuid} for ${list.gerund} failed: ${reason}`,
     async () => {
       await validateInterface(task, 'power');
-      await validateInterface(task, 'network');
+      if (!withoutRamdisk) await validateInterface(task, 'network');
     },
   );
   checkList(task, list, asked, withoutRamdisk);

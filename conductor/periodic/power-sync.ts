@@ -5,10 +5,11 @@ import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
 import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-reading';
 import { notifyCorrected } from '../core/notify';
+import { forgetAgent } from '../core/power';
 import { ownNodesOf } from '../core/on-nodes';
 import { inParallel } from '../runtime/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
-import type { NodeTask } from '../core/node-task';
+import type { InternalChanges, NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 
@@ -26,6 +27,12 @@ const isSynchronised = (node: NodeRecord): boolean =>
  */
 const hasOldError = ({ options }: Context, { last_error: error, provision_state: state }: NodeRecord): boolean =>
   error !== null && options['conductor.node_history'] && !stateRow(state).failed;
+/**
+ * A machine that somebody switched off runs no agent any more, also when it is on again. While the agent works for a flow, the flow decides:
+ * some BMCs report `off` during a reboot.
+ */
+const forgottenWith = (task: NodeTask, actual: NodeRecord['power_state']): InternalChanges =>
+  actual === 'power off' && stateRow(task.node.provision_state).stable ? forgetAgent(task) : {};
 
 /** Consecutive failures of each node. */
 export type SyncFailures = Map<string, number>;
@@ -91,7 +98,10 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     }
     if (known === null) {
       failures.delete(node.uuid);
-      await task.save({ power_state: actual, ...(hasOldError(context, task.node) ? { last_error: null } : {}) });
+      await task.write(
+        { power_state: actual, ...(hasOldError(context, task.node) ? { last_error: null } : {}) },
+        forgottenWith(task, actual),
+      );
       notifyCorrected(task, null);
       return;
     }
@@ -99,7 +109,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     if (givesUp) return giveUp(task, actual);
     if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
       task.log.warn(`the machine's power state is ${actual}, not ${known}: updated the node`);
-      await task.save({ power_state: actual });
+      await task.write({ power_state: actual }, forgottenWith(task, actual));
       notifyCorrected(task, known);
       return;
     }
@@ -124,7 +134,11 @@ async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: s
   const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
   // The reason of a failed state stays; maintenance_reason has this one.
   const kept = stateRow(task.node.provision_state).failed && task.node.last_error !== null ? { last_error: task.node.last_error } : {};
-  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault, ...kept });
+  await task.record(
+    { type: 'monitoring', event: text, error: true },
+    { power_state: actual, ...fault, ...kept },
+    forgottenWith(task, actual),
+  );
   notifyCorrected(task, known);
 }
 
@@ -144,7 +158,7 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
       await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {
         if (task.node.fault !== 'power failure') return;
         const { power_state: known } = task.node;
-        await task.save({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null });
+        await task.write({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null }, forgottenWith(task, actual));
         notifyCorrected(task, known);
         failures.delete(node.uuid);
         task.log.info('the BMC answers again: maintenance ended');

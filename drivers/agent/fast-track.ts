@@ -18,14 +18,21 @@ export function fastTracked({ driver_info: info }: Pick<NodeRecord, 'driver_info
   });
 }
 
-/** Whether the agent's last heartbeat or inspection is no older than [deploy]fast_track_timeout. */
+/** While the node is inspected, the report of the ramdisk shows that its agent runs: the first heartbeat comes later. */
+const reportsAfterBoot = (node: NodeRecord, heartbeat: string): boolean =>
+  ['inspecting', 'inspect wait'].includes(node.provision_state) &&
+  node.inspection_started_at !== null &&
+  instantOf(heartbeat) >= instantOf(node.inspection_started_at);
+
+/**
+ * Whether an agent runs that the server can use: it holds its token and URL, and the last heartbeat is no older than
+ * [deploy]fast_track_timeout. A recent inspection alone says nothing: a flow since then may have ended or forgotten the agent, and then all
+ * its heartbeats are refused.
+ */
 export function agentIsAlive(node: NodeRecord, options: Pick<Options, 'deploy.fast_track_timeout'>, now: number): boolean {
-  const recent = (time: unknown): boolean =>
-    typeof time === 'string' && now - instantOf(time) <= options['deploy.fast_track_timeout'] * 1000;
-  if (node.power_state === 'power on' && recent(node.inspection_finished_at)) return true;
-  const { agent_url: url, agent_last_heartbeat: heartbeat } = node.driver_internal_info;
-  // Without agent_url, the machine was powered off after the heartbeat. During inspection agent_url is not set yet.
-  return (Boolean(url) || ['inspecting', 'inspect wait'].includes(node.provision_state)) && recent(heartbeat);
+  const { agent_url: url, agent_secret_token: token, agent_last_heartbeat: heartbeat } = node.driver_internal_info;
+  if (typeof heartbeat !== 'string' || now - instantOf(heartbeat) > options['deploy.fast_track_timeout'] * 1000) return false;
+  return (Boolean(url) && Boolean(token)) || reportsAfterBoot(node, heartbeat);
 }
 
 /** In these states the machine belongs to a deployed instance: an agent that runs there cannot be used for a new flow. */

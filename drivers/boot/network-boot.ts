@@ -135,8 +135,10 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
   },
   cleanUpRamdisk: (task) => task.boots.remove(task.node.uuid),
   prepareInstance: async (task) => {
-    await syncBootMode(task);
-    if (!runsAlready(task)) await configureSecureBoot(task);
+    if (!runsAlready(task)) {
+      await syncBootMode(task);
+      await configureSecureBoot(task);
+    }
     const onVolume = await bootsFromVolume(task);
     if (!task.driver.deploy.inMemory && !onVolume) {
       await task.boots.remove(task.node.uuid);

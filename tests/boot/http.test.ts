@@ -123,6 +123,7 @@ const setup = (): HttpBootSetup => ({
     'DEFAULT.my_ip': '192.0.2.9',
     'boot.http_port': 0,
     'boot.https_port': null,
+    'api.unix_socket_proxy_protocol': false,
     'boot.http_unix_socket': null,
     'boot.http_max_connections': 100,
     'boot.http_max_connections_per_source': null,

@@ -35,6 +35,7 @@ it.each<[Partial<LoadedOptions>, Partial<LoadedOptions>]>([
   [{ 'metrics.prometheus_use_ssl': true }, { 'metrics.prometheus_unix_socket': '/run/m' }],
   [{ 'boot.http_use_ssl': true, 'boot.http_unix_socket': '/run/b' }, { 'boot.http_unix_socket': null }],
   [{ 'api.unix_socket_mode': 0o600 }, { 'api.unix_socket': '/run/a' }],
+  [{ 'api.unix_socket_proxy_protocol': true }, { 'boot.http_unix_socket': '/run/b' }],
   [{ 'DEFAULT.http_basic_auth_user_file': '/users' }, { 'DEFAULT.auth_strategy': 'http_basic' }],
   [{ 'DEFAULT.http_basic_auth_user_file': '/users', 'DEFAULT.auth_strategy': 'noauth' }, { 'DEFAULT.auth_strategy': 'keystone' }],
   [{ 'DEFAULT.http_basic_roles_file': '/roles', 'DEFAULT.auth_strategy': 'keystone' }, { 'DEFAULT.auth_strategy': 'http_basic' }],

@@ -1,10 +1,13 @@
 /** The HTTP server of the container httpd: which port serves which paths, and what it forwards. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, request as call, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHttpd, ruleOf, type Port } from '../../metal3/httpd';
+import { createHttpd, createTunnel, ruleOf, type Port } from '../../metal3/httpd';
+import { createHttpServer, type HttpServer } from '../../wire/http/listener-tls';
+import { answerUpgrades } from '../../wire/http/upgrades';
 
 type HttpdModes = HttpdSetup['modes'];
 type HttpdSetup = Parameters<typeof createHttpd>[0];
@@ -43,8 +46,9 @@ it.each<[Port, string, HttpdModes, string]>([
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-httpd-'));
 const servers: Server[] = [];
+const upstreams: HttpServer[] = [];
 const warned: string[] = [];
-const log = {
+const log: HttpdSetup['log'] = {
   ...{ debug: () => {}, info: () => {}, error: () => {} },
   warn: (message: string) => void warned.push(message),
   child: () => log,
@@ -54,6 +58,7 @@ interface Received {
   readonly url: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  readonly from: string | undefined;
 }
 const received: Received[] = [];
 const setup: HttpdSetup = {
@@ -83,24 +88,38 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'secret'), 'secret');
   symlinkSync(join(folder, 'secret'), join(folder, 'html/out'));
   const upstream = (path: string): Promise<void> => {
-    const server = createServer((request, response) => {
+    const limits = { connections: { inAll: 100, ofSource: 100 }, readTimeoutMs: 30_000 };
+    const http = createHttpServer({ expectsProxyHeaders: true }, undefined, limits, log, (request, response) => {
       const pieces: Buffer[] = [];
       request.on('data', (piece: Buffer) => pieces.push(piece));
       request.on('end', () => {
-        const { method, url, headers } = request;
-        received.push({ method, url, headers, body: Buffer.concat(pieces).toString() });
+        const { method, url, headers, socket } = request;
+        received.push({ method, url, headers, body: Buffer.concat(pieces).toString(), from: socket.remoteAddress });
         response
           .writeHead(url?.startsWith('/ipxe/52') ? 200 : url?.startsWith('/ipxe/') ? 404 : 202, { 'x-answer': 'yes' })
           .end('answered');
       });
     });
-    servers.push(server);
-    return new Promise((done) => server.listen(path, done));
+    http.upgrade((request, socket) => {
+      if (request.url === '/ui/refused') {
+        socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
+        return true;
+      }
+      const { 'sec-websocket-key': key, authorization } = request.headers;
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-Key: ${key}\r\n\r\n`);
+      socket.write(`${request.socket.remoteAddress} ${authorization};`);
+      socket.on('data', (piece: Buffer) => socket.write(piece.toString().toUpperCase()));
+      socket.on('end', () => socket.end()).on('error', () => {});
+      return true;
+    });
+    upstreams.push(http);
+    return new Promise((done) => http.server.listen(path, done));
   };
   await upstream(setup.boot);
   await upstream(setup.api as string);
   for (const port of ['plain', 'api', 'media'] as const) {
     const server = createServer(createHttpd(setup, port));
+    if (port === 'api') answerUpgrades(server, 'connection', createTunnel(setup));
     servers.push(server);
     ports[port] = await listen(server);
   }
@@ -110,6 +129,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  await Promise.all(upstreams.map((http) => http.close(0)));
   rmSync(folder, { recursive: true });
 });
 beforeEach(() => void received.splice(0));
@@ -165,4 +185,64 @@ it('answers 503 while the server in the other container does not answer', async 
   expect(await get(withoutServer, '/ipxe/52-54-00-00-00-01')).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
   expect(warned).toEqual(['HTTP: the server in the other container does not answer']);
   expect(await get(withoutServer, '/boot.ipxe')).toMatchObject({ status: 200 });
+});
+
+it('names the client to the server, whatever the client says', async () => {
+  const forged = { authorization: 'Basic right', 'x-forwarded-for': '203.0.113.1', forwarded: 'for=203.0.113.1' };
+  await get(ports.api, '/v1/nodes', forged);
+  await get(ports.plain, '/ipxe/52-54-00-00-00-01', forged);
+  expect(received.map(({ from }) => from)).toEqual(['127.0.0.1', '127.0.0.1']);
+});
+
+it('tells a server on a port that there is a client, which then is unknown there', async () => {
+  const target = createServer(({ headers }, response) => response.end(JSON.stringify(headers)));
+  const api = await listen(target);
+  const server = createServer(createHttpd({ ...setup, api }, 'api'));
+  servers.push(target, server);
+  const port = await listen(server);
+  const asked = async (headers: object): Promise<unknown> =>
+    (JSON.parse((await get(port, '/v1/nodes', { authorization: 'Basic right', ...headers })).text) as IncomingHttpHeaders)[
+      'x-forwarded-for'
+    ];
+  expect(await asked({})).toBe('127.0.0.1');
+  expect(await asked({ 'x-forwarded-for': '203.0.113.1' })).toBe('203.0.113.1, 127.0.0.1');
+});
+
+describe('WebSockets', () => {
+  const opened: Socket[] = [];
+  afterEach(() => opened.splice(0).forEach((socket) => socket.destroy()));
+  /** Everything that the server sends up to a text. */
+  async function open(path: string, authorization: string, until: RegExp, first = ''): Promise<{ socket: Socket; text: string }> {
+    const socket = connect(ports.api!, '127.0.0.1');
+    opened.push(socket);
+    const lines = ['Host: a', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: k', `Authorization: ${authorization}`];
+    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${first}`);
+    return { socket, text: await read(socket, until) };
+  }
+  async function read(socket: Socket, until: RegExp): Promise<string> {
+    for (let text = ''; ;) {
+      const [piece] = (await once(socket, 'data')) as [Buffer];
+      text += piece.toString();
+      if (until.test(text)) return text;
+    }
+  }
+
+  it('joins the client and the server, which knows the client and not the password', async () => {
+    const { socket, text } = await open('/ui/console/a', 'Basic right', /;FIRST$/, 'first');
+    expect(text).toMatch(/^HTTP\/1\.1 101 [^]*X-Key: k\r\n\r\n127\.0\.0\.1 undefined;/);
+    socket.write('more');
+    expect(await read(socket, /MORE/)).toBe('MORE');
+    socket.end();
+    await once(socket, 'close');
+  });
+  it('refuses a wrong password itself', async () => {
+    const { socket, text } = await open('/ui/console/a', 'Basic wrong', /\r\n\r\n/);
+    expect(text).toMatch(/^HTTP\/1\.1 401 /);
+    if (!socket.destroyed) await once(socket, 'close');
+  });
+  it('passes the refusal of the server on', async () => {
+    const { socket, text } = await open('/ui/refused', 'Basic right', /\r\n\r\n/);
+    expect(text).toMatch(/^HTTP\/1\.1 403 /);
+    if (!socket.destroyed) await once(socket, 'close');
+  });
 });

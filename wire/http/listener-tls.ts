@@ -5,6 +5,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import { watchFiles, type FileWatch } from '../watch-files';
 import { limitClients, type ClientLimits } from './client-limits';
 import { answerUpgrades, type UpgradeListener } from './upgrades';
+import { expectProxyHeaders } from './proxy-protocol';
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
 
@@ -96,6 +97,10 @@ function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): FileWa
   );
 }
 
+export interface HttpOptions extends ServerOptions {
+  /** Each connection begins with a header of the PROXY protocol. Only without TLS. */
+  readonly expectsProxyHeaders?: boolean;
+}
 export interface HttpServer {
   readonly server: Server;
   readonly scheme: 'http' | 'https';
@@ -111,7 +116,7 @@ export interface HttpServer {
  * @throws Error for the operator, for files that cannot be used
  */
 export function createHttpServer(
-  options: ServerOptions,
+  { expectsProxyHeaders = false, ...options }: HttpOptions,
   tls: TlsSettings | undefined,
   limits: ClientLimits,
   log: TlsLog,
@@ -121,6 +126,7 @@ export function createHttpServer(
   const watch = secure && watchTls(secure, tls, log);
   const server = secure ?? createServer(options);
   limitClients(server, limits, listener, log);
+  if (expectsProxyHeaders) expectProxyHeaders(server);
   // All connections; the server itself knows them only after their TLS handshake.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

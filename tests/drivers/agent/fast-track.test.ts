@@ -7,12 +7,31 @@ import { type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake
 import { testTask, type TestTask } from '../../support/task';
 
 const NOW = '2026-02-03T04:05:06.000000';
-const spoken = { agent_url: 'http://192.0.2.9:9999', agent_last_heartbeat: NOW };
+const spoken = { agent_secret_token: 'held', agent_url: 'http://192.0.2.9:9999', agent_last_heartbeat: NOW };
 const there: Partial<NodeRecord> = { driver_info: { fast_track: true }, driver_internal_info: spoken, power_state: 'power on' };
 
 it.each<[boolean, string, Partial<NodeRecord>]>([
   [true, 'sent a recent heartbeat', {}],
-  [true, 'has just finished an inspection', { driver_internal_info: {}, inspection_finished_at: NOW }],
+  [false, 'was forgotten since a recent inspection', { driver_internal_info: { agent_last_heartbeat: NOW }, inspection_finished_at: NOW }],
+  [false, 'has a URL and no token', { driver_internal_info: { ...spoken, agent_secret_token: undefined } }],
+  [
+    true,
+    'has just sent the report of an inspection',
+    {
+      driver_internal_info: { agent_last_heartbeat: NOW },
+      provision_state: 'inspecting',
+      inspection_started_at: '2026-02-03T04:04:00.000000+00:00',
+    },
+  ],
+  [
+    false,
+    'ran before the inspection that has just begun',
+    {
+      driver_internal_info: { agent_last_heartbeat: NOW },
+      provision_state: 'inspecting',
+      inspection_started_at: '2026-02-03T04:05:07.000000+00:00',
+    },
+  ],
   [false, 'runs without fast_track in driver_info', { driver_info: {} }],
   [false, 'is in a machine that is off', { power_state: 'power off' }],
   [false, 'has no URL since its machine was powered off', { driver_internal_info: { agent_last_heartbeat: NOW } }],

@@ -135,6 +135,21 @@ describe('the power synchronisation', () => {
     expect(await node(uuid)).toMatchObject({ ...after, reservation: null });
   });
 
+  it.each<[string, NodeChanges, object, NodeChanges]>([
+    ['and switches it on again', {}, {}, { power_state: 'power on' }],
+    ['and leaves it off', { disable_power_off: true }, {}, { power_state: 'power off' }],
+    ['and records that', {}, { 'conductor.force_power_state_during_sync': false }, { power_state: 'power off' }],
+  ])('forgets the agent of a machine that somebody switched off, %s', async (_, changes, options, after) => {
+    const { conductor, enrol, node } = await start({ options });
+    const driver_internal_info = { agent_url: 'https://192.0.2.9:9999', agent_secret_token: 'held', kept: 1 };
+    const { uuid } = await enrol({ provision_state: 'manageable', power_state: 'power on', driver_internal_info, ...changes });
+    await round(conductor);
+    const found = await node(uuid);
+    expect(found).toMatchObject({ ...after, driver_internal_info: { kept: 1 } });
+    expect(found.driver_internal_info).not.toHaveProperty('agent_url');
+    expect(found.driver_internal_info).not.toHaveProperty('agent_secret_token');
+  });
+
   it('records health, boot mode and vendor that the BMC reports, and changes of health in the history', async () => {
     const status = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
     const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', status, vendor: 'ACME' }) });
