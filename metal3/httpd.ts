@@ -208,7 +208,7 @@ export function createTunnel({ api, modes, admits, log }: HttpdSetup): UpgradeLi
         response.detachSocket(socket);
         socket.write(switching(answer));
         if (first.length > 0) socket.write(first);
-        join(socket, server as Socket, head, log);
+        join(socket, server, head, log);
         done();
       });
       upstream.end();

@@ -103,7 +103,9 @@ function readHeader(socket: Socket, done: (ends: Ends) => void): void {
  */
 export function expectProxyHeaders(server: Server): void {
   const listeners = server.listeners('connection');
-  const announce = (socket: Socket): void => listeners.forEach((listener) => Reflect.apply(listener, server, [socket]));
+  const announce = (socket: Socket): void => {
+    for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+  };
   const read = new WeakSet<Socket>();
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {

@@ -47,7 +47,7 @@ it('leaves the boot mode of the machine as it is', async () => {
     bootMode: { get: async () => 'bios' as const, set: async (_: unknown, mode: string) => void set.push(mode) },
   };
   const deploy = { ...fakeDeploy, prepare: async (task: FlowTask['task']) => ipxeBoot.prepareInstance(task) };
-  const { events } = await adopted({ deploy, boot: ipxeBoot, management } as unknown as Partial<Driver>);
+  const { events } = await adopted({ deploy, boot: ipxeBoot, management });
   expect(set).toEqual([]);
   expect(events).toEqual([]);
 });
