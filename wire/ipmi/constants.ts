@@ -86,6 +86,8 @@ export const COMPLETION = {
   cannotReturnBytes: 0xca,
   notPresent: 0xcb,
   invalidField: 0xcc,
+  noResponse: 0xce,
+  repositoryInUpdate: 0xd0,
   initialising: 0xd2,
   insufficientPrivilege: 0xd4,
   notInPresentState: 0xd5,
@@ -204,6 +206,29 @@ const COMMAND_COMPLETION_TEXT: readonly (readonly [CommandCode, Readonly<Record<
   [COMMANDS.clearSel, { 0x80: 'not supported', 0x81: 'the SEL is being erased' }],
   [COMMANDS.readFruData, { 0x81: 'the FRU device is busy' }],
 ];
+/** Completion codes of a command that may succeed later. `notInPresentState` is not one: the machine's state does not pass by waiting. */
+const MAY_PASS: readonly number[] = [
+  ...[COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.noResponse],
+  ...[COMPLETION.repositoryInUpdate, COMPLETION.initialising],
+];
+/** The same for single commands: the SEL is being erased, a FRU device is busy, another change of the boot options is in progress. */
+const COMMAND_MAY_PASS: readonly (readonly [CommandCode, number])[] = [
+  [COMMANDS.getSelEntry, 0x81],
+  [COMMANDS.clearSel, 0x81],
+  [COMMANDS.readFruData, 0x81],
+  [COMMANDS.setSystemBootOptions, 0x81],
+];
+/** BMCs give these codes for sensors of absent parts, too, and there are many of those. */
+const SENSOR_MAY_PASS: readonly number[] = [COMPLETION.nodeBusy, COMPLETION.initialising];
+
+/** Whether the command may succeed if it is sent again later. */
+export function mayPass(completionCode: number, [networkFunction, command]: CommandCode): boolean {
+  if (networkFunction === NET_FN.sensor) return SENSOR_MAY_PASS.includes(completionCode);
+  return (
+    MAY_PASS.includes(completionCode) ||
+    COMMAND_MAY_PASS.some(([code, own]) => own === completionCode && code[0] === networkFunction && code[1] === command)
+  );
+}
 /** @param command for completion codes that depend on the command */
 export function completionText(completionCode: number, command?: CommandCode): string {
   const own = COMMAND_COMPLETION_TEXT.find(([one]) => one[0] === command?.[0] && one[1] === command[1])?.[1];

@@ -46,12 +46,14 @@ export async function readFruBytes(ask: SendCommand, device = 0): Promise<Buffer
   // Some devices are accessed by words.
   const byWords = (info[2]! & 1) === 1;
   const size = Math.min(info.readUInt16LE(0), MAX_SIZE);
-  return readPortions(size, PORTION, async (offset, count) => {
+  const read = async (offset: number, count: number): Promise<Buffer> => {
     const [at, units] = byWords ? [offset >> 1, count >> 1] : [offset, count];
     const answer = await ask(COMMANDS.readFruData, [device, at & 0xff, at >> 8, units]);
     // The first byte is the count.
     return answer.subarray(1, 1 + Math.min(count, (answer[0] ?? 0) * (byWords ? 2 : 1)));
-  });
+  };
+  // Some BMCs claim more bytes than the device has, and refuse to read beyond its end.
+  return readPortions(size, PORTION, read, { least: byWords ? 2 : 1, mayEnd: true });
 }
 
 const sum = (bytes: Buffer): number => bytes.reduce((total, byte) => (total + byte) & 0xff, 0);
