@@ -142,6 +142,22 @@ describe('serial-over-LAN', () => {
     await session.until('typed');
     await session.channel.close();
   });
+  it('delivers nothing twice if someone repeats the packets of the BMC', async () => {
+    const serial = createSerial('m');
+    const relay = await udpRelay((await bmcOf(serial.port)).port);
+    stops.push(() => relay.close());
+    const session = await terminal(poolOf(), target(relay.port, { cipherSuites: [3] }));
+    serial.log('first ');
+    await session.until('first ');
+    const output = relay.seen.filter(({ toServer, packet }) => !toServer && (packet[5]! & 0x3f) === PAYLOAD.sol);
+    serial.log('second ');
+    await session.until('second ');
+    for (const { packet } of output) relay.inject(packet);
+    serial.log('third');
+    await session.until('third');
+    expect(session.text().match(/first/g)).toHaveLength(1);
+    await session.channel.close();
+  });
   it('ends with a reason if another console has it after an outage', async () => {
     const bmc = await bmcOf(createSerial('m').port);
     let outage = false;
