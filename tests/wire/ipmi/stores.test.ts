@@ -288,6 +288,19 @@ describe('FRU inventory', () => {
     ['an area with a wrong checksum', (copy) => copy.fill(0x58, 16, 17), ['the checksum of the chassis area is wrong']],
     ['truncated data', (copy) => copy.subarray(0, copy.length - 8), ['the product area is not whole']],
   ])('decodeFru reports the faults of %s', (_, change, faults) => expect(decodeFru(change(Buffer.from(bytes))).faults).toEqual(faults));
+  it.each([
+    ['chassis', 0],
+    ['chassis', 0xff],
+    ['board', 0],
+    ['product', 0xff],
+  ] as const)('decodeFru decodes the %s area in spite of the wrong length %i', (name, units) => {
+    const copy = Buffer.from(bytes);
+    copy[copy[{ chassis: 2, board: 3, product: 4 }[name]]! * 8 + 1] = units;
+    const { faults, ...areas } = decodeFru(copy);
+    expect(faults).toEqual([`the ${name} area is not whole`]);
+    const { faults: none, ...whole } = decodeFru(bytes);
+    expect([areas, none]).toEqual([whole, []]);
+  });
   it.each([255, 16, 8, 3])('readFruBytes reads in portions of at most %i bytes', async (most) => {
     const ask: SendCommand = async (command, data) => {
       if (same(command, COMMANDS.getFruInventoryAreaInfo)) return Buffer.from([bytes.length & 0xff, bytes.length >> 8, 0]);
