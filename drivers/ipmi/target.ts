@@ -147,8 +147,8 @@ export const flagOf = (node: NodeRecord, key: string, otherwise: boolean): boole
 };
 
 const NO_SESSION: readonly number[] = [RAKP_STATUS.insufficientResources, RAKP_STATUS.insufficientResourcesForRole];
-const isBusy = ({ completionCode, rakpStatus }: IpmiError, code: CommandCode): boolean =>
-  (completionCode !== undefined && mayPass(completionCode, code)) || (rakpStatus !== undefined && NO_SESSION.includes(rakpStatus));
+const isBusy = ({ completionCode, command, rakpStatus }: IpmiError): boolean =>
+  (completionCode !== undefined && mayPass(completionCode, command)) || (rakpStatus !== undefined && NO_SESSION.includes(rakpStatus));
 
 /** The node's BMC, with the conductor's cipher suites. Ironic's list has the preferred one at its end. */
 export function targetOf({ node, options }: Task): IpmiTarget {
@@ -191,7 +191,7 @@ async function ipmiRequest(
       return await connections.ipmi.request(at, code[0], code[1], Buffer.from(data), { timeoutMs, signal, lun });
     } catch (error) {
       if (!(error instanceof IpmiError)) throw error;
-      const again = isBusy(error, code) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
+      const again = isBusy(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
       if (!again || clock.now() + pause >= deadline) throw error;
       await clock.sleep(Math.max(pause, 100), signal);
     }

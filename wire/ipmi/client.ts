@@ -119,7 +119,8 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       const answer = await inTurn(it.bmc, target, bounds, () => send(it, target, { code, data, lun, bridge: target.bridge }, bounds));
       it.usedAt = clock.now();
       const completionCode = answer[0]!;
-      if (completionCode !== COMPLETION.ok) throw new IpmiError('completion', completionText(completionCode, code), { completionCode });
+      if (completionCode !== COMPLETION.ok)
+        throw new IpmiError('completion', completionText(completionCode, code), { completionCode, command: code });
       return answer.subarray(1);
     },
     openSol: async (target, deliver, { timeoutMs, signal }) => {

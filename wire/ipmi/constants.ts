@@ -221,12 +221,13 @@ const COMMAND_MAY_PASS: readonly (readonly [CommandCode, number])[] = [
 /** BMCs give these codes for sensors of absent parts, too, and there are many of those. */
 const SENSOR_MAY_PASS: readonly number[] = [COMPLETION.nodeBusy, COMPLETION.initialising];
 
-/** Whether the command may succeed if it is sent again later. */
-export function mayPass(completionCode: number, [networkFunction, command]: CommandCode): boolean {
+/** Whether the command may succeed if it is sent again later. @param code absent: unknown */
+export function mayPass(completionCode: number, code?: CommandCode): boolean {
+  const [networkFunction, command] = code ?? [];
   if (networkFunction === NET_FN.sensor) return SENSOR_MAY_PASS.includes(completionCode);
   return (
     MAY_PASS.includes(completionCode) ||
-    COMMAND_MAY_PASS.some(([code, own]) => own === completionCode && code[0] === networkFunction && code[1] === command)
+    COMMAND_MAY_PASS.some(([one, own]) => own === completionCode && one[0] === networkFunction && one[1] === command)
   );
 }
 /** @param command for completion codes that depend on the command */
@@ -246,15 +247,23 @@ export class IpmiError extends Error {
   override readonly name = 'IpmiError';
   /** Set when `kind` is `completion`. */
   readonly completionCode?: number;
+  /** The command that the BMC refused: that of the caller, or one that opens a session. */
+  readonly command?: CommandCode;
   /** The RMCP+ status, set when the BMC itself refused the session. */
   readonly rakpStatus?: number;
   constructor(
     readonly kind: IpmiFailure,
     message: string,
-    more: { readonly completionCode?: number; readonly rakpStatus?: number; readonly cause?: unknown } = {},
+    more: {
+      readonly completionCode?: number;
+      readonly command?: CommandCode;
+      readonly rakpStatus?: number;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, more.cause === undefined ? {} : { cause: more.cause });
     if (more.completionCode !== undefined) this.completionCode = more.completionCode;
+    if (more.command !== undefined) this.command = more.command;
     if (more.rakpStatus !== undefined) this.rakpStatus = more.rakpStatus;
   }
 }

@@ -90,7 +90,7 @@ export async function openLan(resources: SessionResources, target: IpmiTarget, p
     const completionCode = answer[0]!;
     if (completionCode === COMPLETION.ok) return answer.subarray(1);
     if (code === COMMANDS.setSessionPrivilegeLevel) throw privilegeRefused(target, completionCode);
-    throw new IpmiError('refused', `the BMC refused a session: ${completionText(completionCode, code)}`, { completionCode });
+    throw new IpmiError('refused', `the BMC refused a session: ${completionText(completionCode, code)}`, { completionCode, command: code });
   };
 
   const capabilities = await ask(COMMANDS.getChannelAuthenticationCapabilities, Buffer.from([THIS_CHANNEL, privilege]), Infinity);

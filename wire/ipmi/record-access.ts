@@ -28,14 +28,12 @@ const MOST_SLOW = 1;
 /**
  * Reads a chain of records, each of which has the ID of the next. The BMC's chain is not trusted: a record that cannot be read does not cost
  * the others, and neither does a circle. The reader then tries the following IDs, because most BMCs count.
- * @param code the command, for its completion codes
  * @param most records
  * @param read undefined: there is no such record
  * @returns `isWhole` false: a record could not be read, or the chain has no proper end
  * @throws IpmiError when no record can be read, or the BMC does not answer any more
  */
 export async function readChain<T>(
-  code: CommandCode,
   most: number,
   read: (id: number) => Promise<Link<T> | undefined>,
 ): Promise<{ readonly records: readonly T[]; readonly isWhole: boolean }> {
@@ -47,7 +45,7 @@ export async function readChain<T>(
     asked.add(id);
     const found = await read(id).catch((error: unknown): Link<T> => {
       if (!(error instanceof IpmiError) || !['completion', 'protocol', 'unreachable'].includes(error.kind)) throw error;
-      if (error.kind === 'unreachable' || mayPass(error.completionCode ?? 0, code)) slow++;
+      if (error.kind === 'unreachable' || mayPass(error.completionCode ?? 0, error.command)) slow++;
       if (error.kind === 'unreachable' && slow > MOST_SLOW) throw error;
       return { fault: error, next: FIRST };
     });

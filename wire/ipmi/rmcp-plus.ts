@@ -245,5 +245,5 @@ export const privilegeRefused = ({ privilege }: IpmiTarget, completionCode: numb
   new IpmiError(
     'completion',
     `the BMC does not give the privilege level ${privilege}: ${completionText(completionCode, COMMANDS.setSessionPrivilegeLevel)}`,
-    { completionCode },
+    { completionCode, command: COMMANDS.setSessionPrivilegeLevel },
   );

@@ -221,7 +221,10 @@ export async function sendCommand(
   if (!reply) throw new IpmiError('unreachable', `the BMC passes messages on, but nothing answers at ${where}`);
   const completionCode = reply.refused[0]!;
   const text = completionText(completionCode, COMMANDS.sendMessage);
-  throw new IpmiError('completion', `the BMC cannot pass messages on to ${where}: ${text}`, { completionCode });
+  throw new IpmiError('completion', `the BMC cannot pass messages on to ${where}: ${text}`, {
+    completionCode,
+    command: COMMANDS.sendMessage,
+  });
 }
 
 /** Requests the end of the session (§22.19), once: a BMC that misses the request ends the session after its timeout. */

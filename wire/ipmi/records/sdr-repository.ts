@@ -78,7 +78,7 @@ export async function readSdrs(
   const stamp = known && device && (await stampOf(ask, source, device));
   const cached = known && stamp !== undefined ? known.cache.recall(known.bmc, stamp) : undefined;
   if (cached) return decodeAll(cached);
-  const { records, isWhole } = await readChain(source.get, MAX_RECORDS, (id) => readOne(ask, source, id));
+  const { records, isWhole } = await readChain(MAX_RECORDS, (id) => readOne(ask, source, id));
   const all = Buffer.concat(records);
   // A record that cannot be read now may be readable later.
   if (known && stamp !== undefined && isWhole) known.cache.remember(known.bmc, stamp, all);
@@ -105,7 +105,7 @@ async function stampOf(ask: SendCommand, { info, stamp }: Source, device: Buffer
 }
 
 /** A record, unless it is truncated. The successor is known even if the record itself cannot be read. */
-async function readOne(ask: SendCommand, source: Source, id: number): ReturnType<Parameters<typeof readChain<Buffer>>[2]> {
+async function readOne(ask: SendCommand, source: Source, id: number): ReturnType<Parameters<typeof readChain<Buffer>>[1]> {
   let known: { readonly id?: number; readonly next: number } | undefined;
   const read = withReservation(
     () => ask(source.reserve, []),

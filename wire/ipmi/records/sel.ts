@@ -78,7 +78,7 @@ async function readEntry(ask: SendCommand, id: number): Promise<Buffer> {
  * @throws IpmiError when none can be read
  */
 export async function readSel(ask: SendCommand): Promise<{ readonly entries: readonly SelEntry[]; readonly isWhole: boolean }> {
-  const { records, isWhole } = await readChain(COMMANDS.getSelEntry, MAX_ENTRIES, async (id) => {
+  const { records, isWhole } = await readChain(MAX_ENTRIES, async (id) => {
     const answer = await readEntry(ask, id).catch((error: unknown) => {
       if (isRefusal(error, COMPLETION.notPresent)) return undefined;
       throw error;
