@@ -71,8 +71,18 @@ export const ipmiVendor: VendorInterface = {
       run: (task, { raw_bytes: raw }) => sendRaw(task, raw),
     },
     sel: {
-      ...{ http: ['GET'], description: 'The entries of the system event log.', async: false, exclusive: false, args: [], validate: target },
-      run: async (task) => ({ entries: (await asFault('sel list', readSel(ipmiCommandSender(task)))).map(selEntry) }),
+      ...{
+        http: ['GET'],
+        description: 'The entries of the system event log. With "complete": false, the BMC could not return all of them.',
+        async: false,
+        exclusive: false,
+        args: [],
+        validate: target,
+      },
+      run: async (task) => {
+        const { entries, isWhole } = await asFault('sel list', readSel(ipmiCommandSender(task)));
+        return { entries: entries.map(selEntry), ...(isWhole ? {} : { complete: false }) };
+      },
     },
     clear_sel: {
       ...{ http: ['POST'], description: 'Clear the system event log.', args: [], validate: target },

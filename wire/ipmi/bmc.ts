@@ -46,6 +46,20 @@ export interface SolOptions {
   /** The port on which this BMC listens, for consoles. */
   readonly port: number;
 }
+/** How a BMC deviates from the specification, for tests of consoles. */
+export interface Oddities {
+  /** The session sequence number that is due → the one in the packet. */
+  readonly sequence?: (due: number) => number;
+  /** A response's message → those in the packets that the BMC sends. */
+  readonly responses?: (message: Buffer) => readonly Buffer[];
+  /** IPMI 1.5: the session ID in packets of a session is 0. */
+  readonly sessionIdZero?: boolean;
+  /**
+   * IPMI 1.5: the BMC says that packets of a session need no authentication code, and `off`: does so; `unexpected`: its own packets have one;
+   * `required`: it ignores packets without one.
+   */
+  readonly perMessage?: 'off' | 'unexpected' | 'required';
+}
 export interface BmcOptions {
   readonly users: readonly BmcUser[];
   /** Numbers of the offered cipher suites; consoles prefer the last. */
@@ -60,6 +74,7 @@ export interface BmcOptions {
   readonly lan?: boolean;
   readonly satellites?: readonly Satellite[];
   readonly sol?: SolOptions;
+  readonly oddities?: Oddities;
   /** Runs a session's command. An error becomes completion code 0xFF. */
   command(request: BmcRequest): Promise<BmcAnswer>;
 }

@@ -3,7 +3,17 @@ import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
 import { runInQueue, withTimeout } from './request-queue';
 import { openRmcpPlus } from './rmcp-plus';
-import { closeSession, newPace, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Session } from './session';
+import {
+  closeSession,
+  isUsedUp,
+  newPace,
+  sendCommand,
+  unreachable,
+  type Bounds,
+  type Command,
+  type IpmiTarget,
+  type Session,
+} from './session';
 import { createBmcs, createSessionCache, TRIES_IN_NEW_SESSION, TRIES_IN_OLD_SESSION, type Bmc, type TargetState } from './session-cache';
 import { createConsoleSockets, resolvePeer } from './socket';
 import { startSol, type KeepAlive, type SolChannel } from './sol';
@@ -75,6 +85,10 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   };
   const send = async (it: TargetState, target: IpmiTarget, command: Command, bounds: Bounds): Promise<Buffer> => {
     for (;;) {
+      if (it.session && isUsedUp(it.session)) {
+        await closeSession(it.bmc.resources, it.session);
+        it.session = undefined;
+      }
       const fresh = it.session === undefined;
       it.session ??= await open(it.bmc, target, bounds);
       // A new session numbers requests anew: a BMC that works on a reset could not recognize its repetition, and would do it twice.
@@ -105,7 +119,8 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       const answer = await inTurn(it.bmc, target, bounds, () => send(it, target, { code, data, lun, bridge: target.bridge }, bounds));
       it.usedAt = clock.now();
       const completionCode = answer[0]!;
-      if (completionCode !== COMPLETION.ok) throw new IpmiError('completion', completionText(completionCode, code), { completionCode });
+      if (completionCode !== COMPLETION.ok)
+        throw new IpmiError('completion', completionText(completionCode, code), { completionCode, command: code });
       return answer.subarray(1);
     },
     openSol: async (target, deliver, { timeoutMs, signal }) => {

@@ -166,12 +166,15 @@ export function encodeLanMessage(message: LanMessage): Buffer {
   const body = Buffer.from([from, (message.sequence << 2) | (isResponse ? message.lun : 0), message.command, ...message.data]);
   return Buffer.concat([head, Buffer.from([checksum(head)]), body, Buffer.from([checksum(body)])]);
 }
-/** @returns undefined when it is too short or a checksum is wrong */
-export function decodeLanMessage(bytes: Buffer): LanMessage | undefined {
+/**
+ * @param isChecked false: wrong checksums do not matter
+ * @returns undefined when it is too short or a checksum is wrong
+ */
+export function decodeLanMessage(bytes: Buffer, isChecked = true): LanMessage | undefined {
   if (bytes.length < 7) return undefined;
   const networkFunction = bytes[1]! >> 2;
   const isResponse = (networkFunction & 1) === 1;
-  if (checksum(bytes.subarray(0, 3)) !== 0 || checksum(bytes.subarray(3)) !== 0) return undefined;
+  if (isChecked && (checksum(bytes.subarray(0, 3)) !== 0 || checksum(bytes.subarray(3)) !== 0)) return undefined;
   if (isResponse && bytes.length < 8) return undefined;
   return {
     responder: isResponse ? bytes[3]! : bytes[0]!,

@@ -86,6 +86,8 @@ export const COMPLETION = {
   cannotReturnBytes: 0xca,
   notPresent: 0xcb,
   invalidField: 0xcc,
+  noResponse: 0xce,
+  repositoryInUpdate: 0xd0,
   initialising: 0xd2,
   insufficientPrivilege: 0xd4,
   notInPresentState: 0xd5,
@@ -204,6 +206,30 @@ const COMMAND_COMPLETION_TEXT: readonly (readonly [CommandCode, Readonly<Record<
   [COMMANDS.clearSel, { 0x80: 'not supported', 0x81: 'the SEL is being erased' }],
   [COMMANDS.readFruData, { 0x81: 'the FRU device is busy' }],
 ];
+/** Completion codes of a command that may succeed later. `notInPresentState` is not one: the machine's state does not pass by waiting. */
+const MAY_PASS: readonly number[] = [
+  ...[COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.noResponse],
+  ...[COMPLETION.repositoryInUpdate, COMPLETION.initialising],
+];
+/** The same for single commands: the SEL is being erased, a FRU device is busy, another change of the boot options is in progress. */
+const COMMAND_MAY_PASS: readonly (readonly [CommandCode, number])[] = [
+  [COMMANDS.getSelEntry, 0x81],
+  [COMMANDS.clearSel, 0x81],
+  [COMMANDS.readFruData, 0x81],
+  [COMMANDS.setSystemBootOptions, 0x81],
+];
+/** BMCs give these codes for sensors of absent parts, too, and there are many of those. */
+const SENSOR_MAY_PASS: readonly number[] = [COMPLETION.nodeBusy, COMPLETION.initialising];
+
+/** Whether the command may succeed if it is sent again later. @param code absent: unknown */
+export function mayPass(completionCode: number, code?: CommandCode): boolean {
+  const [networkFunction, command] = code ?? [];
+  if (networkFunction === NET_FN.sensor) return SENSOR_MAY_PASS.includes(completionCode);
+  return (
+    MAY_PASS.includes(completionCode) ||
+    COMMAND_MAY_PASS.some(([one, own]) => own === completionCode && one[0] === networkFunction && one[1] === command)
+  );
+}
 /** @param command for completion codes that depend on the command */
 export function completionText(completionCode: number, command?: CommandCode): string {
   const own = COMMAND_COMPLETION_TEXT.find(([one]) => one[0] === command?.[0] && one[1] === command[1])?.[1];
@@ -221,15 +247,23 @@ export class IpmiError extends Error {
   override readonly name = 'IpmiError';
   /** Set when `kind` is `completion`. */
   readonly completionCode?: number;
+  /** The command that the BMC refused: that of the caller, or one that opens a session. */
+  readonly command?: CommandCode;
   /** The RMCP+ status, set when the BMC itself refused the session. */
   readonly rakpStatus?: number;
   constructor(
     readonly kind: IpmiFailure,
     message: string,
-    more: { readonly completionCode?: number; readonly rakpStatus?: number; readonly cause?: unknown } = {},
+    more: {
+      readonly completionCode?: number;
+      readonly command?: CommandCode;
+      readonly rakpStatus?: number;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, more.cause === undefined ? {} : { cause: more.cause });
     if (more.completionCode !== undefined) this.completionCode = more.completionCode;
+    if (more.command !== undefined) this.command = more.command;
     if (more.rakpStatus !== undefined) this.rakpStatus = more.rakpStatus;
   }
 }

@@ -72,7 +72,8 @@ export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
   const refused = REFUSED_COMMAND.exec(text);
   if (refused) {
     const [networkFunction = 0, command = 0, code = 0] = refused.slice(1).map((word) => parseInt(word, 16));
-    return new IpmiError('completion', completionText(code, [networkFunction, command]), { completionCode: code });
+    const of = [networkFunction, command] as const;
+    return new IpmiError('completion', completionText(code, of), { completionCode: code, command: of });
   }
   for (const [pattern, kind, message, more] of FAILURES) {
     const groups = pattern.exec(text);

@@ -62,7 +62,7 @@ function rmcpPlusSession(
   let sent = 0;
   let received = newWindow;
   return {
-    ...{ route, bmcId, cipherSuite, request: 0 },
+    ...{ route, bmcId, cipherSuite, request: 0, requests: 0, odd: false },
     seal: (payloadType, payload) => {
       sent = nextSequence(sent);
       return seal(keys, { payloadType, sessionId: bmcId, sequence: sent }, payload, random);
@@ -70,10 +70,12 @@ function rmcpPlusSession(
     open: (packet) => {
       if (packet.kind !== 'rmcp+') return undefined;
       const payload = unseal(keys, packet);
-      const window = payload && acceptSequence(received, packet.sequence);
-      if (!payload || !window) return undefined;
-      received = window;
-      return { payloadType: packet.payloadType, payload };
+      if (!payload) return undefined;
+      const window = acceptSequence(received, packet.sequence);
+      const isSigned = keys.suite.signatureLength > 0;
+      if (!window && !isSigned) return undefined;
+      received = window ?? received;
+      return { payloadType: packet.payloadType, payload, inOrder: window !== undefined, isSigned };
     },
   };
 }
@@ -243,5 +245,5 @@ export const privilegeRefused = ({ privilege }: IpmiTarget, completionCode: numb
   new IpmiError(
     'completion',
     `the BMC does not give the privilege level ${privilege}: ${completionText(completionCode, COMMANDS.setSessionPrivilegeLevel)}`,
-    { completionCode },
+    { completionCode, command: COMMANDS.setSessionPrivilegeLevel },
   );

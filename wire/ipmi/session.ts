@@ -64,18 +64,43 @@ export interface Bounds {
   readonly deadline: number;
   readonly signal?: AbortSignal | undefined;
 }
+/** An authentic payload of a session. */
+export interface Opened {
+  readonly payloadType: number;
+  readonly payload: Buffer;
+  /** False: its session sequence number was received before, or is outside the window (§6.12.13). */
+  readonly inOrder: boolean;
+  /** Its code covers all its bytes. */
+  readonly isSigned: boolean;
+}
 export interface Session {
   readonly route: Route;
   readonly bmcId: number;
   /** RMCP+ only. */
   readonly cipherSuite?: number;
-  /** Number of the last request. */
+  /** rqSeq of the last request. */
   request: number;
+  /** Requests so far. */
+  requests: number;
+  /** A response was accepted in spite of its session sequence number. */
+  odd: boolean;
   /** Makes a packet of a payload, with the next session sequence number. */
   seal(payloadType: number, payload: Buffer): Buffer;
-  /** @returns undefined when the packet is not of this session, not protected as agreed, or a duplicate */
-  open(packet: SessionPacket): { readonly payloadType: number; readonly payload: Buffer } | undefined;
+  /** @returns undefined when the packet is not of this session, or not protected as agreed; unprotected packets also when not in order */
+  open(packet: SessionPacket): Opened | undefined;
 }
+
+/** The values of rqSeq, which has 6 bits. */
+const REQUEST_NUMBERS = 64;
+function nextRequest(session: Session): number {
+  session.requests++;
+  return (session.request = (session.request + 1) % REQUEST_NUMBERS);
+}
+/**
+ * Some BMCs number their packets in odd ways: always the same number, 0, or with jumps. As long as no rqSeq is used twice in a session, rqSeq
+ * alone tells a response from the replay of an earlier one. Then each odd session must be replaced by a new one.
+ */
+export const isUsedUp = ({ odd, requests }: Session): boolean => odd && requests >= REQUEST_NUMBERS;
 
 /** A controller behind the BMC (§6.13): the hops to it, beginning with the BMC's own channel. */
 export interface Bridge {
@@ -145,15 +170,16 @@ const TRACKED = 0x40;
 /** A packet's meaning for a request: its response, a forwarding that succeeded, or one that failed. */
 type BridgedReply = { readonly answer: Buffer } | { readonly refused: Buffer } | 'passed on' | undefined;
 /** The response is a separate message (§6.13.2) or, from some BMCs, inside the responses to Send Message. @internal */
-export function replyTo({ code, bridge }: Command, sequence: number, payload: Buffer): BridgedReply {
+export function replyTo({ code, bridge }: Command, sequence: number, payload: Buffer, isSigned = false): BridgedReply {
   const [networkFunction, command] = code;
-  let message = decodeLanMessage(payload);
+  // A packet's code says more than the checksums inside, which some BMCs compute wrongly.
+  let message = decodeLanMessage(payload, !isSigned);
   for (let hop = 0; hop < (bridge?.hops.length ?? 0); hop++) {
     const [send, sendMessage] = COMMANDS.sendMessage;
     if (message?.networkFunction !== send + 1 || message.command !== sendMessage || message.sequence !== sequence) break;
     if (message.data[0] !== COMPLETION.ok) return { refused: message.data };
     if (message.data.length === 1) return 'passed on';
-    message = decodeLanMessage(message.data.subarray(1));
+    message = decodeLanMessage(message.data.subarray(1), !isSigned);
   }
   if (message?.networkFunction !== networkFunction + 1 || message.command !== command || message.sequence !== sequence) return undefined;
   return { answer: Buffer.from(message.data) };
@@ -161,7 +187,8 @@ export function replyTo({ code, bridge }: Command, sequence: number, payload: Bu
 
 /**
  * Sends one command and waits for its response. A repeated request keeps its rqSeq, by which the BMC may recognize it. It gets a new
- * session sequence number: the BMC drops duplicates (§6.12.13). Responses to earlier requests are dropped.
+ * session sequence number: the BMC drops duplicates (§6.12.13). Responses to earlier requests are dropped. The response's own session
+ * sequence number matters only once rqSeq repeats (`isUsedUp`).
  * @returns completion code and data; undefined without a response. Throws when the BMC answers, but not the controller behind it.
  */
 export async function sendCommand(
@@ -171,12 +198,15 @@ export async function sendCommand(
   tries: number,
   bounds: Bounds,
 ): Promise<Buffer | undefined> {
-  const sequence = (session.request = (session.request + 1) & 0x3f);
+  const sequence = nextRequest(session);
+  const isFirstUse = session.requests <= REQUEST_NUMBERS;
   const message = bridged(command, sequence);
   let passedOn = false;
   const read = (packet: SessionPacket): Exclude<BridgedReply, string> => {
     const opened = session.open(packet);
-    const reply = opened?.payloadType === PAYLOAD.ipmi ? replyTo(command, sequence, opened.payload) : undefined;
+    if (opened?.payloadType !== PAYLOAD.ipmi || !(opened.inOrder || isFirstUse)) return undefined;
+    const reply = replyTo(command, sequence, opened.payload, opened.isSigned);
+    if (reply !== undefined && !opened.inOrder) session.odd = true;
     if (reply !== 'passed on') return reply;
     passedOn = true;
     return undefined;
@@ -191,14 +221,17 @@ export async function sendCommand(
   if (!reply) throw new IpmiError('unreachable', `the BMC passes messages on, but nothing answers at ${where}`);
   const completionCode = reply.refused[0]!;
   const text = completionText(completionCode, COMMANDS.sendMessage);
-  throw new IpmiError('completion', `the BMC cannot pass messages on to ${where}: ${text}`, { completionCode });
+  throw new IpmiError('completion', `the BMC cannot pass messages on to ${where}: ${text}`, {
+    completionCode,
+    command: COMMANDS.sendMessage,
+  });
 }
 
 /** Requests the end of the session (§22.19), once: a BMC that misses the request ends the session after its timeout. */
 export async function closeSession(resources: SessionResources, session: Session): Promise<void> {
   const id = Buffer.alloc(4);
   id.writeUInt32LE(session.bmcId);
-  const sequence = (session.request = (session.request + 1) & 0x3f);
+  const sequence = nextRequest(session);
   await resources.sockets.send(
     session.route.peer,
     session.seal(PAYLOAD.ipmi, bridged({ code: COMMANDS.closeSession, data: id }, sequence)),

@@ -24,7 +24,10 @@ export interface SolStream {
   receive(payload: Buffer): void;
   /** Resolves when the other side has accepted all of it. Rejects on failure and at `end`. */
   write(bytes: Buffer, bits?: number): Promise<void>;
-  end(): void;
+  /** The other side has begun anew, with the first sequence number. */
+  restart(): void;
+  /** @param reason of writes that are not accepted yet */
+  end(reason?: Error): void;
 }
 interface Outgoing {
   bytes: Buffer;
@@ -114,6 +117,10 @@ export function createSolStream({ maxBytes, resendMs, send, deliver, status, fai
         queue.push({ bytes, bits, done, fail });
         next();
       }),
-    end: () => stop(new IpmiError('closed', 'the serial-over-LAN session has ended')),
+    restart: () => {
+      received = { sequence: 0, length: 0 };
+      if (unacknowledged) unacknowledged.tries = 0;
+    },
+    end: (reason) => stop(reason ?? new IpmiError('closed', 'the serial-over-LAN session has ended')),
   };
 }

@@ -1,16 +1,7 @@
 /** A serial-over-LAN session from the console's side (IPMI 2.0 §15, §24). It has its own IPMI session, which ends with it. */
 import { PAYLOAD } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, completionText, type CommandCode } from './constants';
-import {
-  closeSession,
-  sendCommand,
-  unreachable,
-  type Bounds,
-  type Command,
-  type IpmiTarget,
-  type SessionResources,
-  type Session,
-} from './session';
+import { closeSession, sendCommand, unreachable, type Bounds, type IpmiTarget, type SessionResources, type Session } from './session';
 import type { SessionPacket } from './socket';
 import { SOL_BITS, createSolStream } from './sol-stream';
 import { CIPHER_SUITES } from './suites';
@@ -24,7 +15,7 @@ export interface SolChannel {
   close(): Promise<void>;
 }
 
-/** Keeps the session alive: the interval, and the queue for the BMC. */
+/** Keeps the session alive, and watches that SOL is active in it: the interval, and the queue for the BMC. */
 export interface KeepAlive {
   readonly everyMs: number;
   inTurn<T>(bounds: Bounds, work: () => Promise<T>): Promise<T>;
@@ -40,15 +31,44 @@ const TRIES = 4;
 const MOST = 200;
 
 /** Opens each packet once for all listeners: a second opening would reject its number as a duplicate. */
-function sharedOpening(session: Session): Session {
+function sharedOpening(session: Session): { readonly session: Session; readonly acceptAnyNumber: () => void } {
   let last: { readonly packet: SessionPacket; readonly opened: ReturnType<Session['open']> } | undefined;
-  return Object.assign(Object.create(session) as Session, {
+  let anyNumber = false;
+  const shared = Object.assign(Object.create(session) as Session, {
     open: (packet: SessionPacket) => {
-      if (last?.packet !== packet) last = { packet, opened: session.open(packet) };
+      if (last?.packet !== packet) {
+        const opened = session.open(packet);
+        last = { packet, opened: opened && { ...opened, inOrder: opened.inOrder || anyNumber } };
+      }
       return last.opened;
     },
   });
+  return { session: shared, acceptAnyNumber: () => (anyNumber = true) };
 }
+
+/** What a BMC says about SOL. */
+interface PayloadState {
+  /** Absent: the BMC does not say. */
+  readonly active?: boolean;
+  /** The ID of the session that has it. */
+  readonly holder?: number;
+}
+/** §24.4, §24.5. @returns undefined without a response */
+async function payloadState(
+  ask: (code: CommandCode, data: readonly number[]) => Promise<Buffer | undefined>,
+): Promise<PayloadState | undefined> {
+  const status = await ask(COMMANDS.getPayloadActivationStatus, [PAYLOAD.sol]);
+  if (!status) return undefined;
+  if (status[0] !== COMPLETION.ok || status.length < 3) return {};
+  if ((status[2]! & FIRST_INSTANCE) === 0) return { active: false };
+  const info = await ask(COMMANDS.getPayloadInstanceInfo, PAYLOAD_INSTANCE);
+  return { active: true, ...(info?.[0] === COMPLETION.ok && info.length >= 5 ? { holder: info.readUInt32LE(1) } : {}) };
+}
+const FIRST_INSTANCE = 0x01;
+
+const takenOver = (): IpmiError => new IpmiError('closed', 'another console has taken the serial-over-LAN session over');
+const notActivated = (completionCode: number): IpmiError =>
+  new IpmiError('completion', `serial-over-LAN: ${completionText(completionCode, COMMANDS.activatePayload)}`, { completionCode });
 
 /**
  * Starts SOL in the session, and closes the session on failure. SOL that is active elsewhere is ended there first, as consoles do.
@@ -63,7 +83,7 @@ export async function startSol(
   keepAlive: KeepAlive,
   deliver: (bytes: Buffer) => void,
 ): Promise<SolChannel> {
-  const session = sharedOpening(opened);
+  const { session, acceptAnyNumber } = sharedOpening(opened);
   const ask = async (code: CommandCode, data: readonly number[]): Promise<Buffer> => {
     const answer = await sendCommand(resources, session, { code, data: Buffer.from(data) }, TRIES, bounds);
     if (!answer) throw unreachable(target);
@@ -71,7 +91,8 @@ export async function startSol(
   };
   const suite = CIPHER_SUITES[session.cipherSuite ?? 0];
   const auxiliary = (suite?.encrypts ? WITH.encryption : 0) | (suite?.signatureLength ? WITH.authentication : 0);
-  const activate = (): Promise<Buffer> => ask(COMMANDS.activatePayload, [...PAYLOAD_INSTANCE, auxiliary, 0, 0, 0]);
+  const activation = [...PAYLOAD_INSTANCE, auxiliary, 0, 0, 0];
+  const activate = (): Promise<Buffer> => ask(COMMANDS.activatePayload, activation);
   let answer: Buffer;
   try {
     answer = await activate();
@@ -80,13 +101,15 @@ export async function startSol(
       answer = await activate();
     }
     const completionCode = answer[0]!;
-    if (completionCode !== COMPLETION.ok)
-      throw new IpmiError('completion', `serial-over-LAN: ${completionText(completionCode, COMMANDS.activatePayload)}`, { completionCode });
+    if (completionCode !== COMPLETION.ok) throw notActivated(completionCode);
     if (answer.length < 11) throw new IpmiError('protocol', 'the BMC answered Activate Payload with too few bytes');
   } catch (error) {
     await closeSession(resources, opened);
     throw error;
   }
+
+  // Such a BMC would never get a word through. Someone on the path to it can repeat its output within the session.
+  if (session.odd) acceptAnyNumber();
 
   let over: (error?: IpmiError) => void = () => {};
   const closed = new Promise<IpmiError | undefined>((done) => (over = done));
@@ -107,25 +130,57 @@ export async function startSol(
     session.route,
     (packet) => {
       const it = session.open(packet);
-      if (it?.payloadType === PAYLOAD.sol) stream.receive(it.payload);
+      if (it?.payloadType !== PAYLOAD.sol || !it.inOrder) return;
+      heard = true;
+      stream.receive(it.payload);
     },
     (reason) => finish(reason instanceof IpmiError ? reason : new IpmiError('closed', reason.message)),
   );
-  const keepAliveCommand: Command = { code: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
-  const timer = setInterval(() => {
+  /** SOL packets came since the last look. */
+  let heard = false;
+  /** The state right after the activation, if the BMC says it. */
+  let activated: PayloadState | undefined;
+  type Ask = Parameters<typeof payloadState>[0];
+  const inTurn = (work: (ask: Ask) => Promise<void>): void => {
     const limits = { deadline: resources.clock.now() + keepAlive.everyMs };
-    keepAlive
-      .inTurn(limits, async () => {
-        if (!isOver && !(await sendCommand(resources, session, keepAliveCommand, TRIES, limits))) finish(unreachable(target));
-      })
-      .catch(() => {});
+    const send: Ask = (code, data) => sendCommand(resources, session, { code, data: Buffer.from(data) }, TRIES, limits);
+    keepAlive.inTurn(limits, async () => (isOver ? undefined : work(send))).catch(() => {});
+  };
+  /** After an outage, a BMC may have ended SOL, or another console may have it, while the session is alive. */
+  const look = async (send: Ask): Promise<void> => {
+    const now = await payloadState(send);
+    if (!now) return finish(unreachable(target));
+    // A BMC that says "inactive" right after the activation is not trusted.
+    if (!activated?.active) activated ??= now;
+    else if (now.active === false) await reactivate(send);
+    else if (now.holder !== undefined && activated.holder !== undefined && now.holder !== activated.holder) finish(takenOver());
+  };
+  const reactivate = async (send: Ask): Promise<void> => {
+    const again = await send(COMMANDS.activatePayload, activation);
+    if (!again) return finish(unreachable(target));
+    const completionCode = again[0]!;
+    if (completionCode === ACTIVE_ELSEWHERE) return finish(takenOver());
+    if (completionCode !== COMPLETION.ok) return finish(notActivated(completionCode));
+    stream.restart();
+    activated = await payloadState(send);
+  };
+  inTurn(async (send) => {
+    activated = await payloadState(send);
+  });
+  const timer = setInterval(() => {
+    const isSilent = !heard;
+    heard = false;
+    inTurn(async (send) => {
+      if (isSilent) await look(send);
+      else if (!(await send(COMMANDS.getDeviceId, []))) finish(unreachable(target));
+    });
   }, keepAlive.everyMs).unref();
   const finish = (error?: IpmiError): void => {
     if (isOver) return;
     isOver = true;
     clearInterval(timer);
     stopListening();
-    stream.end();
+    stream.end(error);
     over(error);
   };
   return {

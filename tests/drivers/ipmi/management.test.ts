@@ -4,6 +4,7 @@ import { ipmiTarget } from '../../../drivers/ipmi/target';
 import type { Power } from '../../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../../model/records';
 import { IpmiError, type IpmiTarget } from '../../../wire/ipmi/client';
+import { COMMANDS } from '../../../wire/ipmi/constants';
 import { NODE_UUID, nodeRecord } from '../../support/task';
 import { bmcTask } from '../bmc-task';
 
@@ -270,11 +271,20 @@ describe('boot device', () => {
 });
 
 describe('BMC errors', () => {
-  it.each([0xc0, 0xc3, 0xc4, 0xd2])('completion code %i is retried every min_command_interval', async (code) => {
+  it.each([0xc0, 0xc3, 0xc4, 0xce, 0xd0, 0xd2])('completion code %i is retried every min_command_interval', async (code) => {
     const { task, sent, slept } = bench({ answer: (_, count) => (count < 4 ? busy(code) : undefined) });
     expect(await ipmiPower.get(task)).toBe('power on');
     expect(sent.length).toBe(4);
     expect(slept).toEqual([5000, 5000, 5000]);
+  });
+  it.each([
+    ['of its own command', COMMANDS.setSystemBootOptions, 2],
+    ['of a command that opens a session', COMMANDS.getSessionChallenge, 1],
+  ] as const)('a completion code %s has the meaning of that command', async (_, command, times) => {
+    const refusal = new IpmiError('completion', 'refused', { completionCode: 0x81, command });
+    const { task, sent } = bench({ answer: (_words, count) => (count < 2 ? refusal : undefined), node: { properties: {} } });
+    await ipmiManagement.setBootDevice(task, 'pxe', false).catch(() => {});
+    expect(sent.filter((words) => words === sent[0]).length).toBe(times);
   });
   it('"no free session" is retried', async () => {
     const { task, sent } = bench({

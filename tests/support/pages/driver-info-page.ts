@@ -13,10 +13,23 @@ const TYPES = {
       'redfish_password=PASSWORD',
       'redfish_verify_ca=/etc/ssl/bmc-ca.pem',
     ],
+    notes: [],
   },
   ipmi: {
     title: 'IPMI (`ipmi`)',
     example: ['ipmi_address=192.0.2.10', 'ipmi_username=admin', 'ipmi_password=PASSWORD', 'ipmi_cipher_suite=17'],
+    notes: [
+      'No key selects workarounds (`-o` of ipmitool, `-W` of FreeIPMI), as in Ironic: the native client recognizes such BMCs by itself.',
+      '[hardware.md](hardware.md#peculiarities-of-bmcs) lists their peculiarities.',
+      '',
+      '| workaround of FreeIPMI | what the native client does instead, always |',
+      '|---|---|',
+      '| `idzero` | with IPMI 1.5, accepts the session ID 0 in packets with a valid authentication code |',
+      '| `unexpectedauth` | with IPMI 1.5, accepts packets with a valid authentication code where the BMC said that none is needed |',
+      '| `forcepermsg` | with IPMI 1.5, sends authentication codes if the BMC ignores packets without them, although it said that none is needed |',
+      '| `endianseq` | accepts such session sequence numbers in signed packets |',
+      '',
+    ],
   },
 } as const;
 type Type = keyof typeof TYPES;
@@ -60,6 +73,7 @@ const section = (type: Type): readonly string[] => [
   '',
   ...keysOf(type).map(([name, key]) => entry(`**\`${name}\`**: ${facts(key)}`, key.description.replaceAll('``', '`'))),
   '',
+  ...TYPES[type].notes,
 ];
 
 export const driverInfoPage = (): string =>

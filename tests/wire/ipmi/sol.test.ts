@@ -2,23 +2,27 @@
 import { randomBytes } from 'node:crypto';
 import { createSerial } from '../../../simulator/hardware/serial';
 import { createIpmiPool, type IpmiPool, type IpmiTarget, type SolPool } from '../../../wire/ipmi/client';
-import type { SerialPort } from '../../../wire/ipmi/bmc';
+import type { BmcAnswer, BmcRequest, SerialPort } from '../../../wire/ipmi/bmc';
 import type { SolChannel } from '../../../wire/ipmi/sol';
 import { SOL_BITS, createSolStream } from '../../../wire/ipmi/sol-stream';
 import { testBmc, type TestBmc } from './bmc';
 import { sameNumbers, udpRelay, type Fate } from '../udp-relay';
+import { ODD_NUMBERS } from '../../support/odd-ipmi/sessions';
+import { until } from '../../support/until';
+import { PAYLOAD } from '../../../wire/ipmi/codec';
+import { COMMANDS, type CommandCode } from '../../../wire/ipmi/constants';
 
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
-const poolOf = (resendMs = 40): IpmiPool & SolPool => {
-  const pool = createIpmiPool({ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes, resendMs });
+const poolOf = (resendMs = 40, keepAliveMs = 25_000): IpmiPool & SolPool => {
+  const pool = createIpmiPool({ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes, resendMs, keepAliveMs });
   stops.push(() => pool.close());
   return pool;
 };
-const bmcOf = async (serial: SerialPort, cipherSuites?: readonly number[]): Promise<TestBmc> => {
-  const bmc = await testBmc({ sol: { serial, port: 623 }, ...(cipherSuites ? { cipherSuites } : {}) });
+const bmcOf = async (serial: SerialPort, more: Parameters<typeof testBmc>[0] = {}): Promise<TestBmc> => {
+  const bmc = await testBmc({ sol: { serial, port: 623 }, ...more });
   stops.push(() => bmc.close());
   return bmc;
 };
@@ -55,7 +59,7 @@ async function terminal(pool: SolPool, at: IpmiTarget): Promise<Terminal> {
 describe('serial-over-LAN', () => {
   it.each([[17], [3], [2], [0]])('carries data and a break in both directions with cipher suite %i', async (suite) => {
     const serial = createSerial('m1');
-    const bmc = await bmcOf(serial.port, [suite]);
+    const bmc = await bmcOf(serial.port, { cipherSuites: [suite] });
     const session = await terminal(poolOf(), target(bmc.port));
     await session.channel.write(Buffer.from('hello\r'));
     await session.until('hello\r\nm1> ');
@@ -97,6 +101,105 @@ describe('serial-over-LAN', () => {
     await second.channel.write(Buffer.from('mine'));
     await second.until('mine');
     await second.channel.close();
+  });
+  it.each(['RMCP+ numbers that never rise', 'RMCP+ numbers that are zero', 'RMCP+ numbers that jump'])('works with %s', async (name) => {
+    const bmc = await bmcOf(createSerial('m').port, ODD_NUMBERS[name]!.bmc);
+    const session = await terminal(poolOf(), target(bmc.port, { cipherSuites: [3] }));
+    for (const word of ['one ', 'two ', 'three ']) {
+      await session.channel.write(Buffer.from(word));
+      await session.until(word);
+    }
+    expect(session.text()).toBe('one two three ');
+    await session.channel.close();
+  });
+  /** Loses the SOL packets of RMCP+, and no others, while `lost` says so. */
+  const withoutSol = async (bmc: TestBmc, lost: () => boolean): Promise<number> => {
+    const relay = await udpRelay(bmc.port, (packet) => (lost() && (packet[5]! & 0x3f) === PAYLOAD.sol ? [] : [0]));
+    stops.push(() => relay.close());
+    return relay.port;
+  };
+  it('is activated again after the BMC has ended it in an outage', async () => {
+    const serial = createSerial('m');
+    const bmc = await bmcOf(serial.port);
+    let outage = false;
+    const session = await terminal(poolOf(40, 100), target(await withoutSol(bmc, () => outage), { cipherSuites: [3] }));
+    const watcher = poolOf();
+    const isActive = async (): Promise<boolean> => {
+      const [networkFunction, command] = COMMANDS.getPayloadActivationStatus;
+      const status = await watcher.request(target(bmc.port), networkFunction, command, Buffer.from([PAYLOAD.sol]), { timeoutMs: 60_000 });
+      return (status[1]! & 1) === 1;
+    };
+    await session.channel.write(Buffer.from('before '));
+    await session.until('before ');
+    outage = true;
+    serial.log('lost');
+    await until('the BMC gives up', async () => !(await isActive()));
+    outage = false;
+    await until('it is active again', isActive);
+    serial.log('after');
+    await session.until('after');
+    await session.channel.write(Buffer.from('typed'));
+    await session.until('typed');
+    await session.channel.close();
+  });
+  it('delivers nothing twice if someone repeats the packets of the BMC', async () => {
+    const serial = createSerial('m');
+    const relay = await udpRelay((await bmcOf(serial.port)).port);
+    stops.push(() => relay.close());
+    const session = await terminal(poolOf(), target(relay.port, { cipherSuites: [3] }));
+    serial.log('first ');
+    await session.until('first ');
+    const output = relay.seen.filter(({ toServer, packet }) => !toServer && (packet[5]! & 0x3f) === PAYLOAD.sol);
+    serial.log('second ');
+    await session.until('second ');
+    for (const { packet } of output) relay.inject(packet);
+    serial.log('third');
+    await session.until('third');
+    expect(session.text().match(/first/g)).toHaveLength(1);
+    await session.channel.close();
+  });
+  it('ends with a reason if another console has it after an outage', async () => {
+    const bmc = await bmcOf(createSerial('m').port);
+    let outage = false;
+    const first = await terminal(poolOf(40, 100), target(await withoutSol(bmc, () => outage), { cipherSuites: [3] }));
+    outage = true;
+    const second = await terminal(poolOf(), target(bmc.port));
+    expect(await first.channel.closed).toMatchObject({ message: 'another console has taken the serial-over-LAN session over' });
+    await second.channel.write(Buffer.from('mine'));
+    await second.until('mine');
+    await second.channel.close();
+  });
+  it.each<[string, { readonly status: readonly (readonly number[])[]; readonly ends: boolean }]>([
+    [
+      'ends with the refusal if the BMC does not activate it again',
+      {
+        status: [
+          [0, 1, 1, 0],
+          [0, 1, 0, 0],
+        ],
+        ends: true,
+      },
+    ],
+    ['stays if the BMC has always said that it is not active', { status: [[0, 1, 0, 0]], ends: false }],
+    ['stays if the BMC does not say whether it is active', { status: [[0xc1]], ends: false }],
+  ])('%s', async (_, { status, ends }) => {
+    let [asked, activations] = [0, 0];
+    const is = (request: BmcRequest, [networkFunction, command]: CommandCode): boolean =>
+      request.networkFunction === networkFunction && request.command === command;
+    const reply = (request: BmcRequest): BmcAnswer => {
+      if (is(request, COMMANDS.activatePayload))
+        return activations++ === 0 ? { completionCode: 0, data: Buffer.alloc(12, 1) } : { completionCode: 0x81 };
+      if (!is(request, COMMANDS.getPayloadActivationStatus)) return { completionCode: 0xc1 };
+      const [completionCode = 0, ...data] = status[Math.min(asked++, status.length - 1)]!;
+      return { completionCode, data: Buffer.from(data) };
+    };
+    const bmc = await testBmc({ reply });
+    stops.push(() => bmc.close());
+    const { channel } = await terminal(poolOf(40, 50), target(bmc.port));
+    if (ends) expect(await channel.closed).toMatchObject({ kind: 'completion', completionCode: 0x81 });
+    else await until('it was asked often', () => asked > 4);
+    expect(activations).toBe(ends ? 2 : 1);
+    await channel.close();
   });
   it('ends when the BMC stops responding', async () => {
     const bmc = await bmcOf(createSerial('m').port);

@@ -1,12 +1,11 @@
 /** Reads a BMC's sensor data records (IPMI 2.0 §33, §35.2–35.4). The chain of records is not trusted, so reading is bounded. */
-import { readPortions, withReservation, type SendCommand } from '../record-access';
+import { isRefusal, readChain, readPortions, withReservation, type SendCommand } from '../record-access';
 import { COMMANDS, COMPLETION, IpmiError, type CommandCode } from '../constants';
 import { decodeSdr, type SensorDataRecord } from './sdr';
 
 /** Most records. Large machines have a few hundred. */
 const MAX_RECORDS = 4096;
 const HEADER = 5;
-const LAST = 0xffff;
 /** The limit of IPMI over IPMB, which some BMCs also apply to the LAN. */
 const PORTION = 22;
 
@@ -66,31 +65,23 @@ export function createSdrCache(clock: { now(): number }, mostBytes = MAX_CACHE_B
 /**
  * Reads all records of the repository, or of the device when it has none.
  * @param known the cache, and the BMC's key in it
- * @throws IpmiError; `protocol` when the chain of records does not end
+ * @throws IpmiError when none can be read
  */
 export async function readSdrs(
   ask: SendCommand,
   known?: { readonly cache: SdrCache; readonly bmc: string },
 ): Promise<readonly SensorDataRecord[]> {
-  const device = await ask(COMMANDS.getDeviceId, []);
+  const device = await ask(COMMANDS.getDeviceId, []).catch(refused);
   // §20.1: byte 2 bit 7 device SDRs; byte 6 bit 1 an SDR repository.
-  const [provides = 0, support = 0] = [device[1], device[5]];
+  const [provides = 0, support = 0] = [device?.[1], device?.[5]];
   const source = (support & 0x02) === 0 && (provides & 0x80) !== 0 ? DEVICE : REPOSITORY;
-  const stamp = known && (await stampOf(ask, source, device));
+  const stamp = known && device && (await stampOf(ask, source, device));
   const cached = known && stamp !== undefined ? known.cache.recall(known.bmc, stamp) : undefined;
   if (cached) return decodeAll(cached);
-  const records: Buffer[] = [];
-  const ids = new Set<number>();
-  for (let id = 0; id !== LAST;) {
-    if (ids.has(id) || ids.size >= MAX_RECORDS) throw new IpmiError('protocol', 'the chain of sensor data records does not end');
-    ids.add(id);
-    const { record, next } = await readOne(ask, source, id);
-    // Truncated records are skipped.
-    if (record.length >= HEADER && record.length === HEADER + record[HEADER - 1]!) records.push(record);
-    id = next;
-  }
+  const { records, isWhole } = await readChain(MAX_RECORDS, (id) => readOne(ask, source, id));
   const all = Buffer.concat(records);
-  if (known && stamp !== undefined) known.cache.remember(known.bmc, stamp, all);
+  // A record that cannot be read now may be readable later.
+  if (known && stamp !== undefined && isWhole) known.cache.remember(known.bmc, stamp, all);
   return decodeAll(all);
 }
 function decodeAll(bytes: Buffer): readonly SensorDataRecord[] {
@@ -103,31 +94,39 @@ function decodeAll(bytes: Buffer): readonly SensorDataRecord[] {
   }
   return records;
 }
+function refused(error: unknown): undefined {
+  if (error instanceof IpmiError && error.kind === 'completion') return undefined;
+  throw error;
+}
 /** Includes the device ID, since other firmware has other records. @returns undefined when the BMC does not report it */
 async function stampOf(ask: SendCommand, { info, stamp }: Source, device: Buffer): Promise<string | undefined> {
-  const answer = await ask(info, []).catch((error: unknown) => {
-    if (error instanceof IpmiError && error.kind === 'completion') return undefined;
-    throw error;
-  });
+  const answer = await ask(info, []).catch(refused);
   return answer && Buffer.concat([device, stamp(answer)]).toString('hex');
 }
 
-async function readOne(ask: SendCommand, source: Source, id: number): Promise<{ readonly record: Buffer; readonly next: number }> {
-  return withReservation(
+/** A record, unless it is truncated. The successor is known even if the record itself cannot be read. */
+async function readOne(ask: SendCommand, source: Source, id: number): ReturnType<Parameters<typeof readChain<Buffer>>[1]> {
+  let known: { readonly id?: number; readonly next: number } | undefined;
+  const read = withReservation(
     () => ask(source.reserve, []),
     async (reservation) => {
       const get = (offset: number, count: number): Promise<Buffer> => ask(source.get, [...reservation, id & 0xff, id >> 8, offset, count]);
       const first = await get(0, HEADER).catch((error: unknown) => {
-        // An empty repository.
-        if (id === 0 && error instanceof IpmiError && error.completionCode === COMPLETION.notPresent) return Buffer.from([0xff, 0xff]);
+        if (isRefusal(error, COMPLETION.notPresent)) return undefined;
         throw error;
       });
+      if (!first) return undefined;
       if (first.length < 2) throw new IpmiError('protocol', 'the BMC answered Get SDR with too few bytes');
       const next = first.readUInt16LE(0);
       const header = first.subarray(2, 2 + HEADER);
-      if (header.length < HEADER) return { record: header, next };
+      known = { next, ...(header.length < 2 ? {} : { id: header.readUInt16LE(0) }) };
+      if (header.length < HEADER) return known;
       const body = await readPortions(header[4]!, PORTION, async (offset, count) => (await get(HEADER + offset, count)).subarray(2));
-      return { record: Buffer.concat([header, body]), next };
+      return body.length < header[4]! ? known : { ...known, record: Buffer.concat([header, body]) };
     },
   );
+  return read.catch((error: unknown) => {
+    if (known && error instanceof IpmiError && error.kind === 'completion') return { ...known, fault: error };
+    throw error;
+  });
 }

@@ -1,5 +1,5 @@
 /** The System Event Log (IPMI 2.0 §31, §32): reading and clearing it. */
-import { withReservation, type SendCommand } from '../record-access';
+import { TOO_MANY, isRefusal, readChain, readPortions, withReservation, type SendCommand } from '../record-access';
 import { COMMANDS, COMPLETION, IpmiError } from '../constants';
 
 export interface SelEntry {
@@ -23,7 +23,6 @@ export interface SelEntry {
 }
 /** Most entries. BMCs have room for some thousands. */
 const MAX_ENTRIES = 16_384;
-const LAST = 0xffff;
 const LENGTH = 16;
 /** Smaller times count from the BMC's start (§37.1). */
 const FIRST_TIME = 0x2000_0000;
@@ -45,25 +44,51 @@ export function decodeSelEntry(bytes: Buffer): SelEntry | undefined {
   };
 }
 
-/** Throws IpmiError; `protocol` when the chain of entries does not end. */
-export async function readSel(ask: SendCommand): Promise<readonly SelEntry[]> {
-  const entries: SelEntry[] = [];
-  const ids = new Set<number>();
-  for (let id = 0; id !== LAST;) {
-    if (ids.has(id) || ids.size >= MAX_ENTRIES) throw new IpmiError('protocol', 'the chain of SEL entries does not end');
-    ids.add(id);
-    // Reading whole entries needs no reservation (§31.5).
-    const answer = await ask(COMMANDS.getSelEntry, [0, 0, id & 0xff, id >> 8, 0, 0xff]).catch((error: unknown) => {
-      if (id === 0 && error instanceof IpmiError && error.completionCode === COMPLETION.notPresent) return undefined;
+const WHOLE_ENTRY = 0xff;
+/** The successor's ID and the entry's bytes. */
+async function readEntry(ask: SendCommand, id: number): Promise<Buffer> {
+  const get = (reservation: readonly number[], offset: number, count: number): Promise<Buffer> =>
+    ask(COMMANDS.getSelEntry, [...reservation, id & 0xff, id >> 8, offset, count]);
+  const whole = (reservation: readonly number[]): Promise<Buffer> => get(reservation, 0, WHOLE_ENTRY);
+  // Reading whole entries needs no reservation (§31.5), but some BMCs want one.
+  const reserved = <T>(work: (reservation: readonly number[]) => Promise<T>): Promise<T> =>
+    withReservation(() => ask(COMMANDS.reserveSel, []), work);
+  try {
+    return await whole([0, 0]).catch((error: unknown) => {
+      if (isRefusal(error, COMPLETION.reservationInvalid)) return reserved(whole);
       throw error;
     });
-    if (!answer) break;
-    if (answer.length < 2) throw new IpmiError('protocol', 'the BMC answered Get SEL Entry with too few bytes');
-    const entry = decodeSelEntry(answer.subarray(2));
-    if (entry) entries.push(entry);
-    id = answer.readUInt16LE(0);
+  } catch (error) {
+    if (!isRefusal(error, ...TOO_MANY)) throw error;
+    return reserved(async (reservation) => {
+      let next = Buffer.alloc(0);
+      const bytes = await readPortions(LENGTH, LENGTH, async (offset, count) => {
+        const part = await get(reservation, offset, count);
+        next = Buffer.from(part.subarray(0, 2));
+        return part.subarray(2);
+      });
+      return Buffer.concat([next, bytes]);
+    });
   }
-  return entries;
+}
+
+/**
+ * Entries that are added meanwhile are read, too.
+ * @returns `isWhole` false: an entry could not be read, or the chain of entries has no proper end
+ * @throws IpmiError when none can be read
+ */
+export async function readSel(ask: SendCommand): Promise<{ readonly entries: readonly SelEntry[]; readonly isWhole: boolean }> {
+  const { records, isWhole } = await readChain(MAX_ENTRIES, async (id) => {
+    const answer = await readEntry(ask, id).catch((error: unknown) => {
+      if (isRefusal(error, COMPLETION.notPresent)) return undefined;
+      throw error;
+    });
+    if (!answer) return undefined;
+    if (answer.length < 2) throw new IpmiError('protocol', 'the BMC answered Get SEL Entry with too few bytes');
+    const record = decodeSelEntry(answer.subarray(2));
+    return { record, id: record?.id, next: answer.readUInt16LE(0) };
+  });
+  return { entries: records, isWhole };
 }
 
 const CLEAR = [0x43, 0x4c, 0x52] as const;

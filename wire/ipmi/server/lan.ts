@@ -1,5 +1,14 @@
 /** The BMC's side of IPMI 1.5 sessions (IPMI 2.0 §13.6–13.14, §22.16–22.17). */
-import { MAX_SESSIONS, SESSION_SILENCE, refuse, type BmcAnswer, type BmcUser, type Privileged, type RecentRequest } from '../bmc';
+import {
+  MAX_SESSIONS,
+  SESSION_SILENCE,
+  refuse,
+  type BmcAnswer,
+  type BmcUser,
+  type Oddities,
+  type Privileged,
+  type RecentRequest,
+} from '../bmc';
 import { AUTHENTICATION_TYPE, encodeLan, type LanMessage, type Packet } from '../codec';
 import { COMPLETION, PRIVILEGE } from '../constants';
 import { lanCode } from '../lan-code';
@@ -43,8 +52,13 @@ export function createLanSessions(options: {
   readonly users: readonly BmcUser[];
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
+  readonly oddities?: Oddities;
 }): LanSessions {
-  const { users, clock, random } = options;
+  const { users, clock, random, oddities = {} } = options;
+  const { perMessage } = oddities;
+  /** Packets of this session may be without a code. */
+  const isUnsigned = ({ active }: LanSession, { authenticationType }: LanPacket): boolean =>
+    active && perMessage !== undefined && perMessage !== 'required' && authenticationType === AUTHENTICATION_TYPE.none;
   const sessions = new Map<number, LanSession>();
   const alive = ({ usedAt }: LanSession): boolean => clock.now() - usedAt <= SESSION_SILENCE;
   const makeRoom = (): boolean => {
@@ -70,7 +84,8 @@ export function createLanSessions(options: {
     },
     sessionOf: (packet) => {
       const session = sessions.get(packet.sessionId);
-      if (!session || !alive(session) || packet.authenticationType !== session.authenticationType) return undefined;
+      if (!session || !alive(session)) return undefined;
+      if (packet.authenticationType !== session.authenticationType && !isUnsigned(session, packet)) return undefined;
       if (!sameBytes(packet.code, lanCode(packet.authenticationType, keyOf(session), packet))) return undefined;
       if (session.active) {
         const received = acceptSequence(session.received, packet.sequence);
@@ -96,8 +111,12 @@ export function createLanSessions(options: {
     },
     seal: (session, payload) => {
       session.sent = session.active ? nextSequence(session.sent) : 0;
-      const header = { authenticationType: session.authenticationType, sessionId: session.id, sequence: session.sent };
-      return encodeLan({ ...header, code: lanCode(session.authenticationType, keyOf(session), { ...header, payload }) }, payload);
+      const header = {
+        authenticationType: session.active && perMessage === 'off' ? AUTHENTICATION_TYPE.none : session.authenticationType,
+        sessionId: session.active && oddities.sessionIdZero ? 0 : session.id,
+        sequence: oddities.sequence?.(session.sent) ?? session.sent,
+      };
+      return encodeLan({ ...header, code: lanCode(header.authenticationType, keyOf(session), { ...header, payload }) }, payload);
     },
     close: (id) => sessions.delete(id),
     reset: () => sessions.clear(),

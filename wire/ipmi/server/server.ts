@@ -2,7 +2,7 @@
  * The BMC's side of IPMI over LAN: sessions, users and the commands for them (IPMI 2.0 §13, §22). The caller runs all other commands, and
  * owns the socket: packets in, packets out.
  */
-import { type Bmc, type BmcAnswer, type BmcOptions, type RecentRequest } from '../bmc';
+import { type Bmc, type BmcAnswer, type BmcOptions, type Oddities, type RecentRequest } from '../bmc';
 import {
   PAYLOAD,
   decodeLanMessage,
@@ -35,8 +35,10 @@ const answerTo = (message: LanMessage, { completionCode, data = Buffer.alloc(0) 
     data: Buffer.concat([Buffer.from([completionCode]), completionCode === COMPLETION.ok ? data : Buffer.alloc(0)]),
   });
 /** @returns the packets: the response, and the message that follows it */
-const packets = (message: LanMessage, answer: BmcAnswer, sealed: (payload: Buffer) => Buffer): readonly Buffer[] =>
-  [answerTo(message, answer), ...(answer.after ? [answer.after] : [])].map(sealed);
+const packets = (message: LanMessage, answer: BmcAnswer, sealed: (payload: Buffer) => Buffer, odd: Oddities): readonly Buffer[] => {
+  const response = answerTo(message, answer);
+  return [...(odd.responses?.(response) ?? [response]), ...(answer.after ? [answer.after] : [])].map(sealed);
+};
 /** Decodes a request; undefined for a response. */
 function requestIn(payload: Buffer): LanMessage | undefined {
   const message = decodeLanMessage(payload);
@@ -83,7 +85,7 @@ function outsideSession(
 }
 
 export function createBmc(options: BmcOptions): Bmc {
-  const { clock, random } = options;
+  const { clock, random, oddities = {} } = options;
   const lan = options.lan ? createLanSessions(options) : undefined;
   const sol = options.sol ? createSolServer(options.sol) : undefined;
   const suites = options.cipherSuites
@@ -114,7 +116,8 @@ export function createBmc(options: BmcOptions): Bmc {
     const { keys, consoleId } = session;
     const sealed = (payloadType: number, body: Buffer): Buffer => {
       session.sent = nextSequence(session.sent);
-      return seal(keys, { payloadType, sessionId: consoleId, sequence: session.sent }, body, random);
+      const sequence = oddities.sequence?.(session.sent) ?? session.sent;
+      return seal(keys, { payloadType, sessionId: consoleId, sequence }, body, random);
     };
     const sendSol = (body: Buffer): void => push(sealed(PAYLOAD.sol, body));
     if (packet.payloadType === PAYLOAD.sol) {
@@ -125,7 +128,7 @@ export function createBmc(options: BmcOptions): Bmc {
     if (!message) return undefined;
     session.usedAt = clock.now();
     const answer = await onceOnly(session, payload, clock.now(), () => solCommand(session.id, message, sendSol) ?? run(session, message));
-    return packets(message, answer, (body) => sealed(PAYLOAD.ipmi, body));
+    return packets(message, answer, (body) => sealed(PAYLOAD.ipmi, body), oddities);
   };
   const solCommand = (id: number, message: LanMessage, send: (payload: Buffer) => void): Promise<BmcAnswer> | undefined => {
     const answer = message.lun === 0 ? sol?.command(id, message, send) : undefined;
@@ -139,7 +142,7 @@ export function createBmc(options: BmcOptions): Bmc {
     const answer = session.active
       ? await onceOnly(session, packet.payload, clock.now(), () => run(session, message))
       : lan.activate(session, message.data);
-    return packets(message, answer, (payload) => lan.seal(session, payload));
+    return packets(message, answer, (payload) => lan.seal(session, payload), oddities);
   };
 
   return {

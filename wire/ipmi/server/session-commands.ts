@@ -35,7 +35,11 @@ export function createSessionCommands({ options, suites, lan, closeSession }: Se
     const channel = data[0]! & 0x0f;
     if (channel !== THIS_CHANNEL && channel !== CHANNEL) return refuse(COMPLETION.invalidField);
     const named = users.some(({ name }) => name !== '');
-    const status = (options.kg ? 0x20 : 0) | (named ? 0x04 : 0) | (users.some(({ name }) => name === '') ? 0x01 : 0);
+    const status =
+      (options.oddities?.perMessage ? 0x10 : 0) |
+      (options.kg ? 0x20 : 0) |
+      (named ? 0x04 : 0) |
+      (users.some(({ name }) => name === '') ? 0x01 : 0);
     // Bit 7: IPMI 2.0 data follows; then the types of IPMI 1.5 (password, MD5, none). Data 4: IPMI 2.0 sessions, 1.5 sessions.
     return ok(CHANNEL, 0x80 | (lan ? 0x15 : 0), status, lan ? 0x03 : 0x02, 0, 0, 0, 0);
   };
