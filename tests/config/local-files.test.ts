@@ -28,6 +28,8 @@ const NEITHER: Readonly<Record<string, string>> = {
   'pxe.tftp_root': 'served to everybody',
   'pxe.loader_file_paths': 'served to everybody',
   'dnsmasq.dhcp_leasefile': 'has no effect',
+  'nfs.share_path': 'a path on the server of the share',
+  'cifs.share_path': 'a path on the server of the share',
 };
 
 it('each option that is a path is in OWN_FILES, in BOOT_FILES, or has a reason for neither', () => {
