@@ -65,7 +65,7 @@ export interface Bounds {
   readonly signal?: AbortSignal | undefined;
 }
 /** An authentic payload of a session. */
-export interface Opened {
+interface Opened {
   readonly payloadType: number;
   readonly payload: Buffer;
   /** False: its session sequence number was received before, or is outside the window (§6.12.13). */

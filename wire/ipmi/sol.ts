@@ -1,9 +1,10 @@
 /** A serial-over-LAN session from the console's side (IPMI 2.0 §15, §24). It has its own IPMI session, which ends with it. */
 import { PAYLOAD } from './codec';
-import { COMMANDS, COMPLETION, IpmiError, completionText, type CommandCode } from './constants';
+import { COMMANDS, COMPLETION, IpmiError, type CommandCode } from './constants';
 import { closeSession, sendCommand, unreachable, type Bounds, type IpmiTarget, type SessionResources, type Session } from './session';
 import type { SessionPacket } from './socket';
 import { SOL_BITS, createSolStream } from './sol-stream';
+import { ACTIVE_ELSEWHERE, PAYLOAD_INSTANCE, createSolWatch, notActivated, type Ask } from './sol-watch';
 import { CIPHER_SUITES } from './suites';
 
 export interface SolChannel {
@@ -21,11 +22,8 @@ export interface KeepAlive {
   inTurn<T>(bounds: Bounds, work: () => Promise<T>): Promise<T>;
 }
 
-/** Payload type and instance for §24.1, §24.2. */
-const PAYLOAD_INSTANCE = [PAYLOAD.sol, 1] as const;
 /** §24.1, auxiliary data 1. */
 const WITH = { encryption: 0x80, authentication: 0x40 } as const;
-const ACTIVE_ELSEWHERE = 0x80;
 const TRIES = 4;
 /** Most characters in a packet, whatever the BMC says. */
 const MOST = 200;
@@ -46,29 +44,20 @@ function sharedOpening(session: Session): { readonly session: Session; readonly 
   return { session: shared, acceptAnyNumber: () => (anyNumber = true) };
 }
 
-/** What a BMC says about SOL. */
-interface PayloadState {
-  /** Absent: the BMC does not say. */
-  readonly active?: boolean;
-  /** The ID of the session that has it. */
-  readonly holder?: number;
+/** SOL that is active elsewhere is ended there first. @returns the response to Activate Payload */
+async function activatePayload(
+  ask: (code: CommandCode, data: readonly number[]) => Promise<Buffer>,
+  activation: readonly number[],
+): Promise<Buffer> {
+  let answer = await ask(COMMANDS.activatePayload, activation);
+  if (answer[0] === ACTIVE_ELSEWHERE) {
+    await ask(COMMANDS.deactivatePayload, [...PAYLOAD_INSTANCE, 0, 0, 0, 0]);
+    answer = await ask(COMMANDS.activatePayload, activation);
+  }
+  if (answer[0] !== COMPLETION.ok) throw notActivated(answer[0]!);
+  if (answer.length < 11) throw new IpmiError('protocol', 'the BMC answered Activate Payload with too few bytes');
+  return answer;
 }
-/** §24.4, §24.5. @returns undefined without a response */
-async function payloadState(
-  ask: (code: CommandCode, data: readonly number[]) => Promise<Buffer | undefined>,
-): Promise<PayloadState | undefined> {
-  const status = await ask(COMMANDS.getPayloadActivationStatus, [PAYLOAD.sol]);
-  if (!status) return undefined;
-  if (status[0] !== COMPLETION.ok || status.length < 3) return {};
-  if ((status[2]! & FIRST_INSTANCE) === 0) return { active: false };
-  const info = await ask(COMMANDS.getPayloadInstanceInfo, PAYLOAD_INSTANCE);
-  return { active: true, ...(info?.[0] === COMPLETION.ok && info.length >= 5 ? { holder: info.readUInt32LE(1) } : {}) };
-}
-const FIRST_INSTANCE = 0x01;
-
-const takenOver = (): IpmiError => new IpmiError('closed', 'another console has taken the serial-over-LAN session over');
-const notActivated = (completionCode: number): IpmiError =>
-  new IpmiError('completion', `serial-over-LAN: ${completionText(completionCode, COMMANDS.activatePayload)}`, { completionCode });
 
 /**
  * Starts SOL in the session, and closes the session on failure. SOL that is active elsewhere is ended there first, as consoles do.
@@ -92,22 +81,10 @@ export async function startSol(
   const suite = CIPHER_SUITES[session.cipherSuite ?? 0];
   const auxiliary = (suite?.encrypts ? WITH.encryption : 0) | (suite?.signatureLength ? WITH.authentication : 0);
   const activation = [...PAYLOAD_INSTANCE, auxiliary, 0, 0, 0];
-  const activate = (): Promise<Buffer> => ask(COMMANDS.activatePayload, activation);
-  let answer: Buffer;
-  try {
-    answer = await activate();
-    if (answer[0] === ACTIVE_ELSEWHERE) {
-      await ask(COMMANDS.deactivatePayload, [...PAYLOAD_INSTANCE, 0, 0, 0, 0]);
-      answer = await activate();
-    }
-    const completionCode = answer[0]!;
-    if (completionCode !== COMPLETION.ok) throw notActivated(completionCode);
-    if (answer.length < 11) throw new IpmiError('protocol', 'the BMC answered Activate Payload with too few bytes');
-  } catch (error) {
+  const answer = await activatePayload(ask, activation).catch(async (error: unknown) => {
     await closeSession(resources, opened);
     throw error;
-  }
-
+  });
   // Such a BMC would never get a word through. Someone on the path to it can repeat its output within the session.
   if (session.odd) acceptAnyNumber();
 
@@ -138,41 +115,20 @@ export async function startSol(
   );
   /** SOL packets came since the last look. */
   let heard = false;
-  /** The state right after the activation, if the BMC says it. */
-  let activated: PayloadState | undefined;
-  type Ask = Parameters<typeof payloadState>[0];
   const inTurn = (work: (ask: Ask) => Promise<void>): void => {
     const limits = { deadline: resources.clock.now() + keepAlive.everyMs };
     const send: Ask = (code, data) => sendCommand(resources, session, { code, data: Buffer.from(data) }, TRIES, limits);
     keepAlive.inTurn(limits, async () => (isOver ? undefined : work(send))).catch(() => {});
   };
-  /** After an outage, a BMC may have ended SOL, or another console may have it, while the session is alive. */
-  const look = async (send: Ask): Promise<void> => {
-    const now = await payloadState(send);
-    if (!now) return finish(unreachable(target));
-    // A BMC that says "inactive" right after the activation is not trusted.
-    if (!activated?.active) activated ??= now;
-    else if (now.active === false) await reactivate(send);
-    else if (now.holder !== undefined && activated.holder !== undefined && now.holder !== activated.holder) finish(takenOver());
-  };
-  const reactivate = async (send: Ask): Promise<void> => {
-    const again = await send(COMMANDS.activatePayload, activation);
-    if (!again) return finish(unreachable(target));
-    const completionCode = again[0]!;
-    if (completionCode === ACTIVE_ELSEWHERE) return finish(takenOver());
-    if (completionCode !== COMPLETION.ok) return finish(notActivated(completionCode));
-    stream.restart();
-    activated = await payloadState(send);
-  };
-  inTurn(async (send) => {
-    activated = await payloadState(send);
-  });
+  const watch = createSolWatch(unreachable(target), activation, () => stream.restart());
+  inTurn((send) => watch.learn(send));
   const timer = setInterval(() => {
     const isSilent = !heard;
     heard = false;
     inTurn(async (send) => {
-      if (isSilent) await look(send);
-      else if (!(await send(COMMANDS.getDeviceId, []))) finish(unreachable(target));
+      const alive = async (): Promise<IpmiError | undefined> => ((await send(COMMANDS.getDeviceId, [])) ? undefined : unreachable(target));
+      const reason = await (isSilent ? watch.look(send) : alive());
+      if (reason) finish(reason);
     });
   }, keepAlive.everyMs).unref();
   const finish = (error?: IpmiError): void => {
