@@ -138,7 +138,8 @@ function stateRefusal(row: SourceRow): string | undefined {
 /** Why a node cannot keep its parent. Undefined: it can. Ironic has nodes that are their own ancestors. */
 function parentRefusal({ parents }: Job, { uuid, parent_node: parent }: SourceRow): string | undefined {
   if (typeof uuid !== 'string' || typeof parent !== 'string' || parent === '') return undefined;
-  for (let [above, passed] = [parent as string | undefined, new Set<string>()]; above !== undefined; above = parents.get(above)) {
+  const passed = new Set<string>();
+  for (let above: string | undefined = parent; above !== undefined; above = parents.get(above)) {
     if (above === uuid) return 'it is its own ancestor: change its parent_node in Ironic, then run the import again';
     if (passed.has(above)) break;
     passed.add(above);

@@ -90,12 +90,12 @@ export function formatValue(value: unknown, specification: string): string {
   }
   const isForNumbers = spec.sign !== undefined || spec.alternate !== undefined || spec.group !== undefined || spec.align === '=';
   if (typeof value !== 'string' || isForNumbers || (spec.type ?? 's') !== 's') throw refused();
-  const text = spec.precision === undefined ? value : [...value].slice(0, Number(spec.precision)).join('');
+  const text = spec.precision === undefined ? value : Array.from(value).slice(0, Number(spec.precision)).join('');
   return aligned(text, spec, spec.align ?? '<', Number(spec.width ?? 0));
 }
 
 function aligned(text: string, { fill, zero }: Spec, align: string, width: number): string {
-  const missing = Math.max(0, width - [...text].length);
+  const missing = Math.max(0, width - Array.from(text).length);
   const left = align === '>' ? missing : align === '^' ? Math.floor(missing / 2) : 0;
   const filler = fill ?? (zero === undefined ? ' ' : '0');
   return filler.repeat(left) + text + filler.repeat(missing - left);

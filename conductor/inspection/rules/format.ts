@@ -33,7 +33,7 @@ function step(value: unknown, part: string, isRecord: boolean): unknown {
     return value[Number(key)] as unknown;
   }
   if (typeof value === 'string') {
-    const character = /^\d{1,9}$/.test(key) ? [...value][Number(key)] : undefined;
+    const character = /^\d{1,9}$/.test(key) ? Array.from(value)[Number(key)] : undefined;
     if (character === undefined) throw wrong(`a text has no member ${repr(key)}`);
     return character;
   }
