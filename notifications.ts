@@ -51,6 +51,11 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
     log.warn(
       `[oslo_messaging_notifications]driver: message queues are not supported, so ${queues.join(', ')} sends nothing; use log, or webhook_url`,
     );
+  const unknown = drivers.filter((driver) => ![...MESSAGING, 'log', 'noop', ''].includes(driver));
+  if (unknown.length > 0)
+    log.warn(
+      `[oslo_messaging_notifications]driver: ${unknown.join(', ')} is not available and sends nothing: use log, or webhook_url; /metrics has the sensors`,
+    );
   if (lowest === null && url !== null && !options['sensor_data.send_sensor_data'])
     log.warn('[notifications]webhook_url has no effect without [DEFAULT]notification_level or [sensor_data]send_sensor_data');
   const toLog = drivers.includes('log');

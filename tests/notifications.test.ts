@@ -109,6 +109,10 @@ it.each<[Record<string, string>, RegExp | undefined]>([
   [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug' }, undefined],
   [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'noop' }, undefined],
   [
+    { OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'noop\nprometheus_exporter' },
+    /driver: prometheus_exporter is not available and sends nothing: use log/,
+  ],
+  [
     { OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'messagingv2' },
     /message queues are not supported.*messagingv2/,
   ],

@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import math
 import os
+import socket
 import sys
 import tempfile
 
@@ -62,6 +63,8 @@ def options():
     for group, option in found():
         kind = option.type
         default = HOST.get(option.dest, option.default) if group == 'DEFAULT' else option.default
+        if default == socket.gethostname():
+            default = '$host'
         base = os.path.dirname(os.path.dirname(ironic.conf.__file__))
         if isinstance(default, str):
             default = default.replace(base, '$pybasedir').replace(sys.prefix, '$prefix')
@@ -72,7 +75,7 @@ def options():
             if getattr(kind, limit, None) is not None:
                 row[limit] = getattr(kind, limit)
         if getattr(kind, 'choices', None):
-            row['choices'] = [str(choice) for choice in kind.choices]
+            row['choices'] = sorted(str(choice) for choice in kind.choices)
         former = {f'{old.group or group}.{old.name or option.dest}' for old in option.deprecated_opts}
         former = sorted(name for name in former if name != f'{group}.{option.dest}')
         if former:
