@@ -94,11 +94,17 @@ export interface Change {
   /** Keys of driver_internal_info that are merged. */
   readonly merged?: readonly string[];
 }
+/**
+ * SQL that is true if PostgreSQL can read members of a `json` column. It keeps the escapes of U+0000 and of lone surrogates, but every
+ * operator on a value with one of them fails. (False also for escapes of a backslash before such letters.)
+ */
+export const isReadable = (column: string): string => `(strpos(${column}::text, '\\u0000') = 0 AND strpos(${column}::text, '\\ud') = 0)`;
 /** SQL for the bytes of a JSON column. */
 function sizeOf(column: string): string {
   const member = APART[column];
   const whole = `coalesce(octet_length("${column}"::text), 0)`;
-  return member === undefined ? whole : `${whole} - coalesce(octet_length("${column}" ->> '${member}'), 0)`;
+  if (member === undefined) return whole;
+  return `${whole} - CASE WHEN ${isReadable(column)} THEN coalesce(octet_length("${column}" ->> '${member}'), 0) ELSE 0 END`;
 }
 /** SQL for the bytes of a row in memory. */
 export const rowSize = (columns: Readonly<Record<string, ColumnKind>>): string =>

@@ -5,6 +5,7 @@ import { timestamp } from '../../model/clock';
 import type { Inventory, InventoryRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
+import { isReadable } from '../sql/sizes';
 
 export interface Inventories {
   find(nodeUuid: string): Promise<InventoryRecord | undefined>;
@@ -33,9 +34,9 @@ export function inventoriesOn(db: Knex, clock: Clock): Inventories {
     },
     async interfaces(nodeUuid) {
       const [record] = await run(
-        db('inventories').select(db.raw("inventory -> 'interfaces' AS interfaces")).where('node_uuid', nodeUuid) as unknown as PromiseLike<
-          { readonly interfaces: Inventory['interfaces'] | null }[]
-        >,
+        db('inventories')
+          .select(db.raw(`CASE WHEN ${isReadable('inventory')} THEN inventory -> 'interfaces' END AS interfaces`))
+          .where('node_uuid', nodeUuid) as unknown as PromiseLike<{ readonly interfaces: Inventory['interfaces'] | null }[]>,
       );
       return record?.interfaces ?? [];
     },

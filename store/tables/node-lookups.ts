@@ -7,6 +7,7 @@ import type { NodeRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import type { Prepared } from '../sql/prepared';
 import { SHARED_COLUMNS, type Columns, type OwnedVersion, type RowVersion } from '../sql/rows';
+import { isReadable } from '../sql/sizes';
 import { ALIVE_VERSION, aliveCheckTime } from './conductors';
 
 /** The columns that the handler of heartbeats reads. */
@@ -72,9 +73,14 @@ const MEMBERS = {
     'firmware_updates',
   ],
 } as const;
-/** SQL for the object with these members, without those that are null. */
-const part = (column: keyof typeof MEMBERS): string =>
-  `jsonb_strip_nulls(jsonb_build_object(${MEMBERS[column].map((name) => `'${name}', ${column} -> '${name}'`).join(', ')})) AS ${column}`;
+/** SQL for the object with these members, without those that are null; the whole object if PostgreSQL cannot read members of it. */
+function part(column: keyof typeof MEMBERS): string {
+  const members = MEMBERS[column].map((name) => `'${name}', ${column} -> '${name}'`);
+  const object = `jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))`;
+  return NODE_COLUMNS[column] === 'json'
+    ? `CASE WHEN ${isReadable(column)} THEN ${object}::json ELSE ${column} END AS ${column}`
+    : `${object} AS ${column}`;
+}
 const PARTS = (Object.keys(MEMBERS) as (keyof typeof MEMBERS)[]).map(part).join(', ');
 const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error'] as const;
 const LOOKUP_COLUMNS = ['uuid', 'provision_state', 'owner', 'lessee', 'management_interface'] as const;
@@ -82,7 +88,8 @@ const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${PARTS}
 /** Bytes of instance_info from which the config drive is replaced. */
 const LARGE_INSTANCE = 128 * 1024;
 const ANSWERED = `SELECT id, revision, uuid, owner, lessee, properties, driver_internal_info,
-    CASE WHEN octet_length(instance_info::text) < ${LARGE_INSTANCE} OR instance_info ->> 'configdrive' IS NULL THEN instance_info
+    CASE WHEN octet_length(instance_info::text) < ${LARGE_INSTANCE} THEN instance_info WHEN NOT ${isReadable('instance_info')} THEN instance_info
+      WHEN instance_info ->> 'configdrive' IS NULL THEN instance_info
       ELSE (instance_info::jsonb || '{"configdrive": "${MASK}"}')::json END AS instance_info
   FROM nodes WHERE uuid = $1`;
 /** One UUID has a statement of its own: PostgreSQL caches its plan, but plans a list anew each time. */
