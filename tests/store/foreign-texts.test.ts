@@ -164,7 +164,7 @@ it("requests of agents read nodes whose owners' objects have such characters", a
   const object = { fast_track: true, a: 'x\0', b: '\ud800' };
   const uuid = randomUUID();
   const instance = { configdrive: 'c'.repeat(200_000), ...object };
-  await store.nodes.create({ uuid, driver: 'fake-hardware', driver_info: object, instance_info: instance } as never);
+  await store.nodes.create({ uuid, driver: 'fake-hardware', driver_info: object, instance_info: instance });
   expect((await store.nodes.findLookup(uuid)).driver_info).toMatchObject({ fast_track: true });
   expect((await store.nodes.answered(uuid))?.instance_info).toEqual(instance);
   await store.nodes.update(uuid, { extra: { large: 'x'.repeat(100_000) } });

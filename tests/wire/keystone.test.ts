@@ -143,7 +143,10 @@ it.each([
 
 it('the rows of keystoneauth apply to any section, and its secret options are marked', () => {
   const rows = inSection('neutron', AUTH_ROWS);
-  expect(rows.find(({ name }) => name === 'username')).toMatchObject({ section: 'neutron', formerly: ['neutron.user_name', 'neutron.user-name'] });
+  expect(rows.find(({ name }) => name === 'username')).toMatchObject({
+    section: 'neutron',
+    formerly: ['neutron.user_name', 'neutron.user-name'],
+  });
   const secrets = [...AUTH_ROWS, ...TLS_ROWS].filter((row) => 'secret' in row).map(({ name }) => name);
   expect(secrets).toEqual(['password', 'token', 'application_credential_secret']);
   const own = OPTIONS.filter((row) => row.section === 'keystone_authtoken');
