@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
@@ -49,7 +49,9 @@ void keepCapabilities().then(() => runProgram('ps', 'cat', ['${status}'], { enco
     entryPoints: [entry],
   });
   chmodSync(script, 0o644);
-  symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'));
+  // The other user may be unable to enter the checkout.
+  for (const name of ['koffi', '@koromix'])
+    cpSync(join(project, 'node_modules', name), join(folder, 'node_modules', name), { recursive: true });
   const user = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
   const text = execFileSync('setpriv', [...user, '--inh-caps=-all,+net_raw', '--ambient-caps=-all,+net_raw', process.execPath, script], {
     encoding: 'utf8',
