@@ -259,7 +259,8 @@ async function endOrphan(place: Installation, name: string, log: Log, clock: Clo
     await rm(join(place.data, 'postmaster.pid'), { force: true });
     await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
   }
-  await removeShortFolder(file.sockets);
+  // After a crash, the folder is this server's own.
+  if (file.sockets !== place.sockets) await removeShortFolder(file.sockets);
 }
 
 /** The embedded database of a state directory. */

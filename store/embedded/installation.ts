@@ -163,13 +163,16 @@ export const hostPath = (base: string, path: string): string => (path.startsWith
 /** A folder in the base. If its path is too long for a socket: a temporary folder that only the user may access. */
 async function socketFolder(base: string, user: User | undefined): Promise<string> {
   const inside = join(base, 'run');
-  const folder = Buffer.byteLength(join(inside, SOCKET_NAME)) <= LONGEST_SOCKET ? inside : await mkdtemp(join(shortTmp(), SHORT_FOLDER));
+  const folder =
+    Buffer.byteLength(join(inside, SOCKET_NAME)) <= LONGEST_SOCKET ? inside : await mkdtemp(join(shortTmp(user), SHORT_FOLDER));
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (user) await chown(folder, user.uid, user.gid);
   return folder;
 }
-const shortTmp = (): string => (tmpdir().length < 60 ? tmpdir() : '/tmp');
+/** A short path. Another user may be unable to enter the temporary folder of this process, which PAM may have made for it alone. */
+const shortTmp = (user: User | undefined): string => (user === undefined && tmpdir().length < 60 ? tmpdir() : '/tmp');
 /** Removes a socket folder outside the state directory. */
 export async function removeShortFolder(folder: string): Promise<void> {
-  if (dirname(folder) === shortTmp() && basename(folder).startsWith(SHORT_FOLDER)) await rm(folder, { recursive: true, force: true });
+  if ([tmpdir(), '/tmp'].includes(dirname(folder)) && basename(folder).startsWith(SHORT_FOLDER))
+    await rm(folder, { recursive: true, force: true });
 }
