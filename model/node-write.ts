@@ -1,5 +1,5 @@
 /** One write of a locked node, and its result. */
-import { LONGEST_ERROR, shortened, storable, storableJson } from './text';
+import { isQuoting, quotable, storable, storableJson } from './text';
 import { withoutUrlCredentials } from './urls';
 import type { HistoryRecord, NewOf, NodeChanges, NodeRecord } from './records';
 
@@ -23,37 +23,41 @@ export const mergeWrites = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
   history: [...first.history, ...later.history],
 });
 
-/** Columns with texts of machines and servers, such as their errors. */
-const QUOTING = ['last_error', 'maintenance_reason'] as const satisfies readonly (keyof NodeChanges)[];
-const quoted = (text: string): string => shortened(withoutUrlCredentials(text), LONGEST_ERROR);
+const quoted = (column: string, text: string): string => quotable(column, withoutUrlCredentials(text));
 /**
  * Bounds `last_error`, `maintenance_reason` and history, and removes URL credentials from them, because more users may read these than the
  * fields with the URLs.
  */
 export function withQuotesBounded({ changes, internal, history }: NodeWrite): NodeWrite {
-  const texts = QUOTING.flatMap((name) => (typeof changes[name] === 'string' ? [[name, quoted(changes[name])] as const] : []));
+  const texts = Object.entries(changes).flatMap(([name, value]) =>
+    typeof value === 'string' && isQuoting(name) ? [[name, quoted(name, value)] as const] : [],
+  );
   return {
     changes: texts.length === 0 ? changes : { ...changes, ...Object.fromEntries(texts) },
     internal,
-    history: history.map((entry) => (typeof entry.event === 'string' ? { ...entry, event: quoted(entry.event) } : entry)),
+    history: history.map((entry) => (typeof entry.event === 'string' ? { ...entry, event: quoted('event', entry.event) } : entry)),
   };
 }
 
 /** The value of a column as the database returns it. */
-const stored = (value: unknown): unknown =>
+const stored = (column: string, value: unknown): unknown =>
   typeof value === 'string'
-    ? storable(value)
+    ? storable(quotable(column, value))
     : typeof value === 'object' && value !== null
       ? (JSON.parse(JSON.stringify(value)) as unknown)
       : value;
 /** The same of a key of driver_internal_info. */
 const storedInternal = (value: unknown): unknown =>
-  typeof value === 'object' && value !== null ? (JSON.parse(storableJson(value)) as unknown) : stored(value);
+  typeof value === 'object' && value !== null
+    ? (JSON.parse(storableJson(value)) as unknown)
+    : typeof value === 'string'
+      ? storable(value)
+      : value;
 
 /** The node after this write, as the database would return it. */
 export function applyWrite(node: NodeRecord, { changes, internal }: NodeWrite): NodeRecord {
   const columns = Object.fromEntries(
-    Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [[name, stored(value)]])),
+    Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [[name, stored(name, value)]])),
   ) as NodeChanges;
   const info: Record<string, unknown> = { ...(columns.driver_internal_info ?? node.driver_internal_info) };
   for (const [name, value] of Object.entries(internal)) {

@@ -3,7 +3,7 @@
  * requests. Every write of a JSON or text column passes these checks, whoever sends the value: users, agents, BMCs, other processes.
  */
 import { Fault } from '../../model/errors';
-import { shortened, storableJson } from '../../model/text';
+import { isQuoting, quotable, storableJson } from '../../model/text';
 import { nameOf, type Prepared } from './prepared';
 
 /**
@@ -28,9 +28,6 @@ export const DEFAULT_SIZES: Sizes = { field: 1024 * KIB, record: 4096 * KIB, con
 const MOST_VALUES = 50_000;
 /** A patch may nest values deeper than a request's body, and functions that go through a value call themselves for each level. */
 const MOST_DEPTH = 128;
-/** Texts of the program that quote errors of others. Longer ones are shortened: refusing them would hide the error. */
-const QUOTING = new Set(['last_error', 'event', 'maintenance_reason']);
-const MOST_QUOTED = 64 * KIB;
 /** Field → its member with a limit of its own. */
 const APART: Readonly<Record<string, string>> = { instance_info: 'configdrive' };
 /** Writes below this size cannot make a record grow much, and cost no query. */
@@ -76,7 +73,7 @@ export function checkJson(field: string, value: unknown, text: string, sizes: Si
 /** @returns the text, or its beginning if it quotes others. @throws Fault TooLarge */
 export function checkText(field: string, text: string, sizes: Sizes): string {
   if (text.length < LARGE / 3) return text;
-  if (QUOTING.has(field)) return shortened(text, MOST_QUOTED);
+  if (isQuoting(field)) return quotable(field, text);
   const bytes = bytesOf(text);
   if (bytes > sizes.field) throw tooManyBytes(field, bytes, 'field', sizes.field);
   return text;
