@@ -39,8 +39,12 @@ const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => 
 function manualIntervals(): () => void {
   const time = ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] as const;
   jest.useFakeTimers({ doNotFake: [...time, 'Date', 'hrtime', 'performance'] });
-  stops.push(async () => void jest.useRealTimers());
-  return () => void jest.advanceTimersByTime(KEEP_ALIVE_MS);
+  stops.push(async () => {
+    jest.useRealTimers();
+  });
+  return () => {
+    jest.advanceTimersByTime(KEEP_ALIVE_MS);
+  };
 }
 /** Resolves when what waited for this BMC has been done. */
 const afterTurn = async (pool: IpmiPool, at: IpmiTarget): Promise<void> => {
