@@ -15,7 +15,10 @@ interface Said {
 }
 type Call = readonly [script: string, ...words: string[]];
 async function sayingOf(calls: readonly Call[]): Promise<readonly Said[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(__dirname, 'support/say-arguments.mjs'), JSON.stringify(calls)]);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    join(__dirname, '../scripts/testing/say-arguments.mjs'),
+    JSON.stringify(calls),
+  ]);
   return JSON.parse(stdout) as readonly Said[];
 }
 

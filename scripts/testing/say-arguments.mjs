@@ -1,25 +1,31 @@
-// Imports scripts with their arguments, one after the other in this process: each takes much longer to start than to read its arguments.
-// They must end at `process.exit`, before their work. The argument is a list of [script, …words] in JSON, and so is the output: what each
-// call said, and its exit status.
+// For tests/scripts.test.ts: imports scripts with their arguments, one after the other in this process, because each takes much longer to
+// start than to read its arguments. They must end at `process.exit`, before their work. The argument is a list of [script, …words] in JSON,
+// and so is the output: what each call said, and its exit status.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 class Exit extends Error {
+  /** @param {unknown} code */
   constructor(code) {
-    super(`exit ${code}`);
+    super('exit');
     this.code = code;
   }
 }
-const [written, failed] = [[], []];
+/** @type {string[]} */
+const written = [];
+/** @type {string[]} */
+const failed = [];
 console.log = (text) => written.push(`${text}\n`);
 console.error = (text) => failed.push(`${text}\n`);
 process.exit = (code) => {
   throw new Exit(code);
 };
-const calls = JSON.parse(process.argv[2]);
+/** @type {string[][]} */
+const calls = JSON.parse(process.argv[2] ?? '');
+/** @type {{ code: unknown, output: string, errors: string }[]} */
 const said = [];
 for (const [at, [script, ...words]] of calls.entries()) {
-  const file = join(import.meta.dirname, '../../scripts', `${script}.mjs`);
+  const file = join(import.meta.dirname, '..', `${script}.mjs`);
   process.argv = [process.execPath, file, ...words];
   try {
     // By another URL, a module that was imported before runs again.
