@@ -1,6 +1,7 @@
 /** The interfaces of drivers: objects of tables and functions. Their functions get a Task; most return an Outcome. */
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
+import type { InternalChanges } from '../model/internal-info';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
 import type {
@@ -90,7 +91,7 @@ export interface Task {
   /** Removes a portgroup. Its ports stay. */
   ungroupPorts(uuid: string): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
-  saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
+  saveInternal(keys: InternalChanges): Promise<void>;
   /**
    * Reports the progress of the running step to listeners of events. Absent: there are no events.
    * @param bytes of the image that the step writes
@@ -228,7 +229,7 @@ export interface CheckResult {
   /** Absent: nothing new. */
   readonly outcome?: Outcome;
   /** Keys of driver_internal_info to set before the outcome is applied; `undefined` removes one. */
-  readonly internal?: Readonly<Record<string, unknown>>;
+  readonly internal?: InternalChanges;
 }
 /** The external service does not answer, so the round skips its other nodes. */
 export class ServiceUnavailable extends Error {}

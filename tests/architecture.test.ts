@@ -177,7 +177,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/openstack',
   ],
-  'conductor/inspection/hooks': ['conductor/core', 'config/options', 'model'],
+  'conductor/inspection/hooks': ['conductor/core', 'config/options', 'model', 'model/agent'],
   'conductor/inspection/rules': ['conductor/core', 'conductor/inspection/hooks', 'model', 'model/rules', 'wire'],
   'conductor/introspection': [
     'conductor/core',
@@ -252,6 +252,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/interfaces',
     'drivers/storage',
     'model',
+    'model/agent',
     'wire',
     'wire/http',
     'wire/images',

@@ -5,10 +5,10 @@ import { Fault, reasonOf } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
-import { FORGET_AGENT } from './agent-info';
 import { attempt } from './attempt';
 import { notifyPower, notifyNova } from './notify';
-import type { NodeTask, InternalChanges } from './node-task';
+import { forgottenAt, type InternalChanges } from '../../model/internal-info';
+import type { NodeTask } from './node-task';
 import { isInterrupted } from './interruption';
 
 /** Order → the power state to which it leads, and whether it ends the machine's operating system, and so its agent. */
@@ -24,7 +24,7 @@ export const ORDERS: Readonly<
 
 /** The agent is forgotten when its system ends, except a token that is part of its boot medium. */
 export const forgetAgent = (task: NodeTask): InternalChanges => {
-  const { agent_secret_token: token, ...rest } = FORGET_AGENT;
+  const { agent_secret_token: token, ...rest } = forgottenAt('system end');
   return task.node.driver_internal_info.agent_secret_token_pregenerated === true ? rest : { agent_secret_token: token, ...rest };
 };
 

@@ -84,7 +84,7 @@ const progressOf = (
   { driver_internal_info: info }: NodeRecord,
   ...[kind, { interface: owner, step }, percent, bytes]: Parameters<NonNullable<NodeTask['reportProgress']>>
 ): JsonObject => {
-  const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = info;
+  const { [`${kind}_step_index` as const]: place = 0, [`${kind}_steps` as const]: steps } = info;
   const written = bytes ? { bytes: bytes.done, bytes_of: bytes.of } : {};
   return { flow: kind, done: place, of: Array.isArray(steps) ? steps.length : 0, step: `${owner}.${step}`, percent, ...written };
 };

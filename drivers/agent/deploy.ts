@@ -3,7 +3,7 @@
  * boot the instance. The steps' names and priorities are Ironic's.
  */
 import { Fault, reasonOf } from '../../model/errors';
-import { parseHints } from '../../model/hints';
+import { parseHints } from '../../model/agent/hints';
 import { repr } from '../../model/python';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';

@@ -1,5 +1,5 @@
 /** The table of inspection hooks, and the selection by option. */
-import { matchDisks, parseHints } from '../../../model/hints';
+import { matchDisks, parseHints } from '../../../model/agent/hints';
 import { repr } from '../../../model/python';
 import type { InventoryDisk } from '../../../model/records';
 import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
