@@ -34,7 +34,10 @@ export interface KeyedCache<Value> {
   get(key: string): Value | undefined;
   put(key: string, value: Value): void;
 }
-/** Sessions to BMCs, and what was read from them, shared by all tasks of a conductor. */
+/**
+ * Clients of machines and services, and what was read from them, shared by all tasks of a conductor. The functions of each member return
+ * promises, and check the reservation of an exclusive task first, except those of UNFENCED.
+ */
 export interface Connections {
   readonly ipmi: IpmiPool;
   /** Sensor data records of BMCs. Absent: each task reads them. */
@@ -55,6 +58,12 @@ export interface Connections {
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
+
+/**
+ * The members that are used without that check: those that send nothing, consoles, which outlive the task, and OpenStack services, where
+ * the drivers check before they change a node's ports or volumes.
+ */
+export const UNFENCED: readonly (keyof Connections)[] = ['sdrCache', 'biosRegistries', 'networkTraits', 'apiUrl', 'consoles', 'services'];
 
 /** A node with its driver while code works on it, usually reserved. Only the conductor makes tasks. `node` is always as last saved. */
 export interface Task {
@@ -356,9 +365,13 @@ export interface DeployInterface extends Interface {
    */
   onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
 }
+/** Options that select inspection hooks. */
+export type HooksOption = 'inspector.hooks' | 'redfish.inspection_hooks';
 export interface InspectInterface extends Interface {
   /** The machine boots a ramdisk that describes it. The ports that its BMC reports are created before ([inspector]pre_create_ports). */
   readonly inBand?: true;
+  /** The option with the hooks of its inspections. Absent: [inspector]hooks. */
+  readonly hooksOption?: HooksOption;
   /** An external service inspects the node, and gets the callbacks of its ramdisk. A callback that arrives here is not for this node. */
   readonly byService?: true;
   /** In band: boots the ramdisk, then `wait`. Out of band: the findings. */
@@ -502,6 +515,13 @@ export interface Driver {
 /** In a hardware type: nodes may also have interfaces that the type does not list. */
 export const ANY = '*';
 /** A hardware type is data: for each kind the names it offers, the best first. The first enabled one is the default. */
-export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;
+export interface HardwareType extends Readonly<Record<InterfaceKind, readonly string[]>> {
+  /** Ironic's name of the class, which its messages use. */
+  readonly className: string;
+  /** The same text for all nodes of one BMC, by their driver_info. Undefined: the node does not name its BMC. Absent: there is none. */
+  bmcOf?(info: JsonObject): string | undefined;
+  /** Options for work whose client waits for the answer: requests to BMCs are not repeated. */
+  readonly impatient?: Partial<Options>;
+}
 /** Name in the API → implementation. */
 export type Interfaces = { readonly [Kind in InterfaceKind]: Readonly<Record<string, Driver[Kind]>> };

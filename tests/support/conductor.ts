@@ -57,7 +57,7 @@ export interface Machine {
   onVolume?: true;
   /** Whether the BMC follows power orders. */
   followsPowerOrders: boolean;
-  /** The power interface has a soft reboot. */
+  /** The power interface has a soft reboot without a power off. */
   rebootsSoftly?: true;
 }
 export const newMachine = (changes: Partial<Machine> = {}): Machine => ({
@@ -297,12 +297,12 @@ export function interfacesOf(
   return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, { test: test[kind], other: other[kind] }])) as unknown as Interfaces;
 }
 
-const everyKind = (names: readonly string[]): HardwareType =>
+const everyKind = (names: readonly string[]): Omit<HardwareType, 'className'> =>
   Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, names])) as unknown as HardwareType;
 export const HARDWARE: Readonly<Record<string, HardwareType>> = {
-  'test-hardware': everyKind(['test', 'other', 'not-there']),
-  'any-hardware': everyKind(['other', '*']),
-  'rigid-hardware': everyKind(['test']),
+  'test-hardware': { className: 'test-hardware', ...everyKind(['test', 'other', 'not-there']) },
+  'any-hardware': { className: 'any-hardware', ...everyKind(['other', '*']) },
+  'rigid-hardware': { className: 'rigid-hardware', ...everyKind(['test']) },
 };
 
 /** The default options, with a test's changes. */

@@ -53,7 +53,7 @@ export const nodeRecord = (changes: Partial<NodeRecord> = {}): NodeRecord => ({
 });
 
 /** Keys of driver_internal_info that no row describes, as an imported database may have them. */
-export const foreign = (keys: object): InternalInfo => keys as InternalInfo;
+export const foreign = (keys: object): InternalInfo => keys;
 
 export const portRecord = (changes: Partial<PortRecord> = {}): PortRecord => ({
   ...(emptyFields(PORT_FIELDS) as PortRecord),

@@ -30,7 +30,7 @@ function rootDisk({ node, inventory, pluginData }: InspectionData): InventoryDis
   throw plainFailure(`No disks satisfied root device hints for node ${node.uuid}`);
 }
 
-/** [inspector]hooks and [redfish]inspection_hooks select hooks and their order. @internal */
+/** [inspector]hooks, or the option of an inspect interface, selects hooks and their order. @internal */
 export const HOOKS: readonly Hook[] = [
   {
     name: 'ramdisk-error',
