@@ -11,7 +11,8 @@ import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePow
 import { fakeBios, fakeFirmware } from './fake/settings';
 import { fakeVendor } from './fake/vendor';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
-import { ipmiManagement, ipmiPower } from './ipmi/management';
+import { ipmiManagement } from './ipmi/management';
+import { ipmiPower } from './ipmi/power';
 import { ipmiConsole } from './ipmi/console';
 import { ipmiBmcOf } from './ipmi/target';
 import { ipmiVendor } from './ipmi/vendor';

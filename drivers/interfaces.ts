@@ -250,13 +250,23 @@ export interface PowerInterface extends Interface {
    * agent is back.
    */
   readonly throughAgent?: true;
-  readonly supported: readonly Power[];
+  /** Every reboot is a `reset`. Absent: power off and on, since the reset of some BMCs leaves the machine off or does not reset it. */
+  readonly rebootsByReset?: true;
   /** Null: unknown (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;
   /** As `get`, with the other facts of the same response. Absent: the response has no other facts. */
   getStatus?(task: Task): Promise<MachineStatus>;
-  /** Sends the request to the BMC. The caller (Task.power) waits for the state. */
-  set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
+  /** Each order sends its request and does not wait for the state. The conductor waits, and composes reboots. Absent: impossible. */
+  readonly on?: (task: Task) => Promise<void>;
+  readonly off?: (task: Task) => Promise<void>;
+  readonly softOff?: (task: Task) => Promise<void>;
+  /** Restarts the machine without a power off: for machines that must stay on. */
+  readonly reset?: (task: Task) => Promise<void>;
+  /**
+   * Restarts the machine's system, which shuts down first, without a power off. Returns false, and sends nothing, if this machine cannot;
+   * throws instead if it must stay on.
+   */
+  readonly softReset?: (task: Task, mustStayOn: boolean) => Promise<boolean>;
 }
 /** What a BMC reports about its machine in one response. */
 export interface MachineStatus {

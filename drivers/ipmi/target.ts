@@ -5,7 +5,7 @@ import type { JsonObject, NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import type { Bridge } from '../../wire/ipmi/session';
-import { PRIVILEGE, RAKP_STATUS, mayPass, type CommandCode } from '../../wire/ipmi/constants';
+import { CHASSIS_CONTROL, COMMANDS, PRIVILEGE, RAKP_STATUS, mayPass, type CommandCode } from '../../wire/ipmi/constants';
 import type { SendCommand } from '../../wire/ipmi/record-access';
 import { textOf } from '../common/info-text';
 import type { Property, Task } from '../interfaces';
@@ -213,3 +213,9 @@ export const ipmiCommandSender =
   (task: Task, controller?: Bridge['hops'][number]): SendCommand =>
   (code, data, lun) =>
     ipmiRequest(task, code, data, { lun, controller });
+
+/** Names of the Chassis Control actions in errors. */
+const CONTROL_NAMES = { on: 'power on', off: 'power off', soft: 'power soft', reset: 'power reset', diagnostic: 'power diag' } as const;
+export const chassisControl = async (task: Task, action: keyof typeof CONTROL_NAMES): Promise<void> => {
+  await ipmiCommand(task, CONTROL_NAMES[action], COMMANDS.chassisControl, CHASSIS_CONTROL[action]);
+};
