@@ -121,11 +121,9 @@ function ownArguments({ node }: Pick<Task, 'node'>, place: Place, name: string, 
 function appended(task: Pick<Task, 'node' | 'options'>, option: AppendOption = 'pxe.kernel_append_params'): string {
   const standard = task.options[option];
   const own = (place: Place): string | undefined => ownArguments(task, place, 'kernel_append_params', standard);
-  const used = own('instance_info') ?? own('driver_info') ?? standard;
-  if (!isKernelCommandLine(used)) throw malformed(`[${option.replace('.', ']')} contains malformed kernel command line`);
-  return used;
+  return own('instance_info') ?? own('driver_info') ?? standard;
 }
-/** What `kernelArguments` would refuse of the node and the option, before anything is prepared. Throws InvalidParameterValue. */
+/** What `kernelArguments` would refuse of the node, before anything is prepared. Throws InvalidParameterValue. */
 export const checkKernelArguments = (task: Pick<Task, 'node' | 'options'>, option?: AppendOption): void => void appended(task, option);
 const oneLine = (words: readonly string[]): string =>
   words
