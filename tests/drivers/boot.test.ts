@@ -354,7 +354,7 @@ describe('ipxe: prepareRamdisk', () => {
     const node = { driver_info: onNode({}), instance_info, automated_clean: false };
     const options = { ...inConfiguration(), 'conductor.file_url_allowed_paths': [folder] };
     const { task } = testTask({ node, ports: [portRecord()], options, driver: { deploy: { ...fakeDeploy, inMemory: true } } });
-    await expect(ipxeBoot.validate(task)).rejects.toThrow("node's instance_info['ramdisk_kernel_arguments'] contains malformed");
+    await expect(ipxeBoot.validate!(task)).rejects.toThrow("node's instance_info['ramdisk_kernel_arguments'] contains malformed");
   });
   it('refuses a malformed argument from elsewhere', async () => {
     const { task } = testTask({ options: inConfiguration() });
