@@ -104,6 +104,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
       permission,
       params: paramsOf(operation, params, query),
       query,
+      isFieldOfPath: field !== undefined,
       body,
       headers,
       base,

@@ -47,6 +47,8 @@ export interface Request {
   readonly params: Readonly<Record<string, string>>;
   /** Arguments of the query, and of the body where its members are arguments: checked values by name. */
   readonly query: Arguments;
+  /** `fields` of the query is a segment of the path. It is checked when the record is found. */
+  readonly isFieldOfPath: boolean;
   /** The parsed body, `{}` when there was none. It is valid for its schema, unless it is a resource (fields.ts). */
   readonly body: unknown;
   /** Scheme and host for links, without a trailing slash. */

@@ -100,7 +100,7 @@ export function checkStrict(request: Request, rows: readonly FieldRow[], strict:
   if (strict === 'versioned') ordered.sort((one, other) => one.gate.since - other.gate.since);
   const names = ordered.map(({ name }) => name);
   const unknown = ((request.query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
-  if (unknown !== undefined) refuse(unknown, names);
+  if (unknown !== undefined && !request.isFieldOfPath) refuse(unknown, names);
   checkDirection(request);
 }
 /** The fields in the schema of a query: fields that are shown, and hidden fields that are patchable. */

@@ -30,8 +30,8 @@ interface Match {
 }
 type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
 
-/** Nothing exists below the path, and a 405 lists the methods of the path itself. */
-const isMissing = (rest: PathItem['rest']): boolean => Array.isArray(rest) && rest[0] === 404;
+/** Nothing exists below the path: a method that the path itself has gets 404, another one 405, with the methods of the path. */
+const isMissing = (rest: PathItem['rest']): boolean => rest === null || (Array.isArray(rest) && rest[0] === 404);
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false;
 export const fits = (path: PathItem, segments: readonly string[]): boolean =>
   path.segments.length === segments.length && path.segments.every((part, index) => isParameter(part) || part === segments[index]);
@@ -148,8 +148,8 @@ class Router {
         message: `Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`,
       });
     const { rest } = path;
-    const isRefused = rest !== null && rest !== 'fields' && rest !== 405 && !isMissing(rest);
-    if (isRefused && ['POST', 'PATCH', 'DELETE'].includes(method)) refuseByGate(rest, 1);
+    const isRefused = rest !== 'fields' && rest !== 405 && !isMissing(rest);
+    if (isRefused && ['POST', 'PATCH', 'DELETE'].includes(method)) refuseByGate(rest!, 1);
     const allowed = [path, member, isParameter(path.segments.at(-1)) ? collection : undefined].flatMap((one) => [
       ...(one?.operations.keys() ?? []),
     ]);

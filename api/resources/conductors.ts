@@ -4,7 +4,7 @@ import type { ConductorRecord } from '../../model/records';
 import type { FieldRow } from '../schema/document';
 import { linksTo } from '../resource/links';
 import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from '../resource/lists';
-import { rowsToShow } from '../resource/present';
+import { checkFields, rowsToShow } from '../resource/present';
 import { checkStrict } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
@@ -61,6 +61,7 @@ async function showConductor(request: Request, context: ApiContext): Promise<Ans
     (one) => one.hostname === hostname,
   );
   if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });
+  checkFields(fields, all);
   return { status: 200, body: presenter(request, rowsToShow(all, minor, fields))(conductor) };
 }
 

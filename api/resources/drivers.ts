@@ -5,7 +5,7 @@ import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type Inter
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { linksTo } from '../resource/links';
-import { rowsToShow } from '../resource/present';
+import { checkFields, rowsToShow } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 /** The conductors that offer a hardware type, with the interfaces that they enable. */
@@ -76,10 +76,11 @@ async function showDriver(request: Request, context: ApiContext): Promise<Answer
   const { minor, base, params } = request;
   const all = context.document.fields('Driver');
   const fields = fieldsOf(request);
-  checkKnown(fields, all, minor);
+  if (!request.isFieldOfPath) checkKnown(fields, all, minor);
   const name = params['driver_name']!;
   const offers = offersOf((await context.current.conductors()).conductors, name);
   if (offers.length === 0) throw new Fault('DriverNotFound', { driver_name: name });
+  checkFields(fields, all);
   return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
 }
 

@@ -123,6 +123,8 @@ function appended(task: Pick<Task, 'node' | 'options'>, option: AppendOption = '
   const own = (place: Place): string | undefined => ownArguments(task, place, 'kernel_append_params', standard);
   return own('instance_info') ?? own('driver_info') ?? standard;
 }
+/** What `kernelArguments` would refuse of the node, before anything is prepared. Throws InvalidParameterValue. */
+export const checkKernelArguments = (task: Pick<Task, 'node' | 'options'>, option?: AppendOption): void => void appended(task, option);
 const oneLine = (words: readonly string[]): string =>
   words
     .map((word) => word.trim())

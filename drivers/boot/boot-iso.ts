@@ -3,7 +3,15 @@ import { access } from 'node:fs/promises';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
 import { Fault } from '../../model/errors';
 import type { JsonObject, MediumContent } from '../../model/records';
-import { inMemoryImages, instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll } from '../agent/ramdisk';
+import {
+  checkKernelArguments,
+  inMemoryImages,
+  instanceArguments,
+  kernelArguments,
+  needsAgent,
+  ramdiskOf,
+  requireAll,
+} from '../agent/ramdisk';
 import { bootModeOf, isTrue } from '../common/boot-settings';
 import { imageTempUrl } from '../common/glance-images';
 import type { RamdiskMode } from '../common/configured-ramdisk';
@@ -31,14 +39,16 @@ export const usesConfigViaRemovable = ({ node: { driver_info: info } }: Task): b
 /** Whether the ramdisk can get parameters: a given ISO is not changed. */
 export const canConfigure = (task: Task, mode: RamdiskMode): boolean => isoOf(task, mode) === undefined || usesConfigViaRemovable(task);
 
+const ISO_OPTION = 'redfish.kernel_append_params';
 /** Throws MissingParameterValue, InvalidParameterValue. */
 export function validateIso(task: Task, mode: RamdiskMode): void {
   if (task.options['redfish.use_swift'] && !task.connections.services.swift.isConfigured)
     throw invalid('[redfish]use_swift needs [swift]auth_type: images for virtual media are uploaded to Swift');
   if (mode === 'deploy' && !needsAgent(task)) return;
   const iso = isoOf(task, mode);
-  if (iso !== undefined) locateImage(iso, task.options);
-  else ramdiskOf(task, mode, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info");
+  if (iso !== undefined) return void locateImage(iso, task.options);
+  ramdiskOf(task, mode, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info");
+  checkKernelArguments(task, ISO_OPTION);
 }
 
 /** The path in Debian's package. */
@@ -133,7 +143,7 @@ export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Read
     kernel: await servable(kernel, trusted, task),
     ramdisk: await servable(ramdisk, trusted, task),
     ...(await loaders(task)),
-    kernel_args: await kernelArguments(task, { ...parameters, ir_pub_id: publisher }, 'redfish.kernel_append_params'),
+    kernel_args: await kernelArguments(task, { ...parameters, ir_pub_id: publisher }, ISO_OPTION),
     publisher,
     files: { ...(await networkFiles(task)), ...(await authorityFiles(task)) },
     grub_config_path: task.options['DEFAULT.grub_config_path'],
@@ -151,6 +161,7 @@ export async function validateInstanceIso(task: Task): Promise<void> {
     kernel,
     ramdisk,
   });
+  instanceArguments(task);
 }
 
 export async function instanceIso(task: Task): Promise<BootIso> {

@@ -5,6 +5,7 @@
 import { Fault } from '../../model/errors';
 import type { BootRecord, JsonObject } from '../../model/records';
 import {
+  checkKernelArguments,
   inMemoryImages,
   instanceArguments,
   kernelArguments,
@@ -42,7 +43,9 @@ function validateRamdisk(task: Task): void {
       message: "An 'image_source' and 'boot_iso' parameter may not be specified at the same time",
     });
   }
-  if (needsAgent(task)) ramdiskOf(task, 'deploy');
+  if (!needsAgent(task)) return;
+  ramdiskOf(task, 'deploy');
+  checkKernelArguments(task);
 }
 
 /** Checks the instance's kernel and ramdisk, or its ISO image, which only iPXE can boot. An image in Glance may name them. */
@@ -64,6 +67,7 @@ async function validateInstance(task: Task, method: BootRecord['method']): Promi
     throw new Fault('MissingParameterValue', {
       message: `Image ${String(image)} is missing the following properties: kernel, ramdisk`,
     });
+  instanceArguments(task);
 }
 
 /** The boot files of an instance in memory, checked before the machine is touched. */
@@ -114,7 +118,10 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       );
     }
   },
-  validateRescue: async (task) => void ramdiskOf(task, 'rescue'),
+  validateRescue: async (task) => {
+    ramdiskOf(task, 'rescue');
+    checkKernelArguments(task);
+  },
   prepareRamdisk: async (task, kernelArgs) => {
     const source = ramdiskOf(task, ramdiskMode(task.node));
     const kernel = await servable(source.kernel, source.trusted, task);

@@ -5,7 +5,7 @@ import type { JsonObject, NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import type { Bridge } from '../../wire/ipmi/session';
-import { CHASSIS_CONTROL, COMMANDS, PRIVILEGE, RAKP_STATUS, mayPass, type CommandCode } from '../../wire/ipmi/constants';
+import { CHASSIS_CONTROL, COMMANDS, PRIVILEGE, mayPass, type CommandCode } from '../../wire/ipmi/constants';
 import type { SendCommand } from '../../wire/ipmi/record-access';
 import { textOf } from '../common/info-text';
 import type { Property, Task } from '../interfaces';
@@ -153,10 +153,6 @@ export const flagOf = (node: NodeRecord, key: string, otherwise: boolean): boole
   return value === undefined || value === null ? otherwise : (toBoolean(value) ?? false);
 };
 
-const NO_SESSION: readonly number[] = [RAKP_STATUS.insufficientResources, RAKP_STATUS.insufficientResourcesForRole];
-const isBusy = ({ completionCode, command, rakpStatus }: IpmiError): boolean =>
-  (completionCode !== undefined && mayPass(completionCode, command)) || (rakpStatus !== undefined && NO_SESSION.includes(rakpStatus));
-
 /** The node's BMC, with the conductor's cipher suites. Ironic's list has the preferred one at its end. */
 export function targetOf({ node, options }: Task): IpmiTarget {
   const suites = options['ipmi.cipher_suite_versions'].map(Number).reverse();
@@ -198,7 +194,7 @@ async function ipmiRequest(
       return await connections.ipmi.request(at, code[0], code[1], Buffer.from(data), { timeoutMs, signal, lun });
     } catch (error) {
       if (!(error instanceof IpmiError)) throw error;
-      const again = isBusy(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
+      const again = mayPass(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
       if (!again || clock.now() + pause >= deadline) throw error;
       await clock.sleep(Math.max(pause, 100), signal);
     }

@@ -10,8 +10,10 @@ import {
   syncBootMode,
 } from '../../drivers/common/boot-settings';
 import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/common/capabilities';
-import type { ManagementInterface } from '../../drivers/interfaces';
+import type { ManagementInterface, Task } from '../../drivers/interfaces';
 import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot/network-boot';
+import { redfishHttpsBoot } from '../../drivers/boot/virtual-media-boot';
+import { fakeDeploy } from '../../drivers/fake/fake';
 import { noopManagement } from '../../drivers/network/noop';
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
@@ -331,6 +333,29 @@ describe('ipxe: prepareRamdisk', () => {
       }
     },
   );
+  const validated = [
+    ['validate', ipxeBoot],
+    ['validateInspection', ipxeBoot],
+    ['validateRescue', ipxeBoot],
+    ['validateInspection', redfishHttpsBoot],
+    ['validateRescue', redfishHttpsBoot],
+  ] as const;
+  it.each(validated)('%s tells malformed kernel arguments of the node', async (check, boot) => {
+    const info = { ...onNode({}), rescue_kernel: 'http://192.0.2.1/k', rescue_ramdisk: 'http://192.0.2.1/r' };
+    const options = { ...inConfiguration(), 'conductor.file_url_allowed_paths': [folder] };
+    const of = (node: object): Task => testTask({ node: { driver_info: info, ...node }, ports: [portRecord()], options }).task;
+    await boot[check]!(of({}));
+    await expect(boot[check]!(of({ instance_info: { kernel_append_params: '# x' } }))).rejects.toThrow(
+      "node's instance_info['kernel_append_params'] contains malformed kernel command line",
+    );
+  });
+  it('validate tells malformed kernel arguments of an instance in memory', async () => {
+    const instance_info = { kernel: 'http://192.0.2.1/k', ramdisk: 'http://192.0.2.1/r', ramdisk_kernel_arguments: 'a ; b' };
+    const node = { driver_info: onNode({}), instance_info, automated_clean: false };
+    const options = { ...inConfiguration(), 'conductor.file_url_allowed_paths': [folder] };
+    const { task } = testTask({ node, ports: [portRecord()], options, driver: { deploy: { ...fakeDeploy, inMemory: true } } });
+    await expect(ipxeBoot.validate!(task)).rejects.toThrow("node's instance_info['ramdisk_kernel_arguments'] contains malformed");
+  });
   it('refuses a malformed argument from elsewhere', async () => {
     const { task } = testTask({ options: inConfiguration() });
     await expect(ipxeBoot.prepareRamdisk(task, { 'ipa-x': 'a\nb' })).rejects.toThrow(

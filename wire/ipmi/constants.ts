@@ -211,23 +211,31 @@ const MAY_PASS: readonly number[] = [
   ...[COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.noResponse],
   ...[COMPLETION.repositoryInUpdate, COMPLETION.initialising],
 ];
-/** The same for single commands: the SEL is being erased, a FRU device is busy, another change of the boot options is in progress. */
+/**
+ * The same for single commands: the SEL is being erased, a FRU device is busy, another change of the boot options is in progress, no session is
+ * free.
+ */
 const COMMAND_MAY_PASS: readonly (readonly [CommandCode, number])[] = [
   [COMMANDS.getSelEntry, 0x81],
   [COMMANDS.clearSel, 0x81],
   [COMMANDS.readFruData, 0x81],
   [COMMANDS.setSystemBootOptions, 0x81],
+  [COMMANDS.activateSession, 0x81],
+  [COMMANDS.activateSession, 0x82],
+  [COMMANDS.activateSession, 0x83],
 ];
+/** No session is free. */
+const STATUS_MAY_PASS: readonly number[] = [RAKP_STATUS.insufficientResources, RAKP_STATUS.insufficientResourcesForRole];
 /** BMCs give these codes for sensors of absent parts, too, and there are many of those. */
 const SENSOR_MAY_PASS: readonly number[] = [COMPLETION.nodeBusy, COMPLETION.initialising];
 
-/** Whether the command may succeed if it is sent again later. @param code absent: unknown */
-export function mayPass(completionCode: number, code?: CommandCode): boolean {
-  const [networkFunction, command] = code ?? [];
-  if (networkFunction === NET_FN.sensor) return SENSOR_MAY_PASS.includes(completionCode);
+/** Whether the command may succeed if it is sent again later. @param refusal an IpmiError, or the facts of one */
+export function mayPass({ completionCode, command, rakpStatus }: Refusal): boolean {
+  if (completionCode === undefined) return rakpStatus !== undefined && STATUS_MAY_PASS.includes(rakpStatus);
+  if (command?.[0] === NET_FN.sensor) return SENSOR_MAY_PASS.includes(completionCode);
   return (
     MAY_PASS.includes(completionCode) ||
-    COMMAND_MAY_PASS.some(([one, own]) => own === completionCode && one[0] === networkFunction && one[1] === command)
+    COMMAND_MAY_PASS.some(([one, own]) => own === completionCode && one[0] === command?.[0] && one[1] === command[1])
   );
 }
 /** @param command for completion codes that depend on the command */
@@ -243,23 +251,23 @@ export const rakpStatusText = (status: number): string => `${RAKP_STATUS_TEXT[st
  * response; `closed` the pool is closed or full.
  */
 export type IpmiFailure = 'unreachable' | 'refused' | 'completion' | 'protocol' | 'closed';
-export class IpmiError extends Error {
-  override readonly name = 'IpmiError';
-  /** Set when `kind` is `completion`. */
+export interface Refusal {
+  /** Set when `kind` is `completion`, and when a command that opens a session was refused. */
   readonly completionCode?: number;
   /** The command that the BMC refused: that of the caller, or one that opens a session. */
   readonly command?: CommandCode;
   /** The RMCP+ status, set when the BMC itself refused the session. */
   readonly rakpStatus?: number;
+}
+export class IpmiError extends Error implements Refusal {
+  override readonly name = 'IpmiError';
+  readonly completionCode?: number;
+  readonly command?: CommandCode;
+  readonly rakpStatus?: number;
   constructor(
     readonly kind: IpmiFailure,
     message: string,
-    more: {
-      readonly completionCode?: number;
-      readonly command?: CommandCode;
-      readonly rakpStatus?: number;
-      readonly cause?: unknown;
-    } = {},
+    more: Refusal & { readonly cause?: unknown } = {},
   ) {
     super(message, more.cause === undefined ? {} : { cause: more.cause });
     if (more.completionCode !== undefined) this.completionCode = more.completionCode;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProgram } from '../child-processes';
 import { MAX_WAITING, type IpmiPool, type IpmiTarget, type RequestOptions } from './client';
-import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './constants';
+import { COMMANDS, IpmiError, RAKP_STATUS, completionText, type IpmiFailure, type Refusal } from './constants';
 import { runInQueue, createRequestQueue, withTimeout, type RequestQueue } from './request-queue';
 import { unreachable } from './session';
 import { shortened } from '../../model/text';
@@ -32,7 +32,7 @@ const MOST_IN_ERROR = 300;
 const MOST_LOGGED = 65_536;
 
 /** Patterns in the standard error of ipmitool 1.8 (`-v`), the most specific first → the failure. */
-const FAILURES: readonly (readonly [RegExp, IpmiFailure, (groups: readonly string[]) => string, { readonly rakpStatus?: number }?])[] = [
+const FAILURES: readonly (readonly [RegExp, IpmiFailure, (groups: readonly string[]) => string, Refusal?])[] = [
   [/RAKP 2 HMAC is invalid/, 'refused', () => 'wrong password (RAKP 2 HMAC)'],
   [/RAKP 4 message has invalid integrity check value/, 'refused', () => 'wrong K_g key (RAKP 4 integrity check value)'],
   [
@@ -60,6 +60,18 @@ const FAILURES: readonly (readonly [RegExp, IpmiFailure, (groups: readonly strin
     { rakpStatus: RAKP_STATUS.noCipherSuiteMatch },
   ],
   [/(?:open session response|RAKP [24]) message.* : (.*)/, 'refused', ([, why]) => `the BMC refused a session: ${why}`],
+  // IPMI 1.5: the reason is on the line after "Activate Session error:".
+  [
+    /\tNo (?:session )?slot available/,
+    'refused',
+    () => 'the BMC refused a session: the BMC has no free session',
+    { completionCode: 0x81, command: COMMANDS.activateSession },
+  ],
+  [
+    /\t(Session sequence out of range|Requested privilege level exceeds limit)/,
+    'refused',
+    ([, why]) => `the BMC refused a session: ${why}`,
+  ],
   [/Activate Session (?:command failed|error)/, 'refused', () => 'the BMC does not answer Activate Session: wrong password, most likely'],
   [/(Set Session Privilege Level to .* failed.*)/, 'refused', ([, what]) => `the BMC does not give the privilege level: ${what}`],
   [/Address lookup for (\S*) failed/, 'unreachable', ([, host]) => `cannot resolve the address of the BMC ${host}`],

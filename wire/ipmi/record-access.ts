@@ -45,7 +45,7 @@ export async function readChain<T>(
     asked.add(id);
     const found = await read(id).catch((error: unknown): Link<T> => {
       if (!(error instanceof IpmiError) || !['completion', 'protocol', 'unreachable'].includes(error.kind)) throw error;
-      if (error.kind === 'unreachable' || mayPass(error.completionCode ?? 0, error.command)) slow++;
+      if (error.kind === 'unreachable' || mayPass(error)) slow++;
       if (error.kind === 'unreachable' && slow > MOST_SLOW) throw error;
       return { fault: error, next: FIRST };
     });

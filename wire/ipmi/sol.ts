@@ -85,8 +85,11 @@ export async function startSol(
     await closeSession(resources, opened);
     throw error;
   });
-  // Such a BMC would never get a word through. Someone on the path to it can repeat its output within the session.
-  if (session.odd) acceptAnyNumber();
+  /** Such a BMC would never get a word through. Someone on the path to it can repeat its output within the session. */
+  const tolerateOdd = (): void => {
+    if (session.odd) acceptAnyNumber();
+  };
+  tolerateOdd();
 
   let over: (error?: IpmiError) => void = () => {};
   const closed = new Promise<IpmiError | undefined>((done) => (over = done));
@@ -121,7 +124,11 @@ export async function startSol(
     keepAlive.inTurn(limits, async () => (isOver ? undefined : work(send))).catch(() => {});
   };
   const watch = createSolWatch(unreachable(target), activation, () => stream.restart());
-  inTurn((send) => watch.learn(send));
+  // A session at the privilege level USER begins without a command: the numbers show in the second response.
+  inTurn(async (send) => {
+    await watch.learn(send);
+    tolerateOdd();
+  });
   const timer = setInterval(() => {
     const isSilent = !heard;
     heard = false;

@@ -31,6 +31,8 @@ interface RequestedSettings {
   readonly settings_time: string | null;
   /** What BootProgress showed of the running machine before this request, if that was no end of a boot. */
   readonly boot_progress?: string;
+  /** What BootProgress has shown since a time (milliseconds of the epoch), while the machine is on. */
+  readonly shown?: { readonly progress: string; readonly since: number };
 }
 const requested = ({ node }: Task): RequestedSettings | undefined => node.driver_internal_info[STATE] as RequestedSettings | undefined;
 
@@ -73,10 +75,10 @@ const waiting = ({ options }: Task): Outcome => {
   const pollEvery = options['redfish.firmware_update_status_interval'];
   return { kind: 'wait', ...(pollEvery > 0 ? { pollEvery } : {}) };
 };
-const progressOf = ({ body }: SystemView): string | undefined => textOf(member(body, 'BootProgress', 'LastState'))?.slice(0, 100);
+const progressOf = (system: unknown): string | undefined => textOf(member(system, 'BootProgress', 'LastState'))?.slice(0, 100);
 /** Of a machine that is on. */
 function progressBefore({ system }: BiosView): Pick<RequestedSettings, 'boot_progress'> {
-  const progress = progressOf(system);
+  const progress = progressOf(system.body);
   return progress !== undefined && member(system.body, 'PowerState') === 'On' ? { boot_progress: progress } : {};
 }
 const timeOf = ({ bios }: BiosView): string | null => textOf(member(bios.body, '@Redfish.Settings', 'Time'))?.slice(0, 100) ?? null;
@@ -175,13 +177,29 @@ function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   });
 }
 
+/** How long BootProgress shows the same of a machine that boots. A service that shows it longer does not report the end of the boot. */
+const LONGEST_STAGE_MS = 15 * 60_000;
+/** Whether BootProgress no longer changes although the machine is on. */
+async function standsStill(task: Task, state: RequestedSettings, { body }: SystemView): Promise<boolean> {
+  const [stage, ofMaker] = [progressOf(body), textOf(member(body, 'BootProgress', 'OemLastState'))];
+  const isOn = member(body, 'PowerState') === 'On';
+  const progress = stage !== undefined && isOn ? shortened(`${stage} ${ofMaker ?? ''}`, 200) : undefined;
+  if (state.shown?.progress === progress) return state.shown !== undefined && task.clock.now() - state.shown.since >= LONGEST_STAGE_MS;
+  const { shown: _, ...rest } = state;
+  const shown = progress === undefined ? {} : { shown: { progress, since: task.clock.now() } };
+  await task.saveInternal({ [STATE]: { ...rest, ...shown } });
+  return false;
+}
+
 /** Whether the machine has come so far that its settings can be judged. */
-function hasStarted(task: Task, { boot_progress: before }: RequestedSettings, progress: string | undefined, isApplied: boolean): boolean {
+async function hasStarted(task: Task, state: RequestedSettings, system: SystemView, isApplied: boolean): Promise<boolean> {
   // The agent's return shows it, whatever the service says.
   if (hasAgent(task)) return isAgentBack(task);
+  const progress = progressOf(system.body);
   if (progress === undefined || STARTED.includes(progress)) return true;
   // Some services show the same of every machine that runs. Others show nothing new: then the applied settings show that the BIOS has run.
-  return progress === before || (isApplied && !BEFORE_END.includes(progress));
+  if (progress === state.boot_progress || (isApplied && !BEFORE_END.includes(progress))) return true;
+  return standsStill(task, state, system);
 }
 
 /** Polls after the restart: checks that the machine has started, and that the settings are in effect. */
@@ -190,11 +208,8 @@ async function afterRestart(task: Task): Promise<Outcome> {
   if (!state) return done;
   const quiet: Outcome = { kind: 'wait', quiet: true };
   let view: BiosView | undefined;
-  let progress: string | undefined;
   try {
-    const system = await systemOf(task);
-    progress = progressOf(system);
-    view = await biosOf(system);
+    view = await biosOf(await systemOf(task));
   } catch (error) {
     if (!(error instanceof RedfishError)) throw error;
     task.log.warn('the Redfish service does not report the state of the restart for the BIOS', { reason: error.message });
@@ -202,7 +217,10 @@ async function afterRestart(task: Task): Promise<Outcome> {
   if (!view) return quiet;
   const left = unapplied(state.requested_bios_attrs ?? {}, currentOf(view), pendingOf(view));
   const isApplied = state.requested_bios_attrs !== undefined && Object.keys(left).length === 0;
-  if (!hasStarted(task, state, progress, isApplied)) return progress === undefined || progress === 'None' ? quiet : { kind: 'wait' };
+  if (!(await hasStarted(task, state, view.system, isApplied))) {
+    const progress = progressOf(view.system.body);
+    return progress === undefined || progress === 'None' ? quiet : { kind: 'wait' };
+  }
   if (Object.keys(left).length > 0) {
     const errors = errorsOfBios(view, state.settings_time);
     // Without an agent nothing shows that the machine has started: the BIOS may still be working.

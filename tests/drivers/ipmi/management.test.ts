@@ -288,9 +288,13 @@ describe('BMC errors', () => {
     await ipmiManagement.setBootDevice(task, 'pxe', false).catch(() => {});
     expect(sent.filter((words) => words === sent[0]).length).toBe(times);
   });
-  it('"no free session" is retried', async () => {
+  it.each([
+    { rakpStatus: 0x01 },
+    { rakpStatus: 0x0b },
+    ...[0x81, 0x82, 0x83].map((completionCode) => ({ completionCode, command: COMMANDS.activateSession })),
+  ])('"no free session" is retried: %j', async (refusal) => {
     const { task, sent } = bench({
-      answer: (_, count) => (count < 2 ? new IpmiError('refused', 'no free session', { rakpStatus: 1 }) : undefined),
+      answer: (_, count) => (count < 2 ? new IpmiError('refused', 'no free session', refusal) : undefined),
     });
     await ipmiPower.get(task);
     expect(sent.length).toBe(2);

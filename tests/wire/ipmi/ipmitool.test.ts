@@ -27,6 +27,15 @@ describe('ipmitoolError', () => {
       'Activate Session command failed',
       { kind: 'refused', message: 'the BMC does not answer Activate Session: wrong password, most likely' },
     ],
+    [
+      'Activate Session error:\n\tNo session slot available\nError: Unable to establish LAN session',
+      { kind: 'refused', completionCode: 0x81, message: 'the BMC refused a session: the BMC has no free session' },
+    ],
+    ['Activate Session error:\n\tNo slot available for given user - limit reached', { kind: 'refused', completionCode: 0x81 }],
+    [
+      'Activate Session error:\n\tRequested privilege level exceeds limit',
+      { kind: 'refused', message: 'the BMC refused a session: Requested privilege level exceeds limit' },
+    ],
     ['Set Session Privilege Level to ADMINISTRATOR failed: Unknown (0x81)', { kind: 'refused' }],
     [
       'Address lookup for nowhere.invalid failed\nCould not open socket!',

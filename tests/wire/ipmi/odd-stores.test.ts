@@ -36,7 +36,8 @@ it.each<[string, CommandCode, number, boolean]>([
   ['SDR repository in update mode', COMMANDS.getSdr, 0xd0, true],
   ['busy FRU device', COMMANDS.readFruData, 0x81, true],
   ['SEL being erased', COMMANDS.getSelEntry, 0x81, true],
+  ['no free session', COMMANDS.activateSession, 0x81, true],
   ['0x81 of another command', COMMANDS.setSessionPrivilegeLevel, 0x81, false],
   ['node busy, at a sensor', COMMANDS.getSensorReading, 0xc0, true],
   ['timeout of an absent sensor', COMMANDS.getSensorReading, 0xc3, false],
-])('mayPass: %s', (_, command, completionCode, expected) => expect(mayPass(completionCode, command)).toBe(expected));
+])('mayPass: %s', (_, command, completionCode, expected) => expect(mayPass({ completionCode, command })).toBe(expected));

@@ -125,9 +125,15 @@ describe('serial-over-LAN', () => {
     await second.until('mine');
     await second.channel.close();
   });
-  it.each(['RMCP+ numbers that never rise', 'RMCP+ numbers that are zero', 'RMCP+ numbers that jump'])('works with %s', async (name) => {
+  const guest = { username: 'guest', password: 'guest', privilege: 'USER' } as const;
+  it.each(
+    ['RMCP+ numbers that never rise', 'RMCP+ numbers that are zero', 'RMCP+ numbers that jump'].flatMap((name) => [
+      [name, 'an administrator', {}] as const,
+      [name, 'a user', guest] as const,
+    ]),
+  )('works with %s, for %s', async (name, _, user) => {
     const bmc = await bmcOf(createSerial('m').port, ODD_NUMBERS[name]!.bmc);
-    const session = await terminal(poolOf(), target(bmc.port, { cipherSuites: [3] }));
+    const session = await terminal(poolOf(), target(bmc.port, { cipherSuites: [3], ...user }));
     for (const word of ['one ', 'two ', 'three ']) {
       await session.channel.write(Buffer.from(word));
       await session.until(word);

@@ -8,7 +8,7 @@ import { fakeDeploy } from '../../../../drivers/fake/fake';
 import type { JsonObject, NodeRecord } from '../../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
 import { NODE_UUID } from '../../../support/task';
-import { redfishService, type RedfishService } from '../../../wire/redfish/service';
+import { SYSTEM, redfishService, type RedfishService } from '../../../wire/redfish/service';
 import { bmcTask } from '../../bmc-task';
 import { BIOS, RESET_BIOS, SETTINGS, withBios, type BiosService } from '../../redfish-bios-service';
 
@@ -269,6 +269,43 @@ describe('apply_configuration', () => {
       expect(await poll(task)).toEqual({ kind: 'done' });
     },
   );
+  describe('of a machine that was off, BootProgress that stands still', () => {
+    const minutes = (task: Task, count: number): Promise<void> => task.clock.sleep(count * 60_000);
+    const begun = async (state: string): Promise<Task> => {
+      Object.assign(service.resources[SYSTEM] as object, { PowerState: 'Off' });
+      bios.progress(state);
+      const { task } = bench();
+      await apply(task, named({ NumCores: 12 }));
+      Object.assign(service.resources[SYSTEM] as object, { PowerState: 'On' });
+      return task;
+    };
+    it.each(['None', 'SystemHardwareInitializationComplete'])('at %s ends the boot after a time', async (state) => {
+      const task = await begun(state);
+      bios.restart();
+      for (let minute = 0; minute < 14; minute += 7) {
+        expect((await poll(task)).kind).toBe('wait');
+        await minutes(task, 7);
+      }
+      await minutes(task, 1);
+      expect(await poll(task)).toEqual({ kind: 'done' });
+    });
+    it('does not count while the machine is off, or when the stage of the maker changes', async () => {
+      const task = await begun('OEM');
+      const show = (more: object): void => void Object.assign(service.resources[SYSTEM] as object, more);
+      for (const more of [{ PowerState: 'Off' }, { PowerState: 'On' }, { BootProgress: { LastState: 'OEM', OemLastState: 'Setup' } }]) {
+        show(more);
+        expect((await poll(task)).kind).toBe('wait');
+        await minutes(task, 14);
+      }
+      expect(await poll(task)).toEqual({ kind: 'wait' });
+    });
+    it('does not hold up the timeout while settings are not in effect', async () => {
+      const task = await begun('MemoryInitializationStarted');
+      expect(await poll(task)).toEqual({ kind: 'wait' });
+      await minutes(task, 15);
+      expect(await poll(task)).toEqual({ kind: 'wait', quiet: true });
+    });
+  });
   it('takes settings in effect for the end of the boot if BootProgress shows none of its stages', async () => {
     const { task } = bench();
     await apply(task, named({ NumCores: 12 }));
@@ -329,6 +366,16 @@ describe('factory_reset', () => {
     bios.restart();
     expect(await poll(task, 'factory_reset')).toEqual({ kind: 'done' });
     expect(kept).toHaveLength(7);
+  });
+  it('ends although BootProgress never shows more than None of a machine that was off', async () => {
+    Object.assign(service.resources[SYSTEM] as object, { PowerState: 'Off' });
+    bios.progress('None');
+    const { task } = bench();
+    await reset(task);
+    Object.assign(service.resources[SYSTEM] as object, { PowerState: 'On' });
+    expect(await poll(task, 'factory_reset')).toEqual({ kind: 'wait', quiet: true });
+    await task.clock.sleep(15 * 60_000);
+    expect(await poll(task, 'factory_reset')).toEqual({ kind: 'done' });
   });
   it('sends no body to a service that refuses an empty object', async () => {
     service.reply = ({ method, body }) => (method === 'POST' && body !== undefined ? { status: 415 } : undefined);
