@@ -50,6 +50,6 @@ void keepCapabilities().then(() => runProgram('ps', 'cat', ['${status}'], { enco
   const isRoot = process.getuid?.() === 0;
   const as = ['setpriv', '--securebits', '+noroot', '--inh-caps=-all,+net_raw', '--ambient-caps=-all,+net_raw'];
   const [program, ...words] = [...(isRoot ? as : []), process.execPath, script];
-  const text = execFileSync(program!, words, { encoding: 'utf8', cwd: '/' });
+  const text = execFileSync(program, words, { encoding: 'utf8', cwd: '/' });
   expect(JSON.parse(text)).toEqual([isRoot ? '2000' : '', '']);
 });
