@@ -41,7 +41,9 @@ module.exports = {
         '<rootDir>/tests/*.test.ts',
         ...[
           'config',
+          'commands',
           'metal3',
+          'server',
           'policy',
           'model',
           'wire',
