@@ -1,4 +1,4 @@
 /** The program `bloomery`. */
-import { runProgram } from './program';
+import { runProgram } from './commands/program';
 
 void runProgram();

@@ -42,7 +42,9 @@ module.exports = {
         '<rootDir>/tests/*.test.ts',
         ...[
           'config',
+          'commands',
           'metal3',
+          'server',
           'policy',
           'model',
           'wire',

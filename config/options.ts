@@ -708,7 +708,7 @@ export interface LoadedOptions extends OptionValues {
   readonly 'configuration.files'?: readonly string[];
 }
 
-/** Options whose default depends on the host, other options or the state directory. `settings.ts` sets them. */
+/** Options whose default depends on the host, other options or the state directory. `server/settings.ts` sets them. */
 type Resolved =
   | 'DEFAULT.host'
   | 'DEFAULT.my_ip'

@@ -1,7 +1,7 @@
 /** The log, the bounded log, and what makes texts of machines, users and servers printable. */
 import type { Clock } from './clock';
 
-/** logging.ts implements it, masks secrets and escapes texts; tests collect the lines. */
+/** server/logging.ts implements it, masks secrets and escapes texts; tests collect the lines. */
 export interface Log {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;

@@ -1,5 +1,5 @@
 /**
- * The table of metrics, and the interface for recording them. metrics.ts at the root implements it; docs/reference/metrics.md is generated
+ * The table of metrics, and the interface for recording them. server/metrics.ts implements it; docs/reference/metrics.md is generated
  * from the table. Label values are names from this program, never values from callers, machines or agents, so that the number of series is
  * small. Sensor metrics are the exception.
  */
@@ -9,7 +9,7 @@ export interface MetricRow {
   readonly labels: readonly string[];
   /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[];
-  /** Maximum number of series. Absent: the default of metrics.ts. */
+  /** Maximum number of series. Absent: the default of server/metrics.ts. */
   readonly most?: number;
 }
 

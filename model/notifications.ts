@@ -1,6 +1,6 @@
 /**
- * Notifications in Ironic's format. Tables define the payloads, with the class names and versions that consumers check. notifications.ts at
- * the root sends them.
+ * Notifications in Ironic's format. Tables define the payloads, with the class names and versions that consumers check.
+ * server/notifications.ts sends them.
  */
 import { maskSecrets, NODE_MASKS } from './masks';
 import type { Origin } from './origin';

@@ -2,11 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { sourceFiles } from '../scripts/checks/sources.js';
 
-/**
- * Folder → what its files may import besides each other: the files of a folder (not those of folders below it), or one file. The files at
- * the root may import everything.
- */
+/** Folder → what its files may import besides each other: the files of a folder (not those of folders below it), or one file. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+  '': ['commands/program'],
   api: [
     'api/auth',
     'api/http',
@@ -102,15 +100,16 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'boot/dhcp': ['boot/discovery', 'boot/requests', 'config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/sockets'],
   commands: [
+    'commands/check',
     'config/documents',
     'config/ini',
-    'config/examine',
     'config/load',
     'config/options',
     'config/suggestion',
     'metal3',
     'model',
     'policy',
+    'server',
     'simulator/bmc',
     'simulator/fleet',
     'simulator/qemu',
@@ -123,6 +122,25 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http/paused-responses',
     'wire/keystone',
     'wire/http/proxy-protocol',
+  ],
+  'commands/check': [
+    'boot/dhcp/setup',
+    'boot/dhcp/setup6',
+    'boot/files',
+    'commands/output',
+    'commands/setup',
+    'conductor/index',
+    'config',
+    'model',
+    'policy/live',
+    'server',
+    'store/embedded',
+    'store/sql',
+    'wire',
+    'wire/http/listener-tls',
+    'wire/keystone',
+    'wire/openstack/glance',
+    'wire/sockets',
   ],
   conductor: [
     'conductor/core',
@@ -331,6 +349,38 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
   'ramdisk-agent/system': ['model', 'wire'],
+  server: [
+    'api/auth',
+    'api/http',
+    'api/introspection/server',
+    'api/schema/document',
+    'api/server',
+    'boot',
+    'boot/dhcp',
+    'conductor/core/create-hardware',
+    'conductor/index',
+    'conductor/rpc',
+    'config',
+    'drivers',
+    'drivers/agent/discoverd',
+    'drivers/fake/log',
+    'drivers/ipmi/clients',
+    'drivers/network/network-traits',
+    'drivers/redfish/steps/bios-registry',
+    'model',
+    'model/rules',
+    'policy',
+    'store',
+    'store/embedded',
+    'wire',
+    'wire/dns',
+    'wire/http',
+    'wire/keystone',
+    'wire/openstack/swift',
+    'wire/redfish',
+    'wire/sockets',
+    'wire/switches',
+  ],
   simulator: [],
   'simulator/bmc': ['model', 'simulator/http'],
   'simulator/fleet': [
@@ -398,7 +448,7 @@ const MOST_FILES = 25;
 const root = join(__dirname, '..');
 const sources = sourceFiles();
 const folderOf = (file: string): string => (dirname(file) === '.' ? '' : dirname(file));
-const folders = [...new Set(sources.map(folderOf))].filter((folder) => folder !== '');
+const folders = [...new Set(sources.map(folderOf))];
 
 interface Import {
   readonly file: string;
@@ -439,8 +489,7 @@ it.each(folders)('files in %s import only what FOLDERS allows', (folder) => {
 
 it('folders other than config and commands import only types from config/options', () => {
   const values = imports.filter(
-    ({ file, target, typesOnly }) =>
-      target === TYPES_ONLY.file && !typesOnly && folderOf(file) !== '' && !TYPES_ONLY.except.includes(folderOf(file)),
+    ({ file, target, typesOnly }) => target === TYPES_ONLY.file && !typesOnly && !TYPES_ONLY.except.includes(folderOf(file)),
   );
   expect(values.map(told)).toEqual([]);
 });
@@ -463,9 +512,13 @@ it('each exported type is imported by another source file, or marked @internal f
 /** The start of the server and the log write to the terminal too; the log escapes what it writes. */
 it('commands print by commands/output.ts only, which escapes what controls a terminal', () => {
   const printers = sources
-    .filter((file) => folderOf(file) === 'commands' || (folderOf(file) === '' && file !== 'logging.ts'))
+    .filter((file) => /^(?:commands|server)\/|^[^/]+$/.test(file) && file !== 'server/logging.ts')
     .filter((file) => /\bconsole\.\w+\(|process\.std(?:out|err)\.write\(/.test(readFileSync(join(root, file), 'utf8')));
   expect(printers).toEqual(['commands/output.ts']);
+});
+
+it('the only program at the root is cli.ts', () => {
+  expect(sources.filter((file) => folderOf(file) === '')).toEqual(['cli.ts']);
 });
 
 it(`no folder has more than ${MOST_FILES} source files`, () => {

@@ -28,7 +28,10 @@ const anchorsOf = (text: string): readonly string[] =>
   );
 const asPattern = (name: string): RegExp => new RegExp(`(^|/)${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
 
-const sources = ['program.ts', ...files.filter((path) => path.startsWith('commands/'))].map(read).join('\n');
+const sources = files
+  .filter((path) => path.startsWith('commands/'))
+  .map(read)
+  .join('\n');
 const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts);
 const options = new Set(OPTIONS.flatMap((row) => [`[${row.section}]`, `[${row.section}]${row.name}`]));
 /** Options of Ironic that the pages say are not here. */

@@ -1,4 +1,4 @@
-/** The audit log ([audit]): which requests it records, and the entries. audit.ts at the root writes them. */
+/** The audit log ([audit]): which requests it records, and the entries. server/audit-log.ts writes them. */
 import type { Options } from '../../config/options';
 import { isUuid } from '../../model/idents';
 import type { RequestReport } from './request-report';

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServer } from '../../main';
+import { startServer } from '../../server/server';
 import type { Log } from '../../model/log';
 import { NOBODY } from '../../policy/caller';
 import { startEnforcer } from '../../policy/live';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
-import { startServer, type Role } from '../../main';
+import { startServer, type Role } from '../../server/server';
 import { silentLog } from '../../model/log';
 import { startRealIronic, type Settings } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';

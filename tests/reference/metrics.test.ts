@@ -1,7 +1,7 @@
 /** Prometheus' own parsers (those of its Python client, which comes with the real Ironic) read our metrics, in both formats. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { createMetrics } from '../../metrics';
+import { createMetrics } from '../../server/metrics';
 import { METRICS, type MetricRow, type Metrics } from '../../model/metrics';
 import { programs } from '../lab/support/venv';
 

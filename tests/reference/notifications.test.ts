@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
-import { startServer, type Server } from '../../main';
+import { startServer, type Server } from '../../server/server';
 import { silentLog, type Log } from '../../model/log';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';

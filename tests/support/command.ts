@@ -1,6 +1,6 @@
 /** Commands of `bloomery` in the process of the test: a process of its own takes half a second of processor time to start. */
 import { format } from 'node:util';
-import { runProgram } from '../../program';
+import { runProgram } from '../../commands/program';
 
 interface CommandResult {
   readonly code: number;

@@ -1,7 +1,7 @@
 /** The options of parts of the server that tests start without `main`. */
 import { loadOptions } from '../../config/load';
 import type { Options } from '../../config/options';
-import { resolveOptions } from '../../settings';
+import { resolveOptions } from '../../server/settings';
 
 /** Read once for a test file: some files need a thousand copies, and each reading converts hundreds of rows. */
 let defaults: Options | undefined;

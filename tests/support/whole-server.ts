@@ -8,7 +8,7 @@ import { loadOptions } from '../../config/load';
 import type { LoadedOptions } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
-import { startServer, type Server } from '../../main';
+import { startServer, type Server } from '../../server/server';
 import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { requestText } from './request';

@@ -2,7 +2,7 @@
 import { PERIODICS } from '../../../conductor/periodic/periodics';
 import type { Interfaces, Outcome, Step } from '../../../drivers/interfaces';
 import { done } from '../../../drivers/interfaces';
-import { createMetrics } from '../../../metrics';
+import { createMetrics } from '../../../server/metrics';
 import type { Notification } from '../../../model/notifications';
 import type { JsonObject, NodeRecord } from '../../../model/records';
 import { conductorOptions, newMachine, type Machine, type Started } from '../../support/conductor';

@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../../config/load';
-import { startServer, type Server } from '../../../main';
+import { startServer, type Server } from '../../../server/server';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { useDatabase } from '../../support/database';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { loadOptions } from '../../../config/load';
-import { startServer, type Server } from '../../../main';
+import { startServer, type Server } from '../../../server/server';
 import { silentLog } from '../../../model/log';
 import { ENABLED } from '../../reference/both';
 import { compare, SETTINGS } from '../../reference/policy-table/differences';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadOptions, type Loaded } from '../../../config/load';
 import { withoutEffect as reasonOf } from '../../../config/without-effect';
-import { startServer, type Server } from '../../../main';
+import { startServer, type Server } from '../../../server/server';
 import { silentLog } from '../../../model/log';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { useDatabase } from '../../support/database';

@@ -27,7 +27,7 @@ const SECONDS = {
   'store/backup/backup': 14,
   'hostile/logins': 14,
   'wire/ipmi/client': 14,
-  audit: 13,
+  'server/audit-log': 13,
   'ramdisk-agent/write': 12,
   'flows/processes/several-processes': 12,
   'flows/inspection/introspection': 10,

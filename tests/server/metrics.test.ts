@@ -1,4 +1,4 @@
-import { createMetrics, withoutMachines } from '../metrics';
+import { createMetrics, withoutMachines } from '../../server/metrics';
 
 const lines = (text: string, name: string): string[] => text.split('\n').filter((line) => line.startsWith(name));
 

@@ -6,12 +6,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { listenHttp, type HttpListener, type ListenAddress } from '../listeners';
-import { silentLog, type Log } from '../model/log';
-import { ownCertificate, type OwnCertificate } from '../wire/http/certificate';
-import type { ClientLimits } from '../wire/http/client-limits';
-import type { TlsSettings } from '../wire/http/listener-tls';
-import { until } from './support/until';
+import { listenHttp, type HttpListener, type ListenAddress } from '../../server/http-listener';
+import { silentLog, type Log } from '../../model/log';
+import { ownCertificate, type OwnCertificate } from '../../wire/http/certificate';
+import type { ClientLimits } from '../../wire/http/client-limits';
+import type { TlsSettings } from '../../wire/http/listener-tls';
+import { until } from '../support/until';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-listeners-'));
 const open: HttpListener[] = [];

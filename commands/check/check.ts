@@ -1,12 +1,12 @@
 /** `bloomery check`: what the options do here, and whether the server can start on this host. */
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { examine, type ExaminedOption } from '../config/examine';
-import { readConfiguration } from '../config/load';
-import type { LoadedOptions } from '../config/options';
-import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from './setup';
-import { print, printJson } from './output';
-import { printable } from '../model/log';
+import { examine, type ExaminedOption } from '../../config/examine';
+import { readConfiguration } from '../../config/load';
+import type { LoadedOptions } from '../../config/options';
+import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from '../setup';
+import { print, printJson } from '../output';
+import { printable } from '../../model/log';
 
 interface HostFinding {
   readonly what: string;

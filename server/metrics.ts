@@ -1,6 +1,6 @@
 /** Implements the metrics with prom-client, in a registry of their own, and renders scrapes. */
 import * as prometheus from 'prom-client';
-import { METRICS, type MetricName, type MetricRow, type Metrics, type Sample, type Scrape, type Total } from './model/metrics';
+import { METRICS, type MetricName, type MetricRow, type Metrics, type Sample, type Scrape, type Total } from '../model/metrics';
 
 /** Series per metric. Further label values become `other`, so that no defect can exhaust the memory. */
 const MAX_SERIES = 2000;

@@ -2,12 +2,12 @@
 import { close, constants, openSync, write } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { AuditLog } from './api/http/audit';
-import type { LoadedOptions } from './config/options';
-import type { Clock } from './model/clock';
-import { reasonOf } from './model/errors';
-import { type Log, printable } from './model/log';
-import type { Metrics } from './model/metrics';
+import type { AuditLog } from '../api/http/audit';
+import type { LoadedOptions } from '../config/options';
+import type { Clock } from '../model/clock';
+import { reasonOf } from '../model/errors';
+import { type Log, printable } from '../model/log';
+import type { Metrics } from '../model/metrics';
 
 interface OpenAudit extends AuditLog {
   /** Opens the file again after it was renamed. */

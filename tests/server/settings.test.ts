@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadOptions } from '../config/load';
-import type { LoadedOptions } from '../config/options';
-import { catalogUrl, checkOptions, resolveOptions, StartError } from '../settings';
-import { ServiceError, type Services } from '../wire/keystone/services';
+import { loadOptions } from '../../config/load';
+import type { LoadedOptions } from '../../config/options';
+import { catalogUrl, checkOptions, resolveOptions, StartError } from '../../server/settings';
+import { ServiceError, type Services } from '../../wire/keystone/services';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-settings-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,31 +1,31 @@
 /** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { addCheckCommand } from './commands/check';
-import { addDatabaseCommands } from './commands/db';
-import { addDemoCommand } from './commands/demo';
-import { addExamples } from './commands/examples';
-import { addImportCommand } from './commands/import';
-import { addManualCommands } from './commands/manual';
-import { addMetal3Commands } from './commands/metal3';
-import { addPolicyCommands } from './commands/policy';
-import { addSimulateCommand } from './commands/simulate';
-import { addTokenCommands } from './commands/token';
-import { addWhyCommand } from './commands/why';
-import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from './commands/setup';
-import { configurationPage, sampleFile } from './config/documents';
+import { addCheckCommand } from './check/check';
+import { addDatabaseCommands } from './db';
+import { addDemoCommand } from './demo';
+import { addExamples } from './examples';
+import { addImportCommand } from './import';
+import { addManualCommands } from './manual';
+import { addMetal3Commands } from './metal3';
+import { addPolicyCommands } from './policy';
+import { addSimulateCommand } from './simulate';
+import { addTokenCommands } from './token';
+import { addWhyCommand } from './why';
+import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from './setup';
+import { configurationPage, sampleFile } from '../config/documents';
 
-import { ConfigurationError, loadOptions, readConfiguration } from './config/load';
-import { checkHost } from './host-checks';
-import { listenHttp } from './listeners';
-import { createLog } from './logging';
-import { ROLES, startServer, type Role } from './main';
-import { createMetrics } from './metrics';
-import { checkOptions, checkUsers, resolveOptions, sharesDatabaseOf } from './settings';
-import { schemeOf } from './store/sql/connection';
-import { programVersion } from './version';
-import { keepCapabilities } from './wire/child-processes';
-import { print, printError } from './commands/output';
+import { ConfigurationError, loadOptions, readConfiguration } from '../config/load';
+import { checkHost } from './check/host-checks';
+import { listenHttp } from '../server/http-listener';
+import { createLog } from '../server/logging';
+import { ROLES, startServer, type Role } from '../server/server';
+import { createMetrics } from '../server/metrics';
+import { checkOptions, checkUsers, resolveOptions, sharesDatabaseOf } from '../server/settings';
+import { schemeOf } from '../store/sql/connection';
+import { programVersion } from '../server/version';
+import { keepCapabilities } from '../wire/child-processes';
+import { print, printError } from './output';
 
 function parseRoles(text: string): readonly Role[] {
   const names = text.split(',').map((name) => name.trim());

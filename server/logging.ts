@@ -6,9 +6,9 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import pino from 'pino';
-import type { Options } from './config/options';
-import { type Log, printable } from './model/log';
-import { withoutUrlCredentials } from './model/urls';
+import type { Options } from '../config/options';
+import { type Log, printable } from '../model/log';
+import { withoutUrlCredentials } from '../model/urls';
 
 const SECRET = /pass(word|wd)?$|secret|token|credential|snmp_(auth|priv)_key|configdrive|^authorization$/i;
 

@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLog, logPath, lineOf, maskSecrets } from '../logging';
-import { UNSAFE_TEXTS } from './support/unsafe-texts';
-import { until } from './support/until';
+import { createLog, logPath, lineOf, maskSecrets } from '../../server/logging';
+import { UNSAFE_TEXTS } from '../support/unsafe-texts';
+import { until } from '../support/until';
 
 type LogOptions = Parameters<typeof createLog>[0];
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-log-'));

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAudit } from '../audit';
-import type { AuditEntry } from '../api/http/audit';
-import { systemClock } from '../model/clock';
-import type { Log } from '../model/log';
-import { silentMetrics, type Metrics } from '../model/metrics';
-import { until } from './support/until';
+import { openAudit } from '../../server/audit-log';
+import type { AuditEntry } from '../../api/http/audit';
+import { systemClock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { silentMetrics, type Metrics } from '../../model/metrics';
+import { until } from '../support/until';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-audit-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { EXAMPLES } from '../commands/examples';
-import { createProgram } from '../program';
+import { EXAMPLES } from '../../commands/examples';
+import { createProgram } from '../../commands/program';
 
 const program = createProgram();
 /** The commands by the words that select them. */

@@ -2,12 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { loadOptions } from '../config/load';
-import { systemClock } from '../model/clock';
-import type { Log } from '../model/log';
-import { silentMetrics } from '../model/metrics';
-import { announce, announceNode, LEVELS, type Level } from '../model/notifications';
-import { createNotifier } from '../notifications';
+import { loadOptions } from '../../config/load';
+import { systemClock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
+import { announce, announceNode, LEVELS, type Level } from '../../model/notifications';
+import { createNotifier } from '../../server/notifications';
 
 const said: string[] = [];
 const warnings: string[] = [];

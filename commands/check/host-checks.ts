@@ -5,30 +5,38 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync }
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openServedFile } from './boot/files';
-import { loadersOf, planSubnets } from './boot/dhcp/setup';
-import { planSubnets6 } from './boot/dhcp/setup6';
-import { readInspectionFiles } from './conductor/index';
-import { listenHosts } from './config/access';
-import type { LoadedOptions, Options } from './config/options';
-import { tlsOf } from './config/tls';
-import { systemClock } from './model/clock';
-import { reasonOf } from './model/errors';
-import { silentLog } from './model/log';
-import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from './model/urls';
-import { startEnforcer } from './policy/live';
-import { bootHostsOf, checkUsers, resolveConfigured, SETTING_CHECKS, sharesDatabaseOf, tlsListeners, warningLog } from './settings';
-import { findEmbedded } from './store/embedded/embedded';
-import { connect } from './store/sql/connection';
-import { schemaState, stepsDone, type SchemaState } from './store/sql/schema';
-import { tlsContextOf } from './wire/http/listener-tls';
-import { imageServerLogin } from './wire/image-servers';
-import { createKeystoneSession } from './wire/keystone/session';
-import { keystoneSettings } from './wire/keystone/settings';
-import { glanceId } from './wire/openstack/glance';
-import { listenError } from './wire/sockets/listen-errors';
-import { openUdp, openUdp6, readLinks } from './wire/sockets/link';
-import { timeoutSignal } from './wire/timeout-signal';
+import { openServedFile } from '../../boot/files';
+import { loadersOf, planSubnets } from '../../boot/dhcp/setup';
+import { planSubnets6 } from '../../boot/dhcp/setup6';
+import { readInspectionFiles } from '../../conductor/index';
+import { listenHosts } from '../../config/access';
+import type { LoadedOptions, Options } from '../../config/options';
+import { tlsOf } from '../../config/tls';
+import { systemClock } from '../../model/clock';
+import { reasonOf } from '../../model/errors';
+import { silentLog } from '../../model/log';
+import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from '../../model/urls';
+import { startEnforcer } from '../../policy/live';
+import {
+  bootHostsOf,
+  checkUsers,
+  resolveConfigured,
+  SETTING_CHECKS,
+  sharesDatabaseOf,
+  tlsListeners,
+  warningLog,
+} from '../../server/settings';
+import { findEmbedded } from '../../store/embedded/embedded';
+import { connect } from '../../store/sql/connection';
+import { schemaState, stepsDone, type SchemaState } from '../../store/sql/schema';
+import { tlsContextOf } from '../../wire/http/listener-tls';
+import { imageServerLogin } from '../../wire/image-servers';
+import { createKeystoneSession } from '../../wire/keystone/session';
+import { keystoneSettings } from '../../wire/keystone/settings';
+import { glanceId } from '../../wire/openstack/glance';
+import { listenError } from '../../wire/sockets/listen-errors';
+import { openUdp, openUdp6, readLinks } from '../../wire/sockets/link';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** `refused`: the server does not start. */
 type Severity = 'ok' | 'note' | 'warning' | 'refused';

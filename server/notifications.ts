@@ -1,14 +1,14 @@
 /** Sends notifications as configured: to the log, like oslo.messaging's driver `log`, and to a URL. */
-import type { LoadedOptions } from './config/options';
-import type { Clock } from './model/clock';
-import { newUuid } from './model/idents';
-import type { Log } from './model/log';
-import { maskSecrets } from './model/masks';
-import type { Metrics } from './model/metrics';
-import { LEVELS, type Level, type Notification, type Notifier } from './model/notifications';
-import type { JsonObject } from './model/records';
-import { withoutUrlCredentials } from './model/urls';
-import { createWebhook, type Webhook } from './wire/http/webhook';
+import type { LoadedOptions } from '../config/options';
+import type { Clock } from '../model/clock';
+import { newUuid } from '../model/idents';
+import type { Log } from '../model/log';
+import { maskSecrets } from '../model/masks';
+import type { Metrics } from '../model/metrics';
+import { LEVELS, type Level, type Notification, type Notifier } from '../model/notifications';
+import type { JsonObject } from '../model/records';
+import { withoutUrlCredentials } from '../model/urls';
+import { createWebhook, type Webhook } from '../wire/http/webhook';
 
 interface OpenNotifier {
   readonly notifier: Notifier;

@@ -3,14 +3,14 @@
  * get 503 until a handler is set.
  */
 import type { RequestListener, Server } from 'node:http';
-import type { Log } from './model/log';
+import type { Log } from '../model/log';
 import { StartError } from './settings';
-import { urlHost } from './wire/addresses';
-import type { ClientLimits } from './wire/http/client-limits';
-import { listenError } from './wire/sockets/listen-errors';
-import { listenOnSocket, removeStaleSocket } from './wire/sockets/unix-socket';
-import type { UpgradeListener } from './wire/http/upgrades';
-import { createHttpServer, type HttpOptions, type HttpServer, type TlsSettings } from './wire/http/listener-tls';
+import { urlHost } from '../wire/addresses';
+import type { ClientLimits } from '../wire/http/client-limits';
+import { listenError } from '../wire/sockets/listen-errors';
+import { listenOnSocket, removeStaleSocket } from '../wire/sockets/unix-socket';
+import type { UpgradeListener } from '../wire/http/upgrades';
+import { createHttpServer, type HttpOptions, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
 
 /** Where to listen. */
 export type ListenAddress =

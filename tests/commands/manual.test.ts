@@ -1,5 +1,5 @@
 /** The manual pages, as groff reads them. */
-import { createProgram } from '../program';
+import { createProgram } from '../../commands/program';
 
 async function page(name: string): Promise<string> {
   const written: string[] = [];
