@@ -242,7 +242,8 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'conductor/runtime': ['model', 'store/store', 'wire/keystone'],
   'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],
   config: ['model/idents', 'wire/kernel-arguments', 'wire/http/listener-tls', 'wire/http/openid'],
-  demo: ['model', 'simulator/fleet', 'tests/lab/ipmi', 'tests/lab/support', 'wire/timeout-signal'],
+  demo: ['demo/lab', 'model', 'simulator/fleet', 'wire/timeout-signal'],
+  'demo/lab': ['model', 'simulator/hardware', 'simulator/qemu'],
   drivers: [
     'config/options',
     'drivers/agent',
@@ -511,6 +512,10 @@ it('commands print by commands/output.ts only, which escapes what controls a ter
     .filter((file) => /^(?:commands|server)\/|^[^/]+$/.test(file) && file !== 'server/logging.ts')
     .filter((file) => /\bconsole\.\w+\(|process\.std(?:out|err)\.write\(/.test(readFileSync(join(root, file), 'utf8')));
   expect(printers).toEqual(['commands/output.ts']);
+});
+
+it('nothing outside tests/ imports from it', () => {
+  expect(imports.filter(({ target }) => target.startsWith('tests/')).map(told)).toEqual([]);
 });
 
 it('the only program at the root is cli.ts', () => {
