@@ -18,7 +18,7 @@ import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
 import { ironicNetworking } from './network/ironic-networking';
 import { flatNetwork, neutronNetwork } from './network/neutron';
-import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './network/noop';
+import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { cinderStorage } from './storage/cinder';
 import { externalStorage } from './storage/external';
 import { ramdiskDeploy } from './agent/ramdisk-deploy';

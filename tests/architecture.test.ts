@@ -296,6 +296,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'drivers/common',
     'drivers/interfaces',
+    'drivers/noop',
     'model',
     'model/rules',
     'wire',

@@ -12,7 +12,7 @@ import {
 import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/common/capabilities';
 import type { ManagementInterface } from '../../drivers/interfaces';
 import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot/network-boot';
-import { noopManagement } from '../../drivers/network/noop';
+import { noopManagement } from '../../drivers/noop';
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { NODE_UUID, nodeRecord, portRecord, testTask } from '../support/task';

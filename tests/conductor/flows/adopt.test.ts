@@ -4,7 +4,7 @@ import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
 import { ipxeBoot } from '../../../drivers/boot/network-boot';
 import { fakeDeploy } from '../../../drivers/fake/fake';
 import { done, type BootInterface, type Driver } from '../../../drivers/interfaces';
-import { noopManagement } from '../../../drivers/network/noop';
+import { noopManagement } from '../../../drivers/noop';
 import type { JsonObject } from '../../../model/records';
 import { flowTask, type FlowTask } from '../../support/flow-task';
 

@@ -8,7 +8,7 @@ import { directDeploy } from '../../../drivers/agent/direct';
 import { fakeBoot, fakePower } from '../../../drivers/fake/fake';
 import { ipxeBoot } from '../../../drivers/boot/network-boot';
 import type { Outcome } from '../../../drivers/interfaces';
-import { noopNetwork } from '../../../drivers/network/noop';
+import { noopNetwork } from '../../../drivers/noop';
 import type { JsonObject } from '../../../model/records';
 import { type Answer, type AgentRequest, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
