@@ -14,7 +14,7 @@ import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement, ipmiPower } from './ipmi/management';
 import { ipmiConsole } from './ipmi/console';
 import { ipmiVendor } from './ipmi/vendor';
-import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
+import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot-interfaces/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
 import { ironicNetworking } from './network/ironic-networking';
 import { flatNetwork, neutronNetwork } from './network/neutron';
@@ -29,7 +29,7 @@ import { redfishInspect } from './redfish/inspect';
 import { redfishPower } from './redfish/power';
 import { redfishVendor } from './redfish/vendor';
 import { redfishRaid } from './redfish/steps/raid';
-import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot/virtual-media-boot';
+import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot-interfaces/virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
   bios: { redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },

@@ -247,7 +247,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   drivers: [
     'config/options',
     'drivers/agent',
-    'drivers/boot',
+    'drivers/boot-interfaces',
     'drivers/common',
     'drivers/fake',
     'drivers/ipmi',
@@ -267,7 +267,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'drivers/agent': [
     'config/options',
     'drivers/common',
-    'drivers/dhcp',
+    'drivers/dhcp-providers',
     'drivers/interfaces',
     'drivers/storage',
     'model',
@@ -276,10 +276,10 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/images',
     'wire/openstack',
   ],
-  'drivers/boot': [
+  'drivers/boot-interfaces': [
     'drivers/agent',
     'drivers/common',
-    'drivers/dhcp',
+    'drivers/dhcp-providers',
     'drivers/interfaces',
     'drivers/redfish',
     'drivers/storage',
@@ -289,7 +289,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/redfish',
   ],
   'drivers/common': ['config/options', 'drivers/interfaces', 'model', 'wire', 'wire/keystone', 'wire/openstack'],
-  'drivers/dhcp': ['drivers/common', 'drivers/interfaces', 'drivers/network', 'model', 'wire'],
+  'drivers/dhcp-providers': ['drivers/common', 'drivers/interfaces', 'drivers/network', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],
   'drivers/network': [

@@ -11,7 +11,7 @@ import {
 } from '../../drivers/common/boot-settings';
 import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/common/capabilities';
 import type { ManagementInterface } from '../../drivers/interfaces';
-import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot/network-boot';
+import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot-interfaces/network-boot';
 import { noopManagement } from '../../drivers/noop';
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directDeploy } from '../../../drivers/agent/direct';
 import { fakeBoot, fakePower } from '../../../drivers/fake/fake';
-import { ipxeBoot } from '../../../drivers/boot/network-boot';
+import { ipxeBoot } from '../../../drivers/boot-interfaces/network-boot';
 import type { Outcome } from '../../../drivers/interfaces';
 import { noopNetwork } from '../../../drivers/noop';
 import type { JsonObject } from '../../../model/records';

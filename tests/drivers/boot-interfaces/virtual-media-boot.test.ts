@@ -8,7 +8,7 @@ import type { Options } from '../../../config/options';
 import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { noopNetwork } from '../../../drivers/noop';
-import { redfishHttpsBoot, redfishVirtualMediaBoot } from '../../../drivers/boot/virtual-media-boot';
+import { redfishHttpsBoot, redfishVirtualMediaBoot } from '../../../drivers/boot-interfaces/virtual-media-boot';
 import type { Driver, Task } from '../../../drivers/interfaces';
 import type { JsonObject, MediumRecord, NodeRecord } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
