@@ -5,27 +5,40 @@ import { connect, type Socket } from 'node:net';
 import { systemClock } from '../model/clock';
 import type { Command } from 'commander';
 import type { Log } from '../model/log';
+import { loadOptions } from '../config/load';
 import type { Options } from '../config/options';
 import { exporterPort, findContext, httpdPorts, prepareIronic, startDnsmasq, type ContainerPort } from '../metal3/containers';
 import { watchLogs } from '../metal3/log-watch';
 import { Metal3Error, contextOf, type Environment } from '../metal3/container-context';
 import { checkVariables } from '../metal3/settings';
+import { listenHttp } from '../server/http-listener';
+import { createLog } from '../server/logging';
+import { resolveOptions } from '../server/settings';
 import { proxyHeader } from '../wire/http/proxy-protocol';
 import { sync, version } from './db';
+import { serve } from './serve';
 import { withConfigFiles, type SetupArguments } from './setup';
 import { print } from './output';
 
-/** Functions that program.ts provides. */
-interface Metal3Parts {
-  /** Runs the server until a signal stops it. */
-  readonly serve: (given: SetupArguments & { readonly roles: readonly ('api' | 'conductor' | 'boot')[] }) => Promise<void>;
-  /** Opens a port. @returns a function that closes it */
-  readonly listen: (port: ContainerPort, log: Log) => Promise<() => Promise<void>>;
-  /** The options without a configuration file, and the log that they configure. */
-  readonly defaults: () => { readonly options: Options; readonly log: Log; readonly flush: () => void };
-}
 const environment: Environment = process.env;
 const DATA = '/data';
+
+/** Limits of the listeners of metal3's containers. Firmware may stop reading for two minutes. */
+const HTTP_LIMITS = { connections: { inAll: 4096, ofSource: 2048 }, readTimeoutMs: 120_000 };
+const HTTP_TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 300_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 2500 };
+/** Opens a port. @returns a function that closes it */
+async function listen({ host, port, what, tls, listener, upgrade }: ContainerPort, log: Log): Promise<() => Promise<void>> {
+  const listening = await listenHttp({ options: HTTP_TIMEOUTS, limits: HTTP_LIMITS, address: { host, port }, what, tls, log });
+  listening.answer(listener);
+  if (upgrade) listening.upgrade(upgrade);
+  return () => listening.close();
+}
+/** The options without a configuration file, and the log that they configure. */
+function defaults(): { readonly options: Options; readonly log: Log; readonly flush: () => void } {
+  const { options } = loadOptions([], process.env);
+  const { log, flush } = createLog(options);
+  return { options: resolveOptions(options, DATA, { api: 0, http: 0, https: null }), log, flush };
+}
 
 /** Aborted at the first signal. Without handlers, the first process of a container ignores these signals. */
 function interrupted(): { readonly signal: AbortSignal; readonly release: () => void } {
@@ -43,7 +56,6 @@ const ended = (signal: AbortSignal): Promise<void> =>
 
 /** Runs a container until a signal. @param start returns a function that stops it */
 async function runContainer(
-  { defaults }: Metal3Parts,
   name: string,
   start: (signal: AbortSignal, log: Log, options: Options) => Promise<() => Promise<void>>,
 ): Promise<void> {
@@ -62,24 +74,24 @@ async function runContainer(
   process.exit(0);
 }
 
-async function ironic(parts: Metal3Parts): Promise<void> {
+async function ironic(): Promise<void> {
   const { signal, release } = interrupted();
   const context = await findContext(environment, signal).catch((error: unknown) => {
     if (signal.aborted) process.exit(0);
     throw error;
   });
   release();
-  const { log, flush } = parts.defaults();
+  const { log, flush } = defaults();
   const { file, warnings } = prepareIronic(environment, context);
   for (const warning of warnings) log.warn(warning);
   flush();
   print(`bloomery: ${context.ip} is the address on the provisioning network; the configuration is in ${file}`);
   const roles = ['api', 'conductor', 'boot'] as const;
-  await parts.serve({ configFile: [file], configDir: [], stateDir: context.data, roles });
+  await serve({ configFile: [file], configDir: [], stateDir: context.data, roles });
 }
 
 const listenOn =
-  ({ listen }: Metal3Parts, portsOf: (signal: AbortSignal, log: Log) => Promise<readonly ContainerPort[]>) =>
+  (portsOf: (signal: AbortSignal, log: Log) => Promise<readonly ContainerPort[]>) =>
   async (signal: AbortSignal, log: Log): Promise<() => Promise<void>> => {
     const closes: (() => Promise<void>)[] = [];
     for (const port of await portsOf(signal, log)) closes.push(await listen(port, log));
@@ -136,32 +148,30 @@ async function dbsync(name: string, given: DbsyncArguments): Promise<void> {
   await run(given);
 }
 
-export function addMetal3Commands(program: Command, parts: Metal3Parts): void {
+export function addMetal3Commands(program: Command): void {
   const metal3 = program.command('metal3').description("Run a program of metal3's Ironic image, with its environment (docs/metal3.md).");
   const add = (name: string, description: string, run: () => Promise<void>): void =>
     void metal3.command(name).description(description).action(run);
-  add('ironic', 'Run the API and the conductor (runironic).', () => ironic(parts));
+  add('ironic', 'Run the API and the conductor (runironic).', ironic);
   add('httpd', 'Serve files and boot scripts, and the API with TLS (runhttpd).', () =>
     runContainer(
-      parts,
       'httpd',
-      listenOn(parts, async (signal, log) => httpdPorts(environment, await findContext(environment, signal), log)),
+      listenOn(async (signal, log) => httpdPorts(environment, await findContext(environment, signal), log)),
     ),
   );
   add('dnsmasq', 'Serve DHCP and TFTP (rundnsmasq).', () =>
-    runContainer(parts, 'dnsmasq', async (signal, log, options) =>
+    runContainer('dnsmasq', async (signal, log, options) =>
       startDnsmasq(environment, await findContext(environment, signal), options, log),
     ),
   );
   add('exporter', 'Serve the metrics of the server (runironic-exporter).', () =>
     runContainer(
-      parts,
       'exporter',
-      listenOn(parts, async (_, log) => [exporterPort(environment, log)]),
+      listenOn(async (_, log) => [exporterPort(environment, log)]),
     ),
   );
   add('log-watch', 'Print the logs of ramdisks and delete them (runlogwatch.sh).', () =>
-    runContainer(parts, 'log-watch', async (signal, log) => {
+    runContainer('log-watch', async (signal, log) => {
       const watching = watchLogs(signal, print, undefined, systemClock);
       watching.catch((error: unknown) => log.error('the logs cannot be watched', { error }));
       return () => watching;

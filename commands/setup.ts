@@ -1,10 +1,11 @@
-/** Options that the commands share: the configuration files and the state directory. */
+/** Options that the commands share: the configuration files, the state directory and the roles. */
 import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { ConfigurationError, loadOptions, type Loaded } from '../config/load';
 import type { LoadedOptions } from '../config/options';
+import { ROLES, type Role } from '../server/roles';
 
 const defaultStateDir = (): string =>
   process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] || join(homedir(), '.local/state'), 'bloomery');
@@ -37,6 +38,14 @@ export const withSetup = (command: Command): Command =>
       '/var/lib/bloomery as root, else ~/.local/state/bloomery',
     ),
   );
+
+/** Roles, as an argument of commander. */
+export function parseRoles(text: string): readonly Role[] {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !(ROLES as readonly string[]).includes(name));
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a role: choose from ${ROLES.join(', ')}.`);
+  return names as Role[];
+}
 
 /** The files to read, in order. */
 export function configurationFiles({ configFile, configDir }: Pick<SetupArguments, 'configFile' | 'configDir'>): readonly string[] {

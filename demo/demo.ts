@@ -10,7 +10,7 @@ import { systemClock } from '../model/clock';
 import { silentLog } from '../model/log';
 import { nodeOf, protocolOf } from '../simulator/fleet/describe-node';
 import { startFleet } from '../simulator/fleet/fleet';
-import { startServerProcess, type Sections } from '../tests/lab/support/server';
+import { startServerProcess, type Sections } from './lab/server';
 import { openClient } from './client';
 import { openDisplay } from './progress';
 import { booted } from './qemu';

@@ -2,15 +2,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startIpmiSim } from '../tests/lab/ipmi/ipmi-sim';
-import { consoleEnd, openLab, until, type Lab } from '../tests/lab/support/machines';
-import { bootingSections, startServerProcess } from '../tests/lab/support/server';
+import { startIpmiSim } from './lab/ipmi-sim';
+import { consoleEnd, openLab, until, type Lab } from './lab/machines';
+import { bootingSections, startServerProcess } from './lab/server';
 import { openClient, type Exchange } from './client';
 import { openDisplay } from './progress';
 import { walk } from './walk';
 import { printableText } from '../model/log';
+import { root } from './lab/root';
 
-const root = join(__dirname, '../..');
 const API = 'http://10.77.0.1:6385';
 const REPORT_PORT = 8099;
 // Without KVM a boot takes minutes on a busy host.
@@ -63,10 +63,10 @@ export async function booted(keep: boolean, stopped: Promise<void>): Promise<boo
     mkdirSync(images, { recursive: true });
     execFileSync(
       'bash',
-      [join(root, 'tests/lab/support/image.sh'), join(images, 'demo.raw'), `http://${lab.address}:${REPORT_PORT}/`, 'demo'],
+      [join(root, 'demo/lab/image.sh'), join(images, 'demo.raw'), `http://${lab.address}:${REPORT_PORT}/`, 'demo'],
       quiet,
     );
-    lab.start(process.execPath, join(root, 'tests/lab/support/report-server.mjs'), lab.address, String(REPORT_PORT), report);
+    lab.start(process.execPath, join(root, 'demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), report);
     const server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
     undo.push(() => server.stop());
     console.log(server.ready);

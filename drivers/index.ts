@@ -16,11 +16,11 @@ import { ipmiPower } from './ipmi/power';
 import { ipmiConsole } from './ipmi/console';
 import { ipmiBmcOf } from './ipmi/target';
 import { ipmiVendor } from './ipmi/vendor';
-import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
+import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot-interfaces/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
 import { ironicNetworking } from './network/ironic-networking';
 import { flatNetwork, neutronNetwork } from './network/neutron';
-import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './network/noop';
+import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { cinderStorage } from './storage/cinder';
 import { externalStorage } from './storage/external';
 import { ramdiskDeploy } from './agent/ramdisk-deploy';
@@ -32,7 +32,7 @@ import { redfishPower } from './redfish/power';
 import { redfishBmcOf } from './redfish/target';
 import { redfishVendor } from './redfish/vendor';
 import { redfishRaid } from './redfish/steps/raid';
-import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot/virtual-media-boot';
+import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot-interfaces/virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
   bios: { redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },

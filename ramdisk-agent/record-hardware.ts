@@ -1,6 +1,6 @@
 /** The hardware of a running host for its recorder: the inventory without values that change by themselves, and without remote devices. */
 import type { Clock } from '../model/clock';
-import type { HardwareRecord } from '../model/hardware';
+import type { HardwareRecord } from '../model/hardware-records';
 import type { InventoryDisk, JsonObject } from '../model/records';
 import { transport } from './inventory/disks';
 import { readPciDevices } from './inventory/interfaces';

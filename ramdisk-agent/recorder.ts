@@ -1,7 +1,7 @@
 /** The recorder: pushes its host's hardware at an interval, as long as it runs, and survives failures of the service. */
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../model/clock';
-import { digestOf, type HardwareRecord } from '../model/hardware';
+import { digestOf, type HardwareRecord } from '../model/hardware-records';
 import type { Log } from '../model/log';
 import { reasonOf } from '../model/errors';
 import { ask, type HttpAnswer, type Trust } from './system/http';

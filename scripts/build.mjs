@@ -17,7 +17,7 @@ const below = (folder) =>
     .filter(({ name }) => !skipped.has(name))
     .flatMap((entry) => (entry.isDirectory() ? below(join(folder, entry.name)) : [join(folder, entry.name)]));
 const files = below(root);
-// The sources include the support files of tests, because the demonstration uses them too.
+// The sources include the support files of tests: attacks run some of them beside the built server.
 const page = files.filter((file) => file.startsWith(join(root, 'ui/')));
 const sources = files.filter((file) => file.endsWith('.ts') && !/\.(test|d)\.ts$/.test(file) && !page.includes(file));
 const others = [

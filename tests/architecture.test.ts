@@ -245,11 +245,12 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'conductor/runtime': ['model', 'store/store', 'wire/keystone'],
   'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],
   config: ['model/idents', 'wire/kernel-arguments', 'wire/http/listener-tls', 'wire/http/openid'],
-  demo: ['model', 'simulator/fleet', 'tests/lab/ipmi', 'tests/lab/support', 'wire/timeout-signal'],
+  demo: ['demo/lab', 'model', 'simulator/fleet', 'wire/timeout-signal'],
+  'demo/lab': ['model', 'simulator/hardware', 'simulator/qemu'],
   drivers: [
     'config/options',
     'drivers/agent',
-    'drivers/boot',
+    'drivers/boot-interfaces',
     'drivers/common',
     'drivers/fake',
     'drivers/ipmi',
@@ -269,7 +270,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'drivers/agent': [
     'config/options',
     'drivers/common',
-    'drivers/dhcp',
+    'drivers/dhcp-providers',
     'drivers/interfaces',
     'drivers/storage',
     'model',
@@ -279,10 +280,10 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/images',
     'wire/openstack',
   ],
-  'drivers/boot': [
+  'drivers/boot-interfaces': [
     'drivers/agent',
     'drivers/common',
-    'drivers/dhcp',
+    'drivers/dhcp-providers',
     'drivers/interfaces',
     'drivers/redfish',
     'drivers/storage',
@@ -292,13 +293,14 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/redfish',
   ],
   'drivers/common': ['config/options', 'drivers/interfaces', 'model', 'wire', 'wire/keystone', 'wire/openstack'],
-  'drivers/dhcp': ['drivers/common', 'drivers/interfaces', 'drivers/network', 'model', 'wire'],
+  'drivers/dhcp-providers': ['drivers/common', 'drivers/interfaces', 'drivers/network', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],
   'drivers/network': [
     'config/options',
     'drivers/common',
     'drivers/interfaces',
+    'drivers/noop',
     'model',
     'model/rules',
     'wire',
@@ -515,6 +517,10 @@ it('commands print by commands/output.ts only, which escapes what controls a ter
     .filter((file) => /^(?:commands|server)\/|^[^/]+$/.test(file) && file !== 'server/logging.ts')
     .filter((file) => /\bconsole\.\w+\(|process\.std(?:out|err)\.write\(/.test(readFileSync(join(root, file), 'utf8')));
   expect(printers).toEqual(['commands/output.ts']);
+});
+
+it('nothing outside tests/ imports from it', () => {
+  expect(imports.filter(({ target }) => target.startsWith('tests/')).map(told)).toEqual([]);
 });
 
 it('the only program at the root is cli.ts', () => {

@@ -14,7 +14,7 @@ import {
   type Component,
   type HardwareChange,
   type HardwareRecord,
-} from '../../model/hardware';
+} from '../../model/hardware-records';
 import { isUuid, newUuid } from '../../model/idents';
 import { isSameSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';

@@ -3,32 +3,21 @@ import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { examine, type ExaminedOption } from '../../config/examine';
 import { readConfiguration } from '../../config/load';
-import type { LoadedOptions } from '../../config/options';
-import { configurationFiles, databaseUrl, namingDatabaseUrl, withSetup, type SetupArguments } from '../setup';
+import { configurationFiles, databaseUrl, namingDatabaseUrl, parseRoles, withSetup, type SetupArguments } from '../setup';
 import { print, printJson } from '../output';
 import { printable } from '../../model/log';
+import { ROLES, rolesOf, type Role } from '../../server/roles';
+import type { Finding } from './check-row';
+import { checkHost } from './host-checks';
 
-interface HostFinding {
-  readonly what: string;
-  readonly severity: 'ok' | 'note' | 'warning' | 'refused';
-  readonly message: string;
-}
 /** Helps operators who expect another file: the service of the Debian package, for example, reads one that commands do not. */
-const NO_FILE: HostFinding = {
+const NO_FILE: Finding = {
   what: 'configuration',
   severity: 'note',
   message: 'no file was read: name it with --config-file; without this, /etc/ironic/ironic.conf is read if it exists',
 };
-/** Checks the host. A parameter of the command, because the checks use all parts of the program (host-checks.ts). */
-type CheckHost = (host: {
-  readonly options: LoadedOptions;
-  readonly roles: readonly string[];
-  readonly stateDir: string;
-  readonly databaseUrl: string | undefined;
-}) => Promise<readonly HostFinding[]>;
-
 interface CheckArguments extends SetupArguments {
-  readonly roles?: readonly string[];
+  readonly roles?: readonly Role[];
   readonly json?: boolean;
 }
 interface CheckSummary {
@@ -39,9 +28,9 @@ interface CheckSummary {
 
 const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 /** @internal */
-export function summaryOf(options: readonly ExaminedOption[], host: readonly HostFinding[]): CheckSummary {
+export function summaryOf(options: readonly ExaminedOption[], host: readonly Finding[]): CheckSummary {
   const results = (result: ExaminedOption['result']): number => options.filter((one) => one.result === result).length;
-  const of = (severity: HostFinding['severity']): number => host.filter((one) => one.severity === severity).length;
+  const of = (severity: Finding['severity']): number => host.filter((one) => one.severity === severity).length;
   const refusals = results('refused') + of('refused');
   const warnings = options.filter(({ result, expected }) => result === 'no effect' && !expected).length + of('warning');
   const given = `${counted(results('works'), 'option')} of ${options.length} work`;
@@ -62,7 +51,7 @@ export function summaryOf(options: readonly ExaminedOption[], host: readonly Hos
 
 const ORDER: readonly ExaminedOption['result'][] = ['refused', 'no effect', 'works'];
 /** @internal */
-export function checkPage(options: readonly ExaminedOption[], host: readonly HostFinding[]): string {
+export function checkPage(options: readonly ExaminedOption[], host: readonly Finding[]): string {
   const rows = ORDER.flatMap((result) => options.filter((one) => one.result === result)).map(
     ({ option, from, result, message }) => `  ${result.padEnd(10)} ${option} (${from})${message === null ? '' : `: ${message}`}`,
   );
@@ -71,12 +60,7 @@ export function checkPage(options: readonly ExaminedOption[], host: readonly Hos
   return `${lines.map(printable).join('\n')}\n`;
 }
 
-export function addCheckCommand(
-  program: Command,
-  roles: readonly string[],
-  parseRoles: (text: string) => readonly string[],
-  checkHost: CheckHost,
-): void {
+export function addCheckCommand(program: Command): void {
   withSetup(
     program
       .command('check')
@@ -86,7 +70,7 @@ export function addCheckCommand(
       ),
   )
     .addOption(
-      new Option('--roles <list>', `comma-separated roles that the server will run: ${roles.join(', ')} (default: as serve)`).argParser(
+      new Option('--roles <list>', `comma-separated roles that the server will run: ${ROLES.join(', ')} (default: as serve)`).argParser(
         parseRoles,
       ),
     )
@@ -96,8 +80,7 @@ export function addCheckCommand(
       const configuration = readConfiguration(files, process.env, { stateDir: resolve(stateDir) });
       const { options } = configuration;
       const examined = examine(configuration);
-      const selected = named ?? roles.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
-      const found = await checkHost({ options, roles: selected, stateDir, databaseUrl: databaseUrl(options) });
+      const found = await checkHost({ options, roles: rolesOf(named, options), stateDir, databaseUrl: databaseUrl(options) });
       const host = [...(files.length === 0 ? [NO_FILE] : []), ...found.map((one) => ({ ...one, message: namingDatabaseUrl(one.message) }))];
       const summary = summaryOf(examined, host);
       if (json) printJson({ options: examined, host, summary: summary.text, status: summary.status });

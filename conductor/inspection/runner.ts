@@ -2,7 +2,7 @@
 import { Fault, reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { InspectionFindings } from '../../drivers/interfaces';
-import { announcementOf, changesBetween, MAX_CHANGES, type HardwareChange } from '../../model/hardware';
+import { announcementOf, changesBetween, MAX_CHANGES, type HardwareChange } from '../../model/hardware-records';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
 import { entryOf } from '../core/history';

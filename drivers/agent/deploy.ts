@@ -21,7 +21,7 @@ import {
   failed,
   wait,
 } from '../interfaces';
-import { cleanDhcp } from '../dhcp/providers';
+import { cleanDhcp } from '../dhcp-providers/providers';
 import { attachVolumes, bootsFromVolume, forgetVolumes, saveBootVolume } from '../storage/boot-volume';
 import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
 import { prepareService, tearDownService } from './ramdisk-servicing';

@@ -4,7 +4,7 @@ import type { PortgroupRecord, PortRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import { SwitchError, type PortVlans, type Switches } from '../../wire/switches/switches';
 import type { NetworkInterface, PortChange, Task } from '../interfaces';
-import { noopNetwork } from './noop';
+import { noopNetwork } from '../noop';
 import {
   isComplete,
   lagOf,

@@ -60,7 +60,7 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
   nodes: 10_000,
   run: async ({ begin, nodes: count, openStore }) => {
     const { pauseAfter, firstPause } = (await import(join(root, 'dist/ramdisk-agent/recorder.js'))).default;
-    const { digestOf } = (await import(join(root, 'dist/model/hardware.js'))).default;
+    const { digestOf } = (await import(join(root, 'dist/model/hardware-records.js'))).default;
     const store = await openStore();
     const recorders = Array.from({ length: count }, (_, index) => ({
       index,

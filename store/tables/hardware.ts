@@ -2,7 +2,7 @@
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
-import type { ChangeKind, ChangeSource, Component, HardwareChange } from '../../model/hardware';
+import type { ChangeKind, ChangeSource, Component, HardwareChange } from '../../model/hardware-records';
 import type { JsonObject } from '../../model/records';
 import { storableJson } from '../../model/text';
 import { batched } from '../sql/batch';

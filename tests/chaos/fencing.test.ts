@@ -12,7 +12,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { startEmbedded } from '../../store/embedded/embedded';
-import type { Sections } from '../lab/support/server';
+import type { Sections } from '../../demo/lab/server';
 import { freePort } from '../support/free-port';
 import { until as untilTrue } from '../support/until';
 import type { Body } from './client';

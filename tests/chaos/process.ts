@@ -1,5 +1,5 @@
 /** A server in its own process, which can be killed and suspended. */
-import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
+import { startServerProcess, type RunningServer, type Sections } from '../../demo/lab/server';
 
 /** One `bloomery serve` that is started again whenever it was ended. */
 export interface Process {

@@ -7,7 +7,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startEmbedded } from '../../store/embedded/embedded';
 import { readPidFile } from '../../store/embedded/postmaster';
-import type { Sections } from '../lab/support/server';
+import type { Sections } from '../../demo/lab/server';
 import type { Chance } from './chance';
 import { startProcess, type Process } from './process';
 

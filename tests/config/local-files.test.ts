@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { bootFiles, BOOT_FILES, OWN_FILES, ownFiles } from '../../config/local-files';
 import { loadOptions } from '../../config/load';
 import { OPTIONS, type LoadedOptions, type OptionRow } from '../../config/options';
-import { checkOptions } from '../../server/settings';
+import { checkOptions } from '../../server/setting-checks';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'bloomery-own-')));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,7 +1,7 @@
 import { loadOptions } from '../../config/load';
 import { checkNeeds, NEEDS } from '../../config/needs';
 import { OPTIONS, type LoadedOptions, type OptionRow } from '../../config/options';
-import { checkOptions } from '../../server/settings';
+import { checkOptions } from '../../server/setting-checks';
 
 const given = (changes: Partial<LoadedOptions>): LoadedOptions => ({ ...loadOptions([], {}).options, ...changes });
 const check = (changes: Partial<LoadedOptions>) => () => checkNeeds(given(changes));

@@ -7,9 +7,9 @@ import { withCapability } from '../../drivers/common/capabilities';
 import { customAgentDeploy } from '../../drivers/agent/deploy';
 import { fakeBoot } from '../../drivers/fake/fake';
 import { done, wait, type PlannedStep, type SavedKind } from '../../drivers/interfaces';
-import { ipxeBoot, pxeBoot } from '../../drivers/boot/network-boot';
+import { ipxeBoot, pxeBoot } from '../../drivers/boot-interfaces/network-boot';
 import { ramdiskDeploy } from '../../drivers/agent/ramdisk-deploy';
-import { noopNetwork } from '../../drivers/network/noop';
+import { noopNetwork } from '../../drivers/noop';
 import { type Answer, type FakeAgent, result, startFakeAgent } from '../support/fakes/fake-agent';
 import { NODE_UUID, testTask } from '../support/task';
 

@@ -11,10 +11,10 @@ import {
 } from '../../drivers/common/boot-settings';
 import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/common/capabilities';
 import type { ManagementInterface, Task } from '../../drivers/interfaces';
-import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot/network-boot';
-import { redfishHttpsBoot } from '../../drivers/boot/virtual-media-boot';
+import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot-interfaces/network-boot';
+import { redfishHttpsBoot } from '../../drivers/boot-interfaces/virtual-media-boot';
 import { fakeDeploy } from '../../drivers/fake/fake';
-import { noopManagement } from '../../drivers/network/noop';
+import { noopManagement } from '../../drivers/noop';
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { NODE_UUID, nodeRecord, portRecord, testTask } from '../support/task';

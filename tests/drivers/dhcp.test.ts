@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { httpIpxeBoot, ipxeBoot, pxeBoot } from '../../drivers/boot/network-boot';
+import { httpIpxeBoot, ipxeBoot, pxeBoot } from '../../drivers/boot-interfaces/network-boot';
 import { agentDeploy } from '../../drivers/agent/deploy';
 import { NODE_UUID, portRecord, testTask, type TestTask } from '../support/task';
 

@@ -14,7 +14,7 @@ import { silentLog } from '../../model/log';
 import { startFleet, type Fleet } from '../../simulator/fleet/fleet';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
-import { startServerProcess, type RunningServer } from '../lab/support/server';
+import { startServerProcess, type RunningServer } from '../../demo/lab/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 import { imageAt, newImageBytes, writeRamdisk } from './services/boot-files';

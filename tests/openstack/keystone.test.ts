@@ -16,7 +16,7 @@ import type { Options } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
-import { startServerProcess, type RunningServer } from '../lab/support/server';
+import { startServerProcess, type RunningServer } from '../../demo/lab/server';
 import { openstackClient } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
 import { startHoldingProxy, type HoldingProxy } from '../support/fakes/holding-proxy';

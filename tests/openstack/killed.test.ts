@@ -16,7 +16,7 @@ import { silentLog } from '../../model/log';
 import { startFleet, type Fleet } from '../../simulator/fleet/fleet';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import { startMariadb, type RealMariadb } from '../lab/support/mariadb';
-import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
+import { startServerProcess, type RunningServer, type Sections } from '../../demo/lab/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 import { writeImage, writeRamdisk } from './services/boot-files';

@@ -7,7 +7,7 @@ import { openClient, type Client } from '../../demo/client';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startFleet, type Fleet } from '../../simulator/fleet/fleet';
-import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
+import { startServerProcess, type RunningServer, type Sections } from '../../demo/lab/server';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 import { writeImage, writeRamdisk } from './services/boot-files';

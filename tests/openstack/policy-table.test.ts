@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServerProcess, type RunningServer } from '../lab/support/server';
+import { startServerProcess, type RunningServer } from '../../demo/lab/server';
 import { ENABLED } from '../reference/both';
 import { compare, SETTINGS } from '../reference/policy-table/differences';
 import { PERSONAS, type Persona } from '../reference/policy-table/personas';

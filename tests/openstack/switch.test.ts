@@ -10,11 +10,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startLibvirt, type Libvirt } from '../lab/support/libvirt';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../lab/support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../demo/lab/machines';
 import { needs } from '../lab/support/needs';
 import { startOpenVSwitch, type OpenVSwitch } from '../lab/support/open-vswitch';
 import { buildRamdisk } from '../lab/support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../lab/support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../demo/lab/server';
 import { prepareSwitchLogin, SSH_PORT } from '../lab/support/switch-login';
 import { freePort } from '../support/free-port';
 import { startCloud, VLANS, type Cloud } from './services/cloud';
@@ -81,7 +81,7 @@ beforeAll(async () => {
   await ovs.host('tenant', VLANS.private, [`${GATEWAY}/24`]);
   const leases = ['-F', '10.60.101.200,10.60.101.250', '--no-ping', '-l', join(lab.folder, 'leases')];
   lab.start('dnsmasq', '-d', '-C', '/dev/null', '-p', '0', '-i', 'tenant', '-z', ...leases);
-  lab.start(process.execPath, join(__dirname, '../lab/support/report-server.mjs'), GATEWAY, '8099', report());
+  lab.start(process.execPath, join(__dirname, '../../demo/lab/report-server.mjs'), GATEWAY, '8099', report());
   await ovs.tap(PORT);
   await ovs.control('add-port', BRIDGE, PORT, `tag=${IDLE}`);
 
@@ -180,7 +180,7 @@ it(
   "Neutron moves a server's switch port from the provisioning to the tenant network, and through the cleaning network after its deletion",
   async () => {
     const raw = join(lab.folder, 'server.raw');
-    const words = [join(__dirname, '../lab/support/image.sh'), raw, `http://${GATEWAY}:8099/`, 'lab'];
+    const words = [join(__dirname, '../../demo/lab/image.sh'), raw, `http://${GATEWAY}:8099/`, 'lab'];
     await run('bash', words, { timeout: 300_000 });
     const image = await cloud.glance.image({ name: 'lab', disk_format: 'raw', visibility: 'public' }, readFileSync(raw));
     const { server: made } = (await nova!.call('POST', '/servers', {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { digestOf } from '../../model/hardware';
+import { digestOf } from '../../model/hardware-records';
 import { silentLog } from '../../model/log';
 import { readConfigDrive } from '../../ramdisk-agent/config-drive';
 import { tree } from '../../ramdisk-agent/system/tree';

@@ -6,8 +6,8 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { startIpmiSim } from '../lab/ipmi/ipmi-sim';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../lab/support/machines';
+import { startIpmiSim } from '../../demo/lab/ipmi-sim';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../demo/lab/machines';
 import { type RealIronic, startRealIronic } from '../lab/inspection/real-ironic';
 import { buildRamdisk } from '../lab/support/ramdisk';
 import { root } from '../lab/support/venv';
@@ -52,9 +52,9 @@ beforeAll(async () => {
   undo.push(() => ironic.stop());
   for (const format of ['raw', 'qcow2']) {
     const image = join(ironic.httpRoot, `lab.${format}`);
-    await run('bash', [join(__dirname, '../lab/support/image.sh'), image, `http://10.77.0.1:${REPORT_PORT}/`, format]);
+    await run('bash', [join(__dirname, '../../demo/lab/image.sh'), image, `http://10.77.0.1:${REPORT_PORT}/`, format]);
   }
-  lab.start(process.execPath, join(__dirname, '../lab/support/report-server.mjs'), lab.address, String(REPORT_PORT), reportFile());
+  lab.start(process.execPath, join(__dirname, '../../demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), reportFile());
   lab.start('python3', '-m', 'http.server', '--bind', lab.address, '--directory', ironic.httpRoot, '8080');
   await run('cp', ['/usr/lib/ipxe/snponly.efi', ironic.tftpRoot]);
   const dnsmasq = join(lab.folder, 'dnsmasq.conf');

@@ -15,7 +15,7 @@ import { silentLog } from '../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
-import { startServerProcess, type RunningServer } from '../lab/support/server';
+import { startServerProcess, type RunningServer } from '../../demo/lab/server';
 import { root } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';

@@ -14,7 +14,7 @@ import { startEmbedded } from '../../store/embedded/embedded';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { startMariadb } from '../lab/support/mariadb';
-import { startServerProcess } from '../lab/support/server';
+import { startServerProcess } from '../../demo/lab/server';
 import { programs, root } from '../lab/support/venv';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
 import type { LoadedOptions } from '../../config/options';
-import { catalogUrl, checkOptions, resolveOptions, StartError } from '../../server/settings';
+import { catalogUrl } from '../../server/conductor';
+import { checkOptions } from '../../server/setting-checks';
+import { resolveOptions, StartError } from '../../server/settings';
 import { ServiceError, type Services } from '../../wire/keystone/services';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-settings-'));

@@ -1,6 +1,6 @@
 /** A task without a conductor, for tests of drivers: the node in memory, a clock that jumps, and a record of every order to the machine. */
 import type { Options } from '../../config/options';
-import { noopManagement, noopNetwork, noopStorage } from '../../drivers/network/noop';
+import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake/fake';
 import type { Connections, Driver, Task } from '../../drivers/interfaces';
 import { NODE_FIELDS, PORT_FIELDS, PORTGROUP_FIELDS } from '../../model/fields';

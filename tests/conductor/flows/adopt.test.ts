@@ -1,10 +1,10 @@
 /** Adoption touches nothing, and needs nothing that only a later boot of the instance needs. */
 import { adopt } from '../../../conductor/flows/adopt';
 import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
-import { ipxeBoot } from '../../../drivers/boot/network-boot';
+import { ipxeBoot } from '../../../drivers/boot-interfaces/network-boot';
 import { fakeDeploy } from '../../../drivers/fake/fake';
 import { done, type BootInterface, type Driver } from '../../../drivers/interfaces';
-import { noopManagement } from '../../../drivers/network/noop';
+import { noopManagement } from '../../../drivers/noop';
 import type { JsonObject } from '../../../model/records';
 import { flowTask, type FlowTask } from '../../support/flow-task';
 

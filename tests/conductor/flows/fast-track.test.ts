@@ -7,7 +7,7 @@ import { rescue } from '../../../conductor/flows/rescue';
 import { service } from '../../../conductor/flows/service';
 import { isFastTrack } from '../../../drivers/agent/fast-track';
 import { done } from '../../../drivers/interfaces';
-import { noopNetwork } from '../../../drivers/network/noop';
+import { noopNetwork } from '../../../drivers/noop';
 import type { NodeRecord } from '../../../model/records';
 import type { ProvisionState } from '../../../model/states';
 import { flowTask, type FlowTask } from '../../support/flow-task';

@@ -12,7 +12,7 @@ import { unrescue } from '../../../conductor/flows/unrescue';
 import { verify } from '../../../conductor/flows/verify';
 import { fakeBoot, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../../drivers/fake/fake';
 import { done, failed, wait, type DeployInterface, type Driver, type Outcome, type Step } from '../../../drivers/interfaces';
-import { noopNetwork } from '../../../drivers/network/noop';
+import { noopNetwork } from '../../../drivers/noop';
 import { Fault } from '../../../model/errors';
 import type { JsonObject, NodeRecord } from '../../../model/records';
 import { flowTask, type FlowTask } from '../../support/flow-task';

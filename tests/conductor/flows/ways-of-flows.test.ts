@@ -14,7 +14,7 @@ import { verify } from '../../../conductor/flows/verify';
 import { CLEANINGS, DEPLOYMENTS } from '../../../conductor/core/concurrency';
 import { fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../../drivers/fake/fake';
 import { done, failed, wait, type Driver, type Outcome } from '../../../drivers/interfaces';
-import { noopManagement, noopNetwork } from '../../../drivers/network/noop';
+import { noopManagement, noopNetwork } from '../../../drivers/noop';
 import type { JsonObject, NodeRecord } from '../../../model/records';
 import { flowTask } from '../../support/flow-task';
 import { foreign, NODE_UUID } from '../../support/task';

@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { configdriveFiles, configdriveOf } from '../../../drivers/agent/configdrive';
-import { noopNetwork } from '../../../drivers/network/noop';
+import { noopNetwork } from '../../../drivers/noop';
 import type { JsonObject } from '../../../model/records';
 import { isoImage } from '../../../wire/images/iso9660';
 import { testTask } from '../../support/task';

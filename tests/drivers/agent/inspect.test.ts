@@ -1,5 +1,5 @@
 import { agentInspect, bmcAddresses, kernelParameters } from '../../../drivers/agent/inspect';
-import { noopNetwork } from '../../../drivers/network/noop';
+import { noopNetwork } from '../../../drivers/noop';
 import { fakeBoot } from '../../../drivers/fake/fake';
 import type { BootInterface } from '../../../drivers/interfaces';
 import { Fault } from '../../../model/errors';

@@ -1,7 +1,7 @@
 /** The requests of the network interfaces flat and neutron to Neutron. tests/openstack has a real Neutron. */
 import { flatNetwork, neutronNetwork } from '../../../drivers/network/neutron';
 import { parseTraits } from '../../../drivers/network/network-traits';
-import { neutron as neutronDhcp } from '../../../drivers/dhcp/neutron';
+import { neutron as neutronDhcp } from '../../../drivers/dhcp-providers/neutron';
 import type { Task } from '../../../drivers/interfaces';
 import type { NodeRecord, PortgroupRecord, PortRecord } from '../../../model/records';
 import { ServiceError, type ServiceCall, type Services } from '../../../wire/keystone/services';

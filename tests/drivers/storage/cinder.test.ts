@@ -1,5 +1,5 @@
 import { directDeploy } from '../../../drivers/agent/direct';
-import { ipxeBoot, pxeBoot } from '../../../drivers/boot/network-boot';
+import { ipxeBoot, pxeBoot } from '../../../drivers/boot-interfaces/network-boot';
 import { cinderStorage, connectorOf } from '../../../drivers/storage/cinder';
 import type { Driver } from '../../../drivers/interfaces';
 import type { VolumeConnectorRecord, VolumeTargetRecord } from '../../../model/records';

@@ -2,7 +2,7 @@
 import { customAgentDeploy } from '../../../drivers/agent/deploy';
 import { directDeploy } from '../../../drivers/agent/direct';
 import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
-import { ipxeBoot, pxeBoot } from '../../../drivers/boot/network-boot';
+import { ipxeBoot, pxeBoot } from '../../../drivers/boot-interfaces/network-boot';
 import { externalStorage } from '../../../drivers/storage/external';
 import type { StorageInterface, Task } from '../../../drivers/interfaces';
 import type { NodeRecord, VolumeConnectorRecord, VolumeTargetRecord } from '../../../model/records';

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { INTERFACE_KINDS } from '../../../model/records';
-import { digestOf, type HardwareRecord } from '../../../model/hardware';
+import { digestOf, type HardwareRecord } from '../../../model/hardware-records';
 import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
 import { openProcesses } from '../../support/processes';

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import type { ServedBoot } from '../../../model/records';
 import type { BootServerSetup } from './boot-server';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { root } from '../support/venv';
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   });
   lab = await openLab('bloomery-disk');
   const image = join(lab.folder, 'disk.raw');
-  await run('bash', [join(__dirname, '../support/image.sh'), image, `http://${lab.address}:${REPORT_PORT}/`, 'from-disk'], {
+  await run('bash', [join(__dirname, '../../../demo/lab/image.sh'), image, `http://${lab.address}:${REPORT_PORT}/`, 'from-disk'], {
     timeout: 300_000,
   });
   for (const firmware of FIRMWARES) {
@@ -68,7 +68,7 @@ beforeAll(async () => {
   server.stderr!.on('data', (data: Buffer) => (log += data.toString()));
   const [ready] = (await Promise.race([once(server.stdout!, 'data'), once(server, 'exit')])) as [unknown];
   if (String(ready) !== 'ready\n') throw new Error(`the boot services did not start: ${log}`);
-  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), lab.address, String(REPORT_PORT), report());
+  lab.start(process.execPath, join(__dirname, '../../../demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), report());
 }, 400_000);
 afterAll(() => lab.close(), 60_000);
 

@@ -11,8 +11,8 @@ import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import type { ServerOptions } from './dhcp-server';
 import type { DhcpRows } from '../../support/fakes/dhcp-store';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
-import { addNamespace, removeNamespace } from '../support/namespace';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
+import { addNamespace, removeNamespace } from '../../../demo/lab/namespace';
 import { needs } from '../support/needs';
 import { root } from '../support/venv';
 

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import type { ServerOptions } from './dhcp-server';
-import { until } from '../support/machines';
-import { addNamespace, removeNamespace } from '../support/namespace';
+import { until } from '../../../demo/lab/machines';
+import { addNamespace, removeNamespace } from '../../../demo/lab/namespace';
 import { needs } from '../support/needs';
 import { root } from '../support/venv';
 

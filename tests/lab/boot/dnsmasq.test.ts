@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { agentDeploy } from '../../../drivers/agent/deploy';
-import { ipxeBoot } from '../../../drivers/boot/network-boot';
+import { ipxeBoot } from '../../../drivers/boot-interfaces/network-boot';
 import { portRecord, testTask } from '../../support/task';
-import { until } from '../support/machines';
-import { addNamespace, removeNamespace } from '../support/namespace';
+import { until } from '../../../demo/lab/machines';
+import { addNamespace, removeNamespace } from '../../../demo/lab/namespace';
 import { needs } from '../support/needs';
 
 const run = promisify(execFile);

@@ -10,11 +10,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
-import { until } from '../support/machines';
-import { addNamespace, removeNamespace } from '../support/namespace';
+import { until } from '../../../demo/lab/machines';
+import { addNamespace, removeNamespace } from '../../../demo/lab/namespace';
 import { needs } from '../support/needs';
 import { startRealIronic } from '../inspection/real-ironic';
-import { startServerProcess } from '../support/server';
+import { startServerProcess } from '../../../demo/lab/server';
 import { programs, root } from '../support/venv';
 
 const run = promisify(execFile);

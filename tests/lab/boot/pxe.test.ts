@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import type { ServedBoot } from '../../../model/records';
 import type { BootServerSetup } from './boot-server';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { root } from '../support/venv';
 
@@ -38,7 +38,7 @@ async function makeRamdisk(folder: string, out: string): Promise<void> {
 async function kernel(): Promise<string> {
   const cache = join(root, '.cache/kernel/boot');
   if (!existsSync(cache))
-    await run('bash', [join(__dirname, '../support/image.sh'), join(lab.folder, 'image.raw'), 'http://0/'], { timeout: 300_000 });
+    await run('bash', [join(__dirname, '../../../demo/lab/image.sh'), join(lab.folder, 'image.raw'), 'http://0/'], { timeout: 300_000 });
   return join(
     cache,
     readdirSync(cache).find((name) => name.startsWith('vmlinuz-'))!,

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { freePort } from '../../support/free-port';
-import { consoleEnd, until } from '../support/machines';
+import { consoleEnd, until } from '../../../demo/lab/machines';
 import { root } from '../support/venv';
 import { NEWEST_VERSION } from '../../support/newest';
 

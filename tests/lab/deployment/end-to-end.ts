@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { openCli, type Cli } from '../support/cli';
-import { startIpmiSim } from '../ipmi/ipmi-sim';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { startVirtualBmc } from '../ipmi/virtualbmc';
 import { cliOperator, requestOperator } from './operator';
 
@@ -39,8 +39,13 @@ async function open(network: string): Promise<void> {
   images = join(lab.folder, 'server/state/httpboot');
   mkdirSync(images, { recursive: true });
   for (const format of ['raw', 'qcow2'])
-    await run('bash', [join(__dirname, '../support/image.sh'), join(images, `lab.${format}`), `http://10.77.0.1:${REPORT_PORT}/`, format]);
-  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), lab.address, String(REPORT_PORT), reportFile());
+    await run('bash', [
+      join(__dirname, '../../../demo/lab/image.sh'),
+      join(images, `lab.${format}`),
+      `http://10.77.0.1:${REPORT_PORT}/`,
+      format,
+    ]);
+  lab.start(process.execPath, join(__dirname, '../../../demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), reportFile());
   server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
   undo.push(() => server.stop());
   cli = await openCli(API, lab.namespace);

@@ -7,11 +7,11 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { startIpmiSim } from '../ipmi/ipmi-sim';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer, type Sections } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer, type Sections } from '../../../demo/lab/server';
 
 const run = promisify(execFile);
 const HOST = 'fd00:77::1';
@@ -54,9 +54,9 @@ beforeAll(async () => {
     await run('ip', command.split(' '));
   const images = join(lab.folder, 'server/state/httpboot');
   mkdirSync(images, { recursive: true });
-  const script = join(__dirname, '../support/image.sh');
+  const script = join(__dirname, '../../../demo/lab/image.sh');
   await run('bash', [script, join(images, 'lab.raw'), `http://[${HOST}]:${REPORT_PORT}/`, 'raw'], { timeout: 300_000 });
-  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), HOST, String(REPORT_PORT), reportFile());
+  lab.start(process.execPath, join(__dirname, '../../../demo/lab/report-server.mjs'), HOST, String(REPORT_PORT), reportFile());
   server = await startServerProcess(join(lab.folder, 'server'), sections(false), lab.namespace);
   undo.push(() => server.stop());
 }, 1_200_000);

@@ -13,7 +13,7 @@ import { silentLog } from '../../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
 import { openCli, type Cli } from '../support/cli';
-import { startServerProcess, type RunningServer } from '../support/server';
+import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { startSushyTools } from '../redfish/sushy-tools';
 
 const PATIENCE = 900;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Inventory, JsonObject } from '../../../model/records';
 import { call } from '../inspection/inspect-machine';
 import type { Cli } from '../support/cli';
-import type { Lab } from '../support/machines';
+import type { Lab } from '../../../demo/lab/machines';
 
 interface NewNode {
   readonly name: string;

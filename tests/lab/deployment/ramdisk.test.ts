@@ -14,7 +14,7 @@ import { openDevice } from '../../../ramdisk-agent/disk/device';
 import { withEntry, writeGpt } from '../../../ramdisk-agent/disk/gpt';
 import { fatImage } from '../../../wire/images/fat';
 import { freePort } from '../../support/free-port';
-import { BMC_MAC, startIpmiSim, type IpmiSim } from '../ipmi/ipmi-sim';
+import { BMC_MAC, startIpmiSim, type IpmiSim } from '../../../demo/lab/ipmi-sim';
 import { buildRamdisk } from '../support/ramdisk';
 import { root } from '../support/venv';
 import { diskFile, DISKS, type DiskMachine, GiB, MAC, PATIENCE, startDiskMachine, startImageApi } from './disk-machine';

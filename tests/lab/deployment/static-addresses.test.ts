@@ -10,11 +10,11 @@ import { promisify } from 'node:util';
 import type { JsonObject } from '../../../model/records';
 import { buildIpaRamdisk } from '../support/ipa-ramdisk';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { startOpenVSwitch, type OpenVSwitch } from '../support/open-vswitch';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { root } from '../support/venv';
 
 const run = promisify(execFile);
@@ -43,7 +43,9 @@ beforeAll(async () => {
   await ovs.host('host5', VLAN, [`${HOST[4]}/24`, `${HOST[6]}/64`]);
   const images = join(lab.folder, 'server/state/httpboot');
   mkdirSync(images, { recursive: true });
-  await run('bash', [join(__dirname, '../support/image.sh'), join(images, 'lab.raw'), 'http://192.0.2.1/', 'lab'], { timeout: 300_000 });
+  await run('bash', [join(__dirname, '../../../demo/lab/image.sh'), join(images, 'lab.raw'), 'http://192.0.2.1/', 'lab'], {
+    timeout: 300_000,
+  });
   libvirt = await startLibvirt({ ...lab, port: 8000 });
 }, 2_400_000);
 afterAll(async () => {

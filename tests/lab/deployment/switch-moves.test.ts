@@ -9,7 +9,7 @@ import { parseIni } from '../../../config/ini';
 import { switchesIn } from '../../../wire/switches/config';
 import { createSwitches, type Switches } from '../../../wire/switches/switches';
 import { createSwitchWorker } from '../../../wire/switches/worker';
-import { openLab, type Lab } from '../support/machines';
+import { openLab, type Lab } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { startOpenVSwitch, type OpenVSwitch } from '../support/open-vswitch';
 import { prepareSwitchLogin, type SwitchLogin } from '../support/switch-login';

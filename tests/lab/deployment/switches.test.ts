@@ -9,11 +9,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { JsonObject } from '../../../model/records';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { startOpenVSwitch, type OpenVSwitch } from '../support/open-vswitch';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { prepareSwitchLogin, SSH_PORT, type SwitchLogin } from '../support/switch-login';
 import { programs } from '../support/venv';
 
@@ -64,13 +64,13 @@ beforeAll(async () => {
     '-l',
     join(lab.folder, 'leases'),
   );
-  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), TENANT, '8099', report());
+  lab.start(process.execPath, join(__dirname, '../../../demo/lab/report-server.mjs'), TENANT, '8099', report());
   await ovs.tap(PORT);
   await ovs.control('add-port', BRIDGE, PORT, `tag=${VLANS.idle}`);
 
   const images = join(lab.folder, 'server/state/httpboot');
   mkdirSync(images, { recursive: true });
-  await run('bash', [join(__dirname, '../support/image.sh'), join(images, 'lab.raw'), `http://${TENANT}:8099/`, 'lab'], {
+  await run('bash', [join(__dirname, '../../../demo/lab/image.sh'), join(images, 'lab.raw'), `http://${TENANT}:8099/`, 'lab'], {
     timeout: 300_000,
   });
   libvirt = await startLibvirt({ ...lab, port: 8000 });

@@ -11,10 +11,10 @@ import { promisify } from 'node:util';
 import type { JsonObject } from '../../../model/records';
 import { buildIpaRamdisk } from '../support/ipa-ramdisk';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { root } from '../support/venv';
 
 const run = promisify(execFile);
@@ -52,7 +52,7 @@ async function makeImages(): Promise<string> {
   copyFileSync(join(root, '.cache/ramdisk/vmlinuz'), join(images, 'vmlinuz'));
   copyFileSync(join(root, '.cache/ramdisk/initrd'), join(images, 'ours'));
   copyFileSync(await buildIpaRamdisk(), join(images, 'ironic-python-agent'));
-  const image = join(__dirname, '../support/image.sh');
+  const image = join(__dirname, '../../../demo/lab/image.sh');
   await run('bash', [image, join(images, 'lab.raw'), `http://${ADDRESS}:${REPORT_PORT}/`, 'lab'], { timeout: 300_000 });
   return images;
 }
@@ -74,7 +74,7 @@ beforeAll(async () => {
   await makeCertificates();
   const images = await makeImages();
   await startImageServer(images);
-  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), ADDRESS, String(REPORT_PORT), file('report'));
+  lab.start(process.execPath, join(__dirname, '../../../demo/lab/report-server.mjs'), ADDRESS, String(REPORT_PORT), file('report'));
   const sections = bootingSections(lab);
   const trusted = file('ca.crt');
   server = await startServerProcess(

@@ -8,11 +8,11 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { startIpmiSim } from '../ipmi/ipmi-sim';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
 import { startIscsiTarget, type Chap, type IscsiTarget } from '../support/iscsi-target';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 
 const run = promisify(execFile);
 const API = 'http://10.77.0.1:6385';
@@ -36,9 +36,9 @@ beforeAll(async () => {
   lab = await openLab('bloomery-volume');
   undo.push(() => lab.close());
   image = join(lab.folder, 'volume.raw');
-  const script = join(__dirname, '../support/image.sh');
+  const script = join(__dirname, '../../../demo/lab/image.sh');
   await run('bash', [script, image, `http://${lab.address}:${REPORT_PORT}/`, 'on-volume'], { timeout: 300_000 });
-  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), lab.address, String(REPORT_PORT), report());
+  lab.start(process.execPath, join(__dirname, '../../../demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), report());
   target = await startIscsiTarget(lab);
   undo.push(() => target.stop());
   const { DEFAULT, conductor, ...sections } = bootingSections(lab);

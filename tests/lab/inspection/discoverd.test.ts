@@ -11,7 +11,7 @@ import { silentLog } from '../../../model/log';
 import { startEmbedded } from '../../../store/embedded/embedded';
 import { freePort } from '../../support/free-port';
 import { startRealInspector, type RealInspector } from './real-inspector';
-import { startServerProcess, type RunningServer } from '../support/server';
+import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 
 jest.setTimeout(1_800_000);

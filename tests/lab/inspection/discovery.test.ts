@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { openCli, type Cli } from '../support/cli';
 import { API, call, expectInspected, type Inspected } from './inspect-machine';
-import { startIpmiSim } from '../ipmi/ipmi-sim';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 
 const PATIENCE = 900;
 let lab: Lab;

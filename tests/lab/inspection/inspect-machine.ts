@@ -1,8 +1,8 @@
 /** Enrols a machine of the lab behind ipmi_sim at a server in the lab's namespace, inspects it, and measures the times. */
 import { join } from 'node:path';
 import type { Inventory, JsonObject } from '../../../model/records';
-import { startIpmiSim } from '../ipmi/ipmi-sim';
-import { consoleEnd, until, type Lab, type LabMachine } from '../support/machines';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
+import { consoleEnd, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 
 export const API = 'http://10.77.0.1:6385';
 export async function call(lab: Lab, method: string, path: string, body?: unknown): Promise<JsonObject> {

@@ -1,9 +1,9 @@
 /** Our ramdisk inspects a machine, and how long that takes beyond the boot. */
 import { join } from 'node:path';
 import { expectInspected, inspectMachine } from './inspect-machine';
-import { openLab, type Lab } from '../support/machines';
+import { openLab, type Lab } from '../../../demo/lab/machines';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 
 const PATIENCE = 900;
 let lab: Lab;

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port';
-import { until } from '../support/machines';
-import { startServerProcess, type RunningServer } from '../support/server';
+import { until } from '../../../demo/lab/machines';
+import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { programs } from '../support/venv';
 
 jest.setTimeout(1_800_000);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Inventory, JsonObject } from '../../../model/records';
 import { expectKnown } from './known-inventory';
 import { KNOWN, startKnownMachine, type KnownMachine } from './known-machine';
-import { openLab, type Lab } from '../support/machines';
+import { openLab, type Lab } from '../../../demo/lab/machines';
 import { buildRamdisk } from '../support/ramdisk';
 import { root } from '../support/venv';
 

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Inventory, JsonObject } from '../../../model/records';
-import { consoleEnd, until, type Lab } from '../support/machines';
+import { consoleEnd, until, type Lab } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 

@@ -6,7 +6,7 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { until } from '../support/machines';
+import { until } from '../../../demo/lab/machines';
 import { endReference, type Settings } from './real-ironic';
 import { programs } from '../support/venv';
 

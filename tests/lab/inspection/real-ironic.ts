@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { until } from '../support/machines';
+import { until } from '../../../demo/lab/machines';
 import { programs } from '../support/venv';
 
 const run = promisify(execFile);

@@ -6,9 +6,9 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KNOWN, startKnownMachine, type KnownMachine } from './known-machine';
-import { openLab, type Lab } from '../support/machines';
+import { openLab, type Lab } from '../../../demo/lab/machines';
 import { buildRamdisk } from '../support/ramdisk';
-import { startServerProcess, type RunningServer } from '../support/server';
+import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { root } from '../support/venv';
 
 const PATIENCE = 900;

@@ -12,7 +12,7 @@ import type { JsonObject } from '../../../model/records';
 import { freePort } from '../../support/free-port';
 import { testBmc, type TestBmc } from '../../wire/ipmi/bmc';
 import { needs } from '../support/needs';
-import { startServerProcess, type RunningServer } from '../support/server';
+import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const PASSWORD = 'hunter2-and-more';

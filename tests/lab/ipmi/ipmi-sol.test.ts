@@ -12,7 +12,7 @@ import type { BootSetting, MachineControl } from '../../../simulator/hardware/co
 import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool } from '../../../wire/ipmi/client';
 import { freePort } from '../../support/free-port';
-import { startIpmiSim } from './ipmi-sim';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
 import { needs } from '../support/needs';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 

@@ -21,7 +21,7 @@ import { createIpmiPool, type IpmiPool } from '../../../wire/ipmi/client';
 import { createIpmitoolPool } from '../../../wire/ipmi/ipmitool';
 import { bmcTask } from '../../drivers/bmc-task';
 import { freePort } from '../../support/free-port';
-import { startIpmiSim } from './ipmi-sim';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
 import { needs } from '../support/needs';
 
 const run = promisify(execFile);

@@ -13,7 +13,7 @@ import type { BootSetting, MachineControl } from '../../../simulator/hardware/co
 import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { COMMANDS, type CommandCode } from '../../../wire/ipmi/constants';
-import { startIpmiSim, type IpmiSim } from './ipmi-sim';
+import { startIpmiSim, type IpmiSim } from '../../../demo/lab/ipmi-sim';
 import { needs } from '../support/needs';
 import { programs } from '../support/venv';
 

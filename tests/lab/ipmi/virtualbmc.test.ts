@@ -10,7 +10,7 @@ import { createIpmiPool, type IpmiPool } from '../../../wire/ipmi/client';
 import { bmcTask } from '../../drivers/bmc-task';
 import { freePort } from '../../support/free-port';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
-import { openLab, type Lab } from '../support/machines';
+import { openLab, type Lab } from '../../../demo/lab/machines';
 import { startVirtualBmc, type VirtualBmc } from './virtualbmc';
 import { setPower } from '../../support/power';
 

@@ -5,7 +5,7 @@ import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../../support/free-port';
-import { until } from '../support/machines';
+import { until } from '../../../demo/lab/machines';
 import { programs } from '../support/venv';
 
 const run = promisify(execFile);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { hashSync } from 'bcryptjs';
-import { addNamespace, removeNamespace } from '../support/namespace';
+import { addNamespace, removeNamespace } from '../../../demo/lab/namespace';
 import { needs } from '../support/needs';
 import { containerCommand, unpackImage } from './image';
 import { MAKING_MS } from './release';

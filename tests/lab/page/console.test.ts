@@ -13,7 +13,7 @@ import { startFleet } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
 import { until } from '../../support/until';
 import { needs } from '../support/needs';
-import type { RunningServer } from '../support/server';
+import type { RunningServer } from '../../../demo/lab/server';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 import { createNode, PASSWORD, startServerWithUsers } from './users';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
-import type { RunningServer } from '../support/server';
+import type { RunningServer } from '../../../demo/lab/server';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 import { createNode, PASSWORD, startServerWithUsers } from './users';
 

@@ -11,7 +11,7 @@ import { startFleet } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
 import { until } from '../../support/until';
 import { needs } from '../support/needs';
-import { startServerProcess, type RunningServer, type Sections } from '../support/server';
+import { startServerProcess, type RunningServer, type Sections } from '../../../demo/lab/server';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 import type { ServerCounts } from '../../../ui/lib/fleet-history';
 

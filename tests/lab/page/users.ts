@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
-import { startServerProcess, type RunningServer, type Sections } from '../support/server';
+import { startServerProcess, type RunningServer, type Sections } from '../../../demo/lab/server';
 
 export const PASSWORD = 'a password';
 

@@ -10,10 +10,10 @@ import { buildSync } from 'esbuild';
 import type { JsonObject } from '../../../model/records';
 import { call } from '../inspection/inspect-machine';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
-import { consoleEnd, openLab, until, type Lab } from '../support/machines';
+import { consoleEnd, openLab, until, type Lab } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { buildRamdisk } from '../support/ramdisk';
-import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { bootingSections, startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import type { TlsFront } from './tls-front';
 import { root } from '../support/venv';
 

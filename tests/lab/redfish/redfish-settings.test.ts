@@ -19,7 +19,7 @@ import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { fakeDeploy } from '../../../drivers/fake/fake';
 import { bmcTask } from '../../drivers/bmc-task';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
-import { openLab, type Lab } from '../support/machines';
+import { openLab, type Lab } from '../../../demo/lab/machines';
 import { startSushyTools, type SushyTools } from './sushy-tools';
 
 jest.setTimeout(600_000);

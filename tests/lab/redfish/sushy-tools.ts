@@ -5,7 +5,7 @@ import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
-import { until } from '../support/machines';
+import { until } from '../../../demo/lab/machines';
 import { programs } from '../support/venv';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 

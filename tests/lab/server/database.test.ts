@@ -14,7 +14,7 @@ import { startEmbedded } from '../../../store/embedded/embedded';
 import { openStore, type OpenStore } from '../../../store/postgres';
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
-import { startServerProcess } from '../support/server';
+import { startServerProcess } from '../../../demo/lab/server';
 import { root } from '../support/venv';
 
 beforeAll(() => needs({ mount: 'mount' }));

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServerProcess, type RunningServer } from '../support/server';
+import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { freePort } from '../../support/free-port';
 import { programs, root } from '../support/venv';
 import { NEWEST_VERSION } from '../../support/newest';

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../../support/free-port';
-import { until } from '../support/machines';
+import { until } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { startSimulate } from './simulate';
 import { root } from '../support/venv';

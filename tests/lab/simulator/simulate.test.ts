@@ -3,7 +3,7 @@ import { execFile, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { freePort } from '../../support/free-port';
-import { until } from '../support/machines';
+import { until } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
 import { bloomery, startSimulate } from './simulate';
 

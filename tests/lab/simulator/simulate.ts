@@ -1,7 +1,7 @@
 /** `bloomery simulate` as users run it, in its own process. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { until } from '../support/machines';
+import { until } from '../../../demo/lab/machines';
 import { root } from '../support/venv';
 
 export const bloomery = join(root, 'bin/bloomery');

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { until, type Lab } from './machines';
+import { until, type Lab } from '../../../demo/lab/machines';
 
 const run = promisify(execFile);
 

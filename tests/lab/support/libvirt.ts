@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { until } from './machines';
+import { until } from '../../../demo/lab/machines';
 import { programs } from './venv';
 
 const run = promisify(execFile);

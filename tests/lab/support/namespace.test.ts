@@ -1,8 +1,8 @@
 /** A killed run of the lab does not disturb the next one. Root. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { until } from './machines';
-import { addNamespace, removeNamespace } from './namespace';
+import { until } from '../../../demo/lab/machines';
+import { addNamespace, removeNamespace } from '../../../demo/lab/namespace';
 import { needs } from './needs';
 
 it('addNamespace removes the namespace of a killed run and ends its processes, but keeps that of a live process', async () => {

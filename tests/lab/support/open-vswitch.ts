@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { until, type Lab } from './machines';
+import { until, type Lab } from '../../../demo/lab/machines';
 
 export interface OpenVSwitch {
   /** Runs ovs-vsctl. */

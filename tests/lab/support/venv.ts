@@ -1,14 +1,13 @@
 /** Python programs from PyPI, each in its own virtual environment, which is made once and kept under .cache. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { root } from '../../../demo/lab/root';
+
+export { root };
 
 const run = promisify(execFile);
-const rootAbove = (folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : rootAbove(join(folder, '..')));
-/** The checkout, also when this file runs from dist/. */
-export const root = rootAbove(__dirname);
-
 /** Milliseconds. Nova's packages alone need two minutes of processor time. */
 const LIMIT = 1_500_000;
 /**

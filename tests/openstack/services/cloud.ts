@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startMariadb, type RealMariadb } from '../../lab/support/mariadb';
-import type { Sections } from '../../lab/support/server';
+import type { Sections } from '../../../demo/lab/server';
 import { newImageBytes } from './boot-files';
 import { startGlance, type RealGlance } from './glance';
 import { CACHED, startKeystone, type RealKeystone } from './keystone';

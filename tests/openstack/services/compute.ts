@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
-import { startServerProcess, type RunningServer } from '../../lab/support/server';
+import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { freePort } from '../../support/free-port';
 import { until } from '../../support/until';
 import { writeRamdisk } from './boot-files';

@@ -14,7 +14,7 @@ import type { JsonObject } from '../../../model/records';
 import type { BiosState } from '../../../simulator/hardware/bios-settings';
 import type { MEDIA } from '../../../simulator/hardware/boot-media';
 import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
-import { until } from '../../lab/support/machines';
+import { until } from '../../../demo/lab/machines';
 import { startBoth, type Both } from '../both';
 import { alike, ask } from '../compare';
 import { get, send } from '../requests/steps';

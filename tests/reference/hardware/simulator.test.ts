@@ -20,7 +20,7 @@ import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool } from '../../../wire/ipmi/client';
 import { bmcTask } from '../../drivers/bmc-task';
 import { programs } from '../../lab/support/venv';
-import { until } from '../../lab/support/machines';
+import { until } from '../../../demo/lab/machines';
 import { startRealIronic, type RealIronic } from '../../lab/inspection/real-ironic';
 import { freePort } from '../../support/free-port';
 

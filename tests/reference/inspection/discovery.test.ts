@@ -1,7 +1,7 @@
 /** An unknown machine reports itself to the real Ironic and to our server: both make the same node, ports and data, or refuse alike. */
 import type { JsonObject } from '../../../model/records';
 import { startBoth, type Both } from '../both';
-import { until } from '../../lab/support/machines';
+import { until } from '../../../demo/lab/machines';
 
 jest.setTimeout(600_000);
 let both: Both;

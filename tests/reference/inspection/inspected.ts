@@ -1,6 +1,6 @@
 /** The same callback of an agent for the same node on both servers, and the nodes afterwards. */
 import type { JsonObject } from '../../../model/records';
-import { until } from '../../lab/support/machines';
+import { until } from '../../../demo/lab/machines';
 import type { Settings } from '../../lab/inspection/real-ironic';
 
 /** A machine as its agent reports it, and its node before the inspection. */

@@ -7,8 +7,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expectInspected, inspectMachine, ramdiskIn } from '../../lab/inspection/inspect-machine';
-import { openLab, type Lab } from '../../lab/support/machines';
-import { bootingSections, startServerProcess, type RunningServer, type Sections } from '../../lab/support/server';
+import { openLab, type Lab } from '../../../demo/lab/machines';
+import { bootingSections, startServerProcess, type RunningServer, type Sections } from '../../../demo/lab/server';
 import { root } from '../../lab/support/venv';
 
 const PATIENCE = 600;

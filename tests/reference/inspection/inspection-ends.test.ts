@@ -1,6 +1,6 @@
 /** Inspections without a report in time, and callbacks at the same time: the same on the real Ironic and on our server. */
 import type { JsonObject } from '../../../model/records';
-import { until } from '../../lab/support/machines';
+import { until } from '../../../demo/lab/machines';
 import { startBoth, type Both } from '../both';
 import { ask, seen } from '../compare';
 import { AGENT_ONLY, bringToInspectWait, call, inspectAgain } from './inspected';

@@ -7,7 +7,7 @@ import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
-import { until } from '../../lab/support/machines';
+import { until } from '../../../demo/lab/machines';
 import { startSushyTools, type SushyTools } from '../../lab/redfish/sushy-tools';
 import { startBoth, type Both } from '../both';
 

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '../../lab/support/machines';
+import { until } from '../../../demo/lab/machines';
 import { startRealInspector, type RealInspector } from '../../lab/inspection/real-inspector';
 import { freePort } from '../../support/free-port';
 import { startBoth, type Both } from '../both';

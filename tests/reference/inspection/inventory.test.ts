@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Inventory, Json, JsonObject } from '../../../model/records';
 import { expectKnown } from '../../lab/inspection/known-inventory';
 import { startKnownMachine } from '../../lab/inspection/known-machine';
-import { openLab, type Lab } from '../../lab/support/machines';
+import { openLab, type Lab } from '../../../demo/lab/machines';
 import { root } from '../../lab/support/venv';
 
 const PATIENCE = 600;

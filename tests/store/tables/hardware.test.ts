@@ -1,7 +1,7 @@
 /** What recorders push, when several processes write at once. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HardwareChange } from '../../../model/hardware';
+import type { HardwareChange } from '../../../model/hardware-records';
 import { useDatabase } from '../../support/database';
 
 const database = useDatabase();

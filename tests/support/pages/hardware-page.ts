@@ -142,11 +142,11 @@ export const HARDWARE: readonly HardwareRow[] = [
     'sushy-tools': 'lab/redfish/redfish.test.ts: the Redfish driver reads the sensors of a chassis',
   }),
   row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
-    bent: 'drivers/boot/virtual-media-boot.test.ts: ramdisk',
+    bent: 'drivers/boot-interfaces/virtual-media-boot.test.ts: ramdisk',
     'sushy-tools': `${END_TO_END_REDFISH}: uefi-cd`,
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
-    bent: 'drivers/boot/virtual-media-boot.test.ts: by HTTP',
+    bent: 'drivers/boot-interfaces/virtual-media-boot.test.ts: by HTTP',
     simulator: 'lab/redfish/redfish-https.test.ts: with %s, a machine boots the ramdisk from the URL in HttpBootUri',
     'sushy-tools': 'lab/redfish/redfish-https.test.ts: with %s, a machine boots the ramdisk from the URL in HttpBootUri',
   }),

@@ -10,9 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { silentLog } from '../../../model/log';
-import { createQemuMachine } from '../../../simulator/qemu/qemu';
-import { bridgeNetwork } from '../../../simulator/qemu/network';
+import { silentLog } from '../../model/log';
+import { createQemuMachine } from '../../simulator/qemu/qemu';
+import { bridgeNetwork } from '../../simulator/qemu/network';
 import { addNamespace, removeNamespace } from './namespace';
 
 type QemuMachine = Awaited<ReturnType<typeof createQemuMachine>>;
@@ -27,6 +27,7 @@ interface MachineSpecification {
   /** The IP version of its UEFI network boot; absent: 4. */
   readonly pxe?: 4 | 6;
 }
+/** @internal */
 export interface LabMachine extends QemuMachine, MachineSpecification {
   readonly mac: string;
   readonly uuid: string;

@@ -1,6 +1,6 @@
-/** Interfaces that do nothing: a network without switching, the boot order of the operator, local disks. */
-import { Fault } from '../../model/errors';
-import { type DeployInterface, type ManagementInterface, type NetworkInterface, type StorageInterface, done } from '../interfaces';
+/** The interfaces `noop` of deploy, management, network and storage, which do nothing. */
+import { Fault } from '../model/errors';
+import { type DeployInterface, type ManagementInterface, type NetworkInterface, type StorageInterface, done } from './interfaces';
 
 const nothing = async (): Promise<void> => {};
 

@@ -3,8 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from './venv';
+import { root } from './root';
 
+/** @internal */
 export interface RunningServer {
   /** The line that the server printed when it was ready. */
   readonly ready: string;

@@ -19,7 +19,7 @@ import {
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
 import { validateCapabilities } from '../common/capabilities';
 import { locateImage, servable } from '../common/images';
-import { updateDhcp } from '../dhcp/providers';
+import { updateDhcp } from '../dhcp-providers/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
 import { bootsFromVolume } from '../storage/boot-volume';
 

@@ -6,11 +6,11 @@
 # When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
 # OUT.sha256. The disk has an MBR with one FAT partition (type EF).
-# Debian packages: see packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
+# Debian packages: see tests/lab/packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
 set -euo pipefail
 out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
 here=$(cd "$(dirname "$0")" && pwd)
-cache=$(cd "$here/../../.." && pwd)/.cache/kernel
+cache=$(cd "$here/../.." && pwd)/.cache/kernel
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { chmodSync, createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
+import type { BootSetting, MachineControl } from '../../simulator/hardware/control';
 
 export const BMC_MAC = '52:54:00:0b:0c:0d';
 /** ipmi_sim's names of boot devices (arguments of its chassis_control program) → ours. */
@@ -33,6 +33,7 @@ async function chassis(machine: MachineControl, [verb, ...words]: readonly strin
   return '';
 }
 
+/** @internal */
 export interface IpmiSim {
   readonly address: string;
   readonly port: number;

@@ -8,7 +8,7 @@ import {
   type Component,
   type HardwareChange,
   type HardwareRecord,
-} from '../../model/hardware';
+} from '../../model/hardware-records';
 
 const disk = (more: object = {}) => ({ name: '/dev/sda', wwn: '0x5000c500a1b2c3d4', serial: 'S1', model: 'ST1', size: 1000, ...more });
 const nic = (more: object = {}) => ({ name: 'eth0', mac_address: '52:54:00:00:00:01', vendor: '0x8086', product: '0x1533', ...more });

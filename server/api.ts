@@ -1,0 +1,91 @@
+/** The roles api and inspector: the APIs, with their policies and the audit log. */
+import type { AuditLog } from '../api/http/audit';
+import type { Probes } from '../api/http/probes';
+import { createIntrospectionApi } from '../api/introspection/server';
+import type { Document } from '../api/schema/document';
+import { createApi } from '../api/server';
+import type { RunningConductor } from '../conductor/index';
+import { createRouter } from '../conductor/rpc/router';
+import type { Consoles } from '../drivers/consoles';
+import type { Notifier } from '../model/notifications';
+import type { Enforcer } from '../policy/enforcer';
+import { startEnforcer } from '../policy/live';
+import type { UpgradeListener } from '../wire/http/upgrades';
+import { openAudit } from './audit-log';
+import type { StartContext, StoreContext } from './context';
+import type { Listeners } from './listeners';
+import type { Rpc } from './rpc';
+
+interface ApiParts {
+  readonly document: Document;
+  readonly listeners: Listeners;
+  readonly probes: Probes;
+  readonly notifier: Notifier;
+  readonly rpc: Rpc | undefined;
+  readonly conductor: RunningConductor | undefined;
+  /** The consoles of the conductor in this process. */
+  readonly consoles: Consoles;
+  /** Absent: without the roles `api` and `inspector`. */
+  readonly enforcer: Enforcer | undefined;
+}
+
+/** Opens the audit log if it is enabled. Throws an Error for the operator. */
+function startAudit({ options, log, clock, metrics, stops, reloads }: StoreContext): AuditLog | undefined {
+  if (!options['audit.enabled']) return undefined;
+  const audit = openAudit(options, log, clock, metrics);
+  stops.push(() => audit.stop());
+  reloads.push(() => audit.reopen());
+  return audit;
+}
+
+/** Throws an Error for the operator if the policy files cannot be used. */
+export async function startPolicies({ given, log, stops, reloads }: StartContext): Promise<Enforcer> {
+  const live = await startEnforcer(given, log.child({ component: 'api' }));
+  stops.push(() => live.stop());
+  reloads.push(() => live.reload());
+  return live.enforcer;
+}
+
+/** Sets the handlers of the listeners. At a stop, the APIs end first, because they use all other services. */
+export function startApis(context: StoreContext, parts: ApiParts): void {
+  const { store, options, clock, metrics, log, stops, loginStatus, stopping } = context;
+  const { listeners, document, probes, notifier, rpc, conductor: localConductor, consoles, enforcer } = parts;
+  const { api, inspector } = listeners;
+  const conductor = createRouter({
+    ...{ store, clock, log: log.child({ component: 'api' }), options },
+    ...(localConductor ? { here: localConductor } : {}),
+    ...(rpc ? { client: rpc.client } : {}),
+  });
+  const audit = startAudit(context);
+  const audited = audit ? { audit } : {};
+  const policies = enforcer ? { enforcer } : {};
+  if (inspector) {
+    const introspectionLog = log.child({ component: 'introspection' });
+    inspector.answer(
+      createIntrospectionApi({
+        store,
+        conductor,
+        options,
+        log: introspectionLog,
+        clock,
+        metrics,
+        document,
+        loginStatus,
+        signal: stopping,
+        ...policies,
+        ...audited,
+      }),
+    );
+    stops.push(() => inspector.close());
+  }
+  if (api) {
+    const apiLog = log.child({ component: 'api' });
+    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, loginStatus };
+    const apiConsoles = {
+      portOf: (uuid: string): Promise<number | undefined> => consoles.portOf(uuid),
+      upgrade: (listener: UpgradeListener): void => api.upgrade(listener),
+    };
+    api.answer(createApi({ ...services, ...policies, consoles: apiConsoles, signal: stopping, ...audited }));
+    stops.push(() => api.close());
+  }
+}

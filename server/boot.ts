@@ -1,0 +1,81 @@
+/** The role boot: HTTP boot, TFTP and DHCP. */
+import { randomBytes } from 'node:crypto';
+import { startDhcp } from '../boot/dhcp/service';
+import { pxeFilter, type ReportBoots } from '../boot/discovery';
+import { startHttpBoot } from '../boot/http';
+import { createBootRequestLog } from '../boot/requests';
+import { startTftp } from '../boot/tftp';
+import type { Options } from '../config/options';
+import { tlsOf } from '../config/tls';
+import type { ServedBoot } from '../model/records';
+import type { StoreContext } from './context';
+import { bootHostsOf, prepareFolder } from './settings';
+
+/** The ports of HTTP boot. `https` is the second port, with TLS; null: there is none. */
+export interface BootPorts {
+  readonly http: number;
+  readonly https: number | null;
+}
+
+/**
+ * Boot records for machines that the PXE filter admits although no node's boot record has their address. They boot the agent, which reports
+ * the inventory. Undefined: no deploy kernel and ramdisk are set.
+ */
+function reportBoots(options: Options): ReportBoots | undefined {
+  const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
+  if (kernel === null || ramdisk === null) return undefined;
+  const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
+  const reporting = (uuid: string, callback: string): ServedBoot => ({
+    node_uuid: uuid,
+    token: uuid,
+    macs: [],
+    method: 'ipxe',
+    purpose: 'ramdisk',
+    kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${callback}`,
+    files: { kernel, ramdisk },
+  });
+  return {
+    discovery: reporting('00000000-0000-0000-0000-000000000000', `${api}/v1/continue_inspection`),
+    introspection: reporting('00000000-0000-0000-0000-000000000001', options['inspector_service.callback_url']),
+  };
+}
+
+/** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot, and the URLs that it is bound to. */
+export async function startBoot(
+  { options, store, services, clock, metrics, stops, ...context }: StoreContext,
+  resolveWith: (ports: BootPorts) => Options,
+): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
+  prepareFolder(options['deploy.http_root'], '[deploy]http_root');
+  prepareFolder(options['pxe.tftp_root'], '[pxe]tftp_root');
+  const reports = reportBoots(options);
+  const filter = pxeFilter(options);
+  if (filter.discovers && !reports)
+    context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
+  const log = context.log.child({ component: 'boot' });
+  const requests = createBootRequestLog(store.boots, clock, log);
+  stops.push(async () => requests.stop());
+  const http = await startHttpBoot({
+    ...{ options, store, filter, requests, glance: services.glance, log, clock, metrics, hosts: bootHostsOf(options, 'boot.http_host') },
+    ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
+    ...(reports ? { reports } : {}),
+  });
+  stops.push(() => http.stop());
+  context.reloads.push(() => http.reload());
+  const resolved = resolveWith({ http: http.port, https: http.httpsPort });
+  if (resolved['boot.tftp']) {
+    const tftp = await startTftp({
+      options: resolved,
+      hosts: bootHostsOf(options, 'boot.tftp_host'),
+      boots: http.files,
+      log,
+      clock,
+      metrics,
+    });
+    stops.push(() => tftp.stop());
+  }
+  if (resolved['dhcp.dhcp_provider'] === 'builtin') {
+    const dhcp = await startDhcp({ options: resolved, store, filter, requests, log, clock, metrics, random: randomBytes });
+    stops.push(() => dhcp.stop());
+  }
+  return { options: resolved, bound: http.bound };
+}
