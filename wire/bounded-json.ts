@@ -8,10 +8,6 @@ import { randomUUID } from 'node:crypto';
 import { storableBytes } from './storable-json';
 import { createTurns } from './turns';
 
-/** Whether parsed JSON is an object: no list, not null. */
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 export interface JsonLimits {
   /** Elements of arrays, names and values of objects, and containers. */
   readonly values: number;

@@ -1,5 +1,6 @@
 /** PUT /v1/nodes/X/states/raid, and /v1/drivers/X/raid/logical_disk_properties. */
 import { Fault } from '../../model/errors';
+import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
@@ -19,7 +20,7 @@ function problemOf(config: JsonObject, { validators, document }: ApiContext): st
 
 async function setRaidConfig(request: Request, context: ApiContext): Promise<Answer> {
   const { body, minor } = request;
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
+  if (!isObject(body))
     throw new Fault('InvalidParameterValue', {
       message: `Expected types <class 'dict'> for target_raid_config: ${str(withoutSecrets(body))}`,
     });

@@ -1,5 +1,5 @@
 /** Images in Glance: whether a task's caller may use them, their properties, and temporary URLs of Swift for them. */
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import { membersOf, mayUseImage, showImage, type GlanceImage } from '../../wire/openstack/glance';
 import { containerOf, tempUrlPath, withoutAccount } from '../../wire/openstack/temp-url';
 import { temporaryUrlKey } from '../../wire/openstack/swift';
@@ -11,7 +11,6 @@ import { withoutEndSlashes } from '../../wire/urls';
 export type GlanceTask = Pick<Task, 'signal' | 'options' | 'connections' | 'clock' | 'globalRequestId' | 'caller'>;
 
 const RETRY_PAUSE_MS = 1000;
-const invalid = (message: string, cause?: unknown): Fault => new Fault('InvalidParameterValue', { message }, { cause });
 
 function faultOf(task: GlanceTask, id: string, error: unknown): unknown {
   if (!(error instanceof ServiceError)) return error;
@@ -65,8 +64,8 @@ export async function validImage(task: GlanceTask, id: string): Promise<GlanceIm
     return await findImage(task, id);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    if (error.name === 'ImageNotFound') throw invalid(`Image ${id} can not be found.`, error);
-    throw invalid(`Failed to connect to Glance to get the properties of the image ${id}: ${error.message}`, error);
+    if (error.name === 'ImageNotFound') throw invalidParameter(`Image ${id} can not be found.`, error);
+    throw invalidParameter(`Failed to connect to Glance to get the properties of the image ${id}: ${error.message}`, error);
   }
 }
 
@@ -84,7 +83,7 @@ export async function imageTempUrl(task: GlanceTask, { id }: Pick<GlanceImage, '
   const { options, clock, signal, connections } = task;
   const [duration, delay] = [options['glance.swift_temp_url_duration'], options['glance.swift_temp_url_expected_download_start_delay']];
   if (duration < delay)
-    throw invalid(
+    throw invalidParameter(
       '"swift_temp_url_duration" must be greater than or equal to "[glance]swift_temp_url_expected_download_start_delay" option, otherwise the Swift temporary URL may expire before the download starts.',
     );
   const now = Math.floor(clock.now() / 1000);

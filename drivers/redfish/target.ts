@@ -1,7 +1,7 @@
 /** driver_info of nodes with a Redfish service: its keys, their values, and requests to the service. */
 import { isIPv6 } from 'node:net';
 import { access } from 'node:fs/promises';
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { str, toBoolean } from '../../model/python';
 import {
@@ -64,7 +64,6 @@ export const REDFISH_PROPERTIES: Readonly<Record<string, Property>> = {
   },
 };
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 /** scheme://[user@]host[:port][/path]: an IPv6 address in brackets, or a registered name (RFC 3986 §3.2). */
 const ADDRESS = /^https?:\/\/(?:[^@/?#\s]*@)?(?:\[[0-9a-f:.]+\]|[a-z0-9._~-]+)(?::\d{1,5})?(?:[/?#]\S*)?$/i;
 const AUTH_TYPES = ['basic', 'session', 'auto'] as const;
@@ -78,7 +77,7 @@ function addressOf(node: NodeRecord): string {
     const { origin, pathname } = new URL(full);
     return `${origin}${withoutEndSlashes(pathname)}`;
   }
-  throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
+  throw invalidParameter(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
 }
 
 /** The sources of a service's settings. */
@@ -97,7 +96,7 @@ async function verifyCaOf({ node, options }: SettingsSource): Promise<boolean | 
         )))
       : undefined;
   if (known === undefined)
-    throw invalid(
+    throw invalidParameter(
       `Invalid value type set in driver_info/redfish_verify_ca on node ${node.uuid}. The value should be a Boolean or the path to a file/directory, not "${str(value)}"`,
     );
   return known;
@@ -110,7 +109,9 @@ function wordOf<T extends string>(node: NodeRecord, key: string, option: string 
   if (setting === undefined && value === null) return null;
   const word = words.find((one) => one === value);
   if (word) return word;
-  throw invalid(`Invalid value "${str(value)}" set in driver_info/${key} on node ${node.uuid}. The value should be one of ${listed}.`);
+  throw invalidParameter(
+    `Invalid value "${str(value)}" set in driver_info/${key} on node ${node.uuid}. The value should be one of ${listed}.`,
+  );
 }
 
 interface RedfishSystem {
@@ -128,7 +129,7 @@ export async function redfishSystem({ node, options }: SettingsSource): Promise<
   const address = addressOf(node);
   const id = given('redfish_system_id') ?? '';
   if (typeof id !== 'string')
-    throw invalid(
+    throw invalidParameter(
       `Invalid value "${str(id)}" set in driver_info/redfish_system_id on node ${node.uuid}. The value should be a path (string) to the resource that the driver will interact with. For example: /redfish/v1/Systems/1`,
     );
   const verifyCa = await verifyCaOf({ node, options });

@@ -3,7 +3,8 @@
  * size and connections. Redirects are not followed.
  */
 import { Agent, request } from 'undici';
-import { isObject, JSON_LIMITS, parseSmallJson } from '../bounded-json';
+import { isObject } from '../../model/json';
+import { JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { oneLine } from '../../model/log';
 import { shortened } from '../../model/text';

@@ -4,9 +4,10 @@
  */
 import { Agent, request } from 'undici';
 import { readAuthorities } from '../authorities';
-import { isObject, parseSmallJson } from '../bounded-json';
+import { parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { isLoopback } from '../../model/idents';
+import { isObject } from '../../model/json';
 import { shortened } from '../../model/text';
 
 export interface OpenIdProvider {
