@@ -34,6 +34,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http/openid',
     'wire/keystone',
     'wire/watched-file',
+    'wire/worker-thread',
   ],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
