@@ -4,6 +4,7 @@ import { Agent, request } from 'undici';
 import { Fault } from '../../model/errors';
 import { MASK } from '../../model/masks';
 import type { JsonObject } from '../../model/records';
+import { retry } from '../../model/retry';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
 import { readAuthorities, verifies } from '../../wire/authorities';
@@ -151,22 +152,18 @@ const measured =
 
 /** Repeats a request after a connection error, `attempts` times in all. */
 async function retried<T>(task: Task, purpose: string, attempts: number, once: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await once();
-    } catch (error) {
-      if (!(error instanceof AgentError) || error.kind !== 'unreachable') throw error;
-      if (attempt >= attempts) {
-        throw new AgentError(
-          'unreachable',
-          `Connection to agent failed: Failed to connect to the agent running on node ${task.node.uuid} ${purpose}. Error: ${error.message}`,
-          { cause: error },
-        );
-      }
-      task.log.debug('No connection to the agent', { purpose, attempt, reason: error.message });
-      await task.clock.sleep(RETRY_PAUSE_MS, task.signal);
+  return retry(task, once, (error, attempt) => {
+    if (!(error instanceof AgentError) || error.kind !== 'unreachable') return undefined;
+    if (attempt >= attempts) {
+      throw new AgentError(
+        'unreachable',
+        `Connection to agent failed: Failed to connect to the agent running on node ${task.node.uuid} ${purpose}. Error: ${error.message}`,
+        { cause: error },
+      );
     }
-  }
+    task.log.debug('No connection to the agent', { purpose, attempt, reason: error.message });
+    return RETRY_PAUSE_MS;
+  });
 }
 
 function createClient(task: Task, base: string, dispatcher: Agent): AgentClient {

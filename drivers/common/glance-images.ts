@@ -1,5 +1,6 @@
 /** Images in Glance: whether a task's caller may use them, their properties, and temporary URLs of Swift for them. */
 import { invalidParameter, Fault } from '../../model/errors';
+import { retry } from '../../model/retry';
 import { membersOf, mayUseImage, showImage, type GlanceImage } from '../../wire/openstack/glance';
 import { containerOf, tempUrlPath, withoutAccount } from '../../wire/openstack/temp-url';
 import { temporaryUrlKey } from '../../wire/openstack/swift';
@@ -23,18 +24,13 @@ function faultOf(task: GlanceTask, id: string, error: unknown): unknown {
   return new Fault('GlanceConnectionFailed', { endpoint, reason: `${error.reason}${todo}` }, { cause: error });
 }
 
-async function withRetries<T>(task: GlanceTask, id: string, ask: () => Promise<T>): Promise<T> {
-  for (let retries = task.options['glance.num_retries']; ; retries--) {
-    try {
-      return await ask();
-    } catch (error) {
-      task.signal.throwIfAborted();
-      const isUnreachable = error instanceof ServiceError && error.kind === 'unreachable';
-      if (!isUnreachable || retries <= 0) throw faultOf(task, id, error);
-      await task.clock.sleep(RETRY_PAUSE_MS, task.signal);
-    }
-  }
-}
+const withRetries = <T>(task: GlanceTask, id: string, ask: () => Promise<T>): Promise<T> =>
+  retry(task, ask, (error, attempt) => {
+    task.signal.throwIfAborted();
+    const isUnreachable = error instanceof ServiceError && error.kind === 'unreachable';
+    if (!isUnreachable || attempt > task.options['glance.num_retries']) throw faultOf(task, id, error);
+    return RETRY_PAUSE_MS;
+  });
 
 /**
  * Looks up an image, and checks that the task's caller may use it.

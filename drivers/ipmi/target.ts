@@ -2,6 +2,7 @@
 import { invalidParameter, Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
+import { retry } from '../../model/retry';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import type { Bridge } from '../../wire/ipmi/session';
 import { PRIVILEGE, RAKP_STATUS, mayPass, type CommandCode } from '../../wire/ipmi/constants';
@@ -184,17 +185,15 @@ async function ipmiRequest(
   const at = controller && !target.bridge ? { ...target, bridge: { hops: [controller], localAddress: LOCAL_ADDRESS } } : target;
   const deadline = clock.now() + options['ipmi.command_retry_timeout'] * 1000;
   const pause = options['ipmi.min_command_interval'] * 1000;
-  for (;;) {
-    try {
-      const timeoutMs = deadline - clock.now();
-      return await connections.ipmi.request(at, code[0], code[1], Buffer.from(data), { timeoutMs, signal, lun });
-    } catch (error) {
-      if (!(error instanceof IpmiError)) throw error;
+  return retry(
+    task,
+    () => connections.ipmi.request(at, code[0], code[1], Buffer.from(data), { timeoutMs: deadline - clock.now(), signal, lun }),
+    (error) => {
+      if (!(error instanceof IpmiError)) return undefined;
       const again = isBusy(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
-      if (!again || clock.now() + pause >= deadline) throw error;
-      await clock.sleep(Math.max(pause, 100), signal);
-    }
-  }
+      return again && clock.now() + pause < deadline ? Math.max(pause, 100) : undefined;
+    },
+  );
 }
 
 /**

@@ -4,6 +4,7 @@ import { access } from 'node:fs/promises';
 import { invalidParameter, Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { str, toBoolean } from '../../model/python';
+import { retry } from '../../model/retry';
 import {
   RedfishError,
   hasMessage,
@@ -185,21 +186,19 @@ async function redfishRequest(
   path: string,
   { impatient, ...more }: RequestDetails = {},
 ): Promise<RedfishAnswer> {
-  const { options, clock, signal, connections } = task;
+  const { options, signal, connections } = task;
   const timeoutMs = options['redfish.read_timeout'] * 1000;
-  for (let attempt = 1, passing = 0; ;) {
-    try {
-      return await connections.redfish.request(target, method, path, { ...more, timeoutMs, signal });
-    } catch (error) {
-      if (!(error instanceof RedfishError)) throw error;
-      if (isPassing(error) && !impatient && passing++ < PASSING_TRIES) {
-        await clock.sleep(error.retryAfterMs ?? PASSING_PAUSE, signal);
-        continue;
-      }
-      if (attempt++ >= options['redfish.connection_attempts'] || !mayRepeat(error, method)) throw error;
-      await clock.sleep(Math.max(error.retryAfterMs ?? options['redfish.connection_retry_interval'] * 1000, 100), signal);
-    }
-  }
+  let [attempts, passing] = [0, 0];
+  return retry(
+    task,
+    () => connections.redfish.request(target, method, path, { ...more, timeoutMs, signal }),
+    (error) => {
+      if (!(error instanceof RedfishError)) return undefined;
+      if (isPassing(error) && !impatient && passing++ < PASSING_TRIES) return error.retryAfterMs ?? PASSING_PAUSE;
+      if (++attempts >= options['redfish.connection_attempts'] || !mayRepeat(error, method)) return undefined;
+      return Math.max(error.retryAfterMs ?? options['redfish.connection_retry_interval'] * 1000, 100);
+    },
+  );
 }
 /** `redfishRequest` for the helpers of wire/redfish: `collection(redfishRequester(task, target), path)`. */
 export const redfishRequester =
