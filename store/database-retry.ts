@@ -3,10 +3,9 @@
  * may have run before the connection broke. Running it twice is safe, because writes name their fencing number, and history entries have
  * a UUID.
  */
-import type { Clock } from '../model/clock';
+import { retry, type Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
-import { retry } from '../model/retry';
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;

@@ -216,6 +216,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'store/store',
     'wire/addresses',
+    'wire/http-agent',
     'wire/http/client-limits',
     'wire/http/listener-tls',
     'wire/shares',
@@ -328,7 +329,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
   'ramdisk-agent/system': ['model', 'wire'],
-  simulator: [],
+  simulator: ['wire'],
   'simulator/bmc': ['model', 'simulator/http'],
   'simulator/fleet': [
     'model',
@@ -463,6 +464,11 @@ it('commands print by commands/output.ts only, which escapes what controls a ter
     .filter((file) => folderOf(file) === 'commands' || (folderOf(file) === '' && file !== 'logging.ts'))
     .filter((file) => /\bconsole\.\w+\(|process\.std(?:out|err)\.write\(/.test(readFileSync(join(root, file), 'utf8')));
   expect(printers).toEqual(['commands/output.ts']);
+});
+
+it('agents of undici are made by wire/http-agent.ts only, where each must say how its answers are bounded', () => {
+  const makers = sources.filter((file) => /\bnew Agent\(/.test(readFileSync(join(root, file), 'utf8')));
+  expect(makers).toEqual(['wire/http-agent.ts']);
 });
 
 it(`no folder has more than ${MOST_FILES} source files`, () => {

@@ -1,10 +1,10 @@
 /** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
 import type { SecureContext } from 'node:tls';
-import { Agent, request } from 'undici';
+import { type Agent, request } from 'undici';
+import { retry } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { MASK } from '../../model/masks';
 import type { JsonObject } from '../../model/records';
-import { retry } from '../../model/retry';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
 import { readAuthorities, verifies } from '../../wire/authorities';
@@ -14,6 +14,7 @@ import { timeoutSignal } from '../../wire/timeout-signal';
 import { createTurns } from '../../wire/turns';
 import { withoutEndSlashes } from '../../wire/urls';
 import { shortened } from '../../model/text';
+import { createAgent } from '../../wire/http-agent';
 
 /** A command's state as the agent reports it. */
 export interface AgentCommand {
@@ -72,9 +73,9 @@ export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Pro
     throw new AgentError('unreachable', 'Connection to agent failed: Agent driver requires agent_url in driver_internal_info');
   }
   await nextTurn();
-  const dispatcher = new Agent({
+  const dispatcher = createAgent({
     connect: { ...(await trust(task)), timeout: task.options['agent.command_timeout'] * 1000 },
-    maxResponseSize: MAX_ANSWER_BYTES,
+    bodyBytes: MAX_ANSWER_BYTES,
   });
   try {
     return await work(createClient(task, withoutEndSlashes(url), dispatcher));

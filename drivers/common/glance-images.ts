@@ -1,6 +1,6 @@
 /** Images in Glance: whether a task's caller may use them, their properties, and temporary URLs of Swift for them. */
+import { retry } from '../../model/clock';
 import { invalidParameter, Fault } from '../../model/errors';
-import { retry } from '../../model/retry';
 import { membersOf, mayUseImage, showImage, type GlanceImage } from '../../wire/openstack/glance';
 import { containerOf, tempUrlPath, withoutAccount } from '../../wire/openstack/temp-url';
 import { temporaryUrlKey } from '../../wire/openstack/swift';

@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { Agent, type RequestInit, type Response, fetch } from 'undici';
+import { type Agent, type RequestInit, type Response, fetch } from 'undici';
 import { invalidParameter, Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
+import { createAgent } from '../../wire/http-agent';
 import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
 import type { Upload } from '../../wire/keystone/exchange';
@@ -161,7 +162,7 @@ export async function servable(href: string, trusted: boolean, task: GlanceTask)
 const agents = new Map<string, Agent>();
 function agentFor(options: WebServerOptions): Agent {
   const key = `${options['DEFAULT.webserver_tls_minimum_version']} ${options['DEFAULT.webserver_verify_ca']}`;
-  const agent = agents.get(key) ?? new Agent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS) });
+  const agent = agents.get(key) ?? createAgent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), bodyBytes: 'streamed' });
   agents.set(key, agent);
   return agent;
 }

@@ -1,8 +1,8 @@
 /** driver_info of nodes with an IPMI BMC: its keys, their values, and commands to the BMC. */
+import { retry } from '../../model/clock';
 import { invalidParameter, Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
-import { retry } from '../../model/retry';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import type { Bridge } from '../../wire/ipmi/session';
 import { PRIVILEGE, RAKP_STATUS, mayPass, type CommandCode } from '../../wire/ipmi/constants';

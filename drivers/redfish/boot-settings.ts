@@ -1,6 +1,6 @@
 /** Boot device and boot mode of a machine with a Redfish service (ComputerSystem, property Boot). */
+import { retry } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { retry } from '../../model/retry';
 import { RedfishError, allowableValues, hasMessage, isStatus, member, patchResource, readLinked, readResource } from '../../wire/redfish';
 import type { RedfishResource } from '../../wire/redfish';
 import { syncBootMode } from '../common/boot-settings';

@@ -1,5 +1,5 @@
 /** Power of machines with a Redfish service (schema ComputerSystem), and the other facts of the same response. */
-import { retry } from '../../model/retry';
+import { retry } from '../../model/clock';
 import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
 import type { MachineStatus, Power, PowerInterface, Task } from '../interfaces';
 import { waitUntilOff } from '../common/power-cycle';

@@ -1,10 +1,10 @@
 /** driver_info of nodes with a Redfish service: its keys, their values, and requests to the service. */
 import { isIPv6 } from 'node:net';
 import { access } from 'node:fs/promises';
+import { retry } from '../../model/clock';
 import { invalidParameter, Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { str, toBoolean } from '../../model/python';
-import { retry } from '../../model/retry';
 import {
   RedfishError,
   hasMessage,

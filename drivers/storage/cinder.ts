@@ -2,10 +2,10 @@
  * Storage of Cinder: volumes are attached to the machine for its instance, and the volume targets get what Cinder tells about the
  * connection.
  */
+import { retry } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { VolumeTargetRecord } from '../../model/records';
-import { retry } from '../../model/retry';
 import { machineCapabilities } from '../common/capabilities';
 import type { StorageInterface, Task } from '../interfaces';
 import { unknownType, writesImage } from './boot-volume';

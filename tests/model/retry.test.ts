@@ -1,4 +1,4 @@
-import { retry } from '../../model/retry';
+import { retry } from '../../model/clock';
 
 const failing = (times: number) => {
   const attempts: number[] = [];

@@ -1,7 +1,7 @@
 /** The HTTP request of the action `api-call`: a GET with retries for temporary errors. */
-import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
-import type { Clock } from '../../../model/clock';
-import { retry } from '../../../model/retry';
+import { ProxyAgent, request, type Dispatcher } from 'undici';
+import { retry, type Clock } from '../../../model/clock';
+import { agentOptions, createAgent } from '../../../wire/http-agent';
 import { webServerTls, type WebServerOptions } from '../../../wire/web-servers';
 import type { ApiCall } from './actions';
 
@@ -24,8 +24,14 @@ export async function callApi(
   const proxy = proxies[protocol.slice(0, -1)];
   const milliseconds = timeoutSeconds * 1000;
   const tls = await webServerTls(options);
-  const bounds = { headersTimeout: milliseconds, bodyTimeout: milliseconds, connect: { timeout: milliseconds, ...tls } };
-  const dispatcher: Dispatcher = proxy === undefined ? new Agent(bounds) : new ProxyAgent({ uri: proxy, ...bounds, requestTls: tls });
+  const bounds = {
+    connect: { timeout: milliseconds, ...tls },
+    bodyBytes: 'streamed',
+    headersMs: milliseconds,
+    bodyMs: milliseconds,
+  } as const;
+  const dispatcher: Dispatcher =
+    proxy === undefined ? createAgent(bounds) : new ProxyAgent({ uri: proxy, ...agentOptions(bounds), requestTls: tls });
   try {
     const call = async (): Promise<void> => {
       const { statusCode, body } = await request(url, { dispatcher, headers, signal });
