@@ -126,7 +126,7 @@ async function firstAnswer(urls: readonly string[], call: (url: string) => Promi
 function json(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? (value as JsonObject) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

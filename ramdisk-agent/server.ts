@@ -145,7 +145,7 @@ function parse(body: Buffer): { readonly name: string; readonly params: JsonObje
   if (typeof name !== 'string' || !isObject(params)) {
     throw new AgentError('InvalidContentError', 'Missing or invalid name or params');
   }
-  return { name, params: params as JsonObject };
+  return { name, params };
 }
 
 const link = (base: string, path: string, rel: string): JsonObject => ({ href: `${base}/${path}`, rel });

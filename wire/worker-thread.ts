@@ -20,10 +20,7 @@ interface WorkerThread<Question, Answer> {
 /** A thread that has exited has this ID. */
 const EXITED = -1;
 
-function answerOf<Question, Answer>(
-  worker: Worker,
-  ...[question, timeoutMs, transfer = []]: Parameters<Ask<Question, Answer>>
-): Promise<Answer> {
+function answerOf<Answer>(worker: Worker, ...[question, timeoutMs, transfer = []]: Parameters<Ask<unknown, Answer>>): Promise<Answer> {
   return new Promise((done, fail) => {
     const late = setTimeout(() => void worker.terminate(), timeoutMs);
     let reason = new Error('the thread has ended');
@@ -42,7 +39,10 @@ function answerOf<Question, Answer>(
       stop();
       fail(reason);
     };
-    if (worker.threadId === EXITED) return onExit();
+    if (worker.threadId === EXITED) {
+      onExit();
+      return;
+    }
     worker.on('message', onMessage).on('error', onError).on('exit', onExit);
     worker.postMessage(question, transfer);
   });

@@ -26,8 +26,7 @@ async function setRaidConfig(request: Request, context: ApiContext): Promise<Ans
     });
   const node = await nodeOf(request, context, 'node:set_raid_state');
   if (minor < 12) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  const config = body as JsonObject;
-  await context.conductor.setRaidConfig(node.uuid, config, problemOf(config, context));
+  await context.conductor.setRaidConfig(node.uuid, body, problemOf(body, context));
   return { status: 204 };
 }
 

@@ -54,8 +54,7 @@ export function switchPortOfNetwork(value: string, network: string): SwitchPort 
 
 const isVlan = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 4094;
 
-const filled = (given: unknown): JsonObject | undefined =>
-  isObject(given) && Object.keys(given).length > 0 ? (given as JsonObject) : undefined;
+const filled = (given: unknown): JsonObject | undefined => (isObject(given) && Object.keys(given).length > 0 ? given : undefined);
 /** The error of a value that is neither empty nor an object; undefined: none. */
 export const shapeProblem = (given: unknown): string | undefined =>
   !given || (typeof given === 'object' && Object.keys(given).length === 0) || filled(given) !== undefined
