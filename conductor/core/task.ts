@@ -15,7 +15,7 @@ import { putFirmwareComponents } from './firmware-components';
 import { entryOf, failureOf } from './history';
 import type { NodeTask, TaskRequest } from './node-task';
 import { recordTransitionMetrics } from './measures';
-import { fencedPool } from './fenced';
+import { fencedConnections } from './fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
 import { changePower } from './power';
@@ -56,7 +56,7 @@ const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller
   project,
 });
 
-/** The members of a task that come from the conductor. The requests of an exclusive task to BMCs are fenced. */
+/** The members of a task that come from the conductor. The connections of an exclusive task are fenced. */
 const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>['stillHeld'] | undefined) => ({
   context,
   ...(stillHeld ? { stillHeld } : {}),
@@ -64,13 +64,7 @@ const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>[
   ...(context.origin ? { caller: callerOf(context.origin) } : {}),
   clock: context.clock,
   options: context.options,
-  connections: stillHeld
-    ? {
-        ...context.connections,
-        ipmi: fencedPool(context.connections.ipmi, { stillHeld }),
-        redfish: fencedPool(context.connections.redfish, { stillHeld }),
-      }
-    : context.connections,
+  connections: stillHeld ? fencedConnections(context.connections, { stillHeld }) : context.connections,
   signal: context.signal,
   boots: context.store.boots,
   media: context.store.media,
@@ -84,7 +78,7 @@ const progressOf = (
   { driver_internal_info: info }: NodeRecord,
   ...[kind, { interface: owner, step }, percent, bytes]: Parameters<NonNullable<NodeTask['reportProgress']>>
 ): JsonObject => {
-  const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = info;
+  const { [`${kind}_step_index` as const]: place = 0, [`${kind}_steps` as const]: steps } = info;
   const written = bytes ? { bytes: bytes.done, bytes_of: bytes.of } : {};
   return { flow: kind, done: place, of: Array.isArray(steps) ? steps.length : 0, step: `${owner}.${step}`, percent, ...written };
 };

@@ -5,6 +5,7 @@
 import { fastTracked, mayFastTrack } from '../../drivers/agent/fast-track';
 import { bareTimestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
+import type { InternalKey } from '../../model/internal-info';
 import type { Heartbeat } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import { isDatabaseDown, retryWhileDatabaseDown } from '../../store/database-retry';
@@ -67,7 +68,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
     ...(beat.agentStatus === undefined ? {} : { agent_status: beat.agentStatus }),
     ...(beat.agentStatusMessage === undefined ? {} : { agent_status_message: beat.agentStatusMessage }),
   };
-  const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key] !== value);
+  const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key as InternalKey] !== value);
   if (isNews) {
     const recorded = await store.nodes.mergeInternal(uuid, { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) });
     if (!tokenIsRight(recorded, beat.agentToken)) {
